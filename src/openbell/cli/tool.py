@@ -1,0 +1,66 @@
+"""`openbell call SERVER TOOL '{"json": "arguments"}'`: one tool, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbell.cli.app import AsOf, ReadOnly, Trade, app, fail, said_plainly, settings_for
+from openbell.servers import NAMES, load
+
+if TYPE_CHECKING:
+    from openbell.desk.settings import Settings
+    from openbell.protocol.dialects import Reply
+    from openbell.protocol.service import Service
+
+
+@app.command("call")
+def call(
+    server: Annotated[str, typer.Argument(help=f"Which server: {', '.join(NAMES)}.")],
+    tool: Annotated[str, typer.Argument(help="Which of its tools.")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="The arguments as a JSON object.")] = "{}",
+    trade: Trade = False,
+    read_only: ReadOnly = False,
+    as_of: AsOf = None,
+) -> None:
+    """Call one tool and print its JSON result; leaves with 1 if the result is an error.
+
+    Example: openbell call chart-signals get_signals '{"symbol": "AAPL", "timeframe": "5min"}'
+    """
+    settings = settings_for(as_of, read_only, trade)
+    given = _object(arguments)
+    with said_plainly():
+        service = load(server)
+    if tool not in service.by_name:
+        fail(f"{server} has no tool {tool!r}; it has {', '.join(service.by_name)}")
+    reply = asyncio.run(_call(settings, service, tool, given))
+    from pydantic_core import to_json
+
+    typer.echo(to_json(reply.payload).decode())
+    if reply.is_error:
+        raise typer.Exit(1)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        fail(f"the arguments are not JSON: {error}", 2)
+    if not isinstance(value, dict):
+        fail('the arguments must be a JSON object, for example \'{"symbol": "AAPL"}\'', 2)
+    return value
+
+
+async def _call(settings: Settings, service: Service, tool: str, given: dict[str, Any]) -> Reply:
+    from openbell.desk.desk import Desk
+    from openbell.protocol.call import Call
+    from openbell.protocol.service import Runner
+
+    desk = Desk(settings)
+    try:
+        return await Runner(service, desk).run(tool, given, Call(desk))
+    finally:
+        await desk.close()

@@ -1,0 +1,122 @@
+"""Subscriptions to crossings: one task each, that watches closed bars and hands alerts to whoever subscribed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from openbell.desk.signals import Reading, SignalService
+from openbell.market.clock import Clock
+from openbell.market.errors import InvalidParameter, OpenbellError
+from openbell.market.instruments import Instrument
+from openbell.market.timeframes import Timeframe
+from openbell.signals.alerts import Alert, Watch, watched_crossings
+
+log = logging.getLogger(__name__)
+
+MOST_PER_PRINCIPAL = 100
+_POLL = 1.0
+"""Seconds after which a late bar is looked for again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What was asked for, under the handle that ends it."""
+
+    id: str
+    principal: str
+    instrument: Instrument
+    timeframe: Timeframe
+    crossings: tuple[str, ...]
+    throttle_ms: int
+
+
+Sink = Callable[[Subscription, Alert], Awaitable[None]]
+
+
+class AlertService:
+    """The subscriptions of this process; they end with it."""
+
+    def __init__(self, signals: SignalService, clock: Clock) -> None:
+        self._signals = signals
+        self._clock = clock
+        self._tasks: dict[str, tuple[Subscription, asyncio.Task[None]]] = {}
+        self._count = 0
+
+    async def subscribe(
+        self,
+        principal: str,
+        symbol: str,
+        timeframe: Timeframe,
+        conditions: Iterable[tuple[str, str | None]],
+        throttle_ms: int,
+        sink: Sink,
+    ) -> Subscription:
+        """Begin to watch; what is true now is known already and does not fire."""
+        crossings = watched_crossings(conditions)
+        instrument = await self._signals.find(symbol)
+        mine = sum(1 for subscription, _ in self._tasks.values() if subscription.principal == principal)
+        if mine >= MOST_PER_PRINCIPAL:
+            raise InvalidParameter(f"{mine} subscriptions are open, the most allowed: end one with unsubscribe_alerts")
+        watch = Watch(crossings, throttle_ms / 1000)
+        reading = await self._signals.read(instrument, timeframe)
+        if reading.series:
+            last = len(reading.bars) - 1
+            watch.begin(int(reading.bars.time[last]), reading.series.crossings(last))
+        self._count += 1
+        subscription = Subscription(f"sub_{self._count}", principal, instrument, timeframe, crossings, throttle_ms)
+        task = asyncio.create_task(self._follow(subscription, watch, sink), name=subscription.id)
+        self._tasks[subscription.id] = (subscription, task)
+        return subscription
+
+    def unsubscribe(self, principal: str, subscription_id: str) -> None:
+        """End a subscription of this principal; nobody can end, or see, another's."""
+        found = self._tasks.get(subscription_id)
+        if found is None or found[0].principal != principal:
+            raise InvalidParameter(f"no subscription {subscription_id!r}", subscription_id=subscription_id)
+        del self._tasks[subscription_id]
+        found[1].cancel()
+
+    async def close(self) -> None:
+        """End them all."""
+        tasks = [task for _, task in self._tasks.values()]
+        self._tasks.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, subscription: Subscription, watch: Watch, sink: Sink) -> None:
+        while True:
+            await self._wait(subscription, watch)
+            try:
+                reading = await self._signals.read(subscription.instrument, subscription.timeframe)
+            except OpenbellError as error:
+                log.warning("%s: %s", subscription.id, error)
+                continue
+            _observe(watch, reading)
+            if alert := watch.take(time.monotonic()):
+                await sink(subscription, alert)
+
+    async def _wait(self, subscription: Subscription, watch: Watch) -> None:
+        """Until the next bar can have closed, or a held-back alert is due, but at most for the polling time."""
+        length = subscription.timeframe.seconds
+        closes = (self._clock.epoch() // length + 1) * length
+        patience = min(_POLL, max(0.0, watch.due() - time.monotonic()))
+        try:
+            await asyncio.wait_for(self._clock.sleep_until(closes), patience)
+        except TimeoutError:
+            return
+
+
+def _observe(watch: Watch, reading: Reading) -> None:
+    """Show the watch every bar that closed since it last looked."""
+    if reading.series is None:
+        return
+    times = reading.bars.time
+    first = int(times.searchsorted(watch.seen, side="right")) if watch.seen >= 0 else len(times) - 1
+    # The first warm bar has no warm bar before it to compare with.
+    for index in range(max(first, 34), len(times)):
+        watch.observe(reading.series.snapshot(index), reading.series.crossings(index))

@@ -1,0 +1,132 @@
+"""The bar service: closed bars of any timeframe, read through the store to the feed.
+
+What the store lacks is asked of the feed once, however many ask at the same time, and stored before it is answered. The
+newest 3,000 bars of every series that was asked for stay in memory and are checked against the store with one cheap query,
+so any number of processes see each other's writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from openbell.desk.flight import SingleFlight
+from openbell.feeds.port import Feed
+from openbell.market import bars as barlib
+from openbell.market.bars import MINUTE, Bars
+from openbell.market.clock import Clock
+from openbell.market.errors import FeedUnavailable, SourceConflict, UnknownSymbol
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.lookback import floor, horizon
+from openbell.market.timeframes import Timeframe
+from openbell.stores.port import BarStore, Mark, Span
+
+log = logging.getLogger(__name__)
+
+_DAY = 86400
+
+RING = 3000
+"""The most bars that a calculation uses, at every timeframe."""
+GRACE = 20.0
+"""Seconds after its end at which a bar of a silent live feed counts as closed all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ring:
+    bars: Bars
+    mark: Mark
+    end: int
+
+
+class BarService:
+    """Closed bars for everyone above."""
+
+    def __init__(self, store: BarStore, feed: Feed, clock: Clock) -> None:
+        self.store = store
+        self.feed = feed
+        self.clock = clock
+        self._rings: dict[tuple[Instrument, Timeframe], _Ring] = {}
+        self._flights = SingleFlight()
+
+    def closed_until(self) -> int:
+        """The minute before which every bar is final."""
+        now = self.clock.epoch()
+        final = min(now, max(self.feed.watermark(now), now - GRACE))
+        return int(final // MINUTE * MINUTE)
+
+    async def known(self, instrument: Instrument) -> bool:
+        """Whether the feed can deliver it or the store holds it."""
+        return self.feed.knows(instrument) or instrument in await asyncio.to_thread(self.store.instruments)
+
+    async def latest(self, instrument: Instrument, timeframe: Timeframe) -> Bars:
+        """The newest closed bars, at most `RING`; empty if there are none.
+
+        Raises `FeedUnavailable` when the feed fails and nothing is stored, `UnknownSymbol` when nobody knows it.
+        """
+        end = self.closed_until()
+        key = (instrument, timeframe)
+        ring = self._rings.get(key)
+        if ring and ring.end == end and self.store.changed_since(instrument, ring.mark) is None:
+            return ring.bars
+        return await self._flights.run((key, end), lambda: self._refresh(instrument, timeframe, end))
+
+    async def _refresh(self, instrument: Instrument, timeframe: Timeframe, end: int) -> Bars:
+        failure = await self.fill(instrument, Span(horizon(instrument, timeframe, RING, end), end))
+        ring = await asyncio.to_thread(self._read, instrument, timeframe, end)
+        if not len(ring.bars):
+            if failure:
+                raise failure
+            if not await self.known(instrument):
+                raise UnknownSymbol(instrument.symbol)
+        self._rings[instrument, timeframe] = ring
+        return ring.bars
+
+    def _read(self, instrument: Instrument, timeframe: Timeframe, end: int) -> _Ring:
+        mark = self.store.mark(instrument)
+        ring = self._rings.get((instrument, timeframe))
+        if ring and ring.end <= end and len(ring.bars):
+            changed = self.store.changed_since(instrument, ring.mark)
+            again = floor(instrument, timeframe, ring.end if changed is None else max(0, min(changed, ring.end)))
+            if again > ring.bars.time[0]:
+                fresh = barlib.resample(self.store.read(instrument, again, end), timeframe, end)
+                kept = ring.bars.between(0, again)
+                return _Ring(barlib.merge(kept, fresh).tail(RING).copy(), mark, end)
+        return _Ring(self._read_all(instrument, timeframe, end), mark, end)
+
+    def _read_all(self, instrument: Instrument, timeframe: Timeframe, end: int) -> Bars:
+        """As many minutes as `RING` larger bars can hold; the first bucket may be cut and is left out."""
+        per_bar = _minutes_per_bar(instrument, timeframe)
+        wanted = RING * per_bar + (per_bar if per_bar > 1 else 0)
+        minutes = self.store.tail(instrument, wanted, end)
+        if per_bar > 1 and len(minutes) == wanted:
+            start, _ = barlib.bucket_bounds(instrument, timeframe, minutes.time)
+            minutes = minutes.take(start != start[0])
+        return barlib.resample(minutes, timeframe, end).tail(RING).copy()
+
+    async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | None:
+        """Ask the feed for what the store lacks of a span. A failing feed is returned, not raised: stored bars may do."""
+        source = self.feed.source
+        if source is None or not self.feed.knows(instrument):
+            return None
+        # The feed's edge slides with the clock; whole days from it on leave no bucket cut.
+        edge = -(-self.feed.earliest(self.clock.epoch()) // _DAY) * _DAY
+        start = max(span.start, edge)
+        gaps = self.store.gaps(instrument, Span(start, span.end)) if start < span.end else []
+        for gap in gaps:
+            try:
+                bars = await self.feed.history(instrument, gap.start, gap.end)
+                await asyncio.to_thread(self.store.write, [bars], source, covers=gap)
+            except FeedUnavailable as error:
+                log.warning("%s: %s", instrument, error)
+                return error
+            except SourceConflict as error:
+                log.warning("%s", error)
+        return None
+
+
+def _minutes_per_bar(instrument: Instrument, timeframe: Timeframe) -> int:
+    """The most minute bars that can belong to one bar, those of extended hours that lie between days included."""
+    if timeframe.intraday or instrument.asset_class is not AssetClass.STOCK:
+        return timeframe.seconds // MINUTE
+    return 1440 if timeframe is Timeframe.D1 else 7 * 1440

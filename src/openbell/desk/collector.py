@@ -1,0 +1,186 @@
+"""The collector: takes what the feed streams, screens it, and stores it durably. One per home: it holds the lease."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+
+from openbell.desk.bars import BarService
+from openbell.desk.screening import screen
+from openbell.desk.watchlist import WatchlistFile
+from openbell.feeds.port import Batch
+from openbell.market.bars import MINUTE, Bars, empty
+from openbell.market.clock import Clock
+from openbell.market.errors import FeedUnavailable, LeaseHeld, LeaseLost, SourceConflict
+from openbell.market.instruments import Instrument
+from openbell.market.lookback import horizon
+from openbell.market.provenance import Source
+from openbell.market.timeframes import Timeframe
+from openbell.stores.leases import this_process
+from openbell.stores.port import Lease, Span
+
+log = logging.getLogger(__name__)
+
+LEASE = "collector"
+LEASE_SECONDS = 15.0
+_LONGEST_PAUSE = 60.0
+_DAY = 86400
+
+
+@dataclass(slots=True)
+class Status:
+    """What the collector has done so far, for whoever shows it."""
+
+    state: str = "starting"
+    watched: int = 0
+    stored: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    reconnects: int = 0
+    through: int = 0
+    """Every minute before this is stored."""
+
+
+class Collector:
+    """Runs until cancelled. `on_stored` is called after bars are durable, with the batch and how many were stored."""
+
+    def __init__(
+        self,
+        bars: BarService,
+        watchlist: WatchlistFile,
+        on_stored: Callable[[Batch, int], None] = lambda _batch, _count: None,
+        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> None:
+        self._bars = bars
+        self._store = bars.store
+        self._feed = bars.feed
+        self._clock: Clock = bars.clock
+        self._watchlist = watchlist
+        self._on_stored = on_stored
+        self._on_progress = on_progress
+        self._pause = random.Random()  # noqa: S311 - spreads reconnects, decides nothing
+        self.status = Status()
+
+    async def run(self) -> None:
+        """Wait for the lease, collect while it is held, and start over when it is lost."""
+        while True:
+            lease = await self._take_lease()
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._keep_lease(lease))
+                    group.create_task(self._collect(lease))
+            except* LeaseLost as lost:
+                log.warning("%s", lost.exceptions[0])
+                self.status.state = "lost the lease"
+            finally:
+                with suppress(Exception):
+                    await asyncio.shield(asyncio.to_thread(self._store.release, lease))
+
+    async def _take_lease(self) -> Lease:
+        while True:
+            try:
+                return await asyncio.to_thread(self._store.acquire, LEASE, this_process(LEASE), LEASE_SECONDS)
+            except LeaseHeld as held:
+                if self.status.state != "standing by":
+                    log.warning("%s; standing by", held)
+                self.status.state = "standing by"
+                await asyncio.sleep(1.0)
+
+    async def _keep_lease(self, lease: Lease) -> None:
+        while True:
+            await asyncio.sleep(LEASE_SECONDS / 3)
+            await asyncio.to_thread(self._store.renew, lease, LEASE_SECONDS)
+
+    async def _collect(self, lease: Lease) -> None:
+        """Fill the gap, stream, and do both again after every failure or change of the watchlist."""
+        failures = 0
+        while True:
+            instruments = self._watched()
+            self.status.watched = len(instruments)
+            try:
+                since = await self._catch_up(instruments)
+                await self._tidy()
+                self.status.state = "collecting"
+                failures = 0
+                await self._stream(instruments, since, lease)
+            except FeedUnavailable as error:
+                self.status.state = "waiting for the feed"
+                self.status.reconnects += 1
+                pause = min(_LONGEST_PAUSE, 2.0**failures) * self._pause.uniform(0.5, 1.0)
+                failures += 1
+                log.warning("%s; trying again in %.1f s", error, pause)
+                await asyncio.sleep(pause)
+
+    def _watched(self) -> list[Instrument]:
+        watchlist = self._watchlist.read()
+        for fault in watchlist.faults:
+            log.warning("%s: %s", self._watchlist.path, fault)
+        if self._feed.source is None:
+            return list(watchlist.instruments)
+        unknown = [i.symbol for i in watchlist.instruments if not self._feed.knows(i)]
+        if unknown:
+            log.warning("feed %s does not know %s", self._feed.name, ", ".join(unknown))
+        return [i for i in watchlist.instruments if self._feed.knows(i)]
+
+    async def _catch_up(self, instruments: Sequence[Instrument]) -> int:
+        """Ask the history for what was missed, for as long as a minute chart looks back; where the stream begins."""
+        self.status.state = "catching up"
+        until = self._bars.closed_until()
+        for done, instrument in enumerate(instruments):
+            self._on_progress(done, len(instruments))
+            start = horizon(instrument, Timeframe.M1, 3000, until)
+            if failure := await self._bars.fill(instrument, Span(start, until)):
+                raise failure
+        self._on_progress(len(instruments), len(instruments))
+        self.status.through = until
+        return until
+
+    async def _stream(self, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
+        until = since
+        async with aclosing(self._feed.stream(instruments, since)) as batches:
+            async for batch in batches:
+                await self._store_batch(batch, instruments, until, lease)
+                if batch.complete_until // _DAY > until // _DAY:
+                    await self._tidy()
+                until = max(until, batch.complete_until)
+                if self._watchlist.changed():
+                    log.info("the watchlist has changed")
+                    return
+
+    async def _store_batch(self, batch: Batch, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
+        good, refused = screen(batch.bars, self._clock.epoch())
+        self.status.refused += refused
+        for reason, count in refused.items():
+            log.warning("refused %d bars: %s", count, reason)
+        count = sum(len(part) for part in good)
+        if self._feed.source is not None:
+            # What a refused bar was about is not covered: the history will be asked for it again.
+            covers = Span(since, batch.complete_until) if not refused and batch.complete_until > since else None
+            heard = {part.instrument for part in good}
+            silent = [empty(i) for i in instruments if i not in heard] if covers else []
+            count = await asyncio.to_thread(self._write, [*good, *silent], self._feed.source, covers, lease)
+        self.status.stored += count
+        self.status.through = max(self.status.through, batch.complete_until)
+        self._on_stored(batch, count)
+
+    def _write(self, parts: list[Bars], source: Source, covers: Span | None, lease: Lease) -> int:
+        """Store a batch; an instrument whose month belongs to another source is left out, the others are not."""
+        while True:
+            try:
+                self._store.write(parts, source, covers=covers, lease=lease)
+            except SourceConflict as conflict:
+                log.warning("%s", conflict)
+                parts = [part for part in parts if part.instrument.symbol != conflict.details["symbol"]]
+            else:
+                return sum(len(part) for part in parts)
+
+    async def _tidy(self) -> None:
+        """Move what is older than today from the buffer to the files."""
+        today = int(self._clock.epoch() // _DAY * _DAY)
+        moved = await asyncio.to_thread(self._store.compact, min(today, self._bars.closed_until() - MINUTE))
+        if moved:
+            log.info("moved %d bars to files", moved)

@@ -1,0 +1,38 @@
+"""Screening: offered bars that cannot be true are refused, with a counted reason; the rest goes through."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars
+
+LEEWAY = 5.0
+"""Seconds that a vendor's clock may be ahead of ours."""
+
+
+def screen(parts: Sequence[Bars], now: float) -> tuple[list[Bars], Counter[str]]:
+    """The good bars of each part, sorted and without doubles, and how many were refused for what."""
+    refused: Counter[str] = Counter()
+    filled = [part for part in parts if len(part)]
+    if not filled:
+        return [], refused
+    # All parts at once: a minute of 500 symbols is 500 parts of one row.
+    columns = [np.concatenate(group) for group in zip(*(part.columns() for part in filled), strict=True)]
+    joined = Bars(filled[0].instrument, filled[0].timeframe, *columns)
+    good = np.ones(len(joined), dtype=bool)
+    for reason, mask in barlib.faults(joined, now, LEEWAY):
+        refused[reason] += int(mask.sum())
+        good &= ~mask
+    kept: list[Bars] = []
+    at = 0
+    for part in filled:
+        mask = good[at : at + len(part)]
+        at += len(part)
+        chosen = part if mask.all() else part.take(mask)
+        if len(chosen):
+            kept.append(chosen if len(chosen) == 1 else barlib.sort(chosen))
+    return kept, refused

@@ -1,0 +1,73 @@
+"""Signals of any symbol: finds the instrument, its closed bars, and reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openbell.desk.bars import BarService
+from openbell.desk.watchlist import WatchlistFile
+from openbell.market.bars import Bars, empty
+from openbell.market.errors import InsufficientData, UnknownSymbol
+from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.timeframes import Timeframe
+from openbell.signals.crossings import NEEDED
+from openbell.signals.series import Signals, SignalSeries
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Signals, or None while a watched symbol is still warming up."""
+
+    instrument: Instrument
+    bars: Bars
+    series: SignalSeries | None
+    signals: Signals | None
+
+
+class SignalService:
+    """What get_signals, get_watchlist and the alerts ask."""
+
+    def __init__(self, bars: BarService, watchlist: WatchlistFile) -> None:
+        self._bars = bars
+        self._watchlist = watchlist
+        self._last: dict[tuple[Instrument, Timeframe], tuple[Bars, Bars, SignalSeries, Signals]] = {}
+
+    async def find(self, symbol: str) -> Instrument:
+        """The instrument of a symbol that is watched, stored or known to the feed, and that this service covers."""
+        instrument = parse(symbol)
+        if instrument.asset_class is AssetClass.FOREX:
+            raise UnknownSymbol(instrument.symbol, "signals cover stocks and crypto")
+        if not self.watched(instrument) and not await self._bars.known(instrument):
+            raise UnknownSymbol(instrument.symbol, "neither watched, stored nor known to the feed")
+        return instrument
+
+    def watched(self, instrument: Instrument) -> bool:
+        """Whether it stands in the watchlist."""
+        return instrument in self._watchlist.read().instruments
+
+    async def read(self, instrument: Instrument, timeframe: Timeframe) -> Reading:
+        """The newest signals. Raises `InsufficientData` for a symbol that is not watched."""
+        try:
+            bars = await self._bars.latest(instrument, timeframe)
+        except UnknownSymbol:
+            if not self.watched(instrument):
+                raise
+            return Reading(instrument, empty(instrument, timeframe), None, None)
+        if len(bars) < NEEDED:
+            if not self.watched(instrument):
+                raise InsufficientData(instrument.symbol, len(bars), NEEDED)
+            return Reading(instrument, bars, None, None)
+        minutes = bars if timeframe is Timeframe.M1 else await self._bars.latest(instrument, Timeframe.M1)
+        series, signals = self._compute(bars, minutes)
+        return Reading(instrument, bars, series, signals)
+
+    def _compute(self, bars: Bars, minutes: Bars) -> tuple[SignalSeries, Signals]:
+        """Computed once per set of bars: the bar service hands out the same object until something changes."""
+        key = (bars.instrument, bars.timeframe)
+        known = self._last.get(key)
+        if known and known[0] is bars and known[1] is minutes:
+            return known[2], known[3]
+        series = SignalSeries(bars, minutes)
+        signals = series.newest()
+        self._last[key] = (bars, minutes, series, signals)
+        return series, signals

@@ -1,0 +1,1 @@
+"""Where bars come from: one port (history and stream), one module per feed, found by name."""

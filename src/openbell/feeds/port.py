@@ -1,0 +1,53 @@
+"""The port that every feed stands behind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from openbell.market.bars import Bars
+from openbell.market.instruments import Instrument
+from openbell.market.provenance import Origin, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a stream delivers at once: minute bars, and the time before which nothing more is to come."""
+
+    bars: tuple[Bars, ...]
+    complete_until: int
+    """Every minute that opened before this has been delivered, for every instrument of the stream. A correction of an
+    earlier bar may still follow."""
+
+
+class Feed(Protocol):
+    """A source of 1-minute bars. Times are epoch seconds in UTC; only closed bars ever leave a feed."""
+
+    name: str
+    """As in OPENBELL_FEED: `sim`, `replay`, `none`, …"""
+    origin: Origin
+    """What results that rest on this feed call their data."""
+    source: Source | None
+    """What stored bars of this feed are marked with; None if it delivers nothing that is to be stored."""
+
+    def knows(self, instrument: Instrument) -> bool:
+        """Whether the feed can deliver this instrument."""
+
+    def earliest(self, now: float) -> int:
+        """The first time for which `history` has bars."""
+
+    def watermark(self, now: float) -> float:
+        """The time through which this feed's bars are complete, given the clock's time."""
+
+    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
+        """Closed minute bars that opened in [start, end), sorted, none double.
+
+        Raises `FeedUnavailable` when the vendor does not answer and `UnknownSymbol` for what it does not know.
+        """
+
+    def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
+        """Minute bars from `since` on, as they close, until closed by the caller.
+
+        Raises `FeedUnavailable` when the connection breaks: the caller fetches the gap and opens a new stream.
+        """

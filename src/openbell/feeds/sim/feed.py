@@ -1,0 +1,81 @@
+"""The simulator behind the feeds' port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from openbell.feeds.port import Batch
+from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.universe import LISTINGS
+from openbell.market.bars import MINUTE, Bars
+from openbell.market.clock import Clock
+from openbell.market.errors import UnknownSymbol
+from openbell.market.instruments import Instrument
+from openbell.market.provenance import Origin, Source
+
+_DAY = 86400
+_HISTORY = 366 * _DAY
+_LONG = 20_000 * MINUTE
+"""From here on the computation would hold up the event loop noticeably."""
+
+
+class SimFeed:
+    """A simulated market: the same bars in every process, live as the clock passes each minute."""
+
+    name = "sim"
+    origin = Origin.SIMULATED
+    source: Source | None = Source(Origin.SIMULATED, "sim")
+
+    def __init__(self, clock: Clock, seed: int = 7) -> None:
+        self._clock = clock
+        self._seed = seed
+
+    def knows(self, instrument: Instrument) -> bool:
+        """Whether the universe lists it."""
+        return instrument in LISTINGS
+
+    def earliest(self, now: float) -> int:
+        """A year, and a day for the leap."""
+        return _minute(now) - _HISTORY
+
+    def watermark(self, now: float) -> float:
+        """A minute is known as soon as it ends."""
+        return now
+
+    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
+        """Closed minute bars that opened in [start, end). Raises `UnknownSymbol`."""
+        self._check(instrument)
+        now = self._clock.epoch()
+        start, end = max(start, self.earliest(now)), min(end, _minute(now))
+        if end - start > _LONG:
+            return await asyncio.to_thread(minute_bars, instrument, self._seed, start, end)
+        return minute_bars(instrument, self._seed, start, end)
+
+    async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
+        """What closed since then, at most a day at a time, then each minute as it closes. Raises `UnknownSymbol`."""
+        for instrument in instruments:
+            self._check(instrument)
+        delivered = max(_minute(since + MINUTE - 1), self.earliest(self._clock.epoch()))
+        while True:
+            await self._clock.sleep_until(delivered + MINUTE)
+            until = min(_minute(self._clock.epoch()), delivered + _DAY)
+            bars = await self._all(instruments, delivered, until)
+            delivered = until
+            yield Batch(bars, delivered)
+
+    async def _all(self, instruments: Sequence[Instrument], start: int, end: int) -> tuple[Bars, ...]:
+        def compute() -> tuple[Bars, ...]:
+            found = (minute_bars(instrument, self._seed, start, end) for instrument in instruments)
+            return tuple(bars for bars in found if len(bars))
+
+        return await asyncio.to_thread(compute) if (end - start) * len(instruments) > _LONG else compute()
+
+    def _check(self, instrument: Instrument) -> None:
+        if instrument not in LISTINGS:
+            known = ", ".join(sorted(str(listed) for listed in LISTINGS))
+            raise UnknownSymbol(str(instrument), f"the simulator has {known}")
+
+
+def _minute(epoch: float) -> int:
+    return int(epoch // MINUTE) * MINUTE

@@ -1,0 +1,110 @@
+"""Bars from paths: highs, lows, volume, and which minutes trade at all."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from openbell.feeds.sim.days import DAY, Days, days_between
+from openbell.feeds.sim.noise import lane, salt, words
+from openbell.feeds.sim.paths import Path, trace
+from openbell.feeds.sim.universe import LISTINGS, Listing
+from openbell.market.bars import COLUMNS, Bars, Values, empty
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.session_table import Times
+from openbell.market.timeframes import Timeframe
+
+_CHUNK = 32
+"""Days that are computed at once: enough to keep numpy busy, few enough to stay in the processor's cache."""
+
+_COIN_DECIMALS = 4
+_SMALLEST = {AssetClass.STOCK: 1.0, AssetClass.FOREX: 1.0, AssetClass.CRYPTO: 0.0001}
+
+
+def minute_bars(instrument: Instrument, seed: int, start: int, end: int) -> Bars:
+    """The bars that open in [start, end), whatever the time is now."""
+    if start >= end:
+        return empty(instrument)
+    day = start // DAY
+    if end <= (day + 1) * DAY:
+        return _day(instrument, seed, day).between(start, end).copy()
+    return _compute(instrument, seed, start, end)
+
+
+@lru_cache(maxsize=64)
+def _day(instrument: Instrument, seed: int, day: int) -> Bars:
+    """One UTC day. A stream asks for its minutes one by one; a minute costs as much to compute as its day."""
+    return _compute(instrument, seed, day * DAY, (day + 1) * DAY)
+
+
+def _compute(instrument: Instrument, seed: int, start: int, end: int) -> Bars:
+    days = days_between(instrument.asset_class, start, end)
+    rows = [days.take(slice(at, at + _CHUNK)) for at in range(0, len(days), _CHUNK)]
+    chunks = [_chunk(instrument, seed, some, start, end) for some in rows]
+    if not chunks:
+        return empty(instrument)
+    columns = (np.concatenate([chunk[n] for chunk in chunks]) for n in range(len(COLUMNS)))
+    return Bars(instrument, Timeframe.M1, *columns)
+
+
+def _chunk(instrument: Instrument, seed: int, days: Days, start: int, end: int) -> tuple[npt.NDArray[np.generic], ...]:
+    listing = LISTINGS[instrument]
+    path = trace(listing, instrument.asset_class, seed, days)
+    word = words(salt(seed, f"{listing.symbol}: trades"), path.minute)
+    high, low = _extremes(path, lane(word, 0), lane(word, 1))
+    volume = _volume(listing, instrument.asset_class, path, lane(word, 2) + lane(word, 3))
+    time = path.minute * 60
+    kept = _traded(listing, seed, days, path.minute)
+    kept &= (time >= start) & (time < end)
+    prices = (np.round(price[kept], listing.decimals) for price in (path.open, high, low, path.close))
+    return time[kept], *prices, volume[kept]
+
+
+def _extremes(path: Path, up: Values, down: Values) -> tuple[Values, Values]:
+    """The highest and lowest price on the way from open to close.
+
+    The law of a random walk's maximum between two known ends, √(move² + 2 σ² × exponential), with the exponential cut
+    off at 2.5 by the fraction that stands in for the logarithm. It is never zero, so that neither end is ever outside.
+    """
+    move = path.close - path.open
+    move *= move
+    variance = path.deviation * path.open
+    variance *= 2 * variance
+
+    def reach(chance: Values) -> Values:
+        far = chance * (6 - chance)
+        far /= 6 - 4 * chance
+        far *= variance
+        far += move
+        np.sqrt(far, out=far)
+        far *= 0.5
+        return far
+
+    middle = 0.5 * (path.close + path.open)
+    return middle + reach(up), middle - reach(down)
+
+
+def _volume(listing: Listing, asset_class: AssetClass, path: Path, luck: Values) -> Values:
+    """Heavier in busy hours and when the price moves; `luck` lies in (0, 2)."""
+    volume = np.abs(path.close - path.open)
+    volume /= path.deviation * path.open + listing.anchor * 1e-12  # closed minutes have no deviation
+    volume *= 0.6
+    volume += 0.5
+    volume *= path.bustle
+    luck *= luck
+    luck += 0.15
+    volume *= luck
+    volume *= 0.9 * listing.volume
+    decimals = _COIN_DECIMALS if asset_class is AssetClass.CRYPTO else 0
+    return np.maximum(np.round(volume, decimals), _SMALLEST[asset_class])
+
+
+def _traded(listing: Listing, seed: int, days: Days, minute: Times) -> npt.NDArray[np.bool_]:
+    """Which minutes have a bar: the market is open and, in a thin symbol's extended hours, somebody trades."""
+    traded = days.variance() > 0
+    if listing.extended < 1:
+        chance = lane(words(salt(seed, f"{listing.symbol}: extended hours"), minute), 0)
+        traded &= days.regular() | (chance < listing.extended)
+    return traded

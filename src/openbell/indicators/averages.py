@@ -1,0 +1,57 @@
+"""The averages that most indicators are made of, over whole arrays. NaN until there are enough values.
+
+Seeded as TradingView does it: an exponential average begins with the simple one. Simple averages and deviations are taken
+around a value of their own window, so that prices that do not move give exactly that price and exactly no deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import talib
+from numpy.lib.stride_tricks import sliding_window_view
+
+from openbell.market.bars import Values
+
+
+def ema(values: Values, length: int) -> Values:
+    """Exponential average with alpha 2 / (length + 1)."""
+    return _after_nan(values, length, lambda rest: rest if length == 1 else talib.EMA(rest, length))
+
+
+def wilder(values: Values, length: int) -> Values:
+    """Wilder's average: alpha 1 / length."""
+    return _after_nan(values, length, lambda rest: rest if length == 1 else talib.RMA(rest, length))
+
+
+def sma(values: Values, length: int) -> Values:
+    """Simple average."""
+    return _after_nan(values, length, lambda rest: _mean_and_deviation(rest, length)[0])
+
+
+def sma_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
+    """Simple average and population standard deviation, computed in two passes."""
+    out = np.full((2, len(values)), np.nan)
+    if len(values) >= length:
+        out[0], out[1] = _mean_and_deviation(values, length)
+    return out[0], out[1]
+
+
+def _mean_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
+    windows = sliding_window_view(values, length)
+    base = windows[:, -1:]
+    offsets = windows - base
+    means = offsets.mean(axis=1)
+    deviations = np.sqrt(np.square(offsets - means[:, None]).mean(axis=1))
+    lead = np.full(length - 1, np.nan)
+    return np.concatenate((lead, base[:, 0] + means)), np.concatenate((lead, deviations))
+
+
+def _after_nan(values: Values, length: int, average: Callable[[Values], Values]) -> Values:
+    """Average what follows the leading NaN of an earlier warm-up."""
+    lead = int(np.argmax(~np.isnan(values))) if len(values) and np.isnan(values[0]) else 0
+    out = np.full(len(values), np.nan)
+    if len(values) - lead >= length and not np.isnan(values[lead : lead + 1]).any():
+        out[lead:] = average(np.ascontiguousarray(values[lead:]))
+    return out

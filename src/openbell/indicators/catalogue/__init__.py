@@ -1,0 +1,1 @@
+"""One file per indicator. A new one is a new file; nothing else changes."""

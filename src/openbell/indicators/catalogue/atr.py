@@ -1,0 +1,57 @@
+"""Wilder's average true range."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.indicators.averages import wilder
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.running import wilder as running_wilder
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def true_range(bars: Bars) -> Values:
+    """How far a bar reached, the gap from the previous close included; the first bar has no gap."""
+    if not len(bars):
+        return bars.high - bars.low
+    before = np.concatenate((bars.close[:1], bars.close[:-1]))
+    reach = np.maximum(bars.high, before) - np.minimum(bars.low, before)
+    reach[0] = bars.high[0] - bars.low[0]
+    return reach
+
+
+def atr(bars: Bars, length: int) -> Values:
+    """NaN for the first `length − 1` bars."""
+    return wilder(true_range(bars), length)
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("ATR", atr(bars, length)),))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._average = running_wilder(length)
+        self._close = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        before, self._close = self._close, bar.close
+        if isnan(before):
+            return (self._average.update(bar.high - bar.low),)
+        return (self._average.update(max(bar.high, before) - min(bar.low, before)),)
+
+
+INDICATOR = Indicator(
+    name="atr",
+    title="ATR",
+    description="Wilder's average of the true range",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 14, 1, 500),),
+    inputs=("high", "low", "close"),
+)

@@ -1,0 +1,45 @@
+"""Bollinger bands: the simple average and a number of population deviations around it."""
+
+from __future__ import annotations
+
+from openbell.indicators.averages import sma_and_deviation
+from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.running import RunningWindow
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def bbands(close: Values, period: int, std_dev: float) -> tuple[Values, Values, Values]:
+    """Upper, middle and lower band."""
+    middle, deviation = sma_and_deviation(close, period)
+    return middle + std_dev * deviation, middle, middle - std_dev * deviation
+
+
+def _compute(bars: Bars, period: int, std_dev: float) -> Channels:
+    upper, middle, lower = bbands(bars.close, period, std_dev)
+    return Channels(
+        lines=(Line("upper", upper), Line("middle", middle), Line("lower", lower)), fills=(Fill(upper, lower),)
+    )
+
+
+class _Stream:
+    def __init__(self, period: int, std_dev: float) -> None:
+        self._window = RunningWindow(period)
+        self._width = std_dev
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        middle, deviation = self._window.update(bar.close)
+        return middle + self._width * deviation, middle, middle - self._width * deviation
+
+
+INDICATOR = Indicator(
+    name="bbands",
+    title="BB",
+    description="Bollinger bands: simple average of the close and population deviations around it",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda period, std_dev: period,  # noqa: ARG005 - takes every parameter
+    parameters=(Parameter("period", 20, 1, 1000), Parameter("std_dev", 2.0, 0.1, 10.0)),
+    aliases=("bollinger",),
+)

@@ -1,0 +1,49 @@
+"""Moving average convergence divergence, composed of averages that begin with the simple one."""
+
+from __future__ import annotations
+
+from openbell.indicators.averages import ema
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.running import RunningAverage
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def macd(close: Values, fast: int, slow: int, signal: int) -> tuple[Values, Values, Values]:
+    """The MACD line, its signal line and their difference."""
+    line = ema(close, fast) - ema(close, slow)
+    trigger = ema(line, signal)
+    return line, trigger, line - trigger
+
+
+def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
+    line, trigger, histogram = macd(bars.close, fast, slow, signal)
+    return Channels(
+        lines=(Line("MACD", line), Line("Signal", trigger)),
+        histogram=(Line("Histogram", histogram),),
+        hlines=(0.0,),
+    )
+
+
+class _Stream:
+    def __init__(self, fast: int, slow: int, signal: int) -> None:
+        self._fast = RunningAverage(fast)
+        self._slow = RunningAverage(slow)
+        self._signal = RunningAverage(signal)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        line = self._fast.update(bar.close) - self._slow.update(bar.close)
+        trigger = self._signal.update(line)
+        return line, trigger, line - trigger
+
+
+INDICATOR = Indicator(
+    name="macd",
+    title="MACD",
+    description="Difference of a fast and a slow EMA, its EMA as signal, and their difference as histogram",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
+    parameters=(Parameter("fast", 12, 1, 500), Parameter("slow", 26, 1, 500), Parameter("signal", 9, 1, 500)),
+)

@@ -1,0 +1,34 @@
+"""Simple moving average."""
+
+from __future__ import annotations
+
+from openbell.indicators.averages import sma
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.running import RunningWindow
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("SMA", sma(bars.close, length)),))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._window = RunningWindow(length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return (self._window.update(bar.close)[0],)
+
+
+INDICATOR = Indicator(
+    name="sma",
+    title="SMA",
+    description="Simple moving average of the close",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 10, 1, 1000),),
+    aliases=("ma",),
+)

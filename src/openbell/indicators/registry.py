@@ -1,0 +1,39 @@
+"""The catalogue, found by looking: a module in `catalogue/` that defines INDICATOR is an indicator."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from difflib import get_close_matches
+from functools import cache
+
+from openbell.indicators import catalogue
+from openbell.indicators.spec import Indicator
+from openbell.market.errors import InvalidParameter
+
+
+@cache
+def all_indicators() -> dict[str, Indicator]:
+    """Every indicator by its name, sorted."""
+    names = sorted(module.name for module in pkgutil.iter_modules(catalogue.__path__))
+    found = [importlib.import_module(f"{catalogue.__name__}.{name}").INDICATOR for name in names]
+    return {indicator.name: indicator for indicator in found}
+
+
+@cache
+def _by_any_name() -> dict[str, Indicator]:
+    table = dict(all_indicators())
+    for indicator in all_indicators().values():
+        for alias in indicator.aliases:
+            if table.setdefault(alias, indicator) is not indicator:
+                raise ValueError(f"{alias} names both {table[alias].name} and {indicator.name}")
+    return table
+
+
+def get(name: str) -> Indicator:
+    """The indicator of a name or alias; the error names the nearest one."""
+    table = _by_any_name()
+    if name in table:
+        return table[name]
+    near = get_close_matches(name, table, n=1)
+    raise InvalidParameter(f"no indicator {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))

@@ -1,0 +1,58 @@
+"""The same averages, one value at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import isnan, nan, sqrt
+
+
+class RunningAverage:
+    """An exponential average that begins with the simple one; give it the smoothing factor."""
+
+    __slots__ = ("_count", "_factor", "_length", "_sum", "_value")
+
+    def __init__(self, length: int, factor: float | None = None) -> None:
+        self._length = length
+        self._factor = 2.0 / (length + 1) if factor is None else factor
+        self._count = 0
+        self._sum = 0.0
+        self._value = nan
+
+    def update(self, value: float) -> float:
+        """The average after this value."""
+        if isnan(value):
+            return nan
+        if self._count >= self._length:
+            self._value += (value - self._value) * self._factor
+            return self._value
+        self._count += 1
+        self._sum += value
+        if self._count == self._length:
+            self._value = self._sum / self._length
+        return self._value
+
+
+def wilder(length: int) -> RunningAverage:
+    """Wilder's average."""
+    return RunningAverage(length, 1.0 / length)
+
+
+class RunningWindow:
+    """The newest values, with their simple average and population deviation."""
+
+    __slots__ = ("_length", "_values")
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._values: deque[float] = deque(maxlen=length)
+
+    def update(self, value: float) -> tuple[float, float]:
+        """Average and deviation after this value."""
+        if isnan(value):
+            return nan, nan
+        self._values.append(value)
+        if len(self._values) < self._length:
+            return nan, nan
+        offsets = [each - value for each in self._values]
+        mean = sum(offsets) / self._length
+        return value + mean, sqrt(sum((each - mean) ** 2 for each in offsets) / self._length)

@@ -1,0 +1,185 @@
+"""Bars as numpy columns: the one shape in which prices walk through the rooms.
+
+`Bars` is immutable and sorted by open time without doubles. `resample` builds larger bars and keeps closed ones only;
+`merge` lets corrections win; `faults` says what is wrong with bars that a feed or a file offers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.session_table import Times, table_for
+from openbell.market.timeframes import Timeframe
+
+Values = npt.NDArray[np.float64]
+COLUMNS = ("time", "open", "high", "low", "close", "volume")
+MINUTE = 60
+
+_MONDAY = 345600  # 1970-01-05, the first Monday
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bars:
+    """Open, high, low, close and volume of one instrument at one timeframe, keyed by open time (epoch seconds UTC)."""
+
+    instrument: Instrument
+    timeframe: Timeframe
+    time: Times
+    open: Values
+    high: Values
+    low: Values
+    close: Values
+    volume: Values
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+        """The six arrays in the order of `COLUMNS`."""
+        return (self.time, self.open, self.high, self.low, self.close, self.volume)
+
+    def take(self, index: slice | npt.NDArray[Any]) -> Bars:
+        """The bars at a slice, mask or index."""
+        return Bars(self.instrument, self.timeframe, *(column[index] for column in self.columns()))
+
+    def tail(self, count: int) -> Bars:
+        """The newest `count` bars."""
+        return self if len(self) <= count else self.take(slice(len(self) - count, None))
+
+    def between(self, start: float, end: float) -> Bars:
+        """The bars whose open time lies in [start, end)."""
+        low, high = np.searchsorted(self.time, (start, end))
+        return self if low == 0 and high == len(self) else self.take(slice(int(low), int(high)))
+
+    def copy(self) -> Bars:
+        """The same bars in arrays of their own, so that a small tail does not keep a large read alive."""
+        return Bars(self.instrument, self.timeframe, *(column.copy() for column in self.columns()))
+
+    def same_as(self, other: Bars) -> bool:
+        """Whether every value is equal."""
+        return (
+            self.instrument == other.instrument
+            and self.timeframe is other.timeframe
+            and all(np.array_equal(a, b) for a, b in zip(self.columns(), other.columns(), strict=True))
+        )
+
+
+def make(instrument: Instrument, timeframe: Timeframe, *columns: npt.ArrayLike) -> Bars:
+    """Bars from six array-likes in the order of `COLUMNS`."""
+    time, *values = columns
+    return Bars(
+        instrument,
+        timeframe,
+        np.ascontiguousarray(time, dtype=np.int64),
+        *(np.ascontiguousarray(value, dtype=np.float64) for value in values),
+    )
+
+
+def empty(instrument: Instrument, timeframe: Timeframe = Timeframe.M1) -> Bars:
+    """No bars."""
+    return make(instrument, timeframe, *([] for _ in COLUMNS))
+
+
+def merge(*parts: Bars) -> Bars:
+    """One sorted run from several; where two share an open time, the later argument wins."""
+    filled = [part for part in parts if len(part)]
+    if len(filled) <= 1:
+        return filled[0] if filled else parts[0]
+    ordered = all(a.time[-1] < b.time[0] for a, b in pairwise(filled))
+    columns = [np.concatenate(group) for group in zip(*(part.columns() for part in filled), strict=True)]
+    joined = Bars(parts[0].instrument, parts[0].timeframe, *columns)
+    return joined if ordered else sort(joined)
+
+
+def sort(bars: Bars) -> Bars:
+    """Sorted by open time; of several bars with one open time the last given stays."""
+    order = np.argsort(bars.time, kind="stable")
+    times = bars.time[order]
+    last = np.append(times[1:] != times[:-1], True) if len(times) else np.zeros(0, dtype=bool)
+    return bars.take(order[last])
+
+
+def bucket_bounds(instrument: Instrument, timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
+    """For each minute the start and end of the larger bar that it belongs to; −1 where it belongs to none.
+
+    Up to 12 h buckets are anchored to UTC midnight for every instrument; a day is the UTC day, and for stocks the regular
+    session, whose extended-hours minutes belong to no day; weeks begin on Monday.
+    """
+    if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
+        return _session_bounds(timeframe, times)
+    anchor = _MONDAY if timeframe is Timeframe.W1 else 0
+    start = times - (times - anchor) % timeframe.seconds
+    return start, start + timeframe.seconds
+
+
+def _session_bounds(timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
+    if not len(times):
+        return times.copy(), times.copy()
+    table = table_for(int(times[0]) - 7 * 86400, int(times[-1]) + 7 * 86400)
+    row = table.regular(times)
+    if timeframe is Timeframe.W1:
+        first = np.searchsorted(table.week, table.week[row], side="left")
+        last = np.searchsorted(table.week, table.week[row], side="right") - 1
+    else:
+        first = last = row
+    inside = row >= 0
+    return np.where(inside, table.open[first], -1), np.where(inside, table.close[last], -1)
+
+
+def resample(minutes: Bars, timeframe: Timeframe, closed_until: float) -> Bars:
+    """Larger bars from smaller ones: first, max, min, last, sum; only those whose end is not after `closed_until`.
+
+    The caller gives whole buckets: what stands before the first bucket's start is not looked for here.
+    """
+    start, end = bucket_bounds(minutes.instrument, timeframe, minutes.time)
+    usable = (start >= 0) & (end <= closed_until)
+    if not usable.all():
+        minutes, start = minutes.take(usable), start[usable]
+    if timeframe is minutes.timeframe:
+        return minutes
+    if not len(minutes):
+        return empty(minutes.instrument, timeframe)
+    first = np.flatnonzero(np.append(True, start[1:] != start[:-1]))
+    last = np.append(first[1:], len(start)) - 1
+    return Bars(
+        minutes.instrument,
+        timeframe,
+        start[first],
+        minutes.open[first],
+        np.maximum.reduceat(minutes.high, first),
+        np.minimum.reduceat(minutes.low, first),
+        minutes.close[last],
+        np.add.reduceat(minutes.volume, first),
+    )
+
+
+def faults(bars: Bars, now: float, leeway: float = 0.0) -> list[tuple[str, npt.NDArray[np.bool_]]]:
+    """What is wrong with offered bars: a reason and the mask of bars it applies to, each bar under its first reason."""
+    o, h, low, c, v = (np.asarray(column) for column in bars.columns()[1:])
+    step = bars.timeframe.seconds if bars.timeframe.intraday else MINUTE
+    with np.errstate(invalid="ignore"):
+        checks = (
+            ("not finite", ~(np.isfinite(o) & np.isfinite(h) & np.isfinite(low) & np.isfinite(c) & np.isfinite(v))),
+            ("price not positive", (o <= 0) | (h <= 0) | (low <= 0) | (c <= 0)),
+            ("volume negative", v < 0),
+            ("high below low", h < low),
+            ("open outside high and low", (o > h) | (o < low)),
+            ("close outside high and low", (c > h) | (c < low)),
+            ("time not on the minute", bars.time % step != 0),
+            ("time before 1971", bars.time < 31536000),
+            ("from the future", bars.time > now + leeway - step),
+        )
+    found: list[tuple[str, npt.NDArray[np.bool_]]] = []
+    seen = np.zeros(len(bars), dtype=bool)
+    for reason, mask in checks:
+        fresh = mask & ~seen
+        if fresh.any():
+            found.append((reason, fresh))
+            seen |= fresh
+    return found

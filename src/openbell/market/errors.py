@@ -1,0 +1,129 @@
+"""The one exception tree. `protocol/dialects.py` turns it into each contract's wire form.
+
+OpenbellError
+├── InputError                what the caller sent is wrong; sending it again will not help
+│   ├── InvalidSymbol         the text is no symbol
+│   ├── InvalidTimeframe      not one of the names this server accepts
+│   ├── InvalidParameter      any other bad argument
+│   └── BadBars               a file or feed offered bars that cannot be true
+├── UnknownSymbol             a symbol, but neither watched, stored nor known to the feed
+├── DataError                 the question is fine, the data is not there
+│   ├── InsufficientData      some bars, not enough
+│   └── FeedUnavailable       the feed fails and nothing is stored
+├── StoreError                the bar store cannot do what was asked
+│   ├── CorruptFile           a file failed its checks and was set aside
+│   └── SourceConflict        bars of another source are in the way
+├── LeaseError
+│   ├── LeaseHeld             another process holds it
+│   └── LeaseLost             it was ours and has passed to another
+└── Refused                   allowed by nobody here: read-only, no --trade, missing scope
+    └── SettingsError         the settings contradict each other or cannot be read
+
+Every message says what is wrong and, where there is one, what to do next. `details` holds the same facts as values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class OpenbellError(Exception):
+    """Root of everything that Openbell raises on purpose."""
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, Any] = details
+
+
+class InputError(OpenbellError):
+    """What the caller sent is wrong."""
+
+
+class InvalidSymbol(InputError):
+    """The text cannot be read as one symbol."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        super().__init__(f"Invalid symbol {shown!r}: {reason}", symbol=shown)
+
+
+class InvalidTimeframe(InputError):
+    """The name is not one that this server accepts."""
+
+    def __init__(self, text: str, accepted: tuple[str, ...]) -> None:
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        super().__init__(
+            f"Invalid timeframe {shown!r}: use one of {', '.join(accepted)}",
+            timeframe=shown,
+            accepted=list(accepted),
+        )
+
+
+class InvalidParameter(InputError):
+    """An argument is missing, of the wrong type or out of range."""
+
+
+class BadBars(InputError):
+    """Bars that cannot be true; `details` counts them by reason."""
+
+
+class UnknownSymbol(OpenbellError):
+    """A well-formed symbol that is neither watched, stored nor known to the feed."""
+
+    def __init__(self, symbol: str, hint: str = "") -> None:
+        super().__init__(f"Unknown symbol {symbol}{': ' + hint if hint else ''}", symbol=symbol)
+
+
+class DataError(OpenbellError):
+    """The question is fine, the data is not there."""
+
+
+class InsufficientData(DataError):
+    """There are bars, but fewer than the calculation needs."""
+
+    def __init__(self, symbol: str, available: int, needed: int) -> None:
+        super().__init__(
+            f"Insufficient data for {symbol}: {available} closed bars, {needed} needed",
+            symbol=symbol,
+            bars_available=available,
+            bars_needed=needed,
+        )
+        self.available = available
+        self.needed = needed
+
+
+class FeedUnavailable(DataError):
+    """The feed did not answer and the store cannot stand in for it."""
+
+
+class StoreError(OpenbellError):
+    """The bar store cannot do what was asked."""
+
+
+class CorruptFile(StoreError):
+    """A file failed its checks."""
+
+
+class SourceConflict(StoreError):
+    """Bars of another source stand where these would go."""
+
+
+class LeaseError(OpenbellError):
+    """About the right to be the one that writes."""
+
+
+class LeaseHeld(LeaseError):
+    """Another process holds the lease."""
+
+
+class LeaseLost(LeaseError):
+    """The lease was ours and has passed to another process."""
+
+
+class Refused(OpenbellError):
+    """Not allowed with these settings or scopes."""
+
+
+class SettingsError(Refused):
+    """The settings cannot be read or contradict each other."""

@@ -1,0 +1,133 @@
+"""When US stocks trade: holidays, half days, extended hours, daylight saving. Crypto never closes.
+
+premarket 04:00–09:30, regular 09:30–16:00, afterhours to 20:00 Eastern; on half days regular ends at 13:00 and
+afterhours at 17:00. `open` means regular. Without numpy, so that asking for the market's status stays cheap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from openbell.market.instruments import AssetClass, Instrument
+
+EASTERN = ZoneInfo("America/New_York")
+
+_PREMARKET = time(4, 0)
+_OPEN = time(9, 30)
+_CLOSE = time(16, 0)
+_END = time(20, 0)
+_HALF_CLOSE = time(13, 0)
+_HALF_END = time(17, 0)
+
+FIRST_YEAR, LAST_YEAR = 1971, 2200
+"""The years this calendar answers for; outside them there are no sessions."""
+
+
+class Phase(StrEnum):
+    """Where in its day a market stands."""
+
+    PREMARKET = "premarket"
+    REGULAR = "regular"
+    AFTERHOURS = "afterhours"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One trading day of US stocks; times are epoch seconds, each the start of what it names."""
+
+    day: date
+    premarket: int
+    open: int
+    close: int
+    end: int
+
+    def phase(self, epoch: float) -> Phase:
+        """The phase at `epoch`, closed outside this day's hours."""
+        if not self.premarket <= epoch < self.end:
+            return Phase.CLOSED
+        if epoch < self.open:
+            return Phase.PREMARKET
+        return Phase.REGULAR if epoch < self.close else Phase.AFTERHOURS
+
+
+@lru_cache(maxsize=64)
+def sessions_of(year: int) -> tuple[Session, ...]:
+    """Every session of one year, oldest first."""
+    if not FIRST_YEAR <= year <= LAST_YEAR:
+        return ()
+    # Imported on first use: the calendar package costs as much as the rest of a small tool call.
+    from holidays.financial.ny_stock_exchange import NewYorkStockExchange
+
+    closed = NewYorkStockExchange(years=year)
+    half = NewYorkStockExchange(years=year, categories=("half_day",))
+    days = (date(year, 1, 1) + timedelta(n) for n in range(366))
+    return tuple(
+        _session(day, day in half) for day in days if day.year == year and day.weekday() < 5 and day not in closed
+    )
+
+
+def _session(day: date, half: bool) -> Session:
+    def at(moment: time) -> int:
+        return int(datetime.combine(day, moment, EASTERN).timestamp())
+
+    close, end = (_HALF_CLOSE, _HALF_END) if half else (_CLOSE, _END)
+    return Session(day, at(_PREMARKET), at(_OPEN), at(close), at(end))
+
+
+@lru_cache(maxsize=64)
+def _opens(year: int) -> tuple[int, ...]:
+    return tuple(session.open for session in sessions_of(year))
+
+
+@lru_cache(maxsize=64)
+def _by_day(year: int) -> dict[date, Session]:
+    return {session.day: session for session in sessions_of(year)}
+
+
+def eastern(epoch: float) -> datetime:
+    """A moment on New York's wall clock."""
+    return datetime.fromtimestamp(epoch, UTC).astimezone(EASTERN)
+
+
+def session_on(day: date) -> Session | None:
+    """The session of that Eastern date, if stocks trade then."""
+    return _by_day(day.year).get(day)
+
+
+def stock_phase(epoch: float) -> Phase:
+    """The phase of the US stock market."""
+    session = session_on(eastern(epoch).date())
+    return session.phase(epoch) if session else Phase.CLOSED
+
+
+def next_open(epoch: float) -> Session | None:
+    """The first session whose regular hours begin after `epoch`."""
+    year = eastern(epoch).year
+    for candidate in (year, year + 1):
+        opens = _opens(candidate)
+        at = bisect_right(opens, epoch)
+        if at < len(opens):
+            return sessions_of(candidate)[at]
+    return None
+
+
+def forex_open(epoch: float) -> bool:
+    """Sunday 17:00 to Friday 17:00 Eastern."""
+    moment = eastern(epoch)
+    day, hour = moment.weekday(), moment.hour
+    return day < 4 or (day == 4 and hour < 17) or (day == 6 and hour >= 17)
+
+
+def phase(instrument: Instrument, epoch: float) -> Phase:
+    """The phase of the market that trades this instrument."""
+    if instrument.asset_class is AssetClass.STOCK:
+        return stock_phase(epoch)
+    if instrument.asset_class is AssetClass.FOREX:
+        return Phase.REGULAR if forex_open(epoch) else Phase.CLOSED
+    return Phase.REGULAR

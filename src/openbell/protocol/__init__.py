@@ -1,0 +1,1 @@
+"""What all MCP servers share: tools as values, dialects of results and errors, cache, pages, truth, the stdio transport."""

@@ -1,0 +1,63 @@
+"""The call: who asks, with which scopes, of which desk, and what the answer rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from openbell.desk.desk import Desk
+from openbell.market.clock import iso
+from openbell.market.instruments import Instrument
+from openbell.market.sessions import phase, stock_phase
+
+Notify = Callable[[str, dict[str, Any]], Awaitable[None]]
+"""Sends a notification to whoever made the call: method and parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who makes a call. Handles, subscriptions and later orders belong to one."""
+
+    subject: str
+    scopes: frozenset[str]
+
+
+LOCAL_OPERATOR = Principal("local", frozenset({"read", "write", "trade"}))
+"""Whoever started a stdio server owns this machine's desk."""
+
+
+async def _nowhere(_method: str, _params: dict[str, Any]) -> None:
+    """For calls that are answered once, from the command line."""
+
+
+@dataclass(slots=True)
+class Call:
+    """Handed to every tool's handler."""
+
+    desk: Desk
+    principal: Principal = LOCAL_OPERATOR
+    notify: Notify = _nowhere
+    newest: int | None = None
+    """The end of the newest bar that the answer rests on; a handler says it with `rests_on`."""
+    instrument: Instrument | None = None
+    _clock: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._clock = self.desk.clock.epoch()
+
+    def rests_on(self, instrument: Instrument, end: int | None) -> None:
+        """Remember what data the answer rests on."""
+        self.instrument, self.newest = instrument, end
+
+    def truth(self) -> dict[str, Any]:
+        """What every result says about itself: made-up or real, whose account, from which feed, how old."""
+        now = self._clock
+        return {
+            "data": self.desk.data,
+            "account": "none",
+            "feed": self.desk.settings.feed,
+            "as_of": iso(int(now)),
+            "age_s": None if self.newest is None else max(0, int(now) - self.newest),
+            "session": str(phase(self.instrument, now) if self.instrument else stock_phase(now)),
+        }

@@ -1,0 +1,134 @@
+"""How each contract says results and errors: the one place where the exception tree becomes a wire form.
+
+`JsonRpcDialect` (chart-signals) answers plainly and raises real JSON-RPC errors. `EnvelopeDialect` (TradeStream) wraps
+results as `{data, _metadata}` and errors as `{error, _metadata}` in a result that is marked as an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from openbell.market.errors import InputError, OpenbellError
+
+INVALID_PARAMS = -32602
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What happened besides the answer."""
+
+    latency_ms: float
+    cached: bool = False
+    cache_ttl_remaining: float | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A tool's answer before it meets a transport."""
+
+    payload: dict[str, Any]
+    is_error: bool = False
+    code: int | None = None
+    """Set when the answer is a JSON-RPC error; the payload is then {code, message, data}."""
+    truth: dict[str, Any] = field(default_factory=dict)
+
+
+class Dialect(Protocol):
+    """One contract's way of speaking."""
+
+    @property
+    def unknown_tool(self) -> int:
+        """The JSON-RPC code for a tool that is not there."""
+
+    def result(self, value: Any, metrics: Metrics) -> Reply:
+        """A success."""
+
+    def error(self, error: OpenbellError, metrics: Metrics) -> Reply:
+        """A failure that has a place in the tree."""
+
+    def bug(self, metrics: Metrics) -> Reply:
+        """A failure that has none: a generic message; the trace is in the log."""
+
+
+BUG = "Internal error; the log on standard error has the details"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRpcDialect:
+    """Plain results; errors as JSON-RPC errors under the contract's codes."""
+
+    codes: dict[type[OpenbellError], tuple[int, str]]
+    """For each class of error its code and the contract's words; the most specific class counts."""
+    unknown_tool: int = METHOD_NOT_FOUND
+
+    def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
+        """The value itself."""
+        return Reply(value)
+
+    def error(self, error: OpenbellError, metrics: Metrics) -> Reply:  # noqa: ARG002
+        """The contract's code and words, then ours; the facts as data."""
+        code, words = _lookup(self.codes, error) or (INTERNAL_ERROR, "")
+        return self._failure(code, _told(words, error.message), error.details)
+
+    def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
+        """-32603."""
+        return self._failure(INTERNAL_ERROR, BUG, {})
+
+    @staticmethod
+    def _failure(code: int, message: str, data: dict[str, Any]) -> Reply:
+        payload: dict[str, Any] = {"code": code, "message": message}
+        if data:
+            payload["data"] = data
+        return Reply(payload, is_error=True, code=code)
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeDialect:
+    """Results and errors in an envelope with metadata."""
+
+    codes: dict[type[OpenbellError], str]
+    unknown_tool: int = INVALID_PARAMS
+
+    def result(self, value: Any, metrics: Metrics) -> Reply:
+        """{data, _metadata}."""
+        remaining = metrics.cache_ttl_remaining
+        meta = {
+            "latency_ms": round(metrics.latency_ms, 3),
+            "cached": metrics.cached,
+            "cache_ttl_remaining": None if remaining is None else round(remaining, 3),
+            "source": metrics.source,
+        }
+        return Reply({"data": value, "_metadata": meta})
+
+    def error(self, error: OpenbellError, metrics: Metrics) -> Reply:
+        """{error, _metadata}."""
+        default = "INVALID_PARAMETER" if isinstance(error, InputError) else "INTERNAL_ERROR"
+        return self._failure(_lookup(self.codes, error) or default, error.message, error.details, metrics)
+
+    def bug(self, metrics: Metrics) -> Reply:
+        """INTERNAL_ERROR."""
+        return self._failure("INTERNAL_ERROR", BUG, {}, metrics)
+
+    @staticmethod
+    def _failure(code: str, message: str, details: dict[str, Any], metrics: Metrics) -> Reply:
+        body = {"code": code, "message": message, "details": details}
+        return Reply({"error": body, "_metadata": {"latency_ms": round(metrics.latency_ms, 3)}}, is_error=True)
+
+
+def _told(words: str, message: str) -> str:
+    """The contract's words first, unless the message begins with them."""
+    if words == "Insufficient data":
+        return words  # as in the contract's own example, which leaves the rest to the data
+    return message if message.startswith(words) else f"{words}: {message}"
+
+
+def _lookup(table: dict[type[OpenbellError], Any], error: OpenbellError) -> Any:
+    """The entry of the nearest class."""
+    for kind in type(error).__mro__:
+        if kind in table:
+            return table[kind]
+    return None

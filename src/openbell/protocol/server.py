@@ -1,0 +1,127 @@
+"""A service on the official SDK's low-level server: every protocol revision that it knows."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+
+from openbell import __version__
+from openbell.desk.desk import Desk
+from openbell.protocol.call import Call, Notify
+from openbell.protocol.dialects import Reply
+from openbell.protocol.service import Runner, Service
+from openbell.protocol.tool import Tool
+
+log = logging.getLogger(__name__)
+TRUTH = "openbell/truth"
+Context = ServerRequestContext[Any, Any]
+
+
+class _MethodParams(types.RequestParams):
+    """Parameters of a method of our own: any, checked by the tool behind it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class _Notification(BaseModel):
+    method: str
+    params: dict[str, Any]
+
+
+def build(service: Service, desk: Desk) -> Server[Any]:
+    """The SDK server of a service."""
+    runner = Runner(service, desk)
+    offered = service.offered(desk)
+    listing: list[types.ListToolsResult] = []
+
+    async def list_tools(_context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        if not listing:
+            listing.append(types.ListToolsResult(tools=[_declare(tool) for tool in offered]))
+        return listing[0]
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
+        if params.name not in service.by_name:
+            raise MCPError(service.dialect.unknown_tool, f"Unknown tool: {params.name[:80]}", None)
+        call = Call(desk, notify=_notifier(context))
+        return _wire(await runner.run(params.name, params.arguments or {}, call))
+
+    server: Server[Any] = Server(
+        service.name,
+        version=__version__,
+        title=service.title,
+        instructions=_instructions(service, desk),
+        get_tool_input_schema=lambda name: service.by_name[name].input_schema if name in service.by_name else None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    # The SDK's tracing spans go nowhere without an exporter, and every call would pay for them.
+    server.middleware.clear()
+    for tool in service.tools:
+        if tool.method:
+            server.add_request_handler(tool.name, _MethodParams, _method(tool, runner, desk))
+    return server
+
+
+def _method(tool: Tool, runner: Runner, desk: Desk) -> Any:
+    """The handler of a tool that is also a JSON-RPC method: the result is the payload itself."""
+
+    async def handle(context: Context, _params: _MethodParams) -> dict[str, Any]:
+        arguments = {key: value for key, value in (context.params or {}).items() if key != "_meta"}
+        reply = await runner.run(tool.name, arguments, Call(desk, notify=_notifier(context)))
+        _raise_if_rpc_error(reply)
+        return {**reply.payload, "_meta": {TRUTH: reply.truth}}
+
+    return handle
+
+
+def _notifier(context: Context) -> Notify:
+    session = context.session
+
+    async def notify(method: str, params: dict[str, Any]) -> None:
+        await session.send_notification(_Notification(method=method, params=params))  # type: ignore[arg-type]
+
+    return notify
+
+
+def _wire(reply: Reply) -> dict[str, Any]:
+    """The result of tools/call: the whole JSON as text, and the same object."""
+    _raise_if_rpc_error(reply)
+    return {
+        "content": [{"type": "text", "text": to_json(reply.payload).decode()}],
+        "structuredContent": reply.payload,
+        "isError": reply.is_error,
+        "_meta": {TRUTH: reply.truth},
+    }
+
+
+def _raise_if_rpc_error(reply: Reply) -> None:
+    if reply.code is not None:
+        raise MCPError(reply.code, reply.payload["message"], reply.payload.get("data"))
+
+
+def _declare(tool: Tool) -> types.Tool:
+    return types.Tool.model_validate(
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+            "annotations": tool.annotations,
+        }
+    )
+
+
+def _instructions(service: Service, desk: Desk) -> str:
+    said = {
+        "simulated": "All market data is SIMULATED, not real.",
+        "imported": "Market data is what was imported on this machine; nothing is live.",
+        "replay": "Market data is a replay of stored bars, not live.",
+    }[desk.data]
+    return f"{said} {service.instructions}"

@@ -1,0 +1,106 @@
+"""A service: a named set of tools and how a call to one of them runs, whatever carries the call."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from pydantic import ValidationError
+
+from openbell.desk.desk import Desk
+from openbell.market.errors import InvalidParameter, OpenbellError, Refused
+from openbell.protocol.cache import Answer, TtlCache
+from openbell.protocol.call import Call
+from openbell.protocol.dialects import Dialect, Metrics, Reply
+from openbell.protocol.tool import Effect, Tool
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Service:
+    """One contract's server: its identity, its tools and its dialect."""
+
+    name: str
+    """As in `openbell mcp NAME` and as the server calls itself."""
+    title: str
+    instructions: str
+    tools: tuple[Tool, ...]
+    dialect: Dialect
+
+    @cached_property
+    def by_name(self) -> dict[str, Tool]:
+        """The tools by name."""
+        return {tool.name: tool for tool in self.tools}
+
+    def offered(self, desk: Desk) -> list[Tool]:
+        """The tools that these settings allow."""
+        allowed = {Effect.READ, Effect.SESSION} if desk.settings.read_only else set(Effect)
+        return [tool for tool in self.tools if tool.effect in allowed]
+
+
+class Runner:
+    """Runs calls of one service on one desk: arguments checked, answers cached, errors in the contract's form."""
+
+    def __init__(self, service: Service, desk: Desk) -> None:
+        self.service = service
+        self.desk = desk
+        self._cache = TtlCache()
+
+    async def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Reply:
+        """The reply to one call. Raises `KeyError` for a tool that the service does not have."""
+        tool = self.service.by_name[name]
+        began = time.perf_counter()
+        dialect = self.service.dialect
+
+        def metrics(answer: Answer | None = None) -> Metrics:
+            spent = (time.perf_counter() - began) * 1000
+            if answer is None:
+                return Metrics(spent)
+            return Metrics(spent, answer.cached, answer.remaining)
+
+        try:
+            answer = await self._answer(tool, arguments, call)
+            value, call.newest, call.instrument = answer.value
+            reply = dialect.result(value, metrics(answer))
+        except OpenbellError as error:
+            reply = dialect.error(error, metrics())
+        except Exception:
+            log.exception("%s failed", name)
+            reply = dialect.bug(metrics())
+        return replace(reply, truth=call.truth())
+
+    async def _answer(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Answer:
+        if self.desk.settings.read_only and tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}:
+            raise Refused(f"{tool.name} writes, and this desk was started with --read-only")
+        try:
+            checked = tool.arguments.model_validate(dict(arguments))
+        except ValidationError as error:
+            raise InvalidParameter(_explain(error)) from None
+
+        async def work() -> tuple[Any, int | None, Any]:
+            value = await tool.handler(call, checked)
+            return value, call.newest, call.instrument
+
+        if not tool.cache_s:
+            return Answer(await work(), cached=False, remaining=None)
+        given = checked.model_dump(mode="json")
+        refresh = bool(given.pop("force_refresh", False))
+        standing = None if self.desk.clock.moving else self.desk.clock.epoch()
+        key = (tool.name, call.principal.subject, standing, json.dumps(given, sort_keys=True))
+        return await self._cache.get(key, tool.cache_s, work, refresh=refresh)
+
+
+def _explain(error: ValidationError) -> str:
+    """What is wrong with the arguments, one clause each, without echoing the values."""
+    clauses = []
+    for fault in error.errors(include_input=False, include_url=False, include_context=False):
+        place = ".".join(str(part) for part in fault["loc"]) or "arguments"
+        reason = {"missing": "is required", "extra_forbidden": "is not an argument of this tool"}.get(fault["type"])
+        clauses.append(f"{place} {reason}" if reason else f"{place}: {fault['msg']}")
+    return "; ".join(clauses[:8])

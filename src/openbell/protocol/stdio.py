@@ -1,0 +1,249 @@
+"""The stdio transport: one JSON-RPC message a line, without a thread between the pipe and the server.
+
+A line that is no message gets a JSON-RPC error and the server lives on; a notification never gets a reply; only protocol
+goes to standard output (whatever else prints ends up on standard error); and when the input ends, requests that are still
+being worked on are answered before the server stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+LONGEST_LINE = 8 * 1024 * 1024
+_CHUNK = 256 * 1024
+_LAST_WORDS = 60.0
+"""Seconds that open requests have to finish after the input has ended."""
+
+
+async def serve(server: Server[Any]) -> None:
+    """Serve one client on standard input and output until the input ends."""
+    with_fds = _claim_standard_streams()
+    async with _reader(with_fds[0]) as source, _writer(with_fds[1]) as sink:
+        pending = _Pending()
+        output = _Output(sink, pending)
+        await server.run(_Input(source, output, pending), output, server.create_initialization_options())
+
+
+def _claim_standard_streams() -> tuple[int, int]:
+    """Keep the two pipes for the protocol; stray reads see the end of input, stray prints go to standard error."""
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return source, sink
+
+
+def _is_pipe(fd: int) -> bool:
+    mode = os.fstat(fd).st_mode
+    return os.name != "nt" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
+
+
+@asynccontextmanager
+async def _reader(fd: int) -> AsyncIterator[Any]:
+    """Something to await bytes from; a file or terminal is read in a thread."""
+    if not _is_pipe(fd):
+        yield lambda: asyncio.to_thread(os.read, fd, _CHUNK)
+        return
+    loop = asyncio.get_running_loop()
+    stream = asyncio.StreamReader(limit=_CHUNK)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(fd, "rb", 0))
+    try:
+        yield lambda: stream.read(_CHUNK)
+    finally:
+        transport.close()
+
+
+@asynccontextmanager
+async def _writer(fd: int) -> AsyncIterator[Any]:
+    """Something to await the writing of bytes from; it waits while the client does not read."""
+    if not _is_pipe(fd):
+
+        async def write_all(data: bytes) -> None:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+
+        yield write_all
+        return
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(fd, "wb", 0))
+    stream = asyncio.StreamWriter(transport, protocol, None, loop)
+
+    async def write(data: bytes) -> None:
+        stream.write(data)
+        await stream.drain()
+
+    try:
+        yield write
+    finally:
+        # Let what is buffered reach the client before the pipe closes.
+        while not transport.is_closing() and transport.get_write_buffer_size():
+            await asyncio.sleep(0.005)
+        transport.close()
+
+
+class _Pending:
+    """Requests that were read and not yet answered."""
+
+    def __init__(self) -> None:
+        self._ids: set[tuple[str, Any]] = set()
+        self._none = asyncio.Event()
+        self._none.set()
+
+    def begin(self, request: types.RequestId) -> bool:
+        """Note a request; False if its id is in use."""
+        key = (type(request).__name__, request)
+        if key in self._ids:
+            return False
+        self._ids.add(key)
+        self._none.clear()
+        return True
+
+    def end(self, request: Any) -> None:
+        self._ids.discard((type(request).__name__, request))
+        if not self._ids:
+            self._none.set()
+
+    async def settled(self) -> None:
+        try:
+            await asyncio.wait_for(self._none.wait(), _LAST_WORDS)
+        except TimeoutError:
+            return
+
+
+class _Output:
+    """The SDK's write stream: each message becomes a line."""
+
+    def __init__(self, write: Any, pending: _Pending) -> None:
+        self._write = write
+        self._pending = pending
+
+    async def send(self, item: SessionMessage, /) -> None:
+        message = item.message
+        line = message.model_dump_json(by_alias=True, exclude_unset=True)
+        try:
+            await self._write(line.encode() + b"\n")
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        finally:
+            if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+                self._pending.end(message.id)
+
+    async def refuse(self, code: int, message: str, request: Any = None) -> None:
+        """Answer what cannot be passed on."""
+        error = {"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}}
+        try:
+            await self._write(to_json(error) + b"\n")
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+    async def aclose(self) -> None:
+        """The pipe closes with the process."""
+
+    async def __aenter__(self) -> _Output:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class _Input:
+    """The SDK's read stream: each line that is a message."""
+
+    def __init__(self, read: Any, output: _Output, pending: _Pending) -> None:
+        self._read = read
+        self._output = output
+        self._pending = pending
+        self._lines = self._split()
+
+    async def _split(self) -> AsyncIterator[bytes]:
+        """Lines of bounded length; the rest of one that is too long is skipped."""
+        buffer = bytearray()
+        skipping = False
+        while chunk := await self._read():
+            buffer += chunk
+            while (end := buffer.find(b"\n")) >= 0:
+                line = bytes(buffer[:end])
+                del buffer[: end + 1]
+                if not skipping:
+                    yield line
+                skipping = False
+            if len(buffer) > LONGEST_LINE:
+                if not skipping:
+                    await self._output.refuse(INVALID_REQUEST, f"Invalid Request: longer than {LONGEST_LINE} bytes")
+                skipping = True
+                buffer.clear()
+        if buffer and not skipping:
+            yield bytes(buffer)
+
+    async def receive(self) -> SessionMessage:
+        """The next message."""
+        async for line in self._lines:
+            if line.strip() and (message := await self._message(line)) is not None:
+                return SessionMessage(message)
+        await self._pending.settled()
+        raise StopAsyncIteration
+
+    async def _message(self, line: bytes) -> types.JSONRPCMessage | None:
+        """A message, or None after the line was answered with an error."""
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValidationError:
+            await self._explain(line)
+            return None
+        if isinstance(message, types.JSONRPCRequest):
+            if not self._pending.begin(message.id):
+                await self._output.refuse(INVALID_REQUEST, "Invalid Request: this id is still in use", message.id)
+                return None
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            # A cancelled request is not answered.
+            self._pending.end((message.params or {}).get("requestId"))
+        return message
+
+    async def _explain(self, line: bytes) -> None:
+        """Say what is wrong with a line."""
+        try:
+            value = from_json(line)
+        except ValueError:
+            await self._output.refuse(PARSE_ERROR, "Parse error: not JSON")
+            return
+        if isinstance(value, list):
+            await self._output.refuse(INVALID_REQUEST, "Invalid Request: batches are not part of this protocol")
+            return
+        if isinstance(value, dict) and "method" in value and "id" not in value:
+            # It was meant as a notification: those get no reply, not even a bad one.
+            print("dropped a malformed notification", file=sys.stderr)  # noqa: T201
+            return
+        known = value.get("id") if isinstance(value, dict) else None
+        request = known if isinstance(known, str | int) and not isinstance(known, bool) else None
+        await self._output.refuse(INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 message", request)
+
+    async def aclose(self) -> None:
+        """Nothing to let go of: the reader closes itself."""
+
+    def __aiter__(self) -> _Input:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        return await self.receive()
+
+    async def __aenter__(self) -> _Input:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

@@ -1,0 +1,78 @@
+"""A tool is a value. Its schemas, annotations, documentation and tests follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from openbell.market.errors import OpenbellError
+from openbell.protocol.call import Call
+from openbell.protocol.schema import schema_of
+
+
+class Arguments(BaseModel):
+    """Base of every tool's input: nothing that the tool does not name, no silent conversions."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class NoArguments(Arguments):
+    """The input of a tool that takes none."""
+
+
+class Effect(Enum):
+    """What a call may change."""
+
+    READ = "read"
+    SESSION = "session"
+    """Only the state of this connection, such as a subscription; allowed in read-only mode."""
+    WRITE = "write"
+    """Adds to what is stored."""
+    DESTRUCTIVE = "destructive"
+    """Replaces, removes, or moves money."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool: what it is called, what goes in and out, what it may do, and who does it."""
+
+    name: str
+    description: str
+    arguments: type[Arguments]
+    returns: type[Any]
+    """A TypedDict: checked by mypy where the handler builds it, and by the tests against the schema."""
+    handler: Callable[[Call, Any], Awaitable[Any]]
+    effect: Effect = Effect.READ
+    open_world: bool = False
+    """Whether it reaches out to systems beyond this desk and its feed."""
+    idempotent: bool = True
+    cache_s: float = 0.0
+    errors: tuple[type[OpenbellError], ...] = ()
+    """What it raises beyond a bad argument."""
+    method: bool = False
+    """Whether the contract also offers it as a JSON-RPC method of its own."""
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON Schema of the arguments."""
+        return schema_of(self.arguments)
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """JSON Schema of the result."""
+        return schema_of(self.returns)
+
+    @property
+    def annotations(self) -> dict[str, bool]:
+        """The protocol's hints."""
+        return {
+            "readOnlyHint": self.effect is Effect.READ,
+            "destructiveHint": self.effect is Effect.DESTRUCTIVE,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        }

@@ -1,0 +1,22 @@
+"""One module per contract: its tools, its dialect, and handlers of a few lines that call the desk."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from openbell.market.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from openbell.protocol.service import Service
+
+NAMES = {"chart-signals": "chart_signals"}
+"""The servers by the name that `openbell mcp` takes; each is loaded alone."""
+
+
+def load(name: str) -> Service:
+    """The service of a name; the error names those there are."""
+    if name not in NAMES:
+        raise InvalidParameter(f"no server {name!r}; there is {', '.join(NAMES)}")
+    service: Service = import_module(f"{__name__}.{NAMES[name]}").SERVICE
+    return service

@@ -1,0 +1,39 @@
+"""chart-signals: signals and crossings on closed bars, the watchlist, market hours, storage, alerts."""
+
+from __future__ import annotations
+
+from openbell.market.errors import (
+    FeedUnavailable,
+    InputError,
+    InsufficientData,
+    InvalidSymbol,
+    InvalidTimeframe,
+    Refused,
+    StoreError,
+    UnknownSymbol,
+)
+from openbell.protocol.dialects import INVALID_PARAMS, JsonRpcDialect
+from openbell.protocol.service import Service
+from openbell.servers.chart_signals import alerts, market, signals
+
+SERVICE = Service(
+    name="chart-signals",
+    title="Openbell chart signals",
+    instructions=(
+        "Signals use closed bars only. get_signals for one symbol, get_watchlist for an overview, "
+        "subscribe_alerts to be notified. Times are UTC and name the bar's open."
+    ),
+    tools=(*signals.TOOLS, *market.TOOLS, *alerts.TOOLS),
+    dialect=JsonRpcDialect(
+        {
+            InsufficientData: (-32001, "Insufficient data"),
+            InvalidSymbol: (-32002, "Invalid symbol"),
+            UnknownSymbol: (-32002, "Invalid symbol"),
+            InvalidTimeframe: (-32003, "Invalid timeframe"),
+            FeedUnavailable: (-32004, "Market data unavailable"),
+            StoreError: (-32004, "Market data unavailable"),
+            InputError: (INVALID_PARAMS, "Invalid params"),
+            Refused: (INVALID_PARAMS, "Refused"),
+        }
+    ),
+)

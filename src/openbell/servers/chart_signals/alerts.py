@@ -1,0 +1,109 @@
+"""subscribe_alerts and unsubscribe_alerts, as tools and as methods of their own; they notify `signals.alert`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from openbell.market.clock import iso
+from openbell.market.errors import FeedUnavailable, InvalidSymbol, InvalidTimeframe, StoreError, UnknownSymbol
+from openbell.market.timeframes import named
+from openbell.protocol.call import Call
+from openbell.protocol.tool import Arguments, Effect, Tool
+from openbell.servers.chart_signals import shapes
+from openbell.signals.alerts import CONDITIONS, Alert
+
+if TYPE_CHECKING:
+    from openbell.desk.alerts import Subscription
+
+NOTIFICATION = "signals.alert"
+
+
+class Condition(Arguments):
+    """One thing to watch for."""
+
+    type: Annotated[str, Field(json_schema_extra={"enum": list(CONDITIONS)})]
+    direction: Annotated[Literal["up", "down"] | None, Field(description="of macd_cross; both if left out")] = None
+
+
+class SubscribeInput(Arguments):
+    """What subscribe_alerts takes."""
+
+    symbol: shapes.Symbol
+    timeframe: shapes.TimeframeName
+    conditions: Annotated[list[Condition], Field(min_length=1, max_length=20)]
+    throttle_ms: Annotated[int, Field(ge=0, le=86_400_000, description="least time between two alerts")] = 0
+
+
+class UnsubscribeInput(Arguments):
+    """What unsubscribe_alerts takes."""
+
+    subscription_id: Annotated[str, Field(max_length=64)]
+
+
+async def subscribe_alerts(call: Call, given: SubscribeInput) -> shapes.SubscriptionResponse:
+    """Watch a symbol; a condition fires at the closed bar at which it becomes true."""
+    timeframe = named(given.timeframe, shapes.TIMEFRAMES)
+
+    async def send(subscription: Subscription, alert: Alert) -> None:
+        await call.notify(NOTIFICATION, _notification(subscription, given.timeframe, alert))
+
+    subscription = await call.desk.alerts.subscribe(
+        call.principal.subject,
+        given.symbol,
+        timeframe,
+        [(condition.type, condition.direction) for condition in given.conditions],
+        given.throttle_ms,
+        send,
+    )
+    call.rests_on(subscription.instrument, None)
+    return {
+        "subscription_id": subscription.id,
+        "symbol": subscription.instrument.symbol,
+        "timeframe": given.timeframe,
+        "conditions": list(subscription.crossings),
+        "throttle_ms": given.throttle_ms,
+    }
+
+
+def _notification(subscription: Subscription, timeframe: str, alert: Alert) -> dict[str, object]:
+    last = alert.snapshot
+    return {
+        "subscription_id": subscription.id,
+        "symbol": subscription.instrument.symbol,
+        "timeframe": timeframe,
+        "triggered": list(alert.triggered),
+        "snapshot": {"price": last.price, "macd": last.macd, "signal": last.signal, "rsi": last.rsi},
+        "timestamp": iso(last.time + subscription.timeframe.seconds),
+    }
+
+
+async def unsubscribe_alerts(call: Call, given: UnsubscribeInput) -> shapes.UnsubscribedResponse:
+    """End a subscription of one's own."""
+    call.desk.alerts.unsubscribe(call.principal.subject, given.subscription_id)
+    return {"subscription_id": given.subscription_id, "unsubscribed": True}
+
+
+TOOLS = (
+    Tool(
+        "subscribe_alerts",
+        f"Notify ({NOTIFICATION}) when a condition becomes true at a closed bar. Lasts as long as this connection.",
+        SubscribeInput,
+        shapes.SubscriptionResponse,
+        subscribe_alerts,
+        effect=Effect.SESSION,
+        idempotent=False,
+        errors=(InvalidSymbol, UnknownSymbol, InvalidTimeframe, FeedUnavailable, StoreError),
+        method=True,
+    ),
+    Tool(
+        "unsubscribe_alerts",
+        "End a subscription.",
+        UnsubscribeInput,
+        shapes.UnsubscribedResponse,
+        unsubscribe_alerts,
+        effect=Effect.SESSION,
+        method=True,
+    ),
+)

@@ -1,0 +1,102 @@
+"""check_market_status, get_storage_info and get_capabilities."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+from openbell.market.clock import iso
+from openbell.market.errors import StoreError
+from openbell.market.instruments import AssetClass
+from openbell.market.sessions import Phase, eastern, next_open, stock_phase
+from openbell.protocol.call import Call
+from openbell.protocol.tool import NoArguments, Tool
+from openbell.servers.chart_signals import shapes
+from openbell.servers.chart_signals.words import data_source
+
+
+async def check_market_status(call: Call, _given: NoArguments) -> shapes.MarketStatusResponse:
+    """Which session the stock market is in, and when it next opens."""
+    now = call.desk.clock.epoch()
+    phase = stock_phase(now)
+    upcoming = next_open(now)
+    return {
+        "stocks": {
+            "open": phase is Phase.REGULAR,
+            "session": phase.value,
+            "next_open": _in_words(eastern(now), eastern(upcoming.open)) if upcoming else "unknown",
+            "next_open_at": iso(upcoming.open) if upcoming else None,
+            "current_time_et": f"{_clock(eastern(now))} ET",
+        },
+        "crypto": {"open": True, "note": "24/7 trading"},
+        "timestamp": iso(int(now)),
+    }
+
+
+def _clock(moment: datetime) -> str:
+    """`3:00 PM`."""
+    return f"{moment.hour % 12 or 12}:{moment:%M} {'AM' if moment.hour < 12 else 'PM'}"
+
+
+def _in_words(now: datetime, then: datetime) -> str:
+    """`Today 9:30 AM ET`, `Tomorrow …`, or the day's name and date."""
+    days = (then.date() - now.date()).days
+    day = {0: "Today", 1: "Tomorrow"}.get(days) or f"{then:%A}, {then:%b} {then.day}"
+    return f"{day} {_clock(then)} ET"
+
+
+async def get_storage_info(call: Call, _given: NoArguments) -> shapes.StorageInfoResponse:
+    """What is stored, where, and how large it is."""
+    store = call.desk.store
+    instruments = await asyncio.to_thread(store.instruments)
+    size = await asyncio.to_thread(store.size)
+    names = {kind: [i.file_name for i in instruments if i.asset_class is kind] for kind in AssetClass}
+    answer: shapes.StorageInfoResponse = {
+        "data_directory": str(call.desk.settings.bar_folder),
+        "stored_symbols": {"stocks": names[AssetClass.STOCK], "crypto": names[AssetClass.CRYPTO]},
+        "total_size_mb": round(size / 1e6, 3),
+        "data_source": data_source(call.desk),
+    }
+    if problems := store.problems():
+        answer["set_aside"] = [f"{problem.path}: {problem.reason}" for problem in problems]
+    return answer
+
+
+async def get_capabilities(call: Call, _given: NoArguments) -> shapes.CapabilitiesResponse:
+    """The contract's literals; the data source is what it is here."""
+    return {
+        "version": "1.0.0",
+        "protocol": "2025-06-18",
+        "indicators": ["EMA9", "SMA10", "MACD(12,26,9)", "RSI14", "BB(20,2)"],
+        "timeframes": list(shapes.TIMEFRAMES),
+        "asset_types": ["stocks", "crypto"],
+        "data_source": data_source(call.desk),
+        "storage": "parquet",
+        "max_bars_in_memory": 3000,
+    }
+
+
+TOOLS = (
+    Tool(
+        "check_market_status",
+        "Whether US stocks and crypto trade now, and when stocks next open.",
+        NoArguments,
+        shapes.MarketStatusResponse,
+        check_market_status,
+    ),
+    Tool(
+        "get_storage_info",
+        "Which symbols are stored, where, and how much space they take.",
+        NoArguments,
+        shapes.StorageInfoResponse,
+        get_storage_info,
+        errors=(StoreError,),
+    ),
+    Tool(
+        "get_capabilities",
+        "Version, indicators, timeframes and data source of this server.",
+        NoArguments,
+        shapes.CapabilitiesResponse,
+        get_capabilities,
+    ),
+)

@@ -1,0 +1,190 @@
+"""The contract's words for timeframes, and the shapes of its answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from openbell.market.timeframes import Timeframe
+
+TIMEFRAMES = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
+
+Symbol = Annotated[str, Field(description="AAPL, BTC/USD")]
+TimeframeName = Annotated[str, Field(json_schema_extra={"enum": list(TIMEFRAMES)})]
+"""Text, not an enum: a name outside the list is the contract's own error, raised by the handler."""
+
+
+class PreviousShape(TypedDict):
+    """The indicators at the bar before."""
+
+    price: float
+    ema9: float
+    ma10: float
+    macd: float
+    signal: float
+    hist: float
+    rsi: float
+    bb_upper: float
+    bb_middle: float
+    bb_lower: float
+    volume: float
+    vwap: Annotated[float | None, Field(description="of the session; null outside it")]
+    time: str
+
+
+class SnapshotShape(PreviousShape):
+    """The indicators at the newest closed bar."""
+
+    prev_snapshot: PreviousShape
+
+
+class CrossingsShape(TypedDict):
+    """The nine of the contract."""
+
+    macd_cross_up: bool
+    macd_cross_dn: bool
+    ema_support_lost: bool
+    ema_reclaim: bool
+    rsi_overbought: bool
+    rsi_oversold: bool
+    bb_squeeze: bool
+    bb_breakout_up: bool
+    bb_breakout_dn: bool
+
+
+class RiskAnchorShape(TypedDict):
+    """Two ATR(14) away from the price."""
+
+    price: float
+    type: Literal["long_stop", "short_stop"]
+    distance_pct: float
+
+
+_READY: dict[str, Any] = {
+    "oneOf": [
+        {"properties": {"ready": {"const": True}}, "required": ["symbol", "asset_type", "tf", "snapshot", "crossings"]},
+        {"properties": {"ready": {"const": False}}, "required": ["reason"]},
+    ]
+}
+
+
+@with_config(ConfigDict(json_schema_extra=_READY))
+class SignalResponse(TypedDict):
+    """Signals, or the reason why there are none yet."""
+
+    ready: bool
+    reason: NotRequired[str]
+    symbol: NotRequired[str]
+    asset_type: NotRequired[Literal["stock", "crypto"]]
+    tf: NotRequired[str]
+    snapshot: NotRequired[SnapshotShape]
+    crossings: NotRequired[CrossingsShape]
+    trend_state: NotRequired[Literal["bullish", "bearish", "consolidating", "mixed"]]
+    risk_anchor: NotRequired[RiskAnchorShape]
+    data_source: NotRequired[str]
+
+
+class WatchedShape(TypedDict):
+    """One line of the watchlist."""
+
+    symbol: str
+    price: float | None
+    rsi: float | None
+    signals: list[str]
+
+
+class WatchedByClass(TypedDict):
+    """The watchlist by asset class."""
+
+    stocks: list[WatchedShape]
+    crypto: list[WatchedShape]
+
+
+class MarketHours(TypedDict):
+    """When the markets trade, in words."""
+
+    stocks: str
+    crypto: str
+
+
+class WatchlistResponse(TypedDict):
+    """The whole watchlist at 1min."""
+
+    watchlist: WatchedByClass
+    timestamp: str
+    market_hours: MarketHours
+    data_source: str
+
+
+class StockStatus(TypedDict):
+    """The US stock market."""
+
+    open: bool
+    session: Literal["premarket", "regular", "afterhours", "closed"]
+    next_open: str
+    next_open_at: str | None
+    current_time_et: str
+
+
+class CryptoStatus(TypedDict):
+    """Never closed."""
+
+    open: bool
+    note: str
+
+
+class MarketStatusResponse(TypedDict):
+    """Which markets are open."""
+
+    stocks: StockStatus
+    crypto: CryptoStatus
+    timestamp: str
+
+
+class StoredSymbols(TypedDict):
+    """File names of symbols by asset class."""
+
+    stocks: list[str]
+    crypto: list[str]
+
+
+class StorageInfoResponse(TypedDict):
+    """What is on disk."""
+
+    data_directory: str
+    stored_symbols: StoredSymbols
+    total_size_mb: float
+    data_source: str
+    set_aside: NotRequired[Annotated[list[str], Field(description="damaged files that are no longer read")]]
+
+
+class CapabilitiesResponse(TypedDict):
+    """What this server can do."""
+
+    version: str
+    protocol: str
+    indicators: list[str]
+    timeframes: list[str]
+    asset_types: list[str]
+    data_source: str
+    storage: str
+    max_bars_in_memory: int
+
+
+class SubscriptionResponse(TypedDict):
+    """An open subscription."""
+
+    subscription_id: str
+    symbol: str
+    timeframe: str
+    conditions: list[str]
+    throttle_ms: int
+
+
+class UnsubscribedResponse(TypedDict):
+    """An ended subscription."""
+
+    subscription_id: str
+    unsubscribed: bool

@@ -1,0 +1,139 @@
+"""get_signals and get_watchlist."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+from openbell.market.clock import iso
+from openbell.market.errors import (
+    DataError,
+    FeedUnavailable,
+    InsufficientData,
+    InvalidSymbol,
+    InvalidTimeframe,
+    StoreError,
+    UnknownSymbol,
+)
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.timeframes import Timeframe, named
+from openbell.protocol.call import Call
+from openbell.protocol.tool import Arguments, NoArguments, Tool
+from openbell.servers.chart_signals import shapes
+from openbell.servers.chart_signals.words import MARKET_HOURS, data_source
+from openbell.signals.crossings import NEEDED, Snapshot
+
+if TYPE_CHECKING:
+    from openbell.desk.signals import Reading
+
+NOT_READY = f"insufficient bars (need {NEEDED}+)"
+
+
+class SignalsInput(Arguments):
+    """What get_signals takes."""
+
+    symbol: shapes.Symbol
+    timeframe: shapes.TimeframeName
+
+
+async def get_signals(call: Call, given: SignalsInput) -> shapes.SignalResponse:
+    """The newest closed bar's indicators and crossings."""
+    timeframe = named(given.timeframe, shapes.TIMEFRAMES)
+    instrument = await call.desk.signals.find(given.symbol)
+    reading = await call.desk.signals.read(instrument, timeframe)
+    _rest_on(call, reading, timeframe)
+    if reading.signals is None:
+        return {"ready": False, "reason": NOT_READY}
+    signals = reading.signals
+    return {
+        "ready": True,
+        "symbol": instrument.symbol,
+        "asset_type": "stock" if instrument.asset_class is AssetClass.STOCK else "crypto",
+        "tf": given.timeframe,
+        "snapshot": {**_shape(signals.last), "prev_snapshot": _shape(signals.previous)},
+        "crossings": cast("shapes.CrossingsShape", signals.crossings.table()),
+        "trend_state": signals.trend,
+        "risk_anchor": {
+            "price": signals.anchor.price,
+            "type": signals.anchor.type,
+            "distance_pct": signals.anchor.distance_pct,
+        },
+        "data_source": data_source(call.desk),
+    }
+
+
+def _rest_on(call: Call, reading: Reading, timeframe: Timeframe) -> None:
+    bars = reading.bars
+    call.rests_on(reading.instrument, int(bars.time[-1]) + timeframe.seconds if len(bars) else None)
+
+
+def _shape(snapshot: Snapshot) -> shapes.PreviousShape:
+    return {
+        "price": snapshot.price,
+        "ema9": snapshot.ema9,
+        "ma10": snapshot.ma10,
+        "macd": snapshot.macd,
+        "signal": snapshot.signal,
+        "hist": snapshot.hist,
+        "rsi": snapshot.rsi,
+        "bb_upper": snapshot.bb_upper,
+        "bb_middle": snapshot.bb_middle,
+        "bb_lower": snapshot.bb_lower,
+        "volume": snapshot.volume,
+        "vwap": snapshot.vwap,
+        "time": iso(snapshot.time),
+    }
+
+
+async def get_watchlist(call: Call, _given: NoArguments) -> shapes.WatchlistResponse:
+    """Price, RSI and what holds for every watched symbol; null and [] while one is not ready."""
+    instruments = call.desk.watchlist.read().instruments
+    rows = await asyncio.gather(*(_watched(call, each) for each in instruments))
+    by_class: dict[AssetClass, list[shapes.WatchedShape]] = {each: [] for each in AssetClass}
+    for instrument, row in zip(instruments, rows, strict=True):
+        by_class[instrument.asset_class].append(row)
+    return {
+        "watchlist": {"stocks": by_class[AssetClass.STOCK], "crypto": by_class[AssetClass.CRYPTO]},
+        "timestamp": iso(int(call.desk.clock.epoch())),
+        "market_hours": MARKET_HOURS,
+        "data_source": data_source(call.desk),
+    }
+
+
+async def _watched(call: Call, instrument: Instrument) -> shapes.WatchedShape:
+    try:
+        reading = await call.desk.signals.read(instrument, Timeframe.M1)
+    except DataError:
+        reading = None
+    if reading is None or reading.signals is None:
+        return {"symbol": instrument.symbol, "price": None, "rsi": None, "signals": []}
+    last = reading.signals.last
+    end = last.time + Timeframe.M1.seconds
+    if call.newest is None or end > call.newest:
+        call.rests_on(instrument, end)
+    return {
+        "symbol": instrument.symbol,
+        "price": last.price,
+        "rsi": last.rsi,
+        "signals": reading.signals.crossings.true(),
+    }
+
+
+TOOLS = (
+    Tool(
+        "get_signals",
+        "EMA9, SMA10, MACD, RSI14, Bollinger and their crossings at the newest closed bar of a symbol.",
+        SignalsInput,
+        shapes.SignalResponse,
+        get_signals,
+        errors=(InsufficientData, InvalidSymbol, UnknownSymbol, InvalidTimeframe, FeedUnavailable, StoreError),
+    ),
+    Tool(
+        "get_watchlist",
+        "Price, RSI and active crossings of every watched symbol at 1min; null while a symbol is not ready.",
+        NoArguments,
+        shapes.WatchlistResponse,
+        get_watchlist,
+        errors=(StoreError,),
+    ),
+)

@@ -1,0 +1,67 @@
+"""One closed bar's numbers, and the crossings that the chart-signals contract defines on two of them. No arrays here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NEEDED = 35
+"""Closed bars: 34 for the first MACD signal value, one more for a previous one to cross from."""
+OVERBOUGHT, OVERSOLD = 70.0, 30.0
+SQUEEZE = 0.04
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The indicators at one closed bar; `time` is its open."""
+
+    price: float
+    ema9: float
+    ma10: float
+    macd: float
+    signal: float
+    hist: float
+    rsi: float
+    bb_upper: float
+    bb_middle: float
+    bb_lower: float
+    volume: float
+    vwap: float | None
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Crossings:
+    """The nine of the contract, in its order."""
+
+    macd_cross_up: bool
+    macd_cross_dn: bool
+    ema_support_lost: bool
+    ema_reclaim: bool
+    rsi_overbought: bool
+    rsi_oversold: bool
+    bb_squeeze: bool
+    bb_breakout_up: bool
+    bb_breakout_dn: bool
+
+    def table(self) -> dict[str, bool]:
+        """Each by its name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def true(self) -> list[str]:
+        """The names of those that hold."""
+        return [name for name in self.__slots__ if getattr(self, name)]
+
+
+def find_crossings(prev: Snapshot, last: Snapshot) -> Crossings:
+    """Exactly the contract's formulas, inclusive bounds included."""
+    return Crossings(
+        macd_cross_up=prev.macd <= prev.signal and last.macd > last.signal,
+        macd_cross_dn=prev.macd >= prev.signal and last.macd < last.signal,
+        ema_support_lost=prev.price >= prev.ema9 and last.price < last.ema9,
+        ema_reclaim=prev.price <= prev.ema9 and last.price > last.ema9,
+        rsi_overbought=last.rsi >= OVERBOUGHT,
+        rsi_oversold=last.rsi <= OVERSOLD,
+        bb_squeeze=(last.bb_upper - last.bb_lower) / last.bb_middle < SQUEEZE,
+        bb_breakout_up=last.price > last.bb_upper,
+        bb_breakout_dn=last.price < last.bb_lower,
+    )

@@ -1,0 +1,115 @@
+"""Signals of a run of closed bars: indicators computed once, read at any bar that is warm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from typing import Literal
+
+from openbell.indicators.averages import ema, sma
+from openbell.indicators.catalogue.atr import atr
+from openbell.indicators.catalogue.bbands import bbands
+from openbell.indicators.catalogue.macd import macd
+from openbell.indicators.catalogue.rsi import rsi
+from openbell.indicators.catalogue.vwap import vwap
+from openbell.market.bars import Bars
+from openbell.market.errors import InsufficientData
+from openbell.signals.crossings import NEEDED, Crossings, Snapshot, find_crossings
+
+ANCHOR_ATRS = 2.0
+
+Trend = Literal["bullish", "bearish", "consolidating", "mixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RiskAnchor:
+    """Where a position in the trend's direction would be wrong: two average true ranges away."""
+
+    price: float
+    type: Literal["long_stop", "short_stop"]
+    distance_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What the newest closed bar says."""
+
+    last: Snapshot
+    previous: Snapshot
+    crossings: Crossings
+    trend: Trend
+    anchor: RiskAnchor
+
+
+class SignalSeries:
+    """The indicators of a run of closed bars, computed once and read at any bar that is warm."""
+
+    def __init__(self, bars: Bars, minutes: Bars) -> None:
+        """`minutes` are the minute bars up to the same end: the session's VWAP is exact only on them."""
+        if len(bars) < NEEDED:
+            raise InsufficientData(bars.instrument.symbol, len(bars), NEEDED)
+        close = bars.close
+        self.bars = bars
+        self._minutes = minutes.time
+        self._vwap = vwap(minutes)
+        self._macd = macd(close, 12, 26, 9)
+        self._bands = bbands(close, 20, 2.0)
+        self._ema9, self._ma10, self._rsi = ema(close, 9), sma(close, 10), rsi(close, 14)
+
+    def snapshot(self, index: int) -> Snapshot:
+        """The numbers at one bar."""
+        line, trigger, histogram = (float(column[index]) for column in self._macd)
+        upper, middle, lower = (float(column[index]) for column in self._bands)
+        return Snapshot(
+            price=float(self.bars.close[index]),
+            ema9=float(self._ema9[index]),
+            ma10=float(self._ma10[index]),
+            macd=line,
+            signal=trigger,
+            hist=histogram,
+            rsi=float(self._rsi[index]),
+            bb_upper=upper,
+            bb_middle=middle,
+            bb_lower=lower,
+            volume=float(self.bars.volume[index]),
+            vwap=self._vwap_at(int(self.bars.time[index]) + self.bars.timeframe.seconds),
+            time=int(self.bars.time[index]),
+        )
+
+    def _vwap_at(self, end: int) -> float | None:
+        """The session's average price when the bar ended."""
+        last = int(self._minutes.searchsorted(end)) - 1
+        if last < 0 or isnan(self._vwap[last]):
+            return None
+        return float(self._vwap[last])
+
+    def crossings(self, index: int) -> Crossings:
+        """What happened at one bar."""
+        return find_crossings(self.snapshot(index - 1), self.snapshot(index))
+
+    def newest(self) -> Signals:
+        """What the newest bar says."""
+        last = len(self.bars) - 1
+        now, before = self.snapshot(last), self.snapshot(last - 1)
+        crossings = find_crossings(before, now)
+        trend = _trend(now, crossings)
+        return Signals(now, before, crossings, trend, _anchor(now, trend, float(atr(self.bars, 14)[-1])))
+
+
+def _trend(last: Snapshot, crossings: Crossings) -> Trend:
+    """All of price, averages and MACD on one side is a trend; none of that in narrow bands is a rest; else mixed."""
+    up = (last.price > last.ema9, last.ema9 > last.bb_middle, last.macd > last.signal)
+    down = (last.price < last.ema9, last.ema9 < last.bb_middle, last.macd < last.signal)
+    if all(up):
+        return "bullish"
+    if all(down):
+        return "bearish"
+    return "consolidating" if crossings.bb_squeeze else "mixed"
+
+
+def _anchor(last: Snapshot, trend: Trend, reach: float) -> RiskAnchor:
+    """Below the price, or above it in a falling market."""
+    short = trend == "bearish"
+    distance = ANCHOR_ATRS * reach
+    price = last.price + distance if short else last.price - distance
+    return RiskAnchor(price, "short_stop" if short else "long_stop", 100.0 * distance / last.price)

@@ -1,0 +1,246 @@
+"""One month of minute bars in one Parquet file, at the contract's paths.
+
+`stocks/1min/AAPL_2025-09.parquet`, `crypto/1min/BTC_USD_2025-09.parquet`. A file is written beside its place, forced to
+disk and renamed over it, so that it is there whole or not at all; pages carry checksums, and a file whose content cannot
+be true is `CorruptFile`, never served.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars
+from openbell.market.errors import CorruptFile, InvalidSymbol, StoreError
+from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
+
+_NAME = re.compile(r"(?P<symbol>.+)_(?P<month>\d{4}-\d{2})\.parquet")
+_ROWS_PER_GROUP = 5000
+_KEY = b"openbell."
+_NAMES = ("timestamp", "open", "high", "low", "close", "volume")
+_FIELDS = [pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False)] + [
+    pa.field(name, pa.float64(), nullable=False) for name in _NAMES[1:]
+]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MonthFile:
+    """Where the bars of one instrument and month are, or would be."""
+
+    month: str
+    path: Path
+    instrument: Instrument
+
+
+def folder(root: Path, asset_class: AssetClass) -> Path:
+    """The folder of minute bars of one asset class."""
+    return root / asset_class.value / "1min"
+
+
+def month_file(root: Path, instrument: Instrument, month: str) -> MonthFile:
+    """The place of one month."""
+    path = folder(root, instrument.asset_class) / f"{instrument.file_name}_{month}.parquet"
+    return MonthFile(month, path, instrument)
+
+
+def month_of(epoch: int) -> str:
+    """The UTC month in which a bar opened: `2025-09`."""
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m")
+
+
+def month_span(month: str) -> tuple[int, int]:
+    """The first second of a month and of the next."""
+    start = np.datetime64(month, "s")
+    end = (np.datetime64(month, "M") + 1).astype("datetime64[s]")
+    return int(start.astype(np.int64)), int(end.astype(np.int64))
+
+
+def by_month(bars: Bars) -> Iterator[tuple[str, Bars]]:
+    """Sorted bars, split where a UTC month ends."""
+    months = bars.time.astype("datetime64[s]").astype("datetime64[M]")
+    cuts = np.flatnonzero(months[1:] != months[:-1]) + 1
+    bounds = [0, *cuts.tolist(), len(bars)]
+    for low, high in pairwise(bounds):
+        if high > low:
+            yield str(months[low]), bars.take(slice(low, high))
+
+
+def existing(root: Path, instrument: Instrument) -> list[MonthFile]:
+    """The months on disk of one instrument, oldest first."""
+    place = folder(root, instrument.asset_class)
+    months = _listing(place).get(instrument.file_name, ())
+    return [month_file(root, instrument, month) for month in months]
+
+
+def on_disk(root: Path) -> set[Instrument]:
+    """Every instrument that has a file."""
+    found = set()
+    for asset_class in AssetClass:
+        for name in _listing(folder(root, asset_class)):
+            try:
+                instrument = parse(name)
+            except InvalidSymbol:
+                continue
+            if instrument.asset_class is asset_class and instrument.file_name == name:
+                found.add(instrument)
+    return found
+
+
+_listings: dict[Path, tuple[int, dict[str, tuple[str, ...]]]] = {}
+
+
+def _listing(place: Path) -> dict[str, tuple[str, ...]]:
+    """The months of every symbol in a folder; scanned again when the folder has changed."""
+    try:
+        changed = place.stat().st_mtime_ns
+        if (known := _listings.get(place)) and known[0] == changed:
+            return known[1]
+        found: dict[str, list[str]] = {}
+        for name in os.listdir(place):
+            if match := _NAME.fullmatch(name):
+                found.setdefault(match["symbol"], []).append(match["month"])
+    except FileNotFoundError:
+        return {}
+    listing = {symbol: tuple(sorted(months)) for symbol, months in found.items()}
+    # Folder times are coarse: one that is still fresh could hide a file that came a moment later.
+    if time.time_ns() - changed > 100_000_000:
+        _listings[place] = (changed, listing)
+    return listing
+
+
+def write(file: MonthFile, bars: Bars, source: Source) -> None:
+    """Put a month in its place, durably and at once."""
+    meta = {
+        _KEY + b"symbol": file.instrument.symbol.encode(),
+        _KEY + b"origin": source.origin.value.encode(),
+        _KEY + b"feed": source.feed.encode(),
+        _KEY + b"adjustment": source.adjustment.encode(),
+    }
+    columns = [pa.array(bars.time * 1000, pa.timestamp("ms", tz="UTC"))]
+    columns += [pa.array(column) for column in bars.columns()[1:]]
+    table = pa.Table.from_arrays(columns, schema=pa.schema(_FIELDS, metadata=meta))
+    file.path.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        with beside.open("wb") as sink:
+            pq.write_table(
+                table,
+                sink,
+                row_group_size=_ROWS_PER_GROUP,
+                compression="zstd",
+                use_dictionary=False,
+                write_page_checksum=True,
+            )
+            sink.flush()
+            os.fsync(sink.fileno())
+        beside.replace(file.path)
+        _sync_folder(file.path.parent)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise StoreError(f"cannot write {file.path}: {error}") from error
+
+
+def _sync_folder(path: Path) -> None:
+    """Make a rename last; folders cannot be opened on Windows, where the rename is durable by itself."""
+    if os.name == "nt":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def source_of(file: MonthFile) -> Source | None:
+    """The provenance that a file carries; None if there is no file."""
+    try:
+        with _open(file) as parquet:
+            return _source(parquet, file)
+    except FileNotFoundError:
+        return None
+
+
+def read(file: MonthFile, start: int, end: int, newest: int | None = None) -> Bars:
+    """The bars of a month that opened in [start, end), at least the `newest` of them if a number is given.
+
+    Raises `FileNotFoundError` or `CorruptFile`.
+    """
+    try:
+        with _open(file) as parquet:
+            _source(parquet, file)
+            groups = _groups(parquet, start, end, newest)
+            table = parquet.read_row_groups(groups, columns=list(_NAMES), use_threads=False)
+            if table.schema.types != [field.type for field in _FIELDS]:
+                raise CorruptFile(f"{file.path.name}: not the columns of a bar file")
+            columns = [column.to_numpy() for column in table.columns]
+    except pa.ArrowException as error:
+        raise CorruptFile(f"{file.path.name}: {error}") from error
+    except FileNotFoundError:
+        raise
+    except (OSError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
+        raise CorruptFile(f"{file.path.name}: {error}") from error
+    bars = barlib.make(file.instrument, Timeframe.M1, columns[0].astype("datetime64[s]"), *columns[1:])
+    _check(file, bars)
+    return bars.between(start, end)
+
+
+def _open(file: MonthFile) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(file.path, page_checksum_verification=True, pre_buffer=False)
+    except pa.ArrowException as error:
+        raise CorruptFile(f"{file.path.name}: {error}") from error
+
+
+def _source(parquet: pq.ParquetFile, file: MonthFile) -> Source:
+    meta = parquet.schema_arrow.metadata or {}
+    try:
+        if meta[_KEY + b"symbol"].decode() != file.instrument.symbol:
+            raise CorruptFile(f"{file.path.name}: holds {meta[_KEY + b'symbol'].decode()}, not {file.instrument}")
+        return Source(
+            Origin(meta[_KEY + b"origin"].decode()),
+            meta[_KEY + b"feed"].decode(),
+            meta[_KEY + b"adjustment"].decode(),
+        )
+    except (KeyError, ValueError) as error:
+        raise CorruptFile(f"{file.path.name}: does not say where its bars come from") from error
+
+
+def _groups(parquet: pq.ParquetFile, start: int, end: int, newest: int | None) -> list[int]:
+    """The row groups to read, by the times that their statistics name."""
+    chosen: list[int] = []
+    rows = 0
+    for index in reversed(range(parquet.metadata.num_row_groups)):
+        group = parquet.metadata.row_group(index)
+        times = group.column(0).statistics
+        if times.min.timestamp() >= end:
+            continue
+        if times.max.timestamp() < start or (newest is not None and rows >= newest):
+            break
+        chosen.append(index)
+        # A group that reaches past the end may count for less than its rows: it is not counted at all.
+        rows += group.num_rows if times.max.timestamp() < end else 0
+    return chosen[::-1]
+
+
+def _check(file: MonthFile, bars: Bars) -> None:
+    """What no writer of ours would have written is damage."""
+    if not len(bars):
+        return
+    first, last = month_span(file.month)
+    if bars.time[0] < first or bars.time[-1] >= last or (len(bars) > 1 and np.diff(bars.time).min() <= 0):
+        raise CorruptFile(f"{file.path.name}: times out of order or of another month")
+    if wrong := barlib.faults(bars, now=float(last)):
+        raise CorruptFile(f"{file.path.name}: a bar is {wrong[0][0]}")

@@ -1,0 +1,100 @@
+"""The port that every bar store stands behind; `tests/stores/contract.py` is the suite that each must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from openbell.market.bars import Bars
+from openbell.market.instruments import Instrument
+from openbell.market.provenance import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The times [start, end) in epoch seconds."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a series looked like when it was read; `changed_since` compares against it."""
+
+    epoch: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to be the one that writes, with the token that every write is checked against."""
+
+    name: str
+    token: int
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that the store set aside or could not use."""
+
+    at: float
+    path: str
+    reason: str
+
+
+class BarStore(Protocol):
+    """Minute bars of many instruments. Every call may block: call it from a thread when that matters."""
+
+    name: str
+    """What results name as their source."""
+
+    def write(
+        self, parts: Sequence[Bars], source: Source, *, covers: Span | None = None, lease: Lease | None = None
+    ) -> None:
+        """Store minute bars; durable when it returns. Later bars replace earlier ones of the same minute.
+
+        `covers` says that the given instruments have no other bars in that span. With a `lease`, nothing is written
+        unless it is still held (`LeaseLost`). Bars of another source in the same month are a `SourceConflict`.
+        """
+
+    def read(self, instrument: Instrument, start: int, end: int) -> Bars:
+        """The minute bars that opened in [start, end)."""
+
+    def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
+        """The newest `count` minute bars that opened before `end`."""
+
+    def mark(self, instrument: Instrument) -> Mark:
+        """The series' present state, to be taken before a read."""
+
+    def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
+        """The earliest open time that may have changed since `mark`; None if nothing did."""
+
+    def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
+        """The parts of `span` that no write has covered."""
+
+    def instruments(self) -> list[Instrument]:
+        """Everything that has bars, sorted."""
+
+    def size(self) -> int:
+        """Bytes on disk."""
+
+    def problems(self) -> list[Problem]:
+        """What was set aside, oldest first."""
+
+    def compact(self, before: int) -> int:
+        """Move buffered bars that opened before `before` to their long-term place; how many moved."""
+
+    def acquire(self, name: str, holder: str, ttl: float) -> Lease:
+        """Take a lease, or raise `LeaseHeld`."""
+
+    def renew(self, lease: Lease, ttl: float) -> None:
+        """Keep a lease, or raise `LeaseLost`."""
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back, if it is still ours."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""
