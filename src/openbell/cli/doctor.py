@@ -1,1 +1,153 @@
-"""x"""
+"""`openbell doctor`: what works, what does not, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import typer
+
+from openbell import __version__
+from openbell.cli.app import AsOf, app, settings_for
+from openbell.desk.desk import Desk
+from openbell.market.errors import OpenbellError
+from openbell.market.sessions import stock_phase
+
+_PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "holidays", "pydantic")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    state: str
+    """ok, note or bad."""
+    text: str
+    mend: str = ""
+
+
+@app.command("doctor")
+def doctor(as_of: AsOf = None) -> None:
+    """Check this desk: what works, what does not, and the command that mends it. Leaves with 1 if something is bad."""
+    desk = Desk(settings_for(as_of))
+    bad = False
+    for look in (_software, _home, _clock, _watchlist, _bars, _collector, _signals):
+        for finding in _safely(look, desk):
+            bad |= finding.state == "bad"
+            typer.echo(f"{finding.state:4}  {finding.text}")
+            if finding.mend:
+                typer.echo(f"      → {finding.mend}")
+    if bad:
+        raise typer.Exit(1)
+
+
+def _safely(look: Callable[[Desk], Iterator[Finding]], desk: Desk) -> Iterator[Finding]:
+    """One failing check does not hide the others."""
+    try:
+        yield from look(desk)
+    except OpenbellError as error:
+        yield Finding("bad", error.message)
+    except OSError as error:
+        yield Finding("bad", str(error))
+
+
+def _software(_desk: Desk) -> Iterator[Finding]:
+    yield Finding("ok", f"openbell {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}")
+    missing = []
+    for part in _PARTS:
+        try:
+            version(part)
+        except PackageNotFoundError:
+            missing.append(part)
+    if missing:
+        yield Finding("bad", f"missing: {', '.join(missing)}", f"{sys.executable} -m pip install openbell")
+    if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        yield Finding(
+            "note",
+            "PYTHONDONTWRITEBYTECODE is set: every start is two to three times slower",
+            "unset PYTHONDONTWRITEBYTECODE",
+        )
+
+
+def _home(desk: Desk) -> Iterator[Finding]:
+    home = desk.settings.home
+    if not home.exists():
+        yield Finding("note", f"home {home} does not exist yet", "openbell up")
+    elif not os.access(home, os.W_OK | os.X_OK):
+        yield Finding("bad", f"home {home} cannot be written", f"chmod u+rwx {home}, or set OPENBELL_HOME")
+    else:
+        yield Finding("ok", f"home {home}")
+
+
+def _clock(desk: Desk) -> Iterator[Finding]:
+    settings = desk.settings
+    if settings.as_of:
+        pace = f"runs at {settings.replay_speed:g} ×" if settings.replay_speed else "stands"
+        yield Finding("note", f"the clock {pace} from {settings.as_of}: nothing later is seen", "unset OPENBELL_AS_OF")
+    yield Finding("ok", f"feed {settings.feed} ({desk.data} data); stocks: {stock_phase(desk.clock.epoch())}")
+
+
+def _watchlist(desk: Desk) -> Iterator[Finding]:
+    watchlist = desk.watchlist.read()
+    path = desk.watchlist.path
+    yield Finding(
+        "ok", f"{len(watchlist.instruments)} symbols watched" + ("" if path.exists() else " (the default list)")
+    )
+    for fault in watchlist.faults:
+        yield Finding("bad", f"{path} {fault}", f"edit {path}")
+    if desk.feed.source is not None:
+        for instrument in watchlist.instruments:
+            if not desk.feed.knows(instrument):
+                yield Finding("note", f"feed {desk.feed.name} does not know {instrument}", f"edit {path}")
+
+
+def _bars(desk: Desk) -> Iterator[Finding]:
+    folder = desk.settings.bar_folder
+    if not folder.exists():
+        yield Finding(
+            "note",
+            f"no bars in {folder} yet",
+            "openbell up" if desk.settings.simulated else "openbell import FILE --symbol S",
+        )
+        return
+    instruments = desk.store.instruments()
+    yield Finding("ok", f"{len(instruments)} symbols, {desk.store.size() / 1e6:.1f} MB in {folder}")
+    for problem in desk.store.problems():
+        yield Finding(
+            "note",
+            f"set aside {problem.path}: {problem.reason}",
+            "fetched again if the feed has it, or import it again",
+        )
+
+
+def _collector(desk: Desk) -> Iterator[Finding]:
+    if not desk.settings.bar_folder.exists():
+        return
+    holder = desk.store.lease_holder("collector")
+    if holder:
+        yield Finding("ok", f"collector running as {holder}")
+    elif desk.feed.source is not None:
+        yield Finding("note", "no collector is running: bars are fetched when they are asked for", "openbell up")
+
+
+def _signals(desk: Desk) -> Iterator[Finding]:
+    """The whole way, once: bars in, signals out."""
+    import asyncio
+
+    from openbell.market.timeframes import Timeframe
+
+    watched = desk.watchlist.read().instruments
+    if not watched or not desk.settings.bar_folder.exists():
+        return
+    reading = asyncio.run(desk.signals.read(watched[0], Timeframe.M1))
+    if reading.signals is None:
+        yield Finding(
+            "note", f"{watched[0]}: {len(reading.bars)} closed bars, signals need 35", "openbell up, or import bars"
+        )
+    else:
+        yield Finding("ok", f"signals of {watched[0]} work on {len(reading.bars)} closed bars")

@@ -1,1 +1,124 @@
-"""x"""
+"""`openbell import FILE --symbol S`: bars from a file into the store."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbell.cli.app import app, fail, said_plainly, settings_for
+from openbell.market.clock import SystemClock, iso
+from openbell.market.errors import InvalidParameter, Refused, SourceConflict
+from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
+
+if TYPE_CHECKING:
+    from openbell.market.bars import Bars
+    from openbell.stores.parquet import ParquetStore
+
+SOURCE = Source(Origin.IMPORTED, "import")
+MINUTE_NAMES = ("1min", "1m")
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file of one-minute bars.")],
+    symbol: Annotated[str, typer.Option("--symbol", "-s", help="What the bars are of: AAPL, BTC/USD, EUR/USD.")],
+    timeframe: Annotated[str, typer.Option("--timeframe", "-t", help="The length of the bars; only 1min.")] = "1min",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="First drop bars of other sources in the months that the file touches.")
+    ] = False,
+) -> None:
+    """Put your own price history into the store.
+
+    The file names its columns timestamp,open,high,low,close,volume in any order. A timestamp is the moment at which
+    its minute begins: ISO 8601 (without a zone it is UTC), or seconds or milliseconds since 1970.
+
+    \b
+    Example, for a file aapl.csv that begins like this:
+      timestamp,open,high,low,close,volume
+      2025-09-19T13:30:00Z,237.10,237.55,236.90,237.42,182340
+      2025-09-19T13:31:00Z,237.42,237.60,237.21,237.30,95120
+
+    \b
+      openbell import aapl.csv --symbol AAPL
+      OPENBELL_FEED=none openbell call chart-signals get_signals '{"symbol": "AAPL", "timeframe": "5min"}'
+
+    A file with a bad row is refused as a whole and the error names the line, so nothing is stored by half. Importing a
+    file again changes nothing; where two files hold the same minute, the later import wins.
+    """  # noqa: D301 (click reads the backspace)
+    settings = settings_for()
+    with said_plainly():
+        if settings.read_only:
+            raise Refused("OPENBELL_READ_ONLY is set, so nothing may be imported")
+        if timeframe not in MINUTE_NAMES:
+            raise InvalidParameter(
+                f"cannot import {timeframe!r} bars: the store keeps minute bars (1min) and builds larger ones from them"
+            )
+        instrument = parse(symbol)
+        from openbell.desk.importing import read
+
+        bars = read(file, instrument, SystemClock().epoch())
+        folder = settings.home / "data"
+        try:
+            _store(folder, bars, replace)
+        except OSError as error:
+            fail(f"cannot write to {folder}: {error}")
+        except KeyboardInterrupt:
+            fail("interrupted; the months stored so far are whole: run the same command again to store the rest", 130)
+    count = f"{len(bars):,} bar{'' if len(bars) == 1 else 's'}"
+    typer.echo(f"imported {count} of {instrument}, {iso(bars.time[0])} to {iso(bars.time[-1])}, into {folder}")
+    if settings.simulated:
+        typer.echo(
+            "openbell: OPENBELL_FEED is sim, which shows simulated bars only; "
+            "imported bars are read with OPENBELL_FEED=none, replay or a live feed",
+            err=True,
+        )
+
+
+def _store(folder: Path, bars: Bars, replace: bool) -> None:
+    """Write month by month, after none of them has been found to be another source's."""
+    from openbell.stores.parquet import ParquetStore
+
+    with closing(ParquetStore(folder)) as store:
+        if not replace and (others := store.conflicts(bars, SOURCE)):
+            raise SourceConflict(
+                f"bars of another source are in the way: {', '.join(others[:10])}"
+                f"{f' and {len(others) - 10} more' if len(others) > 10 else ''}"
+                f"; nothing was imported (--replace drops those months of {bars.instrument} first)"
+            )
+        _write_months(store, bars, replace)
+
+
+def _write_months(store: ParquetStore, bars: Bars, replace: bool) -> None:
+    from openbell.stores.month_files import by_month, month_span
+    from openbell.stores.port import Span
+
+    months = list(by_month(bars))
+    later = (month_span(month)[0] for month, _ in months[1:])
+    # Each month also covers the empty ones up to the next, so that together they cover the file without a gap.
+    bounds = pairwise([int(bars.time[0]), *later, int(bars.time[-1]) + bars.timeframe.seconds])
+    with _progress(len(months)) as advance:
+        for (_, part), (start, end) in zip(months, bounds, strict=True):
+            store.write([part], SOURCE, covers=Span(start, end), replace=replace)
+            advance()
+
+
+@contextmanager
+def _progress(months: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error if a person is looking at it."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("storing months"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=months)
+        yield lambda: shown.advance(task)

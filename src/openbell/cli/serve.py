@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -34,6 +36,7 @@ def mcp(
     sdk_server = build(service, desk)
     gc.freeze()
     gc.enable()
+    _return_memory()
     asyncio.run(_serve(sdk_server, desk))
 
 
@@ -41,16 +44,27 @@ async def _serve(server: Any, desk: Any) -> None:
     """Until the input ends or the process is told to stop."""
     from openbell.protocol.stdio import serve
 
-    task = asyncio.ensure_future(serve(server))
     loop = asyncio.get_running_loop()
+    # Two threads keep a disk and a feed busy; each more would hold memory of its own.
+    loop.set_default_executor(ThreadPoolExecutor(2, "desk"))
+    stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        try:
-            loop.add_signal_handler(number, task.cancel)
-        except NotImplementedError:  # Windows
-            break
+        with suppress(NotImplementedError):  # Windows
+            loop.add_signal_handler(number, stop.set)
     try:
-        await task
-    except asyncio.CancelledError:
-        return
+        await serve(server, stop)
     finally:
         await desk.close()
+
+
+def _return_memory() -> None:
+    """Have the C library hand large arrays back to the system when they are freed, instead of keeping them for later."""
+    import ctypes
+
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return
+    mmap_threshold, arena_max = -3, -8
+    mallopt(mmap_threshold, 128 * 1024)
+    mallopt(arena_max, 2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from openbell.desk.flight import SingleFlight
@@ -16,15 +17,17 @@ from openbell.feeds.port import Feed
 from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock
-from openbell.market.errors import FeedUnavailable, SourceConflict, UnknownSymbol
-from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
+from openbell.market.instruments import Instrument
 from openbell.market.lookback import floor, horizon
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Mark, Span
 
 log = logging.getLogger(__name__)
 
-_DAY = 86400
+_WEEK, _MONDAY = 604800, 345600
+_CHUNK = 43_200
+"""Minutes that are read or fetched at once: thirty days."""
 
 RING = 3000
 """The most bars that a calculation uses, at every timeframe."""
@@ -95,25 +98,29 @@ class BarService:
         return _Ring(self._read_all(instrument, timeframe, end), mark, end)
 
     def _read_all(self, instrument: Instrument, timeframe: Timeframe, end: int) -> Bars:
-        """As many minutes as `RING` larger bars can hold; the first bucket may be cut and is left out."""
-        per_bar = _minutes_per_bar(instrument, timeframe)
-        wanted = RING * per_bar + (per_bar if per_bar > 1 else 0)
-        minutes = self.store.tail(instrument, wanted, end)
-        if per_bar > 1 and len(minutes) == wanted:
-            start, _ = barlib.bucket_bounds(instrument, timeframe, minutes.time)
-            minutes = minutes.take(start != start[0])
-        return barlib.resample(minutes, timeframe, end).tail(RING).copy()
+        """The newest bars, built from the newest minutes on backwards, so that a year is never in memory at once."""
+        if timeframe is Timeframe.M1:
+            return self.store.tail(instrument, RING, end).copy()
+        parts: list[Bars] = [barlib.empty(instrument, timeframe)]
+        at, more = end, True
+        while more and sum(map(len, parts)) < RING:
+            minutes = self.store.tail(instrument, _CHUNK, at)
+            more = len(minutes) == _CHUNK
+            if more:
+                minutes, at = _whole_buckets(minutes, timeframe)
+            parts.insert(1, barlib.resample(minutes, timeframe, end))
+        return barlib.merge(*parts).tail(RING).copy()
 
     async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | None:
         """Ask the feed for what the store lacks of a span. A failing feed is returned, not raised: stored bars may do."""
         source = self.feed.source
         if source is None or not self.feed.knows(instrument):
             return None
-        # The feed's edge slides with the clock; whole days from it on leave no bucket cut.
-        edge = -(-self.feed.earliest(self.clock.epoch()) // _DAY) * _DAY
+        # The feed's edge slides with the clock; whole weeks from it on leave no bucket cut.
+        edge = _next_monday(self.feed.earliest(self.clock.epoch()))
         start = max(span.start, edge)
         gaps = self.store.gaps(instrument, Span(start, span.end)) if start < span.end else []
-        for gap in gaps:
+        for gap in _pieces(gaps):
             try:
                 bars = await self.feed.history(instrument, gap.start, gap.end)
                 await asyncio.to_thread(self.store.write, [bars], source, covers=gap)
@@ -125,8 +132,28 @@ class BarService:
         return None
 
 
-def _minutes_per_bar(instrument: Instrument, timeframe: Timeframe) -> int:
-    """The most minute bars that can belong to one bar, those of extended hours that lie between days included."""
-    if timeframe.intraday or instrument.asset_class is not AssetClass.STOCK:
-        return timeframe.seconds // MINUTE
-    return 1440 if timeframe is Timeframe.D1 else 7 * 1440
+def _whole_buckets(minutes: Bars, timeframe: Timeframe) -> tuple[Bars, int]:
+    """Minutes without those of the first bucket, which may be cut, and where the next read has to end."""
+    start, _ = barlib.bucket_bounds(minutes.instrument, timeframe, minutes.time)
+    inside = start[start >= 0]
+    if not len(inside):
+        return minutes.take(slice(0, 0)), int(minutes.time[0])
+    whole = start > inside[0]
+    if not whole.any():
+        raise StoreError(f"{minutes.instrument}: more than {_CHUNK} minutes in one bar of {timeframe.name}")
+    return minutes.take(whole), int(minutes.time[int(whole.argmax())])
+
+
+def _next_monday(epoch: int) -> int:
+    """The first start of a UTC week that is not before."""
+    return -(-(epoch - _MONDAY) // _WEEK) * _WEEK + _MONDAY
+
+
+def _pieces(spans: list[Span]) -> Iterator[Span]:
+    """Spans cut into pieces of a month, newest first: what was stored stays if a later piece fails."""
+    for span in reversed(spans):
+        end = span.end
+        while end > span.start:
+            start = max(span.start, end - _CHUNK * MINUTE)
+            yield Span(start, end)
+            end = start

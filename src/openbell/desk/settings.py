@@ -18,6 +18,7 @@ from openbell.market.errors import InvalidParameter, SettingsError
 
 PREFIX = "OPENBELL_"
 _HOME = Path("~/.openbell")
+_SEED = 7
 FEEDS = ("sim", "replay", "none")
 
 
@@ -35,7 +36,7 @@ class Settings:
     )
     as_of: str = _setting("", "let the clock stand at this time (ISO 8601; no zone means UTC); nothing later is seen")
     replay_speed: float = _setting(0.0, "with as_of: let the clock run from there, this many times real time")
-    sim_seed: int = _setting(7, "seed of the simulated market")
+    sim_seed: int = _setting(_SEED, "seed of the simulated market")
     read_only: bool = _setting(False, "refuse every write that a tool could make; nothing lifts it")
     trade: bool = _setting(False, "allow the trading tools")
     log: str = _setting("warning", "how much goes to the log on standard error: debug, info, warning, error")
@@ -48,7 +49,11 @@ class Settings:
     @property
     def bar_folder(self) -> Path:
         """Where bars are stored; simulated ones live apart, so that they can never be taken for real."""
-        return self.home / "simulated" / "data" if self.simulated else self.home / "data"
+        if not self.simulated:
+            return self.home / "data"
+        # Another seed is another market: its bars must not meet the first one's.
+        market = self.home / "simulated"
+        return (market if self.sim_seed == _SEED else market / f"seed-{self.sim_seed}") / "data"
 
     @property
     def watchlist_file(self) -> Path:
@@ -64,14 +69,24 @@ def names() -> dict[str, tuple[str, Any, str]]:
 def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
     """Read file and environment; `overrides` are command-line flags and win over both. Raises `SettingsError`."""
     env = os.environ if environ is None else environ
-    home = Path(overrides.get("home") or env.get(PREFIX + "HOME") or _HOME)
-    home = home.expanduser().absolute()
-    values: dict[str, Any] = {**_from_file(home / "openbell.toml"), **_from_environment(env)}
-    values |= {name: value for name, value in overrides.items() if value is not None}
+    home = _home(overrides.get("home") or env.get(PREFIX + "HOME") or _HOME)
+    flags = {name: value for name, value in overrides.items() if value is not None}
+    layers = (_from_file(home / "openbell.toml"), _from_environment(env), flags)
+    typed = [{name: _typed(name, value) for name, value in layer.items()} for layer in layers]
+    values: dict[str, Any] = {name: value for layer in typed for name, value in layer.items()}
     values["home"] = home
-    settings = Settings(**{name: _typed(name, value) for name, value in values.items()})
+    # The one setting that a later layer cannot take back.
+    values["read_only"] = any(layer.get("read_only", False) for layer in typed)
+    settings = Settings(**values)
     _check(settings)
     return settings
+
+
+def _home(path: str | Path) -> Path:
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError as error:
+        raise SettingsError(f"OPENBELL_HOME is {str(path)!r}: {error}") from None
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -81,8 +96,10 @@ def _from_file(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"cannot read {path}: {error}") from error
+    if "home" in table:
+        raise SettingsError(f"{path}: the home is where this file lies; set OPENBELL_HOME to move it")
     for name in table:
-        if name not in names() or name == "home":
+        if name not in names():
             near = get_close_matches(name, names(), n=1)
             raise SettingsError(f"{path}: unknown setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     return table
@@ -99,14 +116,21 @@ def _typed(name: str, value: Any) -> Any:
     variable = PREFIX + name.upper()
     if isinstance(default, bool):
         return _flag(variable, value)
-    if isinstance(default, int | float) and not isinstance(value, bool):
-        try:
-            return type(default)(value)
-        except (TypeError, ValueError):
-            raise SettingsError(f"{variable} must be a number, not {value!r}") from None
+    if isinstance(default, int | float):
+        return _number(variable, value, type(default))
     if isinstance(default, str) and not isinstance(value, str):
         return str(value)
     return value
+
+
+def _number(variable: str, value: Any, kind: type[int] | type[float]) -> int | float:
+    try:
+        number = kind(value)
+        if not isinstance(value, bool) and (isinstance(value, str) or number == value):
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise SettingsError(f"{variable} must be a {'whole ' if kind is int else ''}number, not {value!r}")
 
 
 def _flag(variable: str, value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 
 from openbell.desk.bars import BarService
@@ -12,6 +13,9 @@ from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.timeframes import Timeframe
 from openbell.signals.crossings import NEEDED
 from openbell.signals.series import Signals, SignalSeries
+
+_KEPT = 4
+"""Series whose indicators stay in memory: enough for what is asked again and again, a third of a megabyte each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,9 @@ class SignalService:
     def __init__(self, bars: BarService, watchlist: WatchlistFile) -> None:
         self._bars = bars
         self._watchlist = watchlist
-        self._last: dict[tuple[Instrument, Timeframe], tuple[Bars, Bars, SignalSeries, Signals]] = {}
+        self._recent: OrderedDict[tuple[Instrument, Timeframe], tuple[Bars, Bars, SignalSeries, Signals]] = (
+            OrderedDict()
+        )
 
     async def find(self, symbol: str) -> Instrument:
         """The instrument of a symbol that is watched, stored or known to the feed, and that this service covers."""
@@ -64,10 +70,14 @@ class SignalService:
     def _compute(self, bars: Bars, minutes: Bars) -> tuple[SignalSeries, Signals]:
         """Computed once per set of bars: the bar service hands out the same object until something changes."""
         key = (bars.instrument, bars.timeframe)
-        known = self._last.get(key)
+        known = self._recent.get(key)
         if known and known[0] is bars and known[1] is minutes:
+            self._recent.move_to_end(key)
             return known[2], known[3]
         series = SignalSeries(bars, minutes)
         signals = series.newest()
-        self._last[key] = (bars, minutes, series, signals)
+        self._recent[key] = (bars, minutes, series, signals)
+        self._recent.move_to_end(key)
+        if len(self._recent) > _KEPT:
+            self._recent.popitem(last=False)
         return series, signals

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,9 +96,7 @@ class WatchlistFile:
         """Write the default for a person to edit, if there is no file yet."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with os.fdopen(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644), "w") as file:
+            with suppress(FileExistsError), self.path.open("x", encoding="utf-8") as file:
                 file.write(DEFAULT)
-        except FileExistsError:
-            return
         except OSError as error:
             raise StoreError(f"cannot write {self.path}: {error}") from error

@@ -123,6 +123,8 @@ def _session_bounds(timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
         return times.copy(), times.copy()
     table = table_for(int(times[0]) - 7 * 86400, int(times[-1]) + 7 * 86400)
     row = table.regular(times)
+    if not len(table.open):  # before or after the calendar's years, where no row can stand in for "none"
+        return row, row.copy()
     if timeframe is Timeframe.W1:
         first = np.searchsorted(table.week, table.week[row], side="left")
         last = np.searchsorted(table.week, table.week[row], side="right") - 1

@@ -10,6 +10,7 @@ import asyncio
 import re
 import time
 from datetime import UTC, datetime
+from math import inf
 from typing import Protocol
 
 from openbell.market.errors import InvalidParameter
@@ -75,7 +76,7 @@ class ReplayClock:
     moving = True
 
     def __init__(self, start: float, speed: float) -> None:
-        if speed <= 0:
+        if not 0 < speed < inf:  # NaN included: such a clock would show no time at all
             raise InvalidParameter(f"replay speed must be positive, not {speed}")
         self._start = start
         self._speed = speed
@@ -97,6 +98,8 @@ def parse_time(text: str) -> float:
         if _EPOCH.fullmatch(text.strip()):
             return datetime.fromtimestamp(float(text), UTC).timestamp()
         moment = datetime.fromisoformat(text.strip())
+        if not 1 < moment.year < 9999:  # another zone's wall clock would overflow there
+            raise ValueError
     except (ValueError, OverflowError, OSError):
         raise InvalidParameter(f"{text!r} is not a time: use ISO 8601, for example 2025-09-19T19:00:00Z") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

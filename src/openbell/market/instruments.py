@@ -64,7 +64,10 @@ _FORMS = "write stocks as AAPL and pairs as BTC/USD"
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Instrument:
     """Read one symbol in any of the contracts' forms. Raises `InvalidSymbol`."""
-    name = text.strip().upper()
+    name = text.strip()
+    if not name.isascii():  # before the upper case, which makes TSLA of TſLA and SS of ß
+        raise InvalidSymbol(text, _FORMS)
+    name = name.upper()
     venue, colon, rest = name.rpartition(":")
     if not colon:
         return _parse_plain(name, text)
@@ -86,8 +89,6 @@ def _venue_class(venue: str, text: str) -> AssetClass:
 
 
 def _parse_plain(name: str, text: str) -> Instrument:
-    if not name.isascii():
-        raise InvalidSymbol(text, _FORMS)
     if _STOCK.fullmatch(name):
         return Instrument(name.replace("-", "."), AssetClass.STOCK)
     if pair := _PAIR.fullmatch(name):
@@ -106,7 +107,8 @@ def _split_joined(name: str, text: str) -> Instrument:
     splits = [(base, quote) for base, quote in splits if len(base) <= 10]
     if not splits:
         raise InvalidSymbol(text, _FORMS)
-    known = [(base, quote) for base, quote in splits if base in COINS or base in FIAT]
+    # Stable coins are bases too: USDTUSD is tether in dollars at least as much as it is USD/TUSD.
+    known = [(base, quote) for base, quote in splits if base in COINS | FIAT | STABLE]
     if len(known) == 1:
         splits = known
     if len(splits) > 1:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.us_holidays import FIRST_YEAR, LAST_YEAR, closed_days, half_days
 
 EASTERN = ZoneInfo("America/New_York")
 
@@ -23,9 +24,6 @@ _CLOSE = time(16, 0)
 _END = time(20, 0)
 _HALF_CLOSE = time(13, 0)
 _HALF_END = time(17, 0)
-
-FIRST_YEAR, LAST_YEAR = 1971, 2200
-"""The years this calendar answers for; outside them there are no sessions."""
 
 
 class Phase(StrEnum):
@@ -61,11 +59,7 @@ def sessions_of(year: int) -> tuple[Session, ...]:
     """Every session of one year, oldest first."""
     if not FIRST_YEAR <= year <= LAST_YEAR:
         return ()
-    # Imported on first use: the calendar package costs as much as the rest of a small tool call.
-    from holidays.financial.ny_stock_exchange import NewYorkStockExchange
-
-    closed = NewYorkStockExchange(years=year)
-    half = NewYorkStockExchange(years=year, categories=("half_day",))
+    closed, half = closed_days(year), half_days(year)
     days = (date(year, 1, 1) + timedelta(n) for n in range(366))
     return tuple(
         _session(day, day in half) for day in days if day.year == year and day.weekday() < 5 and day not in closed

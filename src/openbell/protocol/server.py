@@ -9,6 +9,7 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
@@ -50,7 +51,10 @@ def build(service: Service, desk: Desk) -> Server[Any]:
         if params.name not in service.by_name:
             raise MCPError(service.dialect.unknown_tool, f"Unknown tool: {params.name[:80]}", None)
         call = Call(desk, notify=_notifier(context))
-        return _wire(await runner.run(params.name, params.arguments or {}, call))
+        result = _wire(await runner.run(params.name, params.arguments or {}, call))
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            result["resultType"] = "complete"
+        return result
 
     server: Server[Any] = Server(
         service.name,

@@ -27,15 +27,17 @@ LONGEST_LINE = 8 * 1024 * 1024
 _CHUNK = 256 * 1024
 _LAST_WORDS = 60.0
 """Seconds that open requests have to finish after the input has ended."""
+_FAREWELL = 5.0
+"""The same after being told to stop, and for a client that no longer reads."""
 
 
-async def serve(server: Server[Any]) -> None:
-    """Serve one client on standard input and output until the input ends."""
-    with_fds = _claim_standard_streams()
-    async with _reader(with_fds[0]) as source, _writer(with_fds[1]) as sink:
-        pending = _Pending()
-        output = _Output(sink, pending)
-        await server.run(_Input(source, output, pending), output, server.create_initialization_options())
+async def serve(server: Server[Any], stop: asyncio.Event) -> None:
+    """Serve one client on standard input and output until the input ends or `stop` is set, which counts as its end."""
+    source, sink = _claim_standard_streams()
+    async with _reader(source, stop) as read, _writer(sink) as write:
+        pending = _Pending(stop)
+        output = _Output(write, pending)
+        await server.run(_Input(read, output, pending), output, server.create_initialization_options())
 
 
 def _claim_standard_streams() -> tuple[int, int]:
@@ -48,30 +50,44 @@ def _claim_standard_streams() -> tuple[int, int]:
     return source, sink
 
 
-def _is_pipe(fd: int) -> bool:
+def _can_wait(fd: int) -> bool:
+    """Whether the event loop can tell when the descriptor is ready: pipes, sockets and terminals, not files."""
     mode = os.fstat(fd).st_mode
-    return os.name != "nt" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
+    return os.name != "nt" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd))
 
 
 @asynccontextmanager
-async def _reader(fd: int) -> AsyncIterator[Any]:
-    """Something to await bytes from; a file or terminal is read in a thread."""
-    if not _is_pipe(fd):
-        yield lambda: asyncio.to_thread(os.read, fd, _CHUNK)
+async def _reader(fd: int, stop: asyncio.Event) -> AsyncIterator[Any]:
+    """Something to await bytes from; a file is read in a thread."""
+    if not _can_wait(fd):
+
+        async def read_file() -> bytes:
+            return b"" if stop.is_set() else await asyncio.to_thread(os.read, fd, _CHUNK)
+
+        yield read_file
         return
     loop = asyncio.get_running_loop()
     stream = asyncio.StreamReader(limit=_CHUNK)
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(fd, "rb", 0))
+    file = os.fdopen(os.dup(fd), "rb", 0)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), file)
+
+    async def end() -> None:
+        await stop.wait()
+        stream.feed_eof()
+
+    ending = asyncio.create_task(end())
     try:
         yield lambda: stream.read(_CHUNK)
     finally:
+        ending.cancel()
         transport.close()
+        os.set_blocking(fd, True)  # a terminal is shared with the shell, which expects it as it was
 
 
 @asynccontextmanager
 async def _writer(fd: int) -> AsyncIterator[Any]:
     """Something to await the writing of bytes from; it waits while the client does not read."""
-    if not _is_pipe(fd):
+    if not _can_wait(fd):
 
         async def write_all(data: bytes) -> None:
             view = memoryview(data)
@@ -81,7 +97,8 @@ async def _writer(fd: int) -> AsyncIterator[Any]:
         yield write_all
         return
     loop = asyncio.get_running_loop()
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(fd, "wb", 0))
+    file = os.fdopen(os.dup(fd), "wb", 0)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, file)
     stream = asyncio.StreamWriter(transport, protocol, None, loop)
 
     async def write(data: bytes) -> None:
@@ -91,16 +108,19 @@ async def _writer(fd: int) -> AsyncIterator[Any]:
     try:
         yield write
     finally:
-        # Let what is buffered reach the client before the pipe closes.
-        while not transport.is_closing() and transport.get_write_buffer_size():
+        # Let what is buffered reach the client before the pipe closes, if it still reads.
+        deadline = loop.time() + _FAREWELL
+        while not transport.is_closing() and transport.get_write_buffer_size() and loop.time() < deadline:
             await asyncio.sleep(0.005)
-        transport.close()
+        transport.abort()
+        os.set_blocking(fd, True)
 
 
 class _Pending:
     """Requests that were read and not yet answered."""
 
-    def __init__(self) -> None:
+    def __init__(self, stop: asyncio.Event) -> None:
+        self._stop = stop
         self._ids: set[tuple[str, Any]] = set()
         self._none = asyncio.Event()
         self._none.set()
@@ -115,13 +135,15 @@ class _Pending:
         return True
 
     def end(self, request: Any) -> None:
+        if not isinstance(request, str | int):
+            return
         self._ids.discard((type(request).__name__, request))
         if not self._ids:
             self._none.set()
 
     async def settled(self) -> None:
         try:
-            await asyncio.wait_for(self._none.wait(), _LAST_WORDS)
+            await asyncio.wait_for(self._none.wait(), _FAREWELL if self._stop.is_set() else _LAST_WORDS)
         except TimeoutError:
             return
 
@@ -204,6 +226,10 @@ class _Input:
         try:
             message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValidationError:
+            await self._explain(line)
+            return None
+        if isinstance(message, types.JSONRPCNotification) and "id" in from_json(line):
+            # The types let a request with an impossible id pass as a notification, which nobody would answer.
             await self._explain(line)
             return None
         if isinstance(message, types.JSONRPCRequest):

@@ -39,7 +39,9 @@ def watched_crossings(conditions: Iterable[tuple[str, str | None]]) -> tuple[str
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """What a subscription says: everything that became true since it last spoke, and the newest numbers."""
+    """What a subscription says: everything that became true since it last spoke, and the numbers of the last
+    bar at which something did.
+    """
 
     triggered: tuple[str, ...]
     snapshot: Snapshot

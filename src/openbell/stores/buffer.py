@@ -10,9 +10,11 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from itertools import chain, repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +33,7 @@ _SCHEMA = """
 CREATE TABLE series (
     id INTEGER PRIMARY KEY,
     symbol TEXT NOT NULL UNIQUE,
-    epoch INTEGER NOT NULL DEFAULT 0,           -- grows when anything but new bars changed
+    epoch INTEGER NOT NULL DEFAULT 0,           -- grows when anything but new bars changed; odd: a file is changing
     version INTEGER NOT NULL DEFAULT 0,         -- seq of the last write
     compacted_seq INTEGER NOT NULL DEFAULT 0,   -- bars up to this seq may have left the buffer,
     compacted_from INTEGER NOT NULL DEFAULT 0   -- none of them earlier than this time
@@ -48,7 +50,7 @@ CREATE TABLE coverage (
 CREATE TABLE months (
     series INTEGER NOT NULL, month TEXT NOT NULL,
     origin TEXT NOT NULL, feed TEXT NOT NULL, adjustment TEXT NOT NULL,
-    PRIMARY KEY (series, month)
+    PRIMARY KEY (month, series)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE leases (
     name TEXT PRIMARY KEY, token INTEGER NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL
@@ -71,17 +73,29 @@ class Buffer:
         self._busy = busy_seconds
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
+        self._numbers: dict[str, int] = {}
         self._guard = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        damage = self._prepare()
-        if damage:
-            aside = path.with_name(f"{path.name}.corrupt-{time.time_ns()}")
+        if self._prepare():
+            self._repair()
+
+    def _repair(self) -> None:
+        """Set the damaged file aside. One process at a time: the second would move what the first has just made."""
+        with closing(sqlite3.connect(self.path.with_name("repair.sqlite"), self._busy, isolation_level=None)) as guard:
+            guard.execute("BEGIN EXCLUSIVE")
             self.close()
-            path.replace(aside)
-            for rest in ("-wal", "-shm"):
-                path.with_name(path.name + rest).unlink(missing_ok=True)
+            damage = self._prepare()
+            if not damage:
+                return
+            self.close()
+            aside = self.path.with_name(f"{self.path.name}.corrupt-{time.time_ns()}")
+            # The database last: as long as it stands there damaged, nobody makes new companions for a new one.
+            for rest in ("-wal", "-shm", ""):
+                with suppress(FileNotFoundError):
+                    self.path.with_name(self.path.name + rest).replace(aside.with_name(aside.name + rest))
             log.error("set aside %s: %s", aside, damage)
-            self._prepare()
+            if again := self._prepare():
+                raise StoreError(f"{self.path} cannot be used: {again}")
             with self.transaction() as db:
                 db.execute("INSERT INTO problems VALUES (?, ?, ?)", (time.time(), str(aside), damage))
 
@@ -118,9 +132,13 @@ class Buffer:
             pass
         try:
             db = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
-            db.execute(f"PRAGMA busy_timeout = {int(self._busy * 1000)}")
-            _enter_wal(db, self._busy)
-            db.execute("PRAGMA synchronous = FULL")
+            try:
+                db.execute(f"PRAGMA busy_timeout = {int(self._busy * 1000)}")
+                _enter_wal(db, self._busy)
+                db.execute("PRAGMA synchronous = FULL")
+            except BaseException:
+                db.close()
+                raise
         except sqlite3.Error as error:
             raise StoreError(f"cannot open {self.path}: {error}") from error
         self._local.db = db
@@ -138,11 +156,25 @@ class Buffer:
                 yield db
                 db.execute("COMMIT")
             except BaseException:
+                # Before the lock is let go: numbers given out in here may be undone with the rest.
+                self._numbers.clear()
                 with suppress(sqlite3.Error):
                     db.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: {error}") from error
+            raise self._failed(error) from error
+
+    def ask(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        try:
+            return self.db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: sqlite3.Error) -> StoreError:
+        damaged = not isinstance(error, sqlite3.OperationalError)
+        hint = "; stop every Openbell and move this file away: the month files stay" if damaged else ""
+        return StoreError(f"{self.path}: {error}{hint}")
 
     def close(self) -> None:
         """Close every thread's connection."""
@@ -156,27 +188,32 @@ class Buffer:
 
     def series(self, instrument: Instrument) -> int | None:
         """The number of a series, if it has one."""
-        row = self.db.execute("SELECT id FROM series WHERE symbol = ?", (instrument.symbol,)).fetchone()
-        return row[0] if row else None
+        rows = self.ask("SELECT id FROM series WHERE symbol = ?", instrument.symbol)
+        return rows[0][0] if rows else None
 
     def claim_series(self, db: sqlite3.Connection, instrument: Instrument) -> int:
         """The number of a series, made if need be."""
-        db.execute("INSERT OR IGNORE INTO series (symbol) VALUES (?)", (instrument.symbol,))
+        if (known := self._numbers.get(instrument.symbol)) is not None:
+            return known
         row = db.execute("SELECT id FROM series WHERE symbol = ?", (instrument.symbol,)).fetchone()
+        if row is None:
+            # Not remembered: this transaction may yet be undone.
+            made = db.execute("INSERT INTO series (symbol) VALUES (?) RETURNING id", (instrument.symbol,))
+            return int(made.fetchone()[0])
+        self._numbers[instrument.symbol] = int(row[0])
         return int(row[0])
 
     def state(self, instrument: Instrument) -> tuple[int, int, int, int]:
         """Epoch, version, compacted_seq and compacted_from of a series; zeros if it is unknown."""
-        row = self.db.execute(
-            "SELECT epoch, version, compacted_seq, compacted_from FROM series WHERE symbol = ?", (instrument.symbol,)
-        ).fetchone()
-        return row or (0, 0, 0, 0)
+        rows = self.ask(
+            "SELECT epoch, version, compacted_seq, compacted_from FROM series WHERE symbol = ?", instrument.symbol
+        )
+        epoch, version, compacted_seq, compacted_from = rows[0] if rows else (0, 0, 0, 0)
+        return epoch, version, compacted_seq, compacted_from
 
     def buffered(self) -> list[Instrument]:
         """Every instrument that has bars in the buffer."""
-        rows = self.db.execute(
-            "SELECT symbol FROM series WHERE EXISTS (SELECT 1 FROM bars WHERE series = series.id)"
-        ).fetchall()
+        rows = self.ask("SELECT symbol FROM series WHERE EXISTS (SELECT 1 FROM bars WHERE series = series.id)")
         return [parse(row[0]) for row in rows]
 
     # Bars
@@ -188,22 +225,34 @@ class Buffer:
         return int(db.execute("SELECT seq FROM counter").fetchone()[0])
 
     @staticmethod
-    def put(db: sqlite3.Connection, series: int, bars: Bars, seq: int) -> None:
-        """Insert or correct bars; those that are there already stay untouched."""
-        packed = np.column_stack(bars.columns()[1:]).astype("<f8").tobytes()
-        rows = ((series, t, seq, packed[i * 40 : i * 40 + 40]) for i, t in enumerate(bars.time.tolist()))
-        db.executemany(_UPSERT, rows)
-        db.execute("UPDATE series SET version = ? WHERE id = ?", (seq, series))
+    def put(db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], seq: int) -> None:
+        """Insert or correct bars of several series at once; those that are there already stay untouched."""
+        if not parts:
+            return
+        columns = [np.concatenate(group) for group in zip(*(bars.columns() for _, bars in parts), strict=True)]
+        packed = np.column_stack(columns[1:]).astype("<f8").tobytes()
+        numbers = chain.from_iterable(repeat(series, len(bars)) for series, bars in parts)
+        times = columns[0].tolist()
+        db.executemany(
+            _UPSERT,
+            (
+                (series, t, seq, packed[i * 40 : i * 40 + 40])
+                for i, (series, t) in enumerate(zip(numbers, times, strict=True))
+            ),
+        )
+        # The numbers are our own integers: written out, because one statement beats five hundred.
+        chosen = ",".join(str(series) for series, _ in parts)
+        db.execute(f"UPDATE series SET version = ?, epoch = epoch + epoch % 2 WHERE id IN ({chosen})", (seq,))
 
     def get(self, instrument: Instrument, start: int, end: int, newest: int | None = None) -> Bars:
         """Buffered bars in [start, end), the `newest` of them if a number is given."""
         series = self.series(instrument)
         if series is None:
             return barlib.empty(instrument)
-        rows = self.db.execute(
+        rows = self.ask(
             "SELECT time, data FROM bars WHERE series = ? AND time >= ? AND time < ? ORDER BY time DESC LIMIT ?",
-            (series, start, end, -1 if newest is None else newest),
-        ).fetchall()
+            *(series, start, end, -1 if newest is None else newest),
+        )
         if not rows:
             return barlib.empty(instrument)
         rows.reverse()
@@ -213,46 +262,70 @@ class Buffer:
 
     def earliest_since(self, instrument: Instrument, version: int) -> int | None:
         """The earliest buffered bar that was written after `version`."""
-        row = self.db.execute(
+        rows = self.ask(
             "SELECT min(b.time) FROM bars b JOIN series s ON s.id = b.series WHERE s.symbol = ? AND b.seq > ?",
-            (instrument.symbol, version),
-        ).fetchone()
-        return row[0] if row else None
+            *(instrument.symbol, version),
+        )
+        return None if rows[0][0] is None else int(rows[0][0])
 
     # Coverage
 
+    @classmethod
+    def cover(cls, db: sqlite3.Connection, series: Sequence[int], span: Span) -> None:
+        """Add a span to what is covered in several series."""
+        if span.start >= span.end:
+            return
+        chosen = ",".join(map(str, series))
+        extended = {
+            row[0]
+            for row in db.execute(
+                f"UPDATE coverage SET end = max(end, ?) WHERE start <= ? AND end >= ? AND series IN ({chosen})"
+                " RETURNING series",
+                (span.end, span.start, span.start),
+            )
+        }
+        # What grew may now reach into the next span: `gaps` does not mind. The rest is joined with what it touches.
+        for number in series:
+            if number not in extended:
+                cls._join(db, number, span)
+
     @staticmethod
-    def cover(db: sqlite3.Connection, series: int, span: Span) -> None:
-        """Add a span to what is covered, joined with those it touches."""
-        touching = db.execute(
-            "SELECT min(start), max(end) FROM coverage WHERE series = ? AND start <= ? AND end >= ?",
-            (series, span.end, span.start),
-        ).fetchone()
-        start = span.start if touching[0] is None else min(span.start, touching[0])
-        end = span.end if touching[1] is None else max(span.end, touching[1])
-        db.execute("DELETE FROM coverage WHERE series = ? AND start >= ? AND end <= ?", (series, start, end))
-        db.execute("INSERT INTO coverage VALUES (?, ?, ?)", (series, start, end))
+    def _join(db: sqlite3.Connection, series: int, span: Span) -> None:
+        end = db.execute(
+            "SELECT max(end) FROM coverage WHERE series = ? AND start >= ? AND start <= ?",
+            (series, span.start, span.end),
+        ).fetchone()[0]
+        db.execute(
+            "DELETE FROM coverage WHERE series = ? AND start >= ? AND start <= ?", (series, span.start, span.end)
+        )
+        db.execute("INSERT INTO coverage VALUES (?, ?, ?)", (series, span.start, max(span.end, end or span.end)))
 
     @staticmethod
     def uncover(db: sqlite3.Connection, series: int, span: Span) -> None:
         """Take a span out of what is covered."""
-        rows = db.execute(
-            "SELECT start, end FROM coverage WHERE series = ? AND start < ? AND end > ?", (series, span.end, span.start)
-        ).fetchall()
-        for start, end in rows:
-            db.execute("DELETE FROM coverage WHERE series = ? AND start = ?", (series, start))
-            if start < span.start:
-                db.execute("INSERT INTO coverage VALUES (?, ?, ?)", (series, start, span.start))
-            if end > span.end:
-                db.execute("INSERT INTO coverage VALUES (?, ?, ?)", (series, span.end, end))
+        touched = (series, span.end, span.start)
+        start, end = db.execute(
+            "SELECT min(start), max(end) FROM coverage WHERE series = ? AND start < ? AND end > ?", touched
+        ).fetchone()
+        if start is None:
+            return
+        db.execute("DELETE FROM coverage WHERE series = ? AND start < ? AND end > ?", touched)
+        # Spans may overlap: one that is left of them all on either side, and one that begins there already may stay.
+        for left, right in ((start, span.start), (span.end, end)):
+            if left < right:
+                db.execute(
+                    "INSERT INTO coverage VALUES (?, ?, ?)"
+                    " ON CONFLICT (series, start) DO UPDATE SET end = max(end, excluded.end)",
+                    (series, left, right),
+                )
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """What of `span` is not covered."""
-        rows = self.db.execute(
+        rows = self.ask(
             "SELECT c.start, c.end FROM coverage c JOIN series s ON s.id = c.series"
             " WHERE s.symbol = ? AND c.start < ? AND c.end > ? ORDER BY c.start",
-            (instrument.symbol, span.end, span.start),
-        ).fetchall()
+            *(instrument.symbol, span.end, span.start),
+        )
         found, at = [], span.start
         for start, end in rows:
             if start > at:
@@ -273,6 +346,15 @@ class Buffer:
         return Source(Origin(row[0]), row[1], row[2]) if row else None
 
     @staticmethod
+    def months_of(db: sqlite3.Connection, source: Source, month: str) -> set[int]:
+        """The series whose month is marked with this source."""
+        rows = db.execute(
+            "SELECT series FROM months WHERE month = ? AND origin = ? AND feed = ? AND adjustment = ?",
+            (month, source.origin.value, source.feed, source.adjustment),
+        )
+        return {row[0] for row in rows}
+
+    @staticmethod
     def set_month_source(db: sqlite3.Connection, series: int, month: str, source: Source) -> None:
         """Mark a month."""
         db.execute(
@@ -282,7 +364,7 @@ class Buffer:
 
     def problems(self) -> list[Problem]:
         """What was set aside."""
-        rows = self.db.execute("SELECT at, path, reason FROM problems ORDER BY at").fetchall()
+        rows = self.ask("SELECT at, path, reason FROM problems ORDER BY at")
         return [Problem(*row) for row in rows]
 
     def mark(self, instrument: Instrument) -> Mark:

@@ -21,7 +21,7 @@ from openbell.stores.port import Lease
 def this_process(label: str) -> str:
     """Who holds a lease, so that its death can be noticed: label, host, process and when it began."""
     pid = os.getpid()
-    return f"{label}@{socket.gethostname()}:{pid}:{_began(pid)}"
+    return f"{label}@{socket.gethostname()}:{pid}:{_state(pid)[1]}"
 
 
 def acquire(buffer: Buffer, name: str, holder: str, ttl: float) -> Lease:
@@ -53,6 +53,14 @@ def release(buffer: Buffer, lease: Lease) -> None:
         db.execute("UPDATE leases SET holder = '', expires = 0 WHERE name = ? AND token = ?", (lease.name, lease.token))
 
 
+def holder(buffer: Buffer, name: str) -> str | None:
+    """Who holds a lease now."""
+    rows = buffer.ask("SELECT holder, expires FROM leases WHERE name = ?", name)
+    if not rows or not rows[0][0] or rows[0][1] < time.monotonic() or _dead(rows[0][0]):
+        return None
+    return str(rows[0][0])
+
+
 def check(db: sqlite3.Connection, lease: Lease) -> None:
     """Refuse unless the lease is still ours; called inside the write's own transaction."""
     row = db.execute("SELECT token, holder FROM leases WHERE name = ?", (lease.name,)).fetchone()
@@ -62,12 +70,13 @@ def check(db: sqlite3.Connection, lease: Lease) -> None:
         )
 
 
-def _began(pid: int) -> str:
-    """When a process began, as the system counts it: tells a reused process number from the old one."""
+def _state(pid: int) -> tuple[str, str]:
+    """A process's state, and when it began as the system counts it: tells a reused number from the old one."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return fields[0], fields[19]
     except (OSError, IndexError):
-        return ""
+        return "", ""
 
 
 def _dead(holder: str) -> bool:
@@ -79,8 +88,11 @@ def _dead(holder: str) -> bool:
         return False
     if place.rpartition("@")[2] != socket.gethostname():
         return False
-    if began and _began(number):
-        return _began(number) != began
+    state, started = _state(number)
+    if state in {"Z", "X"}:  # killed, and its parent has not looked yet
+        return True
+    if began and started:
+        return started != began
     try:
         os.kill(number, 0)
     except ProcessLookupError:

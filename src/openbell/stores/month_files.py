@@ -1,18 +1,22 @@
 """One month of minute bars in one Parquet file, at the contract's paths.
 
 `stocks/1min/AAPL_2025-09.parquet`, `crypto/1min/BTC_USD_2025-09.parquet`. A file is written beside its place, forced to
-disk and renamed over it, so that it is there whole or not at all; pages carry checksums, and a file whose content cannot
-be true is `CorruptFile`, never served.
+disk and renamed over it, so that it is there whole or not at all; its metadata carries a checksum of all its bytes, and a
+file that fails it, or whose content cannot be true, is `CorruptFile`, never served.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import time
+import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,9 +31,14 @@ from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 
+# Arrow's own allocator keeps what it once had; a server that reads a few columns a minute should give it back.
+pa.set_memory_pool(pa.system_memory_pool())
+
 _NAME = re.compile(r"(?P<symbol>.+)_(?P<month>\d{4}-\d{2})\.parquet")
 _ROWS_PER_GROUP = 5000
 _KEY = b"openbell."
+_SEAL = _KEY + b"crc32"
+_SEAL_VALUE = _SEAL + b"\x18\x08"  # as Thrift writes it: the key, then that a text of eight characters follows
 _NAMES = ("timestamp", "open", "high", "low", "close", "volume")
 _FIELDS = [pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False)] + [
     pa.field(name, pa.float64(), nullable=False) for name in _NAMES[1:]
@@ -58,7 +67,12 @@ def month_file(root: Path, instrument: Instrument, month: str) -> MonthFile:
 
 def month_of(epoch: int) -> str:
     """The UTC month in which a bar opened: `2025-09`."""
-    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m")
+    return _month_of_day(epoch // 86400)
+
+
+@lru_cache(maxsize=64)
+def _month_of_day(day: int) -> str:
+    return datetime.fromtimestamp(day * 86400, UTC).strftime("%Y-%m")
 
 
 def month_span(month: str) -> tuple[int, int]:
@@ -66,6 +80,12 @@ def month_span(month: str) -> tuple[int, int]:
     start = np.datetime64(month, "s")
     end = (np.datetime64(month, "M") + 1).astype("datetime64[s]")
     return int(start.astype(np.int64)), int(end.astype(np.int64))
+
+
+def months_of(bars: Bars) -> list[str]:
+    """The UTC months that sorted bars touch."""
+    first, last = month_of(int(bars.time[0])), month_of(int(bars.time[-1]))
+    return [first] if first == last else [month for month, _ in by_month(bars)]
 
 
 def by_month(bars: Bars) -> Iterator[tuple[str, Bars]]:
@@ -125,6 +145,7 @@ def write(file: MonthFile, bars: Bars, source: Source) -> None:
     """Put a month in its place, durably and at once."""
     meta = {
         _KEY + b"symbol": file.instrument.symbol.encode(),
+        _KEY + b"month": file.month.encode(),
         _KEY + b"origin": source.origin.value.encode(),
         _KEY + b"feed": source.feed.encode(),
         _KEY + b"adjustment": source.adjustment.encode(),
@@ -132,25 +153,46 @@ def write(file: MonthFile, bars: Bars, source: Source) -> None:
     columns = [pa.array(bars.time * 1000, pa.timestamp("ms", tz="UTC"))]
     columns += [pa.array(column) for column in bars.columns()[1:]]
     table = pa.Table.from_arrays(columns, schema=pa.schema(_FIELDS, metadata=meta))
-    file.path.parent.mkdir(parents=True, exist_ok=True)
+    data = _sealed(table)
     beside = file.path.with_suffix(f".{os.getpid()}.tmp")
     try:
+        file.path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as sink:
-            pq.write_table(
-                table,
-                sink,
-                row_group_size=_ROWS_PER_GROUP,
-                compression="zstd",
-                use_dictionary=False,
-                write_page_checksum=True,
-            )
+            sink.write(data)
             sink.flush()
             os.fsync(sink.fileno())
         beside.replace(file.path)
         _sync_folder(file.path.parent)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise StoreError(f"cannot write {file.path}: {error}") from error
+
+
+def _sealed(table: pa.Table) -> bytearray:
+    """A file's bytes, with the checksum of all of them in its metadata."""
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, table.schema, compression="zstd", use_dictionary=False) as writer:
+        writer.write_table(table, row_group_size=_ROWS_PER_GROUP)
+        writer.add_key_value_metadata({_SEAL: b"--------"})
+    data = bytearray(sink.getvalue())
+    at = data.rindex(_SEAL_VALUE) + len(_SEAL_VALUE)
+    data[at : at + 8] = _checksum(data, at)
+    return data
+
+
+def _checksum(data: bytes | bytearray, at: int) -> bytes:
+    """Of everything but the eight characters at which it stands itself."""
+    view = memoryview(data)
+    return b"%08x" % zlib.crc32(view[at + 8 :], zlib.crc32(view[:at]))
+
+
+def sweep(root: Path) -> None:
+    """Remove what killed writers left beside the files. Only under the write lock: a living writer's looks the same."""
+    for asset_class in AssetClass:
+        for left in folder(root, asset_class).glob("*.tmp"):
+            with suppress(OSError):
+                left.unlink()
 
 
 def _sync_folder(path: Path) -> None:
@@ -165,7 +207,7 @@ def _sync_folder(path: Path) -> None:
 
 
 def source_of(file: MonthFile) -> Source | None:
-    """The provenance that a file carries; None if there is no file."""
+    """The provenance that a file carries; None if there is no file. Raises `CorruptFile`."""
     try:
         with _open(file) as parquet:
             return _source(parquet, file)
@@ -173,49 +215,75 @@ def source_of(file: MonthFile) -> Source | None:
         return None
 
 
+def damage(file: MonthFile) -> str:
+    """What is wrong with a file; nothing if it is sound, or not there."""
+    try:
+        read(file, -(2**62), 2**62)
+    except FileNotFoundError:
+        return ""
+    except CorruptFile as found:
+        return found.message
+    return ""
+
+
 def read(file: MonthFile, start: int, end: int, newest: int | None = None) -> Bars:
     """The bars of a month that opened in [start, end), at least the `newest` of them if a number is given.
 
-    Raises `FileNotFoundError` or `CorruptFile`.
+    Raises `FileNotFoundError` or `CorruptFile`, and `StoreError` if the file could not be read just now.
     """
-    try:
-        with _open(file) as parquet:
-            _source(parquet, file)
+    with _open(file) as parquet:
+        _source(parquet, file)
+        try:
             groups = _groups(parquet, start, end, newest)
             table = parquet.read_row_groups(groups, columns=list(_NAMES), use_threads=False)
             if table.schema.types != [field.type for field in _FIELDS]:
-                raise CorruptFile(f"{file.path.name}: not the columns of a bar file")
+                raise _corrupt(file, "not the columns of a bar file")
             columns = [column.to_numpy() for column in table.columns]
-    except pa.ArrowException as error:
-        raise CorruptFile(f"{file.path.name}: {error}") from error
-    except FileNotFoundError:
-        raise
-    except (OSError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
-        raise CorruptFile(f"{file.path.name}: {error}") from error
+        except (pa.ArrowException, OSError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
+            raise _corrupt(file, str(error)) from error
     bars = barlib.make(file.instrument, Timeframe.M1, columns[0].astype("datetime64[s]"), *columns[1:])
     _check(file, bars)
     return bars.between(start, end)
 
 
 def _open(file: MonthFile) -> pq.ParquetFile:
+    """A file whose checksum is right. Nothing else may reach Arrow: one wrong bit in a footer can end the process."""
     try:
-        return pq.ParquetFile(file.path, page_checksum_verification=True, pre_buffer=False)
-    except pa.ArrowException as error:
-        raise CorruptFile(f"{file.path.name}: {error}") from error
+        data = file.path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if file.path.is_dir() or error.errno == errno.EIO:
+            raise _corrupt(file, str(error)) from error
+        # Too many open files, no permission: says nothing about what the file holds.
+        raise StoreError(f"cannot read {file.path}: {error}") from error
+    at = data.rfind(_SEAL_VALUE) + len(_SEAL_VALUE)
+    if at < len(_SEAL_VALUE) or data[at : at + 8] != _checksum(data, at):
+        raise _corrupt(file, "its checksum is missing or wrong")
+    try:
+        return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
+    except (pa.ArrowException, OSError) as error:
+        raise _corrupt(file, str(error)) from error
 
 
 def _source(parquet: pq.ParquetFile, file: MonthFile) -> Source:
     meta = parquet.schema_arrow.metadata or {}
     try:
-        if meta[_KEY + b"symbol"].decode() != file.instrument.symbol:
-            raise CorruptFile(f"{file.path.name}: holds {meta[_KEY + b'symbol'].decode()}, not {file.instrument}")
-        return Source(
+        symbol, month = meta[_KEY + b"symbol"].decode(), meta[_KEY + b"month"].decode()
+        source = Source(
             Origin(meta[_KEY + b"origin"].decode()),
             meta[_KEY + b"feed"].decode(),
             meta[_KEY + b"adjustment"].decode(),
         )
     except (KeyError, ValueError) as error:
-        raise CorruptFile(f"{file.path.name}: does not say where its bars come from") from error
+        raise _corrupt(file, "does not say where its bars come from") from error
+    if (symbol, month) != (file.instrument.symbol, file.month):
+        raise _corrupt(file, f"holds {symbol} {month}, not {file.instrument} {file.month}")
+    return source
+
+
+def _corrupt(file: MonthFile, reason: str) -> CorruptFile:
+    return CorruptFile(f"{file.path.name}: {reason}", symbol=file.instrument.symbol, month=file.month)
 
 
 def _groups(parquet: pq.ParquetFile, start: int, end: int, newest: int | None) -> list[int]:
@@ -241,6 +309,6 @@ def _check(file: MonthFile, bars: Bars) -> None:
         return
     first, last = month_span(file.month)
     if bars.time[0] < first or bars.time[-1] >= last or (len(bars) > 1 and np.diff(bars.time).min() <= 0):
-        raise CorruptFile(f"{file.path.name}: times out of order or of another month")
+        raise _corrupt(file, "times out of order or of another month")
     if wrong := barlib.faults(bars, now=float(last)):
-        raise CorruptFile(f"{file.path.name}: a bar is {wrong[0][0]}")
+        raise _corrupt(file, f"a bar is {wrong[0][0]}")

@@ -9,25 +9,34 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile, SourceConflict, StoreError
-from openbell.market.instruments import Instrument
+from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Source
 from openbell.stores import leases, month_files
 from openbell.stores.buffer import Buffer
 from openbell.stores.month_files import MonthFile
+from openbell.stores.offered import checked
 from openbell.stores.port import Lease, Mark, Problem, Span
 
 log = logging.getLogger(__name__)
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 BULK = 2000
 """Bars of one instrument in one write from which on the buffer would only be a detour."""
 _FIRST, _LAST = -(2**62), 2**62
+_CHANCES = 10
+"""How often a file may be damaged in one look and sound in the next, before that is the error."""
 
 
 class ParquetStore:
@@ -55,90 +64,125 @@ class ParquetStore:
         replace: bool = False,
     ) -> None:
         """See the port. `replace` drops the months of other sources that stand in the way."""
+        parts = checked(parts)
         large = [part for part in parts if len(part) >= BULK or replace]
-        small = [part for part in parts if len(part) < BULK and not replace]
         for part in large:
             for month, bars in month_files.by_month(part):
-                self._write_month(month, bars, source, lease, replace)
-        if not small and covers is None:
-            return
+                self._mending(self._write_month, month, bars, source, lease, replace)
+        if len(large) < len(parts) or covers is not None:
+            self._mending(self._write_rest, parts, source, covers, lease, replace)
+
+    def _write_rest(
+        self, parts: Sequence[Bars], source: Source, covers: Span | None, lease: Lease | None, replace: bool
+    ) -> None:
+        """Put small parts in the buffer, and note what all of them cover."""
         with self._buffer.transaction() as db:
             if lease:
                 leases.check(db, lease)
-            seq = self._buffer.next_seq(db)
-            for part in small:
-                series = self._buffer.claim_series(db, part.instrument)
-                if len(part):
-                    self._claim_months(db, series, part, source)
-                    self._buffer.put(db, series, part, seq)
+            numbered = [(self._buffer.claim_series(db, part.instrument), part) for part in parts]
+            fresh = [(series, part) for series, part in numbered if 0 < len(part) < BULK and not replace]
+            self._claim_months(db, fresh, source)
+            self._buffer.put(db, fresh, self._buffer.next_seq(db))
             if covers:
-                for part in parts:
-                    self._buffer.cover(db, self._buffer.claim_series(db, part.instrument), covers)
+                self._buffer.cover(db, [series for series, _ in numbered], covers)
 
-    def _claim_months(self, db: sqlite3.Connection, series: int, bars: Bars, source: Source) -> None:
-        first, last = month_files.month_of(int(bars.time[0])), month_files.month_of(int(bars.time[-1]))
-        months = {first, last} if len(bars) < 2 else {month for month, _ in month_files.by_month(bars)}
-        for month in months:
-            file = month_files.month_file(self.root, bars.instrument, month)
-            if not self._owns(db, series, file, source):
-                raise self._conflict(db, series, file, source)
+    def _claim_months(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> None:
+        """Make sure that every month touched is this source's; a month that all share is looked up once."""
+        owned: dict[str, set[int]] = {}
+        for series, bars in parts:
+            for month in month_files.months_of(bars):
+                if month not in owned:
+                    owned[month] = self._buffer.months_of(db, source, month)
+                if series in owned[month]:
+                    continue
+                file = month_files.month_file(self.root, bars.instrument, month)
+                owner = self._owner(db, series, file)
+                if owner not in {None, source}:
+                    raise self._conflict(file, owner, source)
+                self._buffer.set_month_source(db, series, month, source)
 
-    def _owns(self, db: sqlite3.Connection, series: int, file: MonthFile, source: Source) -> bool:
-        """Whether a month is this source's, claiming it if it is nobody's."""
-        marked = self._buffer.month_source(db, series, file.month)
-        if marked is None:
-            try:
-                marked = month_files.source_of(file)
-            except CorruptFile as damage:
-                self._set_aside(db, series, file, str(damage))
-            self._buffer.set_month_source(db, series, file.month, marked or source)
-        return marked is None or marked == source
+    def _owner(self, db: sqlite3.Connection, series: int, file: MonthFile) -> Source | None:
+        """Whose a month is: as it is marked or, if it is not, as its file says."""
+        return self._buffer.month_source(db, series, file.month) or month_files.source_of(file)
 
-    def _conflict(self, db: sqlite3.Connection, series: int, file: MonthFile, source: Source) -> SourceConflict:
-        there = self._buffer.month_source(db, series, file.month)
+    @staticmethod
+    def _conflict(file: MonthFile, owner: Source | None, source: Source) -> SourceConflict:
         return SourceConflict(
-            f"{file.instrument} {file.month} holds bars of {there}; {source} would mix with them "
+            f"{file.instrument} {file.month} holds bars of {owner}; {source} would mix with them "
             "(openbell import --replace drops what is there)",
             symbol=file.instrument.symbol,
             month=file.month,
-            stored=str(there),
+            stored=str(owner),
             offered=str(source),
         )
 
     def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
-        """Merge bars into their month's file, and drop what the buffer held of the same minutes before."""
+        """Merge bars into their month's file.
+
+        A file cannot change in the same instant as the buffer. So that being killed in between hides nothing, the change
+        is announced first.
+        """
+        file = month_files.month_file(self.root, bars.instrument, month)
+        merged = False
+        while not merged:
+            if replace:
+                self._compact_month(file.instrument, month, _LAST)
+            self._announce(file, source, lease, replace)
+            merged = self._merge_month(file, bars, source, lease, replace)
+
+    def _announce(self, file: MonthFile, source: Source, lease: Lease | None, replace: bool) -> None:
+        """Make readers read again until the change is done; let go of a month of another source that is to be replaced.
+
+        From then on the file itself decides whose the month is: the old one or, once it is in place, the new one.
+        """
+        start, end = month_files.month_span(file.month)
         with self._buffer.transaction() as db:
             if lease:
                 leases.check(db, lease)
-            series = self._buffer.claim_series(db, bars.instrument)
-            file = month_files.month_file(self.root, bars.instrument, month)
-            if not self._owns(db, series, file, source):
+            series = self._buffer.claim_series(db, file.instrument)
+            owner = self._owner(db, series, file)
+            if owner not in {None, source}:
                 if not replace:
-                    raise self._conflict(db, series, file, source)
-                self._drop_month(db, series, file)
-                self._buffer.set_month_source(db, series, month, source)
-            stored = self._read_file(db, series, file)
+                    raise self._conflict(file, owner, source)
+                if not len(self._buffer.get(file.instrument, start, end, 1)):
+                    db.execute("DELETE FROM months WHERE series = ? AND month = ?", (series, file.month))
+                    self._buffer.uncover(db, series, Span(start, end))
+            db.execute("UPDATE series SET epoch = epoch + 1 WHERE id = ? AND epoch % 2 = 0", (series,))
+
+    def _merge_month(self, file: MonthFile, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> bool:
+        """Put the new file in place and drop what the buffer held of its minutes; False if others came in between."""
+        with self._buffer.transaction() as db:
+            if lease:
+                leases.check(db, lease)
+            series = self._buffer.claim_series(db, file.instrument)
+            announced = self._buffer.state(file.instrument)[0] % 2 == 1
+            owner = self._owner(db, series, file)
+            let_go = replace and self._buffer.month_source(db, series, file.month) is None
+            if not announced or (owner not in {None, source} and not let_go):
+                return False
+            stored = self._read_file(file) if owner == source else barlib.empty(file.instrument)
             month_files.write(file, barlib.merge(stored, bars), source)
+            self._buffer.set_month_source(db, series, file.month, source)
             db.executemany("DELETE FROM bars WHERE series = ? AND time = ?", ((series, t) for t in bars.time.tolist()))
             self._changed(db, series)
-
-    def _drop_month(self, db: sqlite3.Connection, series: int, file: MonthFile) -> None:
-        start, end = month_files.month_span(file.month)
-        file.path.unlink(missing_ok=True)
-        db.execute("DELETE FROM bars WHERE series = ? AND time >= ? AND time < ?", (series, start, end))
-        self._buffer.uncover(db, series, Span(start, end))
+        return True
 
     def _changed(self, db: sqlite3.Connection, series: int) -> None:
-        """Tell readers that more than the buffer's new bars has changed."""
-        db.execute("UPDATE series SET epoch = epoch + 1, version = ? WHERE id = ?", (self._buffer.next_seq(db), series))
+        """Tell readers that more than the buffer's new bars has changed, and that it is done."""
+        db.execute(
+            "UPDATE series SET epoch = epoch + 2 - epoch % 2, version = ? WHERE id = ?",
+            (self._buffer.next_seq(db), series),
+        )
 
     def compact(self, before: int) -> int:
         """Move buffered bars that opened before `before` into their month files."""
+        with self._buffer.transaction():
+            month_files.sweep(self.root)
         return sum(self._compact(instrument, before) for instrument in self._buffer.buffered())
 
     def _compact(self, instrument: Instrument, before: int) -> int:
         months = {month for month, _ in month_files.by_month(self._buffer.get(instrument, _FIRST, before))}
-        return sum(self._compact_month(instrument, month, before) for month in sorted(months))
+        return sum(self._mending(self._compact_month, instrument, month, before) for month in sorted(months))
 
     def _compact_month(self, instrument: Instrument, month: str, before: int) -> int:
         start, end = month_files.month_span(month)
@@ -149,12 +193,12 @@ class ParquetStore:
             if not len(waiting) or source is None:
                 return 0
             file = month_files.month_file(self.root, instrument, month)
-            month_files.write(file, barlib.merge(self._read_file(db, series, file), waiting), source)
+            month_files.write(file, barlib.merge(self._read_file(file), waiting), source)
             db.execute(
                 "DELETE FROM bars WHERE series = ? AND time >= ? AND time < ?", (series, start, min(end, before))
             )
             db.execute(
-                "UPDATE series SET compacted_seq = version, compacted_from ="
+                "UPDATE series SET epoch = epoch + epoch % 2, compacted_seq = version, compacted_from ="
                 " CASE WHEN compacted_seq = 0 THEN ? ELSE min(compacted_from, ?) END WHERE id = ?",
                 (int(waiting.time[0]), int(waiting.time[0]), series),
             )
@@ -164,11 +208,11 @@ class ParquetStore:
 
     def read(self, instrument: Instrument, start: int, end: int) -> Bars:
         """See the port."""
-        return self._read(instrument, start, end, None)
+        return self._mending(self._read, instrument, start, end, None)
 
     def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
         """See the port."""
-        return self._read(instrument, _FIRST, end, count).tail(count)
+        return self._mending(self._read, instrument, _FIRST, end, count).tail(count)
 
     def _read(self, instrument: Instrument, start: int, end: int, newest: int | None) -> Bars:
         """Buffer first, files second; again if bars were moved from one to the other in between."""
@@ -189,45 +233,57 @@ class ParquetStore:
                 continue
             if last <= start or (newest is not None and rows >= newest):
                 break
-            part = self._read_file(None, None, file, start, end, None if newest is None else newest - rows)
+            part = self._read_file(file, start, end, None if newest is None else newest - rows)
             rows += len(part)
             found.append(part)
         return found[::-1]
 
-    def _read_file(
-        self,
-        db: sqlite3.Connection | None,
-        series: int | None,
-        file: MonthFile,
-        start: int = _FIRST,
-        end: int = _LAST,
-        newest: int | None = None,
-    ) -> Bars:
-        """A file's bars; none if it is missing, or damaged and now set aside."""
+    @staticmethod
+    def _read_file(file: MonthFile, start: int = _FIRST, end: int = _LAST, newest: int | None = None) -> Bars:
         try:
             return month_files.read(file, start, end, newest)
         except FileNotFoundError:
             return barlib.empty(file.instrument)
-        except CorruptFile as damage:
-            if db is not None and series is not None:
-                self._set_aside(db, series, file, str(damage))
-            else:
-                self._inspect(file)
-            return barlib.empty(file.instrument)
 
-    def _inspect(self, file: MonthFile) -> None:
-        """Read a suspect file again under the write lock: another process may have mended or moved it."""
-        with self._buffer.transaction() as db:
-            self._read_file(db, self._buffer.claim_series(db, file.instrument), file)
+    def _mending(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do something with month files; when one of them turns out to be damaged, set it aside and do it again."""
+        mended = 0
+        while True:
+            try:
+                return work(*args, **kwargs)
+            except CorruptFile as damage:
+                instrument = parse(damage.details["symbol"])
+                file = month_files.month_file(self.root, instrument, damage.details["month"])
+                mended += not self._set_aside(file)
+                if mended > _CHANCES:
+                    raise
 
-    def _set_aside(self, db: sqlite3.Connection, series: int, file: MonthFile, reason: str) -> None:
-        """Move a damaged file out of the way, remember it, and let the feed fill its month again."""
+    def _set_aside(self, file: MonthFile) -> bool:
+        """Move a damaged file out of the way, remember it, and let the feed fill its month again.
+
+        The buffer learns of it before the file moves: killed in between, the month is a gap already and the file will be
+        found damaged once more. Each look is under the lock: False if another process has mended it meanwhile.
+        """
+        start, end = span = month_files.month_span(file.month)
         aside = file.path.with_name(f"{file.path.name}.corrupt-{time.time_ns()}")
-        file.path.replace(aside)
+        with self._buffer.transaction() as db:
+            reason = month_files.damage(file)
+            if not reason:
+                return False
+            series = self._buffer.claim_series(db, file.instrument)
+            db.execute("INSERT INTO problems VALUES (?, ?, ?)", (time.time(), str(aside), reason))
+            self._buffer.uncover(db, series, Span(*span))
+            if not len(self._buffer.get(file.instrument, start, end, 1)):
+                db.execute("DELETE FROM months WHERE series = ? AND month = ?", (series, file.month))
+            self._changed(db, series)
         log.error("set aside %s: %s", aside, reason)
-        db.execute("INSERT INTO problems VALUES (?, ?, ?)", (time.time(), str(aside), reason))
-        self._buffer.uncover(db, series, Span(*month_files.month_span(file.month)))
-        self._changed(db, series)
+        with self._buffer.transaction():
+            if month_files.damage(file):
+                try:
+                    file.path.replace(aside)
+                except OSError as error:
+                    raise StoreError(f"cannot set {file.path} aside: {error}") from error
+        return True
 
     # State
 
@@ -238,7 +294,7 @@ class ParquetStore:
     def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
         """See the port."""
         epoch, version, compacted_seq, compacted_from = self._buffer.state(instrument)
-        if epoch != mark.epoch:
+        if epoch != mark.epoch or epoch % 2:
             return _FIRST
         if version == mark.version:
             return None
@@ -255,13 +311,32 @@ class ParquetStore:
         """What the bars of the month of `epoch` are marked with."""
         return month_files.source_of(month_files.month_file(self.root, instrument, month_files.month_of(epoch)))
 
+    def conflicts(self, bars: Bars, source: Source) -> list[str]:
+        """The months of these bars that another source holds, each with that source; claims nothing."""
+        series = self._buffer.series(bars.instrument)
+        found = []
+        for month, _ in month_files.by_month(bars):
+            held = self._buffer.month_source(self._buffer.db, series, month) if series is not None else None
+            try:
+                held = held or month_files.source_of(month_files.month_file(self.root, bars.instrument, month))
+            except CorruptFile:
+                continue  # set aside when it is written
+            if held not in (None, source):
+                found.append(f"{month} ({held})")
+        return found
+
     def instruments(self) -> list[Instrument]:
         """See the port."""
         return sorted(month_files.on_disk(self.root) | set(self._buffer.buffered()))
 
     def size(self) -> int:
         """See the port."""
-        return sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file())
+        total = 0
+        for path in self.root.rglob("*"):
+            with suppress(FileNotFoundError):  # files come and go while they are counted
+                found = path.stat()
+                total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+        return total
 
     def problems(self) -> list[Problem]:
         """See the port."""
@@ -278,6 +353,10 @@ class ParquetStore:
     def release(self, lease: Lease) -> None:
         """See the port."""
         leases.release(self._buffer, lease)
+
+    def lease_holder(self, name: str) -> str | None:
+        """See the port."""
+        return leases.holder(self._buffer, name)
 
     def close(self) -> None:
         """See the port."""

@@ -57,7 +57,8 @@ class BarStore(Protocol):
         """Store minute bars; durable when it returns. Later bars replace earlier ones of the same minute.
 
         `covers` says that the given instruments have no other bars in that span. With a `lease`, nothing is written
-        unless it is still held (`LeaseLost`). Bars of another source in the same month are a `SourceConflict`.
+        unless it is still held (`LeaseLost`). Bars of another source in the same month are a `SourceConflict`; a part
+        that is out of order, or with a bar that cannot be true, is `BadBars`, and then nothing of any part is written.
         """
 
     def read(self, instrument: Instrument, start: int, end: int) -> Bars:
@@ -95,6 +96,9 @@ class BarStore(Protocol):
 
     def release(self, lease: Lease) -> None:
         """Give a lease back, if it is still ours."""
+
+    def lease_holder(self, name: str) -> str | None:
+        """Who holds a lease now, if anybody does."""
 
     def close(self) -> None:
         """Let go of files and connections."""

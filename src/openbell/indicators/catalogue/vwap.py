@@ -14,10 +14,12 @@ from openbell.market.session_table import trading_day
 
 def vwap(bars: Bars) -> Values:
     """NaN outside the trading day (for stocks: outside regular hours) and until something has traded in it."""
+    out = np.full(len(bars), np.nan)
+    if not len(bars):  # no first day to begin with
+        return out
     day = trading_day(bars.instrument, bars.time)
     price = (bars.high + bars.low + bars.close) / 3.0
-    begins = np.flatnonzero(np.concatenate(([True], day[1:] != day[:-1]))) if len(day) else np.zeros(0, dtype=int)
-    out = np.full(len(bars), np.nan)
+    begins = np.flatnonzero(np.concatenate(([True], day[1:] != day[:-1])))
     for first, last in zip(begins, np.append(begins[1:], len(day)), strict=True):
         if day[first] >= 0:
             traded = np.cumsum(bars.volume[first:last])

@@ -1,0 +1,94 @@
+"""The generated reference pages: `python -m openbell.cli.reference docs` writes them, a test compares them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from openbell.desk.settings import names
+from openbell.protocol.service import Service
+from openbell.protocol.tool import Tool
+from openbell.servers import NAMES, load
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its file name."""
+    return {"settings.md": _settings()} | {f"{name}.md": _server(load(name)) for name in NAMES}
+
+
+def _settings() -> str:
+    lines = [
+        "# Settings",
+        "",
+        "Written in `openbell.toml` in the home under the name, or as an environment variable; the variable wins.",
+        "",
+        "| name | variable | default | what it does |",
+        "|---|---|---|---|",
+    ]
+    for name, (variable, default, doc) in names().items():
+        shown = str(default).lower() if isinstance(default, bool) else str(default)
+        lines.append(f"| {name} | `{variable}` | {f'`{shown}`' if shown else ''} | {doc} |")
+    return "\n".join(lines) + "\n"
+
+
+def _server(service: Service) -> str:
+    lines = [f"# {service.name}", "", f"`openbell mcp {service.name}`. {service.instructions}", ""]
+    for tool in service.tools:
+        lines += _tool(service, tool)
+    return "\n".join(lines)
+
+
+def _tool(service: Service, tool: Tool) -> list[str]:
+    lines = [f"## {tool.name}", "", tool.description, ""]
+    if tool.method:
+        lines += ["Also a JSON-RPC method of its own name.", ""]
+    properties: dict[str, Any] = tool.input_schema.get("properties", {})
+    if properties:
+        required = tool.input_schema.get("required", [])
+        lines += ["| argument | type | |", "|---|---|---|"]
+        for name, schema in properties.items():
+            lines.append(f"| {name} | {_kind(schema)} | {_remarks(name, schema, required)} |")
+        lines.append("")
+    if tool.errors:
+        lines += ["Errors: " + ", ".join(_codes(service, tool)) + ".", ""]
+    lines += ["<details><summary>Result schema</summary>", "", "```json"]
+    lines += [json.dumps(tool.output_schema, indent=1), "```", "", "</details>", ""]
+    return lines
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if schema.get("type") == "array":
+        fields = schema["items"].get("properties", {})
+        inner = ", ".join(f"{name}: {_kind(each)}" for name, each in fields.items())
+        return f"list of {{{inner}}}" if inner else f"list of {_kind(schema['items'])}"
+    if "anyOf" in schema:
+        return " or ".join(_kind(each) for each in schema["anyOf"] if each.get("type") != "null")
+    return str(schema.get("type", ""))
+
+
+def _remarks(name: str, schema: dict[str, Any], required: list[str]) -> str:
+    said = ["required" if name in required else f"default {json.dumps(schema.get('default'))}"]
+    said += [
+        f"{word} {schema[key]}" for key, word in (("minimum", "at least"), ("maximum", "at most")) if key in schema
+    ]
+    if "description" in schema:
+        said.append(schema["description"])
+    return "; ".join(said)
+
+
+def _codes(service: Service, tool: Tool) -> list[str]:
+    codes: dict[str, None] = {}
+    table = getattr(service.dialect, "codes", {})
+    for error in tool.errors:
+        found = next((table[kind] for kind in error.__mro__ if kind in table), None)
+        codes[" ".join(map(str, found)) if isinstance(found, tuple) else str(found)] = None
+    return list(codes)
+
+
+if __name__ == "__main__":
+    for file, text in pages().items():
+        Path(sys.argv[1], file).write_text(text, encoding="utf-8")

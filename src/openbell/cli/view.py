@@ -1,0 +1,101 @@
+"""What `openbell up` shows: a live table on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from openbell.desk.collector import Collector
+from openbell.desk.desk import Desk
+from openbell.market.clock import iso
+from openbell.market.errors import OpenbellError
+from openbell.market.instruments import Instrument
+from openbell.market.sessions import stock_phase
+from openbell.market.timeframes import Timeframe
+
+CONNECT = "openbell mcp chart-signals"
+_HEADER_LINES = 12
+_MARKS = {
+    "simulated": ("SIMULATED MARKET: no price here is real", "black on yellow"),
+    "imported": ("stored bars only: nothing is live", "black on white"),
+    "replay": ("REPLAY of stored bars: nothing is live", "black on yellow"),
+    "live": ("LIVE DATA", "white on green"),
+}
+
+
+async def tell(desk: Desk, collector: Collector) -> None:
+    """A line when something changes, for logs and pipes."""
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"openbell: {_MARKS[desk.data][0]} (feed {desk.settings.feed}), home {desk.settings.home}")
+    console.print(f"openbell: connect an MCP client with: {CONNECT}")
+    seen = ""
+    while True:
+        status = collector.status
+        line = f"{status.state}; {status.watched} symbols"
+        if status.through:
+            line += f"; {status.stored} bars stored, through {iso(status.through)}"
+        if status.refused:
+            line += f"; refused {dict(status.refused)}"
+        if line != seen:
+            console.print(f"openbell: {line}")
+            seen = line
+        await asyncio.sleep(1.0)
+
+
+async def show(desk: Desk, collector: Collector) -> None:
+    """The live table."""
+    with Live(Text("starting …"), refresh_per_second=4, screen=False) as live:
+        while True:
+            room = live.console.height - _HEADER_LINES
+            live.update(Group(_header(desk, collector), await _table(desk, collector, room)))
+            await asyncio.sleep(1.0)
+
+
+def _header(desk: Desk, collector: Collector) -> Panel:
+    status = collector.status
+    mark, style = _MARKS[desk.data]
+    now = desk.clock.epoch()
+    moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    lines = [
+        Text.assemble((f" {mark} ", style), f"  feed {desk.settings.feed}  home {desk.settings.home}"),
+        Text(f"{moment}  stocks: {stock_phase(now)}  crypto: 24/7"),
+        Text(f"collector: {status.state}; {status.stored:,} bars stored, {status.reconnects} reconnects"),
+    ]
+    if status.refused:
+        lines.append(Text("refused: " + ", ".join(f"{n} {why}" for why, n in status.refused.items()), style="red"))
+    lines.append(Text(f"connect an MCP client with: {CONNECT}", style="bold"))
+    return Panel(Group(*lines), title="Openbell", title_align="left")
+
+
+async def _table(desk: Desk, collector: Collector, room: int) -> Table:
+    """As many rows as fit; the last one says how many do not."""
+    table = Table("symbol", expand=False)
+    for name in ("price", "RSI 14", "bar"):
+        table.add_column(name, justify="right")
+    table.add_column("signals at 1min")
+    if collector.status.state in {"collecting", "standing by"}:
+        watched = desk.watchlist.read().instruments
+        shown = watched if len(watched) <= room else watched[: max(0, room - 1)]
+        for instrument in shown:
+            table.add_row(*await _row(desk, instrument))
+        if len(shown) < len(watched):
+            table.add_row("…", "", "", "", f"{len(watched) - len(shown)} more: a taller window shows them")
+    return table
+
+
+async def _row(desk: Desk, instrument: Instrument) -> tuple[str, ...]:
+    try:
+        reading = await desk.signals.read(instrument, Timeframe.M1)
+    except OpenbellError as error:
+        return (instrument.symbol, "", "", "", error.message)
+    if reading.signals is None:
+        return (instrument.symbol, "", "", "", "not ready")
+    last = reading.signals.last
+    bar = datetime.fromtimestamp(last.time, UTC).strftime("%d %H:%M")
+    return (instrument.symbol, f"{last.price:,}", f"{last.rsi:.1f}", bar, " ".join(reading.signals.crossings.true()))

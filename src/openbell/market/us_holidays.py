@@ -1,0 +1,91 @@
+"""On which days US stocks do not trade, and on which they close at 13:00. Rules and exceptions from 2000 on.
+
+Written out because a calendar package costs every server 160 ms and 12 MB for ten dates a year; the tests hold it against
+two such packages for every day (docs/decisions/0003-calendar.md).
+"""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+FIRST_YEAR, LAST_YEAR = 2000, 2100
+"""The years that are answered for; outside them there are no sessions."""
+
+_MON, _THU, _FRI, _SAT, _SUN = 0, 3, 4, 5, 6
+
+_SPECIAL_CLOSINGS = frozenset(
+    date.fromisoformat(day)
+    for day in (
+        "2001-09-11",  # attacks of 11 September
+        "2001-09-12",
+        "2001-09-13",
+        "2001-09-14",
+        "2004-06-11",  # mourning for Ronald Reagan
+        "2007-01-02",  # mourning for Gerald Ford
+        "2012-10-29",  # Hurricane Sandy
+        "2012-10-30",
+        "2018-12-05",  # mourning for George H. W. Bush
+        "2025-01-09",  # mourning for Jimmy Carter
+    )
+)
+_SPECIAL_HALF_DAYS = frozenset(date.fromisoformat(day) for day in ("2002-07-05", "2003-12-26"))
+
+
+def closed_days(year: int) -> frozenset[date]:
+    """The weekdays of a year on which stocks do not trade."""
+    fixed = [(7, 4), (12, 25)]
+    if year >= 2022:
+        fixed.append((6, 19))
+    days = {_observed(date(year, month, day)) for month, day in fixed}
+    # New Year's Day on a Saturday is not made up for: Friday would be the last day of the old year.
+    new_year = date(year, 1, 1)
+    if new_year.weekday() != _SAT:
+        days.add(_observed(new_year))
+    days |= {
+        _nth(year, 1, _MON, 3),  # Martin Luther King
+        _nth(year, 2, _MON, 3),  # Washington's birthday
+        _easter(year) - timedelta(2),
+        _last(year, 5, _MON),  # Memorial Day
+        _nth(year, 9, _MON, 1),  # Labor Day
+        _nth(year, 11, _THU, 4),  # Thanksgiving
+    }
+    return frozenset(days | {day for day in _SPECIAL_CLOSINGS if day.year == year})
+
+
+def half_days(year: int) -> frozenset[date]:
+    """The days of a year on which stocks close at 13:00."""
+    days = {_nth(year, 11, _THU, 4) + timedelta(1), date(year, 12, 24), date(year, 7, 3)}
+    if year < 2013 and date(year, 7, 4).weekday() == _THU:
+        days.discard(date(year, 7, 3))  # in those years the day after was the short one
+    if date(year, 7, 4).weekday() in {_MON, _SAT, _SUN}:
+        days.discard(date(year, 7, 3))
+    days |= {day for day in _SPECIAL_HALF_DAYS if day.year == year}
+    return frozenset(day for day in days - closed_days(year) if day.weekday() <= _FRI)
+
+
+def _observed(day: date) -> date:
+    """Saturday's holiday is kept on Friday, Sunday's on Monday."""
+    return day + timedelta({_SAT: -1, _SUN: 1}.get(day.weekday(), 0))
+
+
+def _nth(year: int, month: int, weekday: int, n: int) -> date:
+    first = date(year, month, 1)
+    return first + timedelta((weekday - first.weekday()) % 7 + 7 * (n - 1))
+
+
+def _last(year: int, month: int, weekday: int) -> date:
+    last = _nth(year, month, weekday, 4)
+    return last + timedelta(7) if (last + timedelta(7)).month == month else last
+
+
+def _easter(year: int) -> date:
+    """Easter Sunday by the anonymous Gregorian computus."""
+    a, b, c = year % 19, year // 100, year % 100
+    d, e = divmod(b, 4)
+    g = (8 * b + 13) // 25
+    h = (19 * a + b - d - g + 15) % 30
+    i, k = divmod(c, 4)
+    m = (32 + 2 * e + 2 * i - h - k) % 7
+    n = (a + 11 * h + 22 * m) // 451
+    month, day = divmod(h + m - 7 * n + 114, 31)
+    return date(year, month, day + 1)

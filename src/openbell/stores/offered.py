@@ -1,0 +1,51 @@
+"""What a store is offered: one part for each instrument, and only bars that every later read will take for true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars
+from openbell.market.errors import BadBars
+from openbell.market.timeframes import Timeframe
+
+
+def checked(parts: Sequence[Bars]) -> list[Bars]:
+    """The parts, those of one instrument joined, later ones winning. Raises `BadBars`.
+
+    A file with a bar that cannot be true counts as damaged, whole: such a bar must be refused before it is stored.
+    """
+    filled = [part for part in parts if len(part)]
+    if filled:
+        _refuse(filled)
+    joined: dict[str, Bars] = {}
+    for part in parts:
+        earlier = joined.get(part.instrument.symbol)
+        joined[part.instrument.symbol] = part if earlier is None else barlib.merge(earlier, part)
+    return list(joined.values())
+
+
+def _refuse(parts: Sequence[Bars]) -> None:
+    """All parts at once: a minute of 500 symbols is 500 parts of one row."""
+    ends = np.cumsum([len(part) for part in parts])
+    if any(part.timeframe is not Timeframe.M1 for part in parts):
+        raise _bad(next(part for part in parts if part.timeframe is not Timeframe.M1), "not a minute's")
+    whole = parts[0]
+    if len(parts) > 1:
+        columns = [np.concatenate(group) for group in zip(*(part.columns() for part in parts), strict=True)]
+        whole = Bars(whole.instrument, Timeframe.M1, *columns)
+    falling = np.flatnonzero(np.diff(whole.time) <= 0) + 1
+    falling = falling[~np.isin(falling, ends)]
+    if len(falling):
+        raise _bad(parts[int(np.searchsorted(ends, falling[0], side="right"))], "out of order or double")
+    if wrong := barlib.faults(whole, now=inf):
+        reason, mask = wrong[0]
+        raise _bad(parts[int(np.searchsorted(ends, np.flatnonzero(mask)[0], side="right"))], reason)
+
+
+def _bad(part: Bars, reason: str) -> BadBars:
+    symbol = part.instrument.symbol
+    return BadBars(f"{symbol}: a bar is {reason}; nothing was stored", symbol=symbol, reason=reason)

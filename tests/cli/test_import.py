@@ -1,0 +1,379 @@
+"""`openbell import` through the real command line: what it stores, what it refuses, what it leaves alone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars
+from openbell.market.clock import iso, parse_time
+from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
+from openbell.stores.parquet import BULK, ParquetStore
+from openbell.stores.port import Span
+
+AAPL = parse("AAPL")
+HEADER = "timestamp,open,high,low,close,volume"
+GOOD = "2025-09-19T13:30:00Z,10,12,9,11,100"
+IMPORTED = Source(Origin.IMPORTED, "import")
+LIVE = Source(Origin.LIVE, "alpaca")
+FOREVER = 2**40
+
+
+@dataclass
+class Desk:
+    """A home, and the command run in it."""
+
+    home: Path
+    files: Path
+
+    def environment(self, **settings: str) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("OPENBELL_") and k != "PYTHONDONTWRITEBYTECODE"}
+        return {**kept, "OPENBELL_HOME": str(self.home), "OPENBELL_FEED": "none", **settings}
+
+    def command(self, file: str | Path, *options: str, symbol: str = "AAPL") -> list[str]:
+        return [str(Path(sys.executable).with_name("openbell")), "import", str(file), "--symbol", symbol, *options]
+
+    def load(
+        self, file: str | Path, *options: str, symbol: str = "AAPL", **settings: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(file, *options, symbol=symbol),
+            env=self.environment(**settings),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def csv(self, *rows: str, name: str = "bars.csv") -> Path:
+        path = self.files / name
+        path.write_text("\n".join([HEADER, *rows]) + "\n")
+        return path
+
+    def csv_of(self, bars: Bars, name: str = "bars.csv") -> Path:
+        rows = zip(*(column.tolist() for column in bars.columns()), strict=True)
+        return self.csv(*(",".join([iso(row[0]), *map(repr, row[1:])]) for row in rows), name=name)
+
+    @contextmanager
+    def store(self) -> Iterator[ParquetStore]:
+        with closing(ParquetStore(self.home / "data")) as store:
+            yield store
+
+    def stored(self, symbol: str = "AAPL") -> Bars:
+        with self.store() as store:
+            return store.read(parse(symbol), 0, FOREVER)
+
+    def fingerprint(self) -> dict[str, str]:
+        files = (path for path in self.home.rglob("*") if path.is_file())
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    (tmp_path / "files").mkdir()
+    return Desk(tmp_path / "home", tmp_path / "files")
+
+
+def some_bars(start: str, count: int, seed: int = 1, step: int = 1) -> Bars:
+    random = np.random.default_rng(seed)
+    times = int(parse_time(start)) + 60 * step * np.arange(count)
+    low, a, b, high = np.sort(random.lognormal(5, 0.01, (4, count)), axis=0)
+    return barlib.make(AAPL, Timeframe.M1, times, a, high, low, b, random.integers(0, 10**6, count))
+
+
+def refusal(result: subprocess.CompletedProcess[str]) -> str:
+    assert result.returncode == 1, result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("openbell: ")
+    return result.stderr
+
+
+# What is stored
+
+
+def test_a_csv_file_is_stored_and_the_result_is_one_line(desk: Desk) -> None:
+    bars = some_bars("2025-09-01T13:30:00Z", 1500)
+
+    result = desk.load(desk.csv_of(bars))
+
+    assert result.returncode == 0
+    assert result.stdout == (
+        "imported 1,500 bars of AAPL, 2025-09-01T13:30:00+00:00 to 2025-09-02T14:29:00+00:00, "
+        f"into {desk.home / 'data'}\n"
+    )
+    assert result.stderr == ""
+    assert desk.stored().same_as(bars)
+    with desk.store() as store:
+        first, last = int(bars.time[0]), int(bars.time[-1])
+        assert store.gaps(AAPL, Span(first - 60, last + 120)) == [Span(first - 60, first), Span(last + 60, last + 120)]
+
+
+def test_a_parquet_file_of_several_months_is_stored_with_its_provenance(desk: Desk) -> None:
+    bars = some_bars("2025-01-30T00:00:00Z", 3 * BULK, step=20)
+    path = desk.files / "history.parquet"
+    times = pa.array(bars.time.astype("datetime64[s]"), pa.timestamp("s", "America/New_York"))
+    pq.write_table(pa.table([times, *bars.columns()[1:]], HEADER.split(",")), path)
+
+    result = desk.load(path, "--timeframe", "1min", symbol="nasdaq:aapl")
+
+    assert result.returncode == 0, result.stderr
+    assert desk.stored().same_as(bars)
+    with desk.store() as store:
+        assert store.gaps(AAPL, Span(int(bars.time[0]), int(bars.time[-1]) + 60)) == []
+        assert store.conflicts(bars, IMPORTED) == []
+        assert store.conflicts(bars, LIVE) == [f"2025-0{n} (imported/import/raw)" for n in (1, 2, 3, 4)]
+        assert store.source(AAPL, int(parse_time("2025-02-10"))) == IMPORTED
+
+
+def test_simulation_never_gets_imported_bars_and_the_person_is_told(desk: Desk) -> None:
+    result = desk.load(desk.csv(GOOD), symbol="binance:btcusdt", OPENBELL_FEED="sim")
+
+    assert result.returncode == 0
+    assert result.stdout.startswith("imported 1 bar of BTC/USDT, ")
+    assert "imported bars are read with OPENBELL_FEED=none, replay or a live feed" in result.stderr
+    assert not (desk.home / "simulated").exists()
+    assert len(desk.stored("BTC/USDT")) == 1
+
+
+def test_importing_a_file_again_changes_nothing(desk: Desk) -> None:
+    to_month_file, to_buffer = some_bars("2025-04-01", BULK, step=13), some_bars("2025-05-01", 300)
+    bars = barlib.merge(to_month_file, to_buffer)
+    file = desk.csv_of(bars)
+
+    first, second = desk.load(file), desk.load(file)
+
+    assert first.stdout == second.stdout != ""
+    assert desk.stored().same_as(bars)
+
+
+def test_a_later_file_wins_where_both_have_a_minute_and_keeps_the_rest(desk: Desk) -> None:
+    starts = ("2025-08-31T20:00:00Z", "2025-09-01T00:00:00Z", "2025-09-01T03:00:00Z")
+    parts = [some_bars(start, 400, seed) for seed, start in enumerate(starts)]
+
+    for part, options in zip(parts, [[], [], ["--replace"]], strict=True):
+        assert desk.load(desk.csv_of(part), *options).returncode == 0
+
+    assert desk.stored().same_as(barlib.merge(*parts))
+
+
+def test_the_clock_of_the_desk_does_not_judge_the_file(desk: Desk) -> None:
+    past = desk.load(desk.csv(GOOD), OPENBELL_AS_OF="2024-01-01T00:00:00Z")
+    tomorrow = iso(time.time() // 60 * 60 + 86400)
+    future = desk.load(desk.csv(f"{tomorrow},10,12,9,11,100"), OPENBELL_AS_OF="2199-01-01T00:00:00Z")
+
+    assert past.returncode == 0
+    assert "line 2: from the future" in refusal(future)
+
+
+# What is refused
+
+
+def test_every_bad_row_is_named_and_nothing_is_stored(desk: Desk) -> None:
+    minute = iso(time.time() // 60 * 60)
+    rows = {
+        "2025-09-19T13:31:00Z,ten,12,9,11,100": "unreadable number in open: 'ten'",
+        "2025-09-19T13:32:00Z,10,,9,11,100": "missing value in high",
+        "2025-09-19T13:33:00Z,10,inf,9,11,100": "not finite",
+        "2025-09-19T13:34:00Z,10,12,0,11,100": "price not positive",
+        "2025-09-19T13:35:00Z,10,12,9,11,-1": "volume negative",
+        "2025-09-19T13:36:00Z,10,9,12,11,100": "high below low",
+        "2025-09-19T13:37:00Z,13,12,9,11,100": "open outside high and low",
+        "2025-09-19T13:38:00Z,10,12,9,8,100": "close outside high and low",
+        "2025-09-19T13:39:30Z,10,12,9,11,100": "time not on the minute",
+        "1970-09-19T13:40:00Z,10,12,9,11,100": "time before 1971",
+        f"{minute},10,12,9,11,100": "from the future",
+        "19 Sept 2025,10,12,9,11,100": "unreadable time '19 Sept 2025'",
+        "2025-09-19T13:30:00Z,10,12,9,11,99": "another bar of 2025-09-19T13:30:00+00:00 than line 2",
+    }
+    texts, reasons = list(rows), list(rows.values())
+
+    first = refusal(desk.load(desk.csv(GOOD, *texts)))
+    second = refusal(desk.load(desk.csv(GOOD, *texts[:1], *texts[-3:])))
+
+    assert first.splitlines() == [
+        f"openbell: {desk.files / 'bars.csv'}: 13 bad rows, so none was taken",
+        *(f"  line {number}: {reason}" for number, reason in enumerate(reasons[:10], 3)),
+        "  and 3 more",
+    ]
+    assert second.splitlines()[1:] == [
+        f"  line {number}: {reason}" for number, reason in enumerate([*reasons[:1], *reasons[-3:]], 3)
+    ]
+    assert not desk.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "the file is empty"),
+        (HEADER.encode() + b"\n", "the file names its columns but holds no bars"),
+        (b"timestamp,open,high,low\n", "missing column close, volume"),
+        (HEADER.encode() + b",vwap\n", "unknown column 'vwap'"),
+        (HEADER.encode() + b"\n\xe9\n", "is not UTF-8 text"),
+    ],
+)
+def test_a_file_that_is_no_bars_is_refused_in_one_line(desk: Desk, content: bytes, said: str) -> None:
+    path = desk.files / "bars.csv"
+    path.write_bytes(content)
+
+    error = refusal(desk.load(path))
+
+    assert error.startswith(f"openbell: {path}: {said}")
+    assert error.count("\n") == 1
+    assert not desk.home.exists()
+
+
+def test_a_folder_and_a_missing_file_are_refused_in_one_line(desk: Desk) -> None:
+    folder, missing = refusal(desk.load(desk.files)), refusal(desk.load(desk.files / "none.csv"))
+
+    assert folder == f"openbell: {desk.files}: is a folder, not a file\n"
+    assert missing == f"openbell: {desk.files / 'none.csv'}: no such file\n"
+    assert not desk.home.exists()
+
+
+def test_only_minute_bars_can_be_imported(desk: Desk) -> None:
+    error = refusal(desk.load(desk.csv(GOOD), "--timeframe", "5min"))
+
+    assert "the store keeps minute bars (1min) and builds larger ones from them" in error
+    assert not desk.home.exists()
+
+
+@pytest.mark.parametrize("symbol", ["../x", "; rm -rf ~", "\x1b[31mAAPL"])
+def test_what_is_no_symbol_is_refused(desk: Desk, symbol: str) -> None:
+    error = refusal(desk.load(desk.csv(GOOD), symbol=symbol))
+
+    assert "Invalid symbol" in error
+    assert "\x1b" not in error
+    assert not desk.home.exists()
+
+
+def test_read_only_refuses_the_import(desk: Desk) -> None:
+    assert "OPENBELL_READ_ONLY" in refusal(desk.load(desk.csv(GOOD), OPENBELL_READ_ONLY="true"))
+    assert not desk.home.exists()
+
+
+def test_a_home_that_cannot_be_written_is_said_plainly(desk: Desk) -> None:
+    desk.home.write_text("a file where the home should be")
+
+    assert str(desk.home) in refusal(desk.load(desk.csv(GOOD)))
+
+
+def test_a_refused_file_leaves_the_store_as_it_was(desk: Desk) -> None:
+    bars = some_bars("2025-09-01", BULK, step=7)
+    with desk.store() as store:
+        store.write([bars], LIVE)
+    before = desk.fingerprint()
+
+    refusal(desk.load(desk.csv(GOOD, "2025-09-19T13:31:00Z,10,12,9,11,-1"), "--replace"))
+
+    assert desk.fingerprint() == before
+    assert desk.stored().same_as(bars)
+
+
+# Bars of another source
+
+
+@pytest.mark.parametrize("count", [300, BULK + 100], ids=["in the buffer", "in a month file"])
+def test_bars_of_another_source_need_replace_and_no_month_is_written_by_half(desk: Desk, count: int) -> None:
+    live_february, live_march = some_bars("2025-02-10", count, seed=2), some_bars("2025-03-05", 300, seed=3)
+    with desk.store() as store:
+        for part in (live_february, live_march):
+            store.write([part], LIVE, covers=Span(int(part.time[0]), int(part.time[-1]) + 60))
+    bars = some_bars("2025-01-20", BULK * 2, step=9)  # ends in February
+    file = desk.csv_of(bars)
+
+    error = refusal(desk.load(file))
+
+    assert "2025-02 (live/alpaca/raw)" in error
+    assert "2025-01" not in error
+    assert "--replace" in error
+    assert desk.stored().same_as(barlib.merge(live_february, live_march))
+    with desk.store() as store:
+        assert store.conflicts(some_bars("2025-01-01", 1), LIVE) == []
+
+    result = desk.load(file, "--replace")
+
+    assert result.returncode == 0, result.stderr
+    assert desk.stored().same_as(barlib.merge(bars, live_march))
+    with desk.store() as store:
+        assert store.conflicts(bars, IMPORTED) == []
+        assert store.source(AAPL, int(live_february.time[0])) == IMPORTED
+        assert store.gaps(AAPL, Span(int(bars.time[0]), int(bars.time[-1]) + 60)) == []
+
+
+# Large files
+
+
+def test_an_interrupted_import_has_whole_months_and_can_be_done_again(desk: Desk) -> None:
+    bars = some_bars("2020-01-01", 24 * BULK, step=22)  # two years, every month above the buffer's size
+    file = desk.csv_of(bars)
+    first_month = desk.home / "data" / "stocks" / "1min" / "AAPL_2020-01.parquet"
+    process = subprocess.Popen(
+        desk.command(file), env=desk.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and not first_month.exists():
+        pass
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+
+    assert process.returncode in {0, 130}  # 0 where the end came before the signal
+    stored = desk.stored()
+    assert stored.same_as(bars.take(slice(0, len(stored))))
+    assert len(stored) > 0
+    assert len(stored) == len(bars) or is_month_end(int(stored.time[-1]))
+    assert desk.load(file).returncode == 0
+    assert desk.stored().same_as(bars)
+
+
+def is_month_end(epoch: int) -> bool:
+    return iso(epoch)[:7] != iso(epoch + 22 * 60)[:7]
+
+
+def test_progress_is_shown_on_a_terminal(desk: Desk) -> None:
+    file = desk.csv_of(some_bars("2025-01-01", 400, step=600))
+    master, terminal = pty.openpty()
+    process = subprocess.Popen(
+        desk.command(file), env=desk.environment(TERM="xterm"), stdout=subprocess.PIPE, stderr=terminal
+    )
+    os.close(terminal)
+    shown = b"".join(iter(lambda: read_terminal(master), b""))
+    out, _ = process.communicate(timeout=60)
+    os.close(master)
+
+    assert b"storing months" in shown
+    assert process.returncode == 0
+    assert out.startswith(b"imported 400 bars of AAPL")
+
+
+def read_terminal(master: int) -> bytes:
+    try:
+        return os.read(master, 65536)
+    except OSError:  # Linux says so when the other end has closed
+        return b""
+
+
+def test_help_shows_a_newcomer_an_example(desk: Desk) -> None:
+    result = desk.load("x", "--help")
+
+    assert result.returncode == 0
+    assert "openbell import aapl.csv --symbol AAPL" in result.stdout
+    assert re.search(r"^ +2025-09-19T13:30:00Z,237.10,237.55,236.90,237.42,182340$", result.stdout, re.MULTILINE)
+    assert "--replace" in result.stdout

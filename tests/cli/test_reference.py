@@ -1,0 +1,86 @@
+"""Documentation that cannot rot: generated pages are up to date, every command and file that the README names exists."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from openbell.cli.reference import pages
+from openbell.servers import NAMES, load
+from tests.client import run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("name", pages())
+def test_generated_pages_are_up_to_date(name: str) -> None:
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == pages()[name], "run: make docs"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tools_are_what_they_were(name: str) -> None:
+    """A changed schema is a changed contract: look at the difference, then write the snapshot anew."""
+    file = ROOT / "tests" / "servers" / "snapshots" / f"{name}.json"
+    now = [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "input": tool.input_schema,
+            "output": tool.output_schema,
+            "annotations": tool.annotations,
+        }
+        for tool in load(name).tools
+    ]
+    text = json.dumps(now, indent=1) + "\n"
+    if os.environ.get("OPENBELL_WRITE_SNAPSHOTS"):
+        file.write_text(text)
+    assert file.read_text() == text
+
+
+def test_no_schema_has_a_bare_object_or_a_reference() -> None:
+    def walk(node: object, path: str) -> None:
+        if isinstance(node, dict):
+            assert "$ref" not in node, path
+            if node.get("type") == "object":
+                assert node.get("properties") is not None or node.get("additionalProperties") is False, path
+            if node.get("type") == "array":
+                assert node.get("items"), path
+            for key, value in node.items():
+                walk(value, f"{path}.{key}")
+        elif isinstance(node, list):
+            for value in node:
+                walk(value, path)
+
+    for name in NAMES:
+        for tool in load(name).tools:
+            walk(tool.input_schema, f"{tool.name} input")
+            walk(tool.output_schema, f"{tool.name} output")
+
+
+def test_the_tool_list_is_short() -> None:
+    """An agent pays for it with its own tokens: about four bytes each."""
+    for name in NAMES:
+        tools = load(name).tools
+        size = sum(len(json.dumps([tool.name, tool.description, tool.input_schema])) for tool in tools)
+        assert size / 4 < 120 * len(tools), f"{name}: {size} bytes"
+
+
+def test_the_readme_names_only_what_exists(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text()
+    for link in re.findall(r"\]\((?!http)([^)#]+)\)", readme):
+        assert (ROOT / link).exists(), link
+    helped = run(tmp_path, "--help").stdout
+    for command in set(re.findall(r"openbell (up|mcp|call|import|doctor|collect|[a-z]+) ", readme)):
+        assert re.search(rf"^\s+{command}\s", helped, re.MULTILINE), command
+
+
+@pytest.mark.parametrize("command", ["up", "collect", "mcp", "call", "import", "doctor"])
+def test_every_command_explains_itself(tmp_path: Path, command: str) -> None:
+    done = run(tmp_path, command, "--help")
+    assert done.returncode == 0
+    assert len(done.stdout) > 200
+    assert not (tmp_path / "data").exists()

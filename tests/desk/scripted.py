@@ -1,0 +1,66 @@
+"""A feed that misbehaves on purpose: what a vendor does on a bad day, without a vendor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from openbell.feeds.port import Batch
+from openbell.market.bars import Bars, make
+from openbell.market.errors import FeedUnavailable
+from openbell.market.instruments import Instrument, parse
+from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
+
+BTC = parse("BTC/USD")
+
+
+def bars(*rows: tuple[int, float], instrument: Instrument = BTC) -> Bars:
+    """Minute bars with these closes."""
+    times, closes = zip(*rows, strict=True) if rows else ((), ())
+    return make(instrument, Timeframe.M1, times, closes, closes, closes, closes, [1.0] * len(rows))
+
+
+class ScriptedFeed:
+    """History from a table; a stream that plays batches and failures in turn, then waits."""
+
+    name = "scripted"
+    origin = Origin.LIVE
+    source: Source | None = Source(Origin.LIVE, "scripted")
+
+    def __init__(self, *script: Batch | Exception, known: Sequence[Instrument] = (BTC,)) -> None:
+        self.script = list(script)
+        self.known = set(known)
+        self.table: dict[Instrument, dict[int, float]] = {}
+        self.down = False
+        self.mark: float | None = None
+        self.asked: list[tuple[Instrument, int, int]] = []
+        self.streams: list[int] = []
+        self.gate: asyncio.Event | None = None
+
+    def knows(self, instrument: Instrument) -> bool:
+        return instrument in self.known
+
+    def earliest(self, now: float) -> int:
+        return 0
+
+    def watermark(self, now: float) -> float:
+        return now if self.mark is None else self.mark
+
+    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
+        self.asked.append((instrument, start, end))
+        if self.gate:
+            await self.gate.wait()
+        if self.down:
+            raise FeedUnavailable("the vendor does not answer")
+        rows = [(t, close) for t, close in sorted(self.table.get(instrument, {}).items()) if start <= t < end]
+        return bars(*rows, instrument=instrument)
+
+    async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
+        self.streams.append(since)
+        while self.script:
+            step = self.script.pop(0)
+            if isinstance(step, Exception):
+                raise step
+            yield step
+        await asyncio.Event().wait()

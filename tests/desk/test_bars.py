@@ -1,0 +1,195 @@
+"""The bar service: read-through, single flight, closed bars only, other processes' writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbell.desk.bars import BarService
+from openbell.feeds.none import NoFeed
+from openbell.feeds.sim import SimFeed
+from openbell.market.bars import merge, resample
+from openbell.market.clock import StandingClock
+from openbell.market.errors import FeedUnavailable, UnknownSymbol
+from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Span
+from tests.clocks import HandClock
+from tests.desk.scripted import BTC, ScriptedFeed, bars
+
+NOW = 1_767_744_000  # 2026-01-07T00:00:00Z
+LIVE = Source(Origin.LIVE, "scripted")
+
+
+def run(folder: Path, work: Callable[[ParquetStore], Coroutine[Any, Any, None]]) -> None:
+    store = ParquetStore(folder)
+    try:
+        asyncio.run(work(store))
+    finally:
+        store.close()
+
+
+def minutes(count: int, end: int = NOW) -> dict[int, float]:
+    return {end - 60 * (count - n): 100.0 + n % 7 for n in range(count)}
+
+
+def test_what_the_store_lacks_is_asked_once_and_stored(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        feed = ScriptedFeed()
+        feed.table[BTC] = minutes(100)
+        service = BarService(store, feed, StandingClock(NOW))
+        first = await service.latest(BTC, Timeframe.M1)
+        assert len(first) == 100
+        asked = len(feed.asked)
+        assert await service.latest(BTC, Timeframe.M1) is first
+        other = BarService(store, feed, StandingClock(NOW))
+        assert (await other.latest(BTC, Timeframe.M1)).same_as(first)
+        assert len(feed.asked) == asked, "a covered span is not asked for again, quiet minutes included"
+
+    run(tmp_path, work)
+
+
+def test_callers_at_one_time_share_one_request(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        feed = ScriptedFeed()
+        feed.table[BTC] = minutes(100)
+        feed.gate = asyncio.Event()
+        service = BarService(store, feed, StandingClock(NOW))
+        calls = [asyncio.create_task(service.latest(BTC, Timeframe.M1)) for _ in range(20)]
+        while not feed.asked:
+            await asyncio.sleep(0)
+        feed.gate.set()
+        answers = await asyncio.gather(*calls)
+        assert all(answer is answers[0] for answer in answers)
+        spans = [(start, end) for _, start, end in feed.asked]
+        assert len(spans) == len(set(spans))
+
+    run(tmp_path, work)
+
+
+def test_a_failing_feed_is_said_when_nothing_is_stored_and_covered_when_something_is(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        feed = ScriptedFeed()
+        feed.down = True
+        service = BarService(store, feed, StandingClock(NOW))
+        with pytest.raises(FeedUnavailable):
+            await service.latest(BTC, Timeframe.M1)
+        store.write([bars(*minutes(50).items())], LIVE)
+        assert len(await service.latest(BTC, Timeframe.M1)) == 50
+        feed.down = False
+        feed.table[BTC] = minutes(80)
+        later = BarService(store, feed, StandingClock(NOW))
+        assert len(await later.latest(BTC, Timeframe.M1)) == 80
+
+    run(tmp_path, work)
+
+
+def test_what_nobody_knows_is_unknown(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        service = BarService(store, NoFeed(), StandingClock(NOW))
+        with pytest.raises(UnknownSymbol):
+            await service.latest(parse("ZZZ"), Timeframe.M1)
+
+    run(tmp_path, work)
+
+
+def test_another_process_s_bars_are_seen(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        service = BarService(store, NoFeed(), StandingClock(NOW))
+        store.write([bars(*minutes(60).items())], LIVE)
+        before = await service.latest(BTC, Timeframe.M5)
+        other = ParquetStore(tmp_path)
+        correction = NOW - 60
+        other.write([bars((correction, 555.0))], LIVE)
+        after = await service.latest(BTC, Timeframe.M5)
+        assert after.close[-1] == 555.0
+        assert before.close[-1] != 555.0
+        other.compact(NOW)
+        assert (await service.latest(BTC, Timeframe.M5)).same_as(after)
+        other.write([bars((NOW - 3600 - 60, 1.0))], LIVE)
+        assert len(await service.latest(BTC, Timeframe.M1)) == 61
+        other.close()
+
+    run(tmp_path, work)
+
+
+def test_a_bar_of_a_live_feed_closes_with_the_watermark_or_after_the_grace(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        clock = HandClock(NOW + 5)
+        feed = ScriptedFeed()
+        feed.table[BTC] = {**minutes(50), NOW - 60: 7.0}
+        feed.mark = NOW - 30
+        service = BarService(store, feed, clock)
+        assert (await service.latest(BTC, Timeframe.M1)).time[-1] == NOW - 120
+        feed.mark = NOW
+        assert (await service.latest(BTC, Timeframe.M1)).time[-1] == NOW - 60
+        feed.mark = NOW - 300
+        silent = BarService(store, feed, clock)
+        assert (await silent.latest(BTC, Timeframe.M1)).time[-1] == NOW - 120
+        clock.advance(15.5)
+        assert (await silent.latest(BTC, Timeframe.M1)).time[-1] == NOW - 60
+
+    run(tmp_path, work)
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    timeframe=st.sampled_from([Timeframe.M1, Timeframe.M5, Timeframe.M15, Timeframe.H1]),
+    steps=st.lists(st.integers(1, 400), min_size=1, max_size=6),
+    symbol=st.sampled_from(["BTC/USD", "AAPL"]),
+)
+def test_as_time_goes_on_the_ring_equals_a_fresh_read(
+    tmp_path_factory: pytest.TempPathFactory, timeframe: Timeframe, steps: list[int], symbol: str
+) -> None:
+    async def work(store: ParquetStore) -> None:
+        clock = HandClock(NOW + 61_200)
+        instrument = parse(symbol)
+        service = BarService(store, SimFeed(clock), clock)
+        for step in steps:
+            clock.advance(step * 37)
+            kept = await service.latest(instrument, timeframe)
+            fresh = await BarService(store, SimFeed(clock), clock).latest(instrument, timeframe)
+            assert kept.same_as(fresh)
+            whole = resample(store.read(instrument, 0, service.closed_until()), timeframe, service.closed_until())
+            assert kept.same_as(whole.tail(3000))
+            assert len(kept) == 3000 or symbol == "AAPL"
+
+    run(tmp_path_factory.mktemp("ring"), work)
+
+
+def test_larger_bars_are_built_in_pieces_without_a_seam(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        clock = StandingClock(NOW)
+        for symbol in ("ETH/USD", "SPY"):
+            instrument = parse(symbol)
+            service = BarService(store, SimFeed(clock), clock)
+            await service.fill(instrument, Span(NOW - 300 * 86400, NOW))
+            for timeframe in (Timeframe.H1, Timeframe.H4, Timeframe.D1, Timeframe.W1):
+                got = await service.latest(instrument, timeframe)
+                every = resample(store.read(instrument, 0, NOW), timeframe, NOW)
+                assert got.same_as(every.tail(3000)), (symbol, timeframe)
+                assert (np.diff(got.time) > 0).all()
+
+    run(tmp_path, work)
+
+
+def test_simulated_history_before_the_feeds_edge_has_no_cut_bucket(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        clock = StandingClock(NOW + 12_345)
+        service = BarService(store, SimFeed(clock), clock)
+        got = await service.latest(parse("AAPL"), Timeframe.H1)
+        feed = SimFeed(clock)
+        day = int(got.time[0]) // 86400 * 86400
+        whole = resample(await feed.history(parse("AAPL"), day, day + 86400), Timeframe.H1, NOW)
+        assert merge(got.between(day, day + 86400)).same_as(whole.between(int(got.time[0]), day + 86400))
+
+    run(tmp_path, work)

@@ -1,0 +1,197 @@
+"""The collector on a feed that misbehaves: screening, corrections, gaps, reconnects, the lease."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from openbell.desk import collector as module
+from openbell.desk.bars import BarService
+from openbell.desk.collector import Collector
+from openbell.desk.watchlist import WatchlistFile
+from openbell.feeds.port import Batch
+from openbell.market.bars import make
+from openbell.market.errors import FeedUnavailable, LeaseLost
+from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Lease
+from tests.clocks import HandClock
+from tests.desk.scripted import BTC, ScriptedFeed, bars
+from tests.waiting import until
+
+NOW = 1_767_744_000
+ETH = parse("ETH/USD")
+
+
+@asynccontextmanager
+async def collecting(
+    folder: Path, feed: ScriptedFeed, clock: HandClock, watchlist: str = "BTC/USD\n"
+) -> AsyncIterator[tuple[Collector, ParquetStore]]:
+    (folder / "watchlist.txt").write_text(watchlist)
+    store = ParquetStore(folder / "data")
+    collector = Collector(BarService(store, feed, clock), WatchlistFile(folder / "watchlist.txt"))
+    task = asyncio.create_task(collector.run())
+    try:
+        yield collector, store
+        if task.done():
+            task.result()
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        store.close()
+
+
+def stored(store: ParquetStore, instrument: object = BTC) -> dict[int, float]:
+    found = store.read(instrument, 0, NOW + 10**6)  # type: ignore[arg-type]
+    return dict(zip(found.time.tolist(), found.close.tolist(), strict=True))
+
+
+def test_bad_bars_are_refused_with_a_counted_reason_and_the_rest_is_stored(tmp_path: Path) -> None:
+    nan = float("nan")
+
+    def one(time: int, o: float, h: float, low: float, c: float, v: float = 1.0) -> object:
+        return make(BTC, Timeframe.M1, [time], [o], [h], [low], [c], [v])
+
+    offered = (
+        bars((NOW, 10.0)),
+        one(NOW + 60, nan, 1, 1, 1),
+        one(NOW + 60, 1, 1, 1, float("inf")),
+        one(NOW + 60, -1, 1, -1, 1),
+        one(NOW + 60, 0, 1, 0, 1),
+        one(NOW + 60, 1, 1, 2, 1),
+        one(NOW + 60, 5, 4, 1, 2),
+        one(NOW + 60, 2, 4, 1, 5),
+        one(NOW + 60, 1, 1, 1, 1, -5),
+        one(NOW + 61, 1, 1, 1, 1),
+        one(NOW + 86400, 1, 1, 1, 1),
+        bars((NOW + 120, 12.0)),
+    )
+
+    async def main() -> None:
+        clock = HandClock(NOW + 200)
+        feed = ScriptedFeed(Batch(offered, NOW + 180))  # type: ignore[arg-type]
+        feed.table[BTC] = {}
+        async with collecting(tmp_path, feed, clock) as (collector, store):
+            await until(lambda: collector.status.stored == 2)
+            assert stored(store) == {NOW: 10.0, NOW + 120: 12.0}
+            assert collector.status.refused == {
+                "not finite": 2,
+                "price not positive": 2,
+                "high below low": 1,
+                "open outside high and low": 1,
+                "close outside high and low": 1,
+                "volume negative": 1,
+                "time not on the minute": 1,
+                "from the future": 1,
+            }
+
+    asyncio.run(main())
+
+
+def test_duplicates_reorders_and_corrections_leave_one_bar_each(tmp_path: Path) -> None:
+    async def main() -> None:
+        clock = HandClock(NOW + 600)
+        feed = ScriptedFeed(
+            Batch((bars((NOW, 1.0), (NOW + 60, 2.0)),), NOW + 120),
+            Batch((bars((NOW, 1.0), (NOW + 60, 2.0)),), NOW + 120),
+            Batch((bars((NOW + 180, 4.0), (NOW + 120, 3.0), (NOW + 180, 4.5)),), NOW + 240),
+            Batch((bars((NOW + 60, 2.5)),), NOW + 240),
+            Batch((), NOW + 300),
+        )
+        async with collecting(tmp_path, feed, clock) as (collector, store):
+            await until(lambda: collector.status.through >= NOW + 300 and not feed.script)
+            await until(lambda: len(stored(store)) == 4)
+            assert stored(store) == {NOW: 1.0, NOW + 60: 2.5, NOW + 120: 3.0, NOW + 180: 4.5}
+
+    asyncio.run(main())
+
+
+def test_a_broken_stream_is_opened_again_and_the_gap_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LONGEST_PAUSE", 0.01)
+
+    async def main() -> None:
+        clock = HandClock(NOW)
+        feed = ScriptedFeed(FeedUnavailable("dropped"), FeedUnavailable("dropped again"))
+        feed.table[BTC] = {NOW - 60: 1.0}
+        async with collecting(tmp_path, feed, clock) as (collector, store):
+            await until(lambda: len(feed.streams) == 3)
+            assert collector.status.reconnects == 2
+            feed.table[BTC] |= {NOW + 60 * n: 2.0 + n for n in range(5)}
+            feed.script.append(FeedUnavailable("dropped later"))
+        clock.advance(300)
+        async with collecting(tmp_path, feed, clock) as (collector, store):
+            await until(lambda: len(feed.streams) >= 5)
+            assert feed.streams[-1] == NOW + 300
+            assert stored(store) == {NOW - 60: 1.0} | {NOW + 60 * n: 2.0 + n for n in range(5)}
+
+    asyncio.run(main())
+
+
+def test_the_watchlist_is_followed(tmp_path: Path) -> None:
+    async def main() -> None:
+        clock = HandClock(NOW)
+        feed = ScriptedFeed(known=(BTC, ETH))
+        async with collecting(tmp_path, feed, clock) as (collector, _store):
+            await until(lambda: len(feed.streams) == 1)
+            assert collector.status.watched == 1
+        feed.script = [Batch((), NOW + 60)]
+        async with collecting(tmp_path, feed, clock, "BTC/USD\nETH/USD\nZZZ\nbad symbol\n") as (collector, _store):
+            await until(lambda: collector.status.state == "collecting")
+            assert collector.status.watched == 2, "what the feed does not know is left out"
+
+    asyncio.run(main())
+
+
+def test_a_month_of_another_source_costs_only_its_own_symbol(tmp_path: Path) -> None:
+    async def main() -> None:
+        clock = HandClock(NOW + 600)
+        feed = ScriptedFeed(Batch((bars((NOW, 1.0)), bars((NOW, 2.0), instrument=ETH)), NOW + 60), known=(BTC, ETH))
+        store = ParquetStore(tmp_path / "data")
+        store.write([bars((NOW - 60, 9.0))], Source(Origin.IMPORTED, "import"))
+        store.close()
+        async with collecting(tmp_path, feed, clock, "BTC/USD\nETH/USD\n") as (_collector, store):
+            await until(lambda: stored(store, ETH) == {NOW: 2.0})
+            assert stored(store) == {NOW - 60: 9.0}
+
+    asyncio.run(main())
+
+
+def test_a_second_collector_stands_by_until_the_first_leaves(tmp_path: Path) -> None:
+    async def main() -> None:
+        clock = HandClock(NOW)
+        one, two = ScriptedFeed(), ScriptedFeed()
+        async with collecting(tmp_path, one, clock) as (first, _):
+            await until(lambda: first.status.state == "collecting")
+            other = ParquetStore(tmp_path / "data")
+            with pytest.raises(Exception, match="already running"):
+                other.acquire(module.LEASE, "somebody else", 15.0)
+            other.close()
+        async with collecting(tmp_path, two, clock) as (second, _):
+            await until(lambda: second.status.state == "collecting")
+
+    asyncio.run(main())
+
+
+def test_a_collector_that_lost_its_lease_writes_nothing_more(tmp_path: Path) -> None:
+    async def main() -> None:
+        clock = HandClock(NOW + 600)
+        feed = ScriptedFeed()
+        async with collecting(tmp_path, feed, clock) as (collector, store):
+            await until(lambda: collector.status.state == "collecting")
+            other = ParquetStore(tmp_path / "data")
+            with other._buffer.transaction() as db:
+                db.execute("UPDATE leases SET token = token + 1, holder = 'another@elsewhere:1:1'")
+            lease = Lease(module.LEASE, 1, "this one")
+            with pytest.raises(LeaseLost):
+                await collector._store_batch(Batch((bars((NOW, 1.0)),), NOW + 60), [BTC], NOW, lease)
+            assert stored(store) == {}
+            other.close()
+
+    asyncio.run(main())

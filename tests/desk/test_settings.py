@@ -1,0 +1,248 @@
+"""Settings: a file, variables that win over it, flags that win over both; what cannot be meant is refused."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbell.desk.settings import FEEDS, Settings, load, names
+from openbell.market.errors import Refused, SettingsError
+
+
+class Home:
+    """A home to write an openbell.toml into and load from."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def load(self, toml: str | bytes = "", flags: dict[str, Any] | None = None, **variables: str) -> Settings:
+        data = toml if isinstance(toml, bytes) else toml.encode()
+        (self.path / "openbell.toml").write_bytes(data)
+        env = {"OPENBELL_HOME": str(self.path)} | {f"OPENBELL_{name.upper()}": v for name, v in variables.items()}
+        return load(env, **(flags or {}))
+
+    def refused(self, says: str, toml: str | bytes = "", **variables: str) -> None:
+        with pytest.raises(SettingsError, match=says):
+            self.load(toml, None, **variables)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+class TestWhereTheyComeFrom:
+    def test_without_anything_the_defaults(self, tmp_path: Path) -> None:
+        settings = load({"OPENBELL_HOME": str(tmp_path)})
+
+        assert settings == Settings(home=tmp_path)
+        assert (settings.feed, settings.as_of, settings.replay_speed) == ("sim", "", 0.0)
+        assert (settings.read_only, settings.trade) == (False, False)
+
+    def test_the_file_is_read(self, home: Home) -> None:
+        settings = home.load('feed = "none"\nread_only = true\nsim_seed = 11\nas_of = "2025-09-19T19:00:00Z"')
+
+        assert (settings.feed, settings.read_only, settings.sim_seed) == ("none", True, 11)
+        assert settings.as_of == "2025-09-19T19:00:00Z"
+
+    def test_the_variable_wins_over_the_file(self, home: Home) -> None:
+        settings = home.load('feed = "none"\nsim_seed = 11\nlog = "debug"', feed="replay", sim_seed="12")
+
+        assert (settings.feed, settings.sim_seed, settings.log) == ("replay", 12, "debug")
+
+    def test_the_flag_wins_over_both(self, home: Home) -> None:
+        settings = home.load('feed = "none"', {"feed": "sim", "trade": True, "as_of": None}, feed="replay")
+
+        assert (settings.feed, settings.trade, settings.as_of) == ("sim", True, "")
+
+    def test_an_empty_variable_is_as_good_as_none(self, home: Home) -> None:
+        assert home.load('feed = "none"', feed="").feed == "none"
+
+    def test_variables_of_others_are_left_alone(self, tmp_path: Path) -> None:
+        env = {"OPENBELL_HOME": str(tmp_path), "HOME": "/x", "FEED": "nonsense", "ALPACA_API_KEY": "secret"}
+
+        assert load(env) == Settings(home=tmp_path)
+
+    def test_the_environment_of_the_process_is_the_default(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OPENBELL_HOME", str(tmp_path))
+        monkeypatch.setenv("OPENBELL_FEED", "none")
+
+        assert load() == Settings(home=tmp_path, feed="none")
+
+    def test_they_do_not_change(self, home: Home) -> None:
+        with pytest.raises(FrozenInstanceError):
+            home.load().feed = "none"  # type: ignore[misc]
+
+
+class TestHome:
+    def test_a_tilde_is_the_users_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+
+        assert load({}).home == tmp_path / ".openbell"
+        assert load({"OPENBELL_HOME": "~/desk"}).home == tmp_path / "desk"
+        assert load({}, home=Path("~/flag")).home == tmp_path / "flag"
+
+    def test_a_relative_path_is_made_absolute(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+
+        assert load({"OPENBELL_HOME": "desk"}).home == tmp_path / "desk"
+
+    def test_the_file_of_the_chosen_home_counts(self, tmp_path: Path) -> None:
+        (tmp_path / "openbell.toml").write_text('feed = "none"')
+
+        assert load({"OPENBELL_HOME": "/nowhere"}, home=tmp_path).feed == "none"
+
+    def test_the_file_cannot_say_where_it_lies(self, home: Home) -> None:
+        home.refused("home", 'home = "/elsewhere"')
+
+    def test_and_the_refusal_helps(self, home: Home) -> None:
+        home.refused("OPENBELL_HOME", 'home = "/elsewhere"')
+
+    def test_a_user_that_does_not_exist_is_refused(self) -> None:
+        with pytest.raises(SettingsError):
+            load({"OPENBELL_HOME": "~no-such-user-here/x"})
+
+
+class TestFolders:
+    def test_simulated_bars_live_apart(self, home: Home) -> None:
+        assert home.load().bar_folder == home.path / "simulated" / "data"
+        for feed in ("none", "replay"):
+            assert home.load(feed=feed).bar_folder == home.path / "data"
+
+    def test_another_seed_is_another_market(self, home: Home) -> None:
+        folders = {home.load(sim_seed=seed).bar_folder for seed in ("1", "2", "7")}
+
+        assert len(folders) == 3
+        assert all(home.path / "simulated" in folder.parents for folder in folders)
+
+    def test_the_watchlist_lies_in_the_home(self, home: Home) -> None:
+        assert home.load().watchlist_file == home.path / "watchlist.txt"
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("written", "meant"),
+        [("fed", "feed"), ("readonly", "read_only"), ("asof", "as_of"), ("replayspeed", "replay_speed")],
+    )
+    def test_an_unknown_setting_is_named_with_the_nearest(self, home: Home, written: str, meant: str) -> None:
+        home.refused(f"unknown setting '{written}'; did you mean '{meant}'", f'{written} = "x"')
+
+    def test_one_like_no_other_is_named_alone(self, home: Home) -> None:
+        home.refused("unknown setting 'qqqqqq'$", "qqqqqq = 1")
+
+    def test_the_file_is_named(self, home: Home) -> None:
+        home.refused(r"openbell\.toml", "qqqqqq = 1")
+
+    @pytest.mark.parametrize("toml", ["feed = ", "feed == 'sim'", "[", b"feed = '\xff'", "feed = 'sim'\nfeed = 'none'"])
+    def test_a_file_that_is_no_toml(self, home: Home, toml: str | bytes) -> None:
+        home.refused(r"cannot read .*openbell\.toml", toml)
+
+    def test_a_file_that_is_a_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "openbell.toml").mkdir()
+
+        with pytest.raises(SettingsError, match="cannot read"):
+            load({"OPENBELL_HOME": str(tmp_path)})
+
+    @pytest.mark.parametrize("feed", ["SIM", "nasdaq", "sim ", "../x"])
+    def test_a_feed_that_is_none(self, home: Home, feed: str) -> None:
+        home.refused("OPENBELL_FEED .*sim", feed=feed)
+
+    @pytest.mark.parametrize("value", ["maybe", "2", "yes please", "-1"])
+    def test_a_flag_that_is_neither(self, home: Home, value: str) -> None:
+        home.refused("OPENBELL_READ_ONLY must be true or false", read_only=value)
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [("1", True), ("TRUE", True), (" yes ", True), ("on", True), ("0", False), ("No", False), ("off", False)],
+    )
+    def test_a_flag_in_the_words_people_use(self, home: Home, text: str, value: bool) -> None:
+        assert home.load(read_only=text).read_only is value
+
+    @pytest.mark.parametrize("value", ["fast", "1,5", "0x10", "--1"])
+    def test_a_number_that_is_none(self, home: Home, value: str) -> None:
+        home.refused("OPENBELL_REPLAY_SPEED must be a (whole )?number", replay_speed=value, as_of="2025-01-01")
+        home.refused("OPENBELL_SIM_SEED must be a (whole )?number", sim_seed=value)
+
+    @pytest.mark.parametrize("toml", ["sim_seed = []", "sim_seed = {}", "sim_seed = 2025-01-01", "replay_speed = []"])
+    def test_a_value_of_another_kind(self, home: Home, toml: str) -> None:
+        home.refused("must be a (whole )?number", toml)
+
+    @pytest.mark.parametrize("toml", ["sim_seed = 7.9", "sim_seed = true", "sim_seed = inf"])
+    def test_a_seed_that_is_no_whole_number(self, home: Home, toml: str) -> None:
+        home.refused("OPENBELL_SIM_SEED", toml)
+
+    @pytest.mark.parametrize("value", ["-1", "1e7", "nan", "inf"])
+    def test_a_speed_out_of_bounds(self, home: Home, value: str) -> None:
+        home.refused("OPENBELL_REPLAY_SPEED", replay_speed=value, as_of="2025-01-01")
+
+    def test_a_speed_needs_a_time_to_begin_at(self, home: Home) -> None:
+        home.refused("OPENBELL_REPLAY_SPEED needs OPENBELL_AS_OF", replay_speed="60")
+        assert home.load(replay_speed="60", as_of="2025-01-01").replay_speed == 60.0
+
+    @pytest.mark.parametrize("value", ["yesterday", "2025-13-01", "1758308340000"])
+    def test_a_time_that_is_none(self, home: Home, value: str) -> None:
+        home.refused("OPENBELL_AS_OF.*ISO 8601", as_of=value)
+
+    def test_a_time_in_tomls_own_form(self, home: Home) -> None:
+        settings = home.load("as_of = 2025-09-19T19:00:00Z")
+
+        assert settings.as_of.startswith("2025-09-19")
+
+    def test_a_log_level_that_is_none(self, home: Home) -> None:
+        home.refused("OPENBELL_LOG", log="loud")
+        assert home.load(log="INFO").log.lower() == "info"
+
+    def test_a_refusal_is_a_refusal(self) -> None:
+        assert issubclass(SettingsError, Refused)
+
+
+class TestDocumented:
+    def test_every_setting_has_a_variable_a_default_and_a_help_text(self) -> None:
+        table = names()
+
+        assert list(table) == [field.name for field in fields(Settings)]
+        for name, (variable, default, text) in table.items():
+            assert variable == f"OPENBELL_{name.upper()}"
+            assert default == Settings.__dataclass_fields__[name].default
+            assert len(text) >= 15, name
+
+    def test_every_variable_is_read(self, tmp_path: Path) -> None:
+        values = {
+            "home": str(tmp_path),
+            "feed": "none",
+            "as_of": "2025-01-01",
+            "replay_speed": "2.5",
+            "sim_seed": "3",
+            "read_only": "1",
+            "trade": "1",
+            "log": "info",
+        }
+        assert set(values) <= set(names())
+
+        settings = load({names()[name][0]: value for name, value in values.items()})
+
+        assert settings == Settings(
+            home=tmp_path,
+            feed="none",
+            as_of="2025-01-01",
+            replay_speed=2.5,
+            sim_seed=3,
+            read_only=True,
+            trade=True,
+            log="info",
+        )
+
+    def test_the_help_names_every_feed(self) -> None:
+        assert all(feed in names()["feed"][2] for feed in FEEDS)
+
+
+class TestReadOnly:
+    def test_nothing_lifts_it(self, home: Home) -> None:
+        assert home.load("read_only = true", read_only="0").read_only is True
+        assert home.load("read_only = false", read_only="1").read_only is True
+        assert home.load().read_only is False

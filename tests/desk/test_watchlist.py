@@ -1,0 +1,185 @@
+"""The watchlist: a file for people, so it forgives what people write and says what it could not read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbell.desk.watchlist import DEFAULT, WatchlistFile, parse_watchlist
+from openbell.market.errors import StoreError
+from openbell.market.instruments import AssetClass
+
+CONTRACT = (
+    "SPY QQQ IWM AAPL MSFT GOOGL AMZN META NVDA TSLA BBAI RIOT NVDX SMR APLD SOUN SERV ACHR BITQ UEC BTC/USD ETH/USD"
+).split()
+
+
+def symbols(text: str) -> list[str]:
+    return [instrument.symbol for instrument in parse_watchlist(text).instruments]
+
+
+class TestText:
+    def test_the_default_is_the_contracts_twenty_and_two_in_its_order(self) -> None:
+        found = parse_watchlist(DEFAULT)
+
+        assert [instrument.symbol for instrument in found.instruments] == CONTRACT
+        assert [i.asset_class for i in found.instruments] == [AssetClass.STOCK] * 20 + [AssetClass.CRYPTO] * 2
+        assert found.faults == ()
+
+    def test_comments_are_no_part_of_a_symbol(self) -> None:
+        text = "# my list\nAAPL # tech\nMSFT# no blank\n#NVDA\n   # indented\nBTC/USD\t# coin # twice\n"
+
+        assert symbols(text) == ["AAPL", "MSFT", "BTC/USD"]
+        assert parse_watchlist(text).faults == ()
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    def test_blank_lines_and_line_ends_of_every_system(self, end: str) -> None:
+        text = end.join(["", "AAPL", "  ", "\t", " MSFT  ", "", "ETH-USD"])
+
+        assert symbols(text) == ["AAPL", "MSFT", "ETH/USD"]
+        assert parse_watchlist(text).faults == ()
+
+    def test_a_byte_order_mark_is_no_part_of_the_first_symbol(self) -> None:
+        assert symbols("\ufeffAAPL\nMSFT") == ["AAPL", "MSFT"]
+        assert symbols("\ufeff# comment\nAAPL") == ["AAPL"]
+
+    def test_doubles_count_once_where_they_stood_first(self) -> None:
+        assert symbols("BTC/USD\nAAPL\nbtcusd\nBTC_USD\nCOINBASE:BTCUSD\naapl\nBTC/USDT") == [
+            "BTC/USD",
+            "AAPL",
+            "BTC/USDT",
+        ]
+
+    def test_a_bad_line_costs_only_itself_and_is_named_by_number(self) -> None:
+        found = parse_watchlist("# list\nAAPL\nnot a symbol\n\nMSFT\nBTC/XYZ # what\n../x\n")
+
+        assert [instrument.symbol for instrument in found.instruments] == ["AAPL", "MSFT"]
+        assert [fault.partition(":")[0] for fault in found.faults] == ["line 3", "line 6", "line 7"]
+        assert "'not a symbol'" in found.faults[0]
+        assert "'BTC/XYZ'" in found.faults[1]
+
+    def test_nothing_is_watched_when_nothing_is_listed(self) -> None:
+        assert parse_watchlist("").instruments == parse_watchlist("# all gone\n\n").instruments == ()
+
+    def test_a_list_may_mix_every_kind(self) -> None:
+        found = parse_watchlist("EUR/USD\nAAPL\nBTC/USD").instruments
+
+        assert [i.asset_class for i in found] == [AssetClass.FOREX, AssetClass.STOCK, AssetClass.CRYPTO]
+
+    @given(st.text(max_size=200))
+    @settings(deadline=None, max_examples=200)
+    def test_any_text_is_read(self, text: str) -> None:
+        found = parse_watchlist(text)
+
+        lines = text.removeprefix("\ufeff").splitlines()
+        full = [line for line in lines if line.partition("#")[0].strip()]
+        assert len(found.instruments) + len(found.faults) <= len(full)
+        assert bool(found.instruments or found.faults) == bool(full)
+        assert len(set(found.instruments)) == len(found.instruments)
+
+
+def rewrite(path: Path, text: str) -> None:
+    """Write and date the file a second later than it was, whatever the file system's clock shows."""
+    before = path.stat().st_mtime_ns if path.exists() else 10**18
+    path.write_text(text)
+    os.utime(path, ns=(before + 10**9, before + 10**9))
+
+
+class TestFile:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        return tmp_path / "home" / "watchlist.txt"
+
+    def test_without_a_file_the_default_is_watched(self, path: Path) -> None:
+        file = WatchlistFile(path)
+
+        assert [instrument.symbol for instrument in file.read().instruments] == CONTRACT
+        assert not path.exists()
+        assert not file.changed()
+
+    def test_create_writes_the_default_once(self, path: Path) -> None:
+        WatchlistFile(path).create()
+        assert path.read_text() == DEFAULT
+        path.write_text("AAPL\n")
+
+        WatchlistFile(path).create()
+
+        assert path.read_text() == "AAPL\n"
+
+    def test_is_read_again_when_it_has_changed(self, path: Path) -> None:
+        file = WatchlistFile(path)
+        file.create()
+        assert len(file.read().instruments) == 22
+
+        rewrite(path, "AAPL\nBTC/USD\n")
+        assert [str(i) for i in file.read().instruments] == ["AAPL", "BTC/USD"]
+        rewrite(path, "MSFT\nBTC/USD\n")  # as long as before
+
+        assert [str(i) for i in file.read().instruments] == ["MSFT", "BTC/USD"]
+
+    def test_is_not_parsed_again_while_it_stays_the_same(self, path: Path) -> None:
+        file = WatchlistFile(path)
+        file.create()
+
+        assert file.read() is file.read()
+
+    def test_changed_says_whether_read_would_see_something_new(self, path: Path) -> None:
+        file = WatchlistFile(path)
+        file.create()
+        assert file.changed()
+        file.read()
+        assert not file.changed()
+
+        rewrite(path, "AAPL\n")
+        assert file.changed()
+        assert file.changed()
+        file.read()
+        assert not file.changed()
+
+        path.unlink()
+        assert file.changed()
+        assert len(file.read().instruments) == 22
+        assert not file.changed()
+
+        rewrite(path, "AAPL\n")
+        assert file.changed()
+
+    def test_bytes_that_are_no_text_cost_only_their_lines(self, path: Path) -> None:
+        path.parent.mkdir()
+        path.write_bytes(b"AAPL\n\xff\xfe\x00\nMSFT\r\n")
+
+        found = WatchlistFile(path).read()
+
+        assert [str(i) for i in found.instruments] == ["AAPL", "MSFT"]
+        assert len(found.faults) == 1
+
+    def test_a_file_with_a_byte_order_mark_and_windows_line_ends(self, path: Path) -> None:
+        path.parent.mkdir()
+        path.write_bytes("\ufeffAAPL # häufig\r\n\r\nBTC_USD\r\n".encode())
+
+        found = WatchlistFile(path).read()
+
+        assert [str(i) for i in found.instruments] == ["AAPL", "BTC/USD"]
+        assert found.faults == ()
+
+    def test_what_cannot_be_read_is_said_with_its_path(self, path: Path) -> None:
+        path.mkdir(parents=True)
+
+        with pytest.raises(StoreError, match=r"cannot read .*watchlist\.txt"):
+            WatchlistFile(path).read()
+
+    def test_what_cannot_be_written_is_said_with_its_path(self, tmp_path: Path) -> None:
+        (tmp_path / "home").write_text("a file where a folder should be")
+
+        with pytest.raises(StoreError, match=r"cannot write .*watchlist\.txt"):
+            WatchlistFile(tmp_path / "home" / "below" / "watchlist.txt").create()
+
+    def test_a_home_that_is_a_file_is_said(self, tmp_path: Path) -> None:
+        (tmp_path / "home").write_text("a file where a folder should be")
+
+        with pytest.raises(StoreError, match="cannot write"):
+            WatchlistFile(tmp_path / "home" / "watchlist.txt").create()

@@ -1,0 +1,281 @@
+"""What holds for every indicator of the registry. A new file in the catalogue is covered by being there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbell.indicators.channels import Channels
+from openbell.indicators.registry import all_indicators, get
+from openbell.indicators.spec import Bar, Indicator, Number, Parameter
+from openbell.market.bars import Bars, Values, empty, make
+from openbell.market.errors import InvalidParameter
+from openbell.market.instruments import Instrument
+from openbell.market.session_table import trading_day
+from openbell.market.timeframes import Timeframe
+from tests.market.walks import CRYPTO, STOCK, at, minutes, walk
+
+INDICATORS = list(all_indicators().values())
+MORE = 700
+"""Bars: enough for the slowest default by far."""
+
+every_indicator = pytest.mark.parametrize("indicator", INDICATORS, ids=lambda indicator: indicator.name)
+
+
+@cache
+def crypto_bars() -> Bars:
+    """Two UTC days' worth of minutes around a midnight."""
+    return walk(minutes("2025-03-04T19:00Z", "2025-03-05T06:40Z"), 21, price=54321.0)
+
+
+@cache
+def stock_bars() -> Bars:
+    """From one session's afternoon over the night into the next one's, extended hours and gaps included."""
+    times = np.concatenate(
+        (minutes("2025-11-26T19:30Z", "2025-11-27T01:00Z"), minutes("2025-11-28T12:00Z", "2025-11-28T20:00Z"))
+    )
+    keep = np.random.default_rng(4).random(len(times)) < 0.9
+    return walk(times[keep], 22, STOCK, price=187.3)
+
+
+def settings_of(indicator: Indicator) -> list[dict[str, Number]]:
+    """The defaults, each parameter as small as it may be, and some larger ones."""
+    default = indicator.settings()
+    smallest = indicator.settings(**{p.name: p.low for p in indicator.parameters})
+    larger = indicator.settings(**{p.name: min(p.high, p.default * 2 + 1) for p in indicator.parameters})
+    found = [default, smallest, larger]
+    found += [indicator.settings(**{p.name: p.low}) for p in indicator.parameters]
+    return [each for at_each, each in enumerate(found) if each not in found[:at_each]]
+
+
+def series(channels: Channels) -> Iterator[tuple[str, Values]]:
+    """Every array that a computation gives, under a name for messages."""
+    for line in (*channels.lines, *channels.histogram):
+        yield line.label, line.values
+    for number, fill in enumerate(channels.fills):
+        yield f"fill {number} upper", fill.upper
+        yield f"fill {number} lower", fill.lower
+
+
+def streamed(indicator: Indicator, chosen: dict[str, Number], bars: Bars) -> list[Values]:
+    """The running form over all bars: one array for each value that it gives."""
+    stream = indicator.stream(**chosen)
+    days = trading_day(bars.instrument, bars.time)
+    columns = (column.tolist() for column in bars.columns())
+    rows = [stream.update(Bar(*row)) for row in zip(*columns, days.tolist(), strict=True)]
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def close_enough(found: Values, expected: Values, bars: Bars) -> bool:
+    """To 1e-12 of the value, or of the price where a difference of prices cancels out."""
+    scale = float(np.max(np.abs(bars.high))) if len(bars) else 1.0
+    return bool(np.allclose(found, expected, rtol=1e-12, atol=1e-12 * scale, equal_nan=True))
+
+
+@pytest.mark.parametrize("bars", [crypto_bars, stock_bars])
+@every_indicator
+class TestBothWays:
+    def test_bar_by_bar_is_the_same_as_all_at_once(self, indicator: Indicator, bars: object) -> None:
+        data = crypto_bars() if bars is crypto_bars else stock_bars()
+        for chosen in settings_of(indicator):
+            batch = indicator.run(data, **chosen)
+            lines = (*batch.lines, *batch.histogram)
+
+            values = streamed(indicator, chosen, data)
+
+            assert len(values) == len(lines)
+            for line, value in zip(lines, values, strict=True):
+                assert np.array_equal(np.isnan(line.values), np.isnan(value)), (line.label, chosen)
+                assert close_enough(value, line.values, data), (line.label, chosen)
+
+    def test_never_sees_the_future(self, indicator: Indicator, bars: object) -> None:
+        data = crypto_bars() if bars is crypto_bars else stock_bars()
+        cuts = sorted({*range(1, 60), *range(60, len(data), 37), len(data) - 1})
+        for chosen in settings_of(indicator):
+            whole = indicator.run(data, **chosen)
+            for cut in cuts:
+                then = indicator.run(data.take(slice(0, cut)), **chosen)
+                for (label, past), (_, all_of_it) in zip(series(then), series(whole), strict=True):
+                    assert close_enough(past, all_of_it[:cut], data), (label, chosen, cut)
+                expected = [signal for signal in whole.signals if signal.index < cut]
+                assert [(s.index, s.label) for s in then.signals] == [(s.index, s.label) for s in expected]
+                assert [s.value for s in then.signals] == pytest.approx([s.value for s in expected], rel=1e-12)
+
+    def test_what_comes_later_changes_nothing(self, indicator: Indicator, bars: object) -> None:
+        """The same past with another future: a crash, a spike, no volume."""
+        data = crypto_bars() if bars is crypto_bars else stock_bars()
+        cut = len(data) // 2
+        factor = np.where(np.arange(len(data)) < cut, 1.0, 1e-3)
+        other = make(
+            data.instrument, data.timeframe, data.time, *(c * factor for c in data.columns()[1:5]), data.volume * factor
+        )
+        for (label, mine), (_, theirs) in zip(series(indicator.run(data)), series(indicator.run(other)), strict=True):
+            assert close_enough(mine[:cut], theirs[:cut], data), label
+
+    def test_every_series_is_as_long_as_the_bars(self, indicator: Indicator, bars: object) -> None:
+        data = crypto_bars() if bars is crypto_bars else stock_bars()
+        for chosen in settings_of(indicator):
+            assert {len(values) for _, values in series(indicator.run(data, **chosen))} == {len(data)}
+
+    def test_inputs_are_left_as_they_were(self, indicator: Indicator, bars: object) -> None:
+        data = (crypto_bars() if bars is crypto_bars else stock_bars()).copy()
+        before = data.copy()
+        for column in data.columns():
+            column.flags.writeable = False
+
+        for chosen in settings_of(indicator):
+            result = indicator.run(data, **chosen)
+            assert not any(
+                np.shares_memory(values, column) for _, values in series(result) for column in data.columns()
+            )
+
+        assert data.same_as(before)
+
+
+@every_indicator
+class TestWarmUp:
+    def test_the_slowest_line_has_its_first_value_at_the_bar_it_needs(self, indicator: Indicator) -> None:
+        for chosen in settings_of(indicator):
+            result = indicator.run(crypto_bars(), **chosen)
+            missing = []
+            for label, values in series(result):
+                lead = int(np.isnan(values).sum())
+                assert not np.isnan(values[lead:]).any(), f"{label} has holes with {chosen}"
+                assert np.isfinite(values[lead:]).all()
+                missing.append(lead)
+
+            assert max(missing) == indicator.warmup(**chosen) - 1, chosen
+
+    def test_signals_wait_for_the_warm_up_and_are_declared(self, indicator: Indicator) -> None:
+        result = indicator.run(walk(minutes("2025-03-04T00:00Z", "2025-03-06T00:00Z"), 9, step=0.02))
+
+        assert all(0 <= signal.index < 2880 for signal in result.signals)
+        assert {signal.label for signal in result.signals} <= set(indicator.labels)
+        assert [s.index for s in result.signals] == sorted(s.index for s in result.signals)
+        assert all(np.isfinite(signal.value) for signal in result.signals)
+
+    @pytest.mark.parametrize("instrument", [CRYPTO, STOCK])
+    @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 10, 33])
+    def test_too_few_bars_give_nulls_not_errors(self, indicator: Indicator, count: int, instrument: Instrument) -> None:
+        start = at("2025-03-04T15:00Z")
+        bars = walk(start + np.arange(count) * 60, 5, instrument) if count else empty(instrument)
+        for chosen in settings_of(indicator):
+            result = indicator.run(bars, **chosen)
+
+            assert result.lines
+            assert all(len(values) == count for _, values in series(result))
+            if count < indicator.warmup(**chosen):
+                assert any(np.isnan(values).all() for _, values in series(result))
+
+    @pytest.mark.parametrize("timeframe", [Timeframe.M5, Timeframe.H4, Timeframe.D1])
+    def test_any_timeframe_will_do(self, indicator: Indicator, timeframe: Timeframe) -> None:
+        bars = walk(at("2025-03-03T00:00Z") + np.arange(100) * timeframe.seconds, 6, CRYPTO, timeframe)
+
+        assert all(len(values) == 100 for _, values in series(indicator.run(bars)))
+
+    def test_no_volume_and_no_movement_are_no_reason_to_fail(self, indicator: Indicator) -> None:
+        """Warnings are errors here: a division by nothing would show."""
+        time = at("2025-03-04T15:00Z") + np.arange(MORE) * 60
+        flat = np.full(MORE, 10.1)
+        bars = make(CRYPTO, Timeframe.M1, time, flat, flat, flat, flat, np.zeros(MORE))
+
+        assert all(not np.isinf(values).any() for _, values in series(indicator.run(bars)))
+
+    @given(seed=st.integers(0, 2**32), count=st.integers(0, 80), price=st.sampled_from([1e-8, 1.0, 1e9]))
+    @settings(deadline=None, max_examples=20)
+    def test_any_walk_at_any_price(self, indicator: Indicator, seed: int, count: int, price: float) -> None:
+        bars = walk(at("2025-03-04T23:30Z") + np.arange(count) * 60, seed, price=price, step=0.01)
+        chosen = indicator.settings()
+        batch = indicator.run(bars)
+        values = streamed(indicator, chosen, bars)
+        for line, value in zip((*batch.lines, *batch.histogram), values, strict=count > 0):
+            assert close_enough(value, line.values, bars)
+
+
+@every_indicator
+class TestParameters:
+    def test_the_defaults_are_allowed(self, indicator: Indicator) -> None:
+        assert indicator.settings() == {p.name: p.default for p in indicator.parameters}
+        assert all(p.low <= p.default <= p.high for p in indicator.parameters)
+
+    def test_a_value_out_of_bounds_or_of_another_kind_is_refused(self, indicator: Indicator) -> None:
+        for parameter in indicator.parameters:
+            for value in bad_values(parameter):
+                with pytest.raises(InvalidParameter, match=parameter.name):
+                    indicator.run(crypto_bars(), **{parameter.name: value})
+
+    def test_the_bounds_themselves_are_allowed(self, indicator: Indicator) -> None:
+        for parameter in indicator.parameters:
+            for value in (parameter.low, parameter.high):
+                assert indicator.settings(**{parameter.name: value})[parameter.name] == value
+            assert indicator.run(crypto_bars(), **{parameter.name: parameter.high}).lines
+
+    def test_an_unknown_parameter_is_refused_and_the_known_ones_named(self, indicator: Indicator) -> None:
+        with pytest.raises(InvalidParameter, match="nonsense") as refused:
+            indicator.run(crypto_bars(), nonsense=1)
+        assert all(parameter.name in refused.value.message for parameter in indicator.parameters)
+
+    def test_a_legend_names_it_and_its_numbers(self, indicator: Indicator) -> None:
+        label = indicator.label(indicator.settings())
+
+        assert label.startswith(indicator.title)
+        assert all(f"{p.default:g}" in label for p in indicator.parameters)
+
+
+def bad_values(parameter: Parameter) -> list[object]:
+    whole = isinstance(parameter.default, int)
+    beyond: list[object] = [parameter.low - 1, parameter.high + 1, -(10**30), 10**400]
+    others: list[object] = [None, "14", "", [], {}, True, False, float("nan"), float("inf"), float("-inf"), 1j]
+    return beyond + others + ([parameter.default + 0.5] if whole else [])
+
+
+class TestRegistry:
+    def test_has_what_the_signals_and_charts_of_the_first_contract_need(self) -> None:
+        assert {"ema_line", "sma", "macd", "rsi", "bbands", "atr", "vwap"} <= set(all_indicators())
+
+    def test_names_and_aliases_are_unique(self) -> None:
+        names = [name for indicator in INDICATORS for name in (indicator.name, *indicator.aliases)]
+
+        assert len(names) == len(set(names))
+
+    @every_indicator
+    def test_is_found_by_name_and_alias(self, indicator: Indicator) -> None:
+        assert all(get(name) is indicator for name in (indicator.name, *indicator.aliases))
+
+    @every_indicator
+    def test_describes_itself(self, indicator: Indicator) -> None:
+        assert indicator.title
+        assert len(indicator.description) > 10
+        assert set(indicator.inputs) <= {"open", "high", "low", "close", "volume"}
+        assert indicator.inputs
+        assert len({p.name for p in indicator.parameters}) == len(indicator.parameters)
+
+    def test_the_catalogue_is_sorted(self) -> None:
+        assert list(all_indicators()) == sorted(all_indicators())
+
+    @pytest.mark.parametrize(("name", "near"), [("rsy", "rsi"), ("bbnds", "bbands"), ("mcad", "macd")])
+    def test_a_name_that_is_none_is_refused_with_the_nearest(self, name: str, near: str) -> None:
+        with pytest.raises(InvalidParameter, match=f"did you mean '{near}'"):
+            get(name)
+
+    def test_a_name_like_no_other_is_refused_plainly(self) -> None:
+        with pytest.raises(InvalidParameter, match=r"no indicator 'qqqqqqqq'$"):
+            get("qqqqqqqq")
+
+    @every_indicator
+    def test_reads_only_the_columns_it_names(self, indicator: Indicator) -> None:
+        """Columns that it does not name may hold anything: the numbers stay the same."""
+        bars = crypto_bars()
+        random = np.random.default_rng(8)
+        columns = [
+            column if name in indicator.inputs else random.uniform(1.0, 2.0, len(bars))
+            for name, column in zip(("open", "high", "low", "close", "volume"), bars.columns()[1:], strict=True)
+        ]
+        other = make(CRYPTO, Timeframe.M1, bars.time, *columns)
+        for (label, mine), (_, theirs) in zip(series(indicator.run(bars)), series(indicator.run(other)), strict=True):
+            assert np.array_equal(mine, theirs, equal_nan=True), label

@@ -1,0 +1,213 @@
+"""The clock: times as people write them, a moment that stands, a past that runs again."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbell.market import clock as clock_module
+from openbell.market.clock import Clock, ReplayClock, StandingClock, SystemClock, iso, now, parse_time
+from openbell.market.errors import InvalidParameter
+
+EXAMPLE = 1758308340.0  # 2025-09-19T18:59:00Z
+
+
+class Machine:
+    """The machine's time in a test's hands: sleeping moves it, nothing waits."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, start: float = 1000.0) -> None:
+        self.time = start
+        self.slept: list[float] = []
+        monkeypatch.setattr(clock_module, "time", SimpleNamespace(monotonic=self.read, time=self.read))
+        monkeypatch.setattr(clock_module, "asyncio", SimpleNamespace(sleep=self.sleep, Event=asyncio.Event))
+
+    def read(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        assert seconds > 0
+        self.slept.append(seconds)
+        self.time += seconds
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(monkeypatch)
+
+
+class TestParseTime:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "2025-09-19T18:59:00+00:00",
+            "2025-09-19T18:59:00Z",
+            "2025-09-19T18:59Z",
+            "2025-09-19T18:59",
+            "2025-09-19 18:59",
+            "2025-09-19T14:59:00-04:00",
+            "2025-09-20T00:29:00+05:30",
+            "20250919T185900Z",
+            "  2025-09-19T18:59:00Z\n",
+            "1758308340",
+            "1758308340.0",
+            " 1758308340 ",
+        ],
+    )
+    def test_one_moment_in_many_forms(self, text: str) -> None:
+        assert parse_time(text) == EXAMPLE
+
+    def test_a_date_is_its_midnight_in_utc(self) -> None:
+        assert parse_time("2025-09-19") == datetime(2025, 9, 19, tzinfo=UTC).timestamp()
+
+    def test_fractions_are_kept(self) -> None:
+        assert parse_time("1758308340.25") == parse_time("2025-09-19T18:59:00.250Z") == EXAMPLE + 0.25
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            " ",
+            "now",
+            "yesterday",
+            "2025",
+            "2025-13-01",
+            "2025-02-30",
+            "2025-09-19T25:00",
+            "2025-09-19T18:59:00ZZ",
+            "2025-09-19T18:59:00+25:00",
+            "19.9.2025",
+            "09/19/2025",
+            "1758308340000",  # milliseconds
+            "12345678",
+            "-1758308340",
+            "1e9",
+            "1_758_308_340",
+            "nan",
+            "inf",
+            "0x68CDA7F4",
+            "NaN-NaN-NaN",
+            "\x00",
+            "9" * 5000,
+        ],
+    )
+    def test_anything_else_is_refused_with_an_example(self, text: str) -> None:
+        with pytest.raises(InvalidParameter, match="ISO 8601, for example 2025-09-19T19:00:00Z"):
+            parse_time(text)
+
+    @given(
+        st.datetimes(
+            datetime(1971, 1, 2),  # noqa: DTZ001 - hypothesis adds the zone
+            datetime(2200, 1, 1),  # noqa: DTZ001
+            timezones=st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes))),
+        )
+    )
+    @settings(deadline=None, max_examples=100)
+    def test_what_iso_writes_is_read_back(self, moment: datetime) -> None:
+        epoch = parse_time(moment.isoformat())
+
+        assert epoch == moment.timestamp()
+        assert parse_time(iso(epoch)) == pytest.approx(epoch, abs=1e-6)
+
+    @given(st.one_of(st.text(max_size=30), st.text("0123456789-:TZ+. W", max_size=30)))
+    @settings(deadline=None, max_examples=400)
+    def test_any_text_is_a_time_or_refused(self, text: str) -> None:
+        try:
+            epoch = parse_time(text)
+        except InvalidParameter:
+            return
+        assert isinstance(epoch, float)
+        assert iso(epoch)
+
+    @pytest.mark.parametrize("text", ["0001-01-01", "0001-01-01T00:00+14:00", "9999-12-31T23:59:59-14:00"])
+    def test_a_time_that_no_calendar_can_show_is_refused(self, text: str) -> None:
+        """Near the ends of what datetime holds, another zone's wall clock overflows."""
+        with pytest.raises(InvalidParameter):
+            parse_time(text)
+
+
+class TestIso:
+    def test_is_the_contracts_form(self) -> None:
+        assert iso(EXAMPLE) == "2025-09-19T18:59:00+00:00"
+
+    def test_now_is_aware(self) -> None:
+        moment = now(StandingClock(EXAMPLE))
+
+        assert moment == datetime(2025, 9, 19, 18, 59, tzinfo=UTC)
+        assert moment.utcoffset() == timedelta(0)
+
+
+class TestStandingClock:
+    def test_never_passes(self) -> None:
+        clock: Clock = StandingClock(EXAMPLE)
+
+        assert [clock.epoch() for _ in range(3)] == [EXAMPLE] * 3
+        assert clock.moving is False
+
+    @pytest.mark.parametrize("until", [EXAMPLE, EXAMPLE - 1, 0.0])
+    def test_what_has_come_is_not_waited_for(self, until: float) -> None:
+        assert asyncio.run(finishes(StandingClock(EXAMPLE), until))
+
+    def test_what_is_to_come_never_comes(self) -> None:
+        assert not asyncio.run(finishes(StandingClock(EXAMPLE), EXAMPLE + 0.001))
+
+
+async def finishes(clock: Clock, until: float) -> bool:
+    """Whether waiting ends without any time passing."""
+    waiting = asyncio.ensure_future(clock.sleep_until(until))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    done = waiting.done()
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    return done
+
+
+class TestReplayClock:
+    def test_runs_from_its_start_at_its_speed(self, machine: Machine) -> None:
+        clock: Clock = ReplayClock(EXAMPLE, 60.0)
+        assert clock.epoch() == EXAMPLE
+        assert clock.moving is True
+
+        machine.time += 2.5
+
+        assert clock.epoch() == EXAMPLE + 150.0
+
+    @pytest.mark.parametrize("speed", [0.5, 1.0, 60.0, 1e6])
+    def test_waits_the_scaled_time(self, machine: Machine, speed: float) -> None:
+        clock = ReplayClock(EXAMPLE, speed)
+
+        asyncio.run(clock.sleep_until(EXAMPLE + 120.0))
+
+        assert clock.epoch() >= EXAMPLE + 120.0 or clock.epoch() == pytest.approx(EXAMPLE + 120.0)
+        assert sum(machine.slept) == pytest.approx(120.0 / speed, rel=1e-6)
+
+    def test_what_has_come_is_not_waited_for(self, machine: Machine) -> None:
+        asyncio.run(ReplayClock(EXAMPLE, 60.0).sleep_until(EXAMPLE - 1.0))
+
+        assert machine.slept == []
+
+    @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
+    def test_a_speed_that_is_none_is_refused(self, speed: float) -> None:
+        with pytest.raises(InvalidParameter, match="speed"):
+            ReplayClock(EXAMPLE, speed)
+
+
+class TestSystemClock:
+    def test_is_the_machines_time(self, machine: Machine) -> None:
+        clock: Clock = SystemClock()
+        machine.time = EXAMPLE
+
+        assert clock.epoch() == EXAMPLE
+        assert clock.moving is True
+
+    def test_waits_in_steps_so_that_a_stepped_clock_is_noticed(self, machine: Machine) -> None:
+        clock = SystemClock()
+
+        asyncio.run(clock.sleep_until(machine.time + 12.0))
+
+        assert machine.slept == [5.0, 5.0, 2.0]

@@ -1,0 +1,192 @@
+"""How far back to look: far enough for the bars that were asked for, on a bucket's start, and not absurdly far."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from openbell.market.bars import bucket_bounds
+from openbell.market.instruments import Instrument
+from openbell.market.lookback import floor, horizon
+from openbell.market.sessions import forex_open
+from openbell.market.timeframes import Timeframe
+from tests.market.new_york import Oracle, Times, oracle
+from tests.market.walks import CRYPTO, DAY, FOREX, MINUTE, STOCK, at
+
+INTRADAY = [timeframe for timeframe in Timeframe if timeframe.intraday]
+FIRST, LAST = at("2015-01-05T00:00Z"), at("2027-12-30T00:00Z")
+
+ends = st.one_of(
+    st.integers(FIRST // MINUTE, LAST // MINUTE).map(lambda minute: float(minute * MINUTE)),
+    st.floats(FIRST, LAST),
+)
+small_counts = st.one_of(st.sampled_from([1, 2, 7, 13, 35, 78, 200, 390]), st.integers(1, 300))
+large_counts = st.sampled_from([1000, 2999, 3000])
+
+
+@cache
+def book() -> Oracle:
+    return oracle("2005-01-01", "2027-12-31")
+
+
+@cache
+def regular() -> Times:
+    return book().regular_minutes()
+
+
+def stock_bars(timeframe: Timeframe, start: float, end: float) -> int:
+    """The closed bars of [start, end) that have at least one minute of regular hours; whole days and weeks only."""
+    hours = book()
+    if timeframe.intraday:
+        low, high = np.searchsorted(regular(), (start, end))
+        buckets = np.unique(regular()[low:high] // timeframe.seconds) * timeframe.seconds
+        return int(((buckets >= start) & (buckets + timeframe.seconds <= end)).sum())
+    if timeframe is Timeframe.D1:
+        return int(((hours.open >= start) & (hours.close <= end)).sum())
+    week = (hours.open - at("1970-01-05T00:00Z")) // (7 * DAY)
+    firsts = np.flatnonzero(np.append(True, week[1:] != week[:-1]))
+    lasts = np.append(firsts[1:], len(week)) - 1
+    return int(((hours.open[firsts] >= start) & (hours.close[lasts] <= end)).sum())
+
+
+def forex_bars(timeframe: Timeframe, start: int, end: float) -> int:
+    """The closed bars of [start, end) in which forex trades at some full hour, or at some minute below that."""
+    step = min(timeframe.seconds, 3600)
+    times = range(start, int(end), step)
+    anchor = at("1970-01-05T00:00Z") if timeframe is Timeframe.W1 else 0
+    buckets = {time - (time - anchor) % timeframe.seconds for time in times if forex_open(time)}
+    return sum(1 for bucket in buckets if bucket >= start and bucket + timeframe.seconds <= end)
+
+
+def cuts_no_bucket(instrument: Instrument, timeframe: Timeframe, time: int) -> bool:
+    """Whether no bucket has minutes on both sides of a time."""
+    around = np.arange(time - 8 * DAY, time + 8 * DAY, MINUTE, dtype=np.int64)
+    start, end = bucket_bounds(instrument, timeframe, around)
+    return not ((start >= 0) & (start < time) & (end > time)).any()
+
+
+class TestHorizon:
+    @given(st.sampled_from(Timeframe), st.one_of(small_counts, large_counts), ends)
+    @settings(deadline=None, max_examples=150)
+    def test_crypto_needs_exactly_that_long(self, timeframe: Timeframe, count: int, end: float) -> None:
+        start = horizon(CRYPTO, timeframe, count, end)
+
+        bucket = int(end - (end - (at("1970-01-05T00:00Z") if timeframe is Timeframe.W1 else 0)) % timeframe.seconds)
+        assert start == bucket - count * timeframe.seconds
+
+    @given(st.sampled_from(Timeframe), small_counts, ends)
+    @settings(deadline=None, max_examples=300)
+    @example(Timeframe.M1, 390, at("2025-12-26T14:30Z"))  # the session before was a half day
+    @example(Timeframe.M1, 390, at("2024-12-26T12:00Z"))
+    @example(Timeframe.W1, 1, at("2025-09-18T15:00Z"))
+    @example(Timeframe.W1, 2, at("2025-09-19T19:59Z"))
+    @example(Timeframe.D1, 1, at("2025-09-22T13:30Z"))
+    @example(Timeframe.H12, 100, at("2025-01-02T00:00Z"))
+    def test_stocks_have_that_many_bars_in_regular_hours_alone(
+        self, timeframe: Timeframe, count: int, end: float
+    ) -> None:
+        assert stock_bars(timeframe, horizon(STOCK, timeframe, count, end), end) >= count
+
+    @given(st.sampled_from(INTRADAY[:6]), large_counts, ends)
+    @settings(deadline=None, max_examples=150)
+    @example(Timeframe.M1, 3000, at("2024-12-26T14:31Z"))
+    @example(Timeframe.M1, 3000, at("2025-12-05T14:31Z"))
+    def test_and_as_many_as_a_calculation_uses(self, timeframe: Timeframe, count: int, end: float) -> None:
+        assert stock_bars(timeframe, horizon(STOCK, timeframe, count, end), end) >= count
+
+    def test_at_every_session_of_a_year_with_half_days(self) -> None:
+        hours = book()
+        inside = (hours.open > at("2024-06-01T00:00Z")) & (hours.open < at("2025-12-31T00:00Z"))
+        for opened, closed in zip(hours.open[inside].tolist(), hours.close[inside].tolist(), strict=True):
+            for end in (opened, opened + MINUTE, closed, closed + 5 * 3600):
+                for count in (210, 390, 3000):
+                    assert stock_bars(Timeframe.M1, horizon(STOCK, Timeframe.M1, count, end), end) >= count, (
+                        end,
+                        count,
+                    )
+
+    @given(st.sampled_from(INTRADAY[:5]), st.integers(1, 3000), ends)
+    @settings(deadline=None, max_examples=100)
+    def test_stocks_are_not_asked_for_absurdly_much(self, timeframe: Timeframe, count: int, end: float) -> None:
+        """Three sessions more than needed at the most: history costs requests."""
+        found = stock_bars(timeframe, horizon(STOCK, timeframe, count, end), end)
+
+        assert found <= count + 3 * 390 * MINUTE // timeframe.seconds + 3
+
+    @given(st.sampled_from(Timeframe), st.integers(1, 150), ends)
+    @settings(deadline=None, max_examples=60)
+    def test_forex_has_that_many_bars_in_its_open_hours(self, timeframe: Timeframe, count: int, end: float) -> None:
+        assume(count * timeframe.seconds <= 400 * DAY)
+
+        assert forex_bars(timeframe, horizon(FOREX, timeframe, count, end), end) >= count
+
+    @given(st.sampled_from([CRYPTO, STOCK, FOREX]), st.sampled_from(Timeframe), small_counts, ends)
+    @settings(deadline=None, max_examples=100)
+    @example(STOCK, Timeframe.W1, 1, at("2025-09-18T15:00Z"))
+    def test_begins_where_no_bucket_is_cut(
+        self, instrument: Instrument, timeframe: Timeframe, count: int, end: float
+    ) -> None:
+        start = horizon(instrument, timeframe, count, end)
+
+        assert start < end
+        assert cuts_no_bucket(instrument, timeframe, start)
+
+    @given(st.sampled_from([CRYPTO, STOCK, FOREX]), st.sampled_from(Timeframe), st.integers(1, 200), ends)
+    @settings(deadline=None, max_examples=60)
+    def test_more_bars_never_begin_later(
+        self, instrument: Instrument, timeframe: Timeframe, count: int, end: float
+    ) -> None:
+        assert horizon(instrument, timeframe, count + 1, end) <= horizon(instrument, timeframe, count, end)
+
+    def test_begins_at_the_calendars_beginning_when_more_is_asked_than_there_was(self) -> None:
+        assert horizon(STOCK, Timeframe.W1, 3000, at("2025-09-19T12:00Z")) <= at("2000-01-03T14:30Z")
+
+    @pytest.mark.parametrize("timeframe", [Timeframe.M1, Timeframe.H1, Timeframe.D1, Timeframe.W1])
+    def test_outside_the_calendars_years_it_is_the_end_itself(self, timeframe: Timeframe) -> None:
+        end = at("1980-06-05T15:00Z")
+
+        assert horizon(STOCK, timeframe, 35, end) <= end
+
+
+class TestFloor:
+    @given(st.sampled_from([CRYPTO, STOCK, FOREX]), st.sampled_from(Timeframe), ends)
+    @settings(deadline=None, max_examples=200)
+    @example(STOCK, Timeframe.W1, at("2025-09-17T22:00Z"))  # Wednesday night: the week is under way
+    @example(STOCK, Timeframe.W1, at("2025-09-15T12:00Z"))  # Monday before the open: it is not
+    @example(STOCK, Timeframe.W1, at("2025-09-20T12:00Z"))  # Saturday: it is over
+    @example(STOCK, Timeframe.D1, at("2025-09-17T22:00Z"))
+    @example(STOCK, Timeframe.D1, at("2025-09-17T15:00Z"))
+    def test_is_the_latest_minute_from_which_no_bucket_is_cut(
+        self, instrument: Instrument, timeframe: Timeframe, epoch: float
+    ) -> None:
+        minute = int(epoch // MINUTE * MINUTE)
+        start = floor(instrument, timeframe, epoch)
+
+        assert start <= minute
+        assert cuts_no_bucket(instrument, timeframe, start)
+        if start < minute:  # then the bucket that begins there still holds the minute
+            bounds = bucket_bounds(instrument, timeframe, np.array([start], dtype=np.int64))
+            assert bounds[0][0] == start
+            assert bounds[1][0] > minute
+
+    @pytest.mark.parametrize(
+        ("epoch", "timeframe", "expected"),
+        [
+            ("2025-09-17T15:00Z", Timeframe.D1, "2025-09-17T13:30Z"),
+            ("2025-09-17T22:00:30Z", Timeframe.D1, "2025-09-17T22:00Z"),
+            ("2025-09-17T15:00Z", Timeframe.W1, "2025-09-15T13:30Z"),
+            ("2025-09-17T22:00Z", Timeframe.W1, "2025-09-15T13:30Z"),
+            ("2025-09-19T19:59Z", Timeframe.W1, "2025-09-15T13:30Z"),
+            ("2025-09-19T20:00Z", Timeframe.W1, "2025-09-19T20:00Z"),
+            ("2025-01-22T03:00Z", Timeframe.W1, "2025-01-21T14:30Z"),  # Monday was a holiday
+            ("2025-01-01T15:00Z", Timeframe.W1, "2024-12-30T14:30Z"),  # the week spans the turn of the year
+            ("2025-09-17T15:17Z", Timeframe.H1, "2025-09-17T15:00Z"),
+            ("2025-09-17T15:17Z", Timeframe.H4, "2025-09-17T12:00Z"),
+        ],
+    )
+    def test_known_moments_of_stocks(self, epoch: str, timeframe: Timeframe, expected: str) -> None:
+        assert floor(STOCK, timeframe, at(epoch)) == at(expected)

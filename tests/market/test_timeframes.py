@@ -1,0 +1,38 @@
+"""One type of timeframe; each contract brings its own names."""
+
+from __future__ import annotations
+
+import pytest
+
+from openbell.market.errors import InvalidTimeframe
+from openbell.market.timeframes import Timeframe, named
+
+CHART_SIGNALS = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
+
+
+def test_lengths() -> None:
+    minutes = [timeframe.seconds / 60 for timeframe in Timeframe]
+
+    assert minutes == [1, 3, 5, 15, 30, 60, 120, 240, 360, 720, 1440, 10080]
+
+
+def test_days_and_weeks_are_not_intraday() -> None:
+    assert [timeframe for timeframe in Timeframe if not timeframe.intraday] == [Timeframe.D1, Timeframe.W1]
+
+
+def test_every_intraday_timeframe_divides_the_day() -> None:
+    assert all(86400 % timeframe.seconds == 0 for timeframe in Timeframe if timeframe.intraday)
+
+
+@pytest.mark.parametrize("name", CHART_SIGNALS)
+def test_a_contracts_own_names_are_read(name: str) -> None:
+    assert named(name, CHART_SIGNALS) is CHART_SIGNALS[name]
+
+
+@pytest.mark.parametrize("name", ["", "1m", "1MIN", " 1min", "1min ", "60", "4h", "1hour\n", "M1", "１min", "x" * 9999])
+def test_any_other_name_is_refused_with_those_that_are_accepted(name: str) -> None:
+    with pytest.raises(InvalidTimeframe) as refused:
+        named(name, CHART_SIGNALS)
+    assert refused.value.details["accepted"] == ["1min", "5min", "15min", "1hour"]
+    assert "1min, 5min, 15min, 1hour" in refused.value.message
+    assert len(refused.value.message) < 200

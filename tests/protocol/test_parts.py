@@ -1,0 +1,230 @@
+"""Cache, pages, schemas, dialects and the runner, through a small service of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from openbell.desk.desk import Desk
+from openbell.desk.settings import load
+from openbell.market.errors import FeedUnavailable, InvalidSymbol, OpenbellError, UnknownSymbol
+from openbell.protocol.cache import TtlCache
+from openbell.protocol.call import Call, Principal
+from openbell.protocol.dialects import EnvelopeDialect, JsonRpcDialect, Metrics
+from openbell.protocol.pages import page
+from openbell.protocol.service import Runner, Service
+from openbell.protocol.tool import Arguments, Effect, Tool
+
+
+class Echo(Arguments):
+    text: str
+    times: Annotated[int, Field(ge=1, le=3)] = 1
+    force_refresh: bool = False
+
+
+class Echoed(TypedDict):
+    text: str
+    count: int
+
+
+class Counter:
+    """Counts the computations behind a cached tool."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def echo(self, call: Call, given: Echo) -> Echoed:
+        self.count += 1
+        count = self.count
+        await self.gate.wait()
+        if given.text == "bug":
+            raise RuntimeError("secret inner detail")
+        if given.text == "fail":
+            raise UnknownSymbol("ZZZ")
+        return {"text": given.text * given.times, "count": count}
+
+
+def service(counter: Counter, effect: Effect = Effect.READ, cache_s: float = 30.0) -> Service:
+    tool = Tool("echo", "Echoes.", Echo, Echoed, counter.echo, effect=effect, cache_s=cache_s)
+    dialect = EnvelopeDialect({UnknownSymbol: "SYMBOL_NOT_FOUND", InvalidSymbol: "INVALID_SYMBOL"})
+    return Service("test", "Test", "", (tool,), dialect)
+
+
+def desk(home: Path, **settings: Any) -> Desk:
+    return Desk(load({"OPENBELL_HOME": str(home)}, **settings))
+
+
+def test_answers_are_cached_by_every_argument_and_principal(tmp_path: Path) -> None:
+    async def main() -> None:
+        counter, here = Counter(), desk(tmp_path)
+        runner = Runner(service(counter), here)
+
+        async def ask(principal: str = "a", **arguments: Any) -> Any:
+            call = Call(here, Principal(principal, frozenset()))
+            return (await runner.run("echo", arguments, call)).payload
+
+        first = await ask(text="x")
+        again = await ask(text="x", times=1)
+        assert (first["_metadata"]["cached"], again["_metadata"]["cached"]) == (False, True)
+        assert first["data"] == again["data"]
+        assert 0 < again["_metadata"]["cache_ttl_remaining"] <= 30
+        assert first["_metadata"]["cache_ttl_remaining"] is None
+        assert (await ask(text="x", times=2))["_metadata"]["cached"] is False
+        assert (await ask("b", text="x"))["_metadata"]["cached"] is False
+        fresh = await ask(text="x", force_refresh=True)
+        assert fresh["_metadata"]["cached"] is False
+        assert (await ask(text="x"))["data"] == fresh["data"], "a refresh refills"
+
+    asyncio.run(main())
+
+
+def test_errors_are_not_cached(tmp_path: Path) -> None:
+    async def main() -> None:
+        counter, here = Counter(), desk(tmp_path)
+        runner = Runner(service(counter), here)
+        for expected in (1, 2):
+            reply = await runner.run("echo", {"text": "fail"}, Call(here))
+            assert reply.is_error
+            assert reply.payload["error"]["code"] == "SYMBOL_NOT_FOUND"
+            assert counter.count == expected
+
+    asyncio.run(main())
+
+
+def test_equal_calls_at_one_time_share_one_computation(tmp_path: Path) -> None:
+    async def main() -> None:
+        counter, here = Counter(), desk(tmp_path)
+        counter.gate.clear()
+        runner = Runner(service(counter), here)
+        calls = [asyncio.create_task(runner.run("echo", {"text": "x"}, Call(here))) for _ in range(10)]
+        while counter.count == 0:
+            await asyncio.sleep(0)
+        counter.gate.set()
+        replies = await asyncio.gather(*calls)
+        assert counter.count == 1
+        assert {reply.payload["data"]["count"] for reply in replies} == {1}
+
+    asyncio.run(main())
+
+
+def test_a_caller_that_gives_up_does_not_take_the_others_along(tmp_path: Path) -> None:
+    async def main() -> None:
+        counter, here = Counter(), desk(tmp_path)
+        counter.gate.clear()
+        runner = Runner(service(counter), here)
+        one, two = (asyncio.create_task(runner.run("echo", {"text": "x"}, Call(here))) for _ in range(2))
+        while counter.count == 0:
+            await asyncio.sleep(0)
+        one.cancel()
+        counter.gate.set()
+        assert (await two).payload["data"]["count"] == 1
+        with pytest.raises(asyncio.CancelledError):
+            await one
+
+    asyncio.run(main())
+
+
+def test_a_bug_says_nothing_of_its_inside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    here = desk(tmp_path)
+    reply = asyncio.run(Runner(service(Counter()), here).run("echo", {"text": "bug"}, Call(here)))
+    assert reply.is_error
+    assert "secret" not in str(reply.payload)
+    assert "secret inner detail" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"text": 5},
+        {"text": "x", "times": 4},
+        {"text": "x", "times": "1"},
+        {"text": "x", "other": 1},
+        {"text": None},
+    ],
+)
+def test_bad_arguments_are_invalid_parameters(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    here = desk(tmp_path)
+    reply = asyncio.run(Runner(service(Counter()), here).run("echo", arguments, Call(here)))
+    assert reply.payload["error"]["code"] == "INVALID_PARAMETER"
+    assert reply.payload["_metadata"]["latency_ms"] >= 0
+
+
+@pytest.mark.parametrize("effect", [Effect.WRITE, Effect.DESTRUCTIVE])
+def test_read_only_hides_and_refuses_writes(tmp_path: Path, effect: Effect) -> None:
+    here = desk(tmp_path, read_only=True)
+    wanted = service(Counter(), effect)
+    assert wanted.offered(here) == []
+    reply = asyncio.run(Runner(wanted, here).run("echo", {"text": "x"}, Call(here)))
+    assert reply.is_error
+    assert "read-only" in reply.payload["error"]["message"]
+
+
+def test_a_cache_forgets_with_time_number_and_on_demand() -> None:
+    async def main() -> None:
+        now = [0.0]
+        cache = TtlCache(most=2, now=lambda: now[0])
+        counter = iter(range(100))
+
+        async def work() -> int:
+            return next(counter)
+
+        assert (await cache.get("a", 10, work)).value == 0
+        now[0] = 9.9
+        assert (await cache.get("a", 10, work)).cached
+        now[0] = 10.0
+        assert (await cache.get("a", 10, work)).value == 1
+        await cache.get("b", 10, work)
+        await cache.get("c", 10, work)
+        assert not (await cache.get("a", 10, work)).cached, "the oldest makes room"
+        cache.forget(lambda key: key == "a")
+        assert not (await cache.get("a", 10, work)).cached
+        assert not (await cache.get("d", 0, work)).cached
+        assert not (await cache.get("d", 0, work)).cached
+
+    asyncio.run(main())
+
+
+@given(st.lists(st.integers()), st.integers(0, 30), st.integers(1, 10), st.booleans())
+def test_pages_count_from_the_newest(items: list[int], offset: int, limit: int, oldest_first: bool) -> None:
+    cut = page(items, offset, limit, oldest_first=oldest_first)
+    expected = items[::-1][offset : offset + limit]
+    assert cut["items"] == (expected[::-1] if oldest_first else expected)
+    assert cut["pagination"]["total"] == len(items)
+    assert cut["pagination"]["has_more"] == (offset + limit < len(items))
+
+
+def test_pages_put_together_are_the_whole() -> None:
+    items = list(range(23))
+    parts = [page(items, offset, 5)["items"] for offset in range(0, 25, 5)]
+    assert [item for part in parts for item in part] == items[::-1]
+
+
+def test_the_most_specific_class_decides_the_code() -> None:
+    dialect = JsonRpcDialect({OpenbellError: (-1, "any"), FeedUnavailable: (-32004, "Market data unavailable")})
+    metrics = Metrics(0.0)
+    assert dialect.error(FeedUnavailable("down"), metrics).code == -32004
+    assert dialect.error(UnknownSymbol("X"), metrics).code == -1
+
+
+def test_schemas_are_self_contained() -> None:
+    tool = service(Counter()).tools[0]
+    assert tool.input_schema == {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "text": {"type": "string"},
+            "times": {"type": "integer", "minimum": 1, "maximum": 3, "default": 1},
+            "force_refresh": {"type": "boolean", "default": False},
+        },
+        "required": ["text"],
+    }
