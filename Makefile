@@ -40,7 +40,7 @@ check: lint test ## lint and test
 docs: $(VENV)/ready ## write the generated reference pages anew
 	$(BIN)/python -m openbell.cli.reference docs
 
-bench: ## print speed ratios, measured in an environment with run-time dependencies only
+bench: $(VENV)/ready ## print speed ratios, measured in an environment with run-time dependencies only
 	$(PYTHON) bench/run.py
 
 lock: ## resolve pyproject.toml into requirements.lock and requirements-run.lock

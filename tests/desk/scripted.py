@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 from openbell.feeds.port import Batch
 from openbell.market.bars import Bars, make
-from openbell.market.errors import FeedUnavailable
+from openbell.market.errors import FeedUnavailable, NoSuchSeries
+from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
@@ -55,6 +56,9 @@ class ScriptedFeed:
             raise FeedUnavailable("the vendor does not answer")
         rows = [(t, close) for t, close in sorted(self.table.get(instrument, {}).items()) if start <= t < end]
         return bars(*rows, instrument=instrument)
+
+    async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
+        raise NoSuchSeries(self.name, kind, instrument.symbol, "ask another feed")
 
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
         self.streams.append(since)

@@ -12,6 +12,8 @@ import pytest
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import Bars, empty, faults, merge
 from openbell.market.clock import Clock, StandingClock
+from openbell.market.errors import NoSuchSeries
+from openbell.market.extras import KINDS
 from openbell.market.instruments import Instrument, parse
 from tests.clocks import HandClock
 
@@ -74,6 +76,23 @@ class FeedContract:
     def test_the_watermark_is_never_ahead_of_the_clock(self, standing: Feed) -> None:
         assert standing.watermark(NOW) <= NOW
         assert standing.earliest(NOW) <= NOW
+
+    @pytest.mark.parametrize("kind", [*KINDS, "phase of the moon"])
+    def test_a_series_beyond_bars_is_sorted_and_in_range_or_there_is_none(self, standing: Feed, kind: str) -> None:
+        start, end = NOW - 3 * 86400, NOW + 86400
+        for instrument in self.known:
+            try:
+                found = asyncio.run(standing.extra(kind, instrument, start, end))
+            except NoSuchSeries as none:
+                assert all(word in none.message for word in (standing.name, kind, instrument.symbol))
+                continue
+            assert kind in KINDS
+            assert found.time.dtype == np.int64
+            assert len(found.time) == len(found.value) > 0
+            assert (np.diff(found.time) > 0).all()
+            assert start <= found.time[0] <= found.time[-1] <= NOW + 30, "nothing from after the clock"
+            assert np.isfinite(found.value).all()
+            assert not len(asyncio.run(standing.extra(kind, instrument, NOW, NOW)).time)
 
     def test_the_stream_gives_what_history_gives(self, tmp_path: Path) -> None:
         if not self.delivers:

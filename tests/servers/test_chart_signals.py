@@ -91,7 +91,7 @@ def ask(home: Path, tool: str, arguments: dict[str, Any] | None = None, **settin
     async def main() -> dict[str, Any]:
         desk = Desk(load_settings({"OPENBELL_HOME": str(home)}, **settings))
         try:
-            return (await Runner(SERVICE, desk).run(tool, arguments or {}, Call(desk))).payload
+            return (await Runner(SERVICE, desk).run(tool, arguments or {}, Call(desk))).payload or {}
         finally:
             await desk.close()
 

@@ -24,7 +24,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse every write; nothing lifts it.")]
+ReadOnly = Annotated[
+    bool,
+    typer.Option(
+        "--read-only", help="Refuse every tool that writes; nothing lifts it. Bars from the feed are still kept."
+    ),
+]
 Trade = Annotated[bool, typer.Option("--trade", help="Allow the trading tools.")]
 AsOf = Annotated[
     str | None,
@@ -77,4 +82,4 @@ def _root(
 
 
 # Importing a module registers its command; the order is that of --help.
-from openbell.cli import collect, serve, tool, load_file, doctor  # noqa: E402, F401, I001
+from openbell.cli import collect, serve, tool, load_file, chart, doctor  # noqa: E402, F401, I001

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from openbell.cli.app import AsOf, app, said_plainly, settings_for
+from openbell.cli.app import AsOf, ReadOnly, Trade, app, said_plainly, settings_for
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 @app.command("up")
-def up(as_of: AsOf = None) -> None:
+def up(trade: Trade = False, read_only: ReadOnly = False, as_of: AsOf = None) -> None:
     """Run the desk on this machine: collect bars and show a live view. Ctrl-C stops it; nothing is lost.
 
     Without settings it runs on a simulated market. Connect a client with: openbell mcp chart-signals
     """
-    desk = Desk(settings_for(as_of))
+    desk = Desk(settings_for(as_of, read_only, trade))
     with said_plainly():
         desk.watchlist.create()
         _run(_up(desk))
@@ -56,8 +56,13 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(NotImplementedError):  # Windows
                 loop.add_signal_handler(number, task.cancel)
-        with suppress(asyncio.CancelledError):
-            await task
+        try:
+            with suppress(asyncio.CancelledError):
+                await task
+        except BaseExceptionGroup as several:
+            # Whoever read what we print has left: that is the end, not an error.
+            if several.split(BrokenPipeError)[1] is not None:
+                raise
 
     asyncio.run(stoppable())
 

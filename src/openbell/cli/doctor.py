@@ -98,6 +98,8 @@ def _watchlist(desk: Desk) -> Iterator[Finding]:
     yield Finding(
         "ok", f"{len(watchlist.instruments)} symbols watched" + ("" if path.exists() else " (the default list)")
     )
+    if not watchlist.instruments:
+        yield Finding("bad", f"{path} names no symbol: nothing is watched", f"delete {path} to get the default list")
     for fault in watchlist.faults:
         yield Finding("bad", f"{path} {fault}", f"edit {path}")
     if desk.feed.source is not None:

@@ -7,14 +7,59 @@ command is loaded, which makes a server start about a tenth sooner.
 from __future__ import annotations
 
 import gc
+import os
+import sys
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; what cannot be written is said in one line."""
     gc.disable()
-    from openbell.cli.app import app
+    _open_standard_streams()
+    try:
+        from openbell.cli.app import app
 
-    app()
+        app()
+    except SystemExit as leaving:
+        sys.exit(_flushed(leaving.code))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        _let_go()
+        sys.exit(141)
+    except OSError as error:
+        _let_go()
+        sys.exit(f"openbell: {error.strerror or error}")
+
+
+def _flushed(code: str | int | None) -> str | int | None:
+    """The exit code, once everything is written; another if it could not be."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go()
+        return 141
+    except OSError as error:
+        _let_go()
+        return f"openbell: {error.strerror or error}"
+    return code
+
+
+def _let_go() -> None:
+    """Give up standard output, so that the interpreter does not try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _open_standard_streams() -> None:
+    """A caller may have closed them; without this, the next file opened would take their place."""
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,10 @@ from openbell.servers import NAMES, load
 
 def pages() -> dict[str, str]:
     """Every generated page by its file name."""
-    return {"settings.md": _settings()} | {f"{name}.md": _server(load(name)) for name in NAMES}
+    from openbell.cli.gallery import page
+
+    servers = {f"{name}.md": _server(load(name)) for name in NAMES}
+    return {"settings.md": _settings(), "indicators.md": page(), **servers}
 
 
 def _settings() -> str:
@@ -53,8 +56,9 @@ def _tool(service: Service, tool: Tool) -> list[str]:
         lines.append("")
     if tool.errors:
         lines += ["Errors: " + ", ".join(_codes(service, tool)) + ".", ""]
-    lines += ["<details><summary>Result schema</summary>", "", "```json"]
-    lines += [json.dumps(tool.output_schema, indent=1), "```", "", "</details>", ""]
+    if tool.output_schema:
+        lines += ["<details><summary>Result schema</summary>", "", "```json"]
+        lines += [json.dumps(tool.output_schema, indent=1), "```", "", "</details>", ""]
     return lines
 
 
@@ -89,6 +93,16 @@ def _codes(service: Service, tool: Tool) -> list[str]:
     return list(codes)
 
 
-if __name__ == "__main__":
+def write(folder: Path) -> None:
+    """Write every page, and the pictures that they show."""
+    from openbell.cli.gallery import pictures
+
     for file, text in pages().items():
-        Path(sys.argv[1], file).write_text(text, encoding="utf-8")
+        (folder / file).write_text(text, encoding="utf-8")
+    (folder / "indicators").mkdir(exist_ok=True)
+    for name, data in pictures().items():
+        (folder / "indicators" / f"{name}.png").write_bytes(data)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

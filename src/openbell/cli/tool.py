@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,13 +36,23 @@ def call(
     with said_plainly():
         service = load(server)
     if tool not in service.by_name:
-        fail(f"{server} has no tool {tool!r}; it has {', '.join(service.by_name)}")
+        message = f"Unknown tool: {tool[:80]}; there are {', '.join(service.by_name)}"
+        typer.echo(json.dumps({"code": service.dialect.unknown_tool, "message": message}))
+        raise typer.Exit(1)
     reply = asyncio.run(_call(settings, service, tool, given))
     from pydantic_core import to_json
 
-    typer.echo(to_json(reply.payload).decode())
+    typer.echo(to_json(_shown(reply)).decode())
     if reply.is_error:
         raise typer.Exit(1)
+
+
+def _shown(reply: Reply) -> Any:
+    """The result object; images as base64 under `images`."""
+    if not reply.images:
+        return reply.payload
+    images = [{"mimeType": image.mime, "data": b64encode(image.data).decode()} for image in reply.images]
+    return {"images": images} | ({"summary": reply.payload} if reply.payload is not None else {})
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from openbell.stores.port import BarStore, Mark, Span
 log = logging.getLogger(__name__)
 
 _WEEK, _MONDAY = 604800, 345600
+_TRIES = 3
 _CHUNK = 43_200
 """Minutes that are read or fetched at once: thirty days."""
 
@@ -59,8 +60,10 @@ class BarService:
         return int(final // MINUTE * MINUTE)
 
     async def known(self, instrument: Instrument) -> bool:
-        """Whether the feed can deliver it or the store holds it."""
-        return self.feed.knows(instrument) or instrument in await asyncio.to_thread(self.store.instruments)
+        """Whether the feed can deliver it or the store holds bars of it that had closed by the clock."""
+        if self.feed.knows(instrument):
+            return True
+        return bool(len(await asyncio.to_thread(self.store.tail, instrument, 1, self.closed_until())))
 
     async def latest(self, instrument: Instrument, timeframe: Timeframe) -> Bars:
         """The newest closed bars, at most `RING`; empty if there are none.
@@ -75,8 +78,13 @@ class BarService:
         return await self._flights.run((key, end), lambda: self._refresh(instrument, timeframe, end))
 
     async def _refresh(self, instrument: Instrument, timeframe: Timeframe, end: int) -> Bars:
-        failure = await self.fill(instrument, Span(horizon(instrument, timeframe, RING, end), end))
-        ring = await asyncio.to_thread(self._read, instrument, timeframe, end)
+        span = Span(horizon(instrument, timeframe, RING, end), end)
+        for _ in range(_TRIES):
+            failure = await self.fill(instrument, span)
+            ring = await asyncio.to_thread(self._read, instrument, timeframe, end)
+            # Reading may have found a damaged file and set it aside: its month is a gap again.
+            if failure or not self._gaps(instrument, span):
+                break
         if not len(ring.bars):
             if failure:
                 raise failure
@@ -114,13 +122,9 @@ class BarService:
     async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | None:
         """Ask the feed for what the store lacks of a span. A failing feed is returned, not raised: stored bars may do."""
         source = self.feed.source
-        if source is None or not self.feed.knows(instrument):
+        if source is None:
             return None
-        # The feed's edge slides with the clock; whole weeks from it on leave no bucket cut.
-        edge = _next_monday(self.feed.earliest(self.clock.epoch()))
-        start = max(span.start, edge)
-        gaps = self.store.gaps(instrument, Span(start, span.end)) if start < span.end else []
-        for gap in _pieces(gaps):
+        for gap in _pieces(self._gaps(instrument, span)):
             try:
                 bars = await self.feed.history(instrument, gap.start, gap.end)
                 await asyncio.to_thread(self.store.write, [bars], source, covers=gap)
@@ -129,7 +133,18 @@ class BarService:
                 return error
             except SourceConflict as error:
                 log.warning("%s", error)
+            except StoreError as error:
+                log.warning("%s", error)
+                return FeedUnavailable(error.message)
         return None
+
+    def _gaps(self, instrument: Instrument, span: Span) -> list[Span]:
+        """What the feed could still deliver of a span."""
+        if self.feed.source is None or not self.feed.knows(instrument):
+            return []
+        # The feed's edge slides with the clock; whole weeks from it on leave no bucket cut.
+        start = max(span.start, _next_monday(self.feed.earliest(self.clock.epoch())))
+        return self.store.gaps(instrument, Span(start, span.end)) if start < span.end else []
 
 
 def _whole_buckets(minutes: Bars, timeframe: Timeframe) -> tuple[Bars, int]:

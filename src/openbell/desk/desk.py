@@ -6,16 +6,19 @@ numpy, and one that is asked for signals does.
 
 from __future__ import annotations
 
+import asyncio
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from openbell.desk.settings import Settings
 from openbell.desk.watchlist import WatchlistFile
 from openbell.market.clock import Clock, ReplayClock, StandingClock, SystemClock, parse_time
+from openbell.market.errors import StoreError
 
 if TYPE_CHECKING:
     from openbell.desk.alerts import AlertService
     from openbell.desk.bars import BarService
+    from openbell.desk.charts import ChartService
     from openbell.desk.signals import SignalService
     from openbell.feeds.port import Feed
     from openbell.stores.parquet import ParquetStore
@@ -40,9 +43,14 @@ class Desk:
     @cached_property
     def store(self) -> ParquetStore:
         """The bars on disk."""
+        from openbell.market.provenance import Origin
         from openbell.stores.parquet import ParquetStore
 
-        return ParquetStore(self.settings.bar_folder)
+        folder, simulated = self.settings.bar_folder, self.settings.simulated
+        if not simulated and folder.resolve().is_relative_to((self.settings.home / "simulated").resolve()):
+            raise StoreError(f"{folder} leads to simulated bars: they are never served as real ones")
+        origins = {Origin.SIMULATED} if simulated else set(Origin) - {Origin.SIMULATED}
+        return ParquetStore(folder, frozenset(origins))
 
     @cached_property
     def feed(self) -> Feed:
@@ -74,6 +82,13 @@ class Desk:
         return SignalService(self.bars, self.watchlist)
 
     @cached_property
+    def charts(self) -> ChartService:
+        """Charts of closed bars."""
+        from openbell.desk.charts import ChartService
+
+        return ChartService(self.bars, self.feed)
+
+    @cached_property
     def alerts(self) -> AlertService:
         """Subscriptions to signals."""
         from openbell.desk.alerts import AlertService
@@ -85,6 +100,8 @@ class Desk:
         if "alerts" in self.__dict__:
             await self.alerts.close()
         if "store" in self.__dict__:
+            # A cancelled task leaves its thread at work: the store must not close under it.
+            await asyncio.get_running_loop().shutdown_default_executor()
             self.store.close()
 
 

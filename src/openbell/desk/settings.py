@@ -37,7 +37,9 @@ class Settings:
     as_of: str = _setting("", "let the clock stand at this time (ISO 8601; no zone means UTC); nothing later is seen")
     replay_speed: float = _setting(0.0, "with as_of: let the clock run from there, this many times real time")
     sim_seed: int = _setting(_SEED, "seed of the simulated market")
-    read_only: bool = _setting(False, "refuse every write that a tool could make; nothing lifts it")
+    read_only: bool = _setting(
+        False, "refuse every tool that writes; nothing lifts it (bars that a feed delivers are still kept)"
+    )
     trade: bool = _setting(False, "allow the trading tools")
     log: str = _setting("warning", "how much goes to the log on standard error: debug, info, warning, error")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +97,15 @@ class WatchlistFile:
         """Write the default for a person to edit, if there is no file yet."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError), self.path.open("x", encoding="utf-8") as file:
-                file.write(DEFAULT)
+            if self.path.exists():
+                return
+            # Whole or not at all: an empty list would watch nothing, for good.
+            beside = self.path.with_name(f".watchlist.{os.getpid()}")
+            try:
+                beside.write_text(DEFAULT, encoding="utf-8")
+                with suppress(FileExistsError):
+                    os.link(beside, self.path)
+            finally:
+                beside.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"cannot write {self.path}: {error}") from error

@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 from openbell.feeds.port import Batch
 from openbell.market.bars import Bars, empty
+from openbell.market.errors import NoSuchSeries
+from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 
@@ -33,6 +35,10 @@ class NoFeed:
     async def history(self, instrument: Instrument, start: int, end: int) -> Bars:  # noqa: ARG002
         """No bars."""
         return empty(instrument)
+
+    async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:  # noqa: ARG002
+        """None."""
+        raise NoSuchSeries(self.name, kind, instrument.symbol, "set OPENBELL_FEED to a feed that has it, such as sim")
 
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:  # noqa: ARG002
         """Wait for ever."""

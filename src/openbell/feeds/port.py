@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from openbell.market.bars import Bars
+from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 
@@ -44,6 +45,12 @@ class Feed(Protocol):
         """Closed minute bars that opened in [start, end), sorted, none double.
 
         Raises `FeedUnavailable` when the vendor does not answer and `UnknownSymbol` for what it does not know.
+        """
+
+    async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
+        """One of `extras.KINDS`: its values with a time in [start, end), sorted, none from after the clock.
+
+        Raises `NoSuchSeries` if the feed has no such series for this instrument; the rest as `history` does.
         """
 
     def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:

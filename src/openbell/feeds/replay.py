@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator, Sequence
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock
+from openbell.market.errors import NoSuchSeries
+from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.stores.port import BarStore
@@ -40,6 +42,11 @@ class ReplayFeed:
         """The stored bars that have closed by the clock."""
         closed = int(self._clock.epoch() // MINUTE * MINUTE)
         return await asyncio.to_thread(self._store.read, instrument, start, min(end, closed))
+
+    async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:  # noqa: ARG002
+        """None: only bars are stored."""
+        hint = "it plays stored bars only; set OPENBELL_FEED to a feed that has it, such as sim"
+        raise NoSuchSeries(self.name, kind, instrument.symbol, hint)
 
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
         """The stored bars, minute by minute as the clock passes them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openbell.market.bars import Values
 
@@ -24,6 +24,33 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True)
+class HorizontalBar:
+    """A bar at a price level, such as a row of a volume profile."""
+
+    y: float
+    """The middle of the row, a price."""
+    height: float
+    """In price."""
+    width: float
+    """0 to 1 of the chart's width."""
+    offset: float
+    """Where it begins, 0 to 1 of the chart's width from its edge."""
+    left: bool
+    """Which edge it stands at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A straight line between two bars, such as a divergence."""
+
+    x1: int
+    y1: float
+    x2: int
+    y2: float
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Signal:
     """Something that happened at one bar: the bar that confirms it."""
 
@@ -39,6 +66,27 @@ class Channels:
     lines: tuple[Line, ...] = ()
     histogram: tuple[Line, ...] = ()
     fills: tuple[Fill, ...] = ()
+    hbars: tuple[HorizontalBar, ...] = ()
+    divlines: tuple[Segment, ...] = ()
     signals: tuple[Signal, ...] = ()
     hlines: tuple[float, ...] = ()
     y_range: tuple[float, float] | None = None
+
+    def since(self, first: int) -> Channels:
+        """The same from one bar on: what is shown of what was computed on more bars."""
+        if first <= 0:
+            return self
+        return replace(
+            self,
+            lines=tuple(Line(line.label, line.values[first:]) for line in self.lines),
+            histogram=tuple(Line(line.label, line.values[first:]) for line in self.histogram),
+            fills=tuple(Fill(fill.upper[first:], fill.lower[first:]) for fill in self.fills),
+            divlines=tuple(
+                replace(segment, x1=segment.x1 - first, x2=segment.x2 - first)
+                for segment in self.divlines
+                if segment.x1 >= first
+            ),
+            signals=tuple(
+                replace(signal, index=signal.index - first) for signal in self.signals if signal.index >= first
+            ),
+        )

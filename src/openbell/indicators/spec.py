@@ -6,15 +6,18 @@ entry of the registry to that, and to never seeing the future).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import NamedTuple, Protocol
 
 from openbell.indicators.channels import Channels
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
+from openbell.market.extras import Extra
 
 Number = int | float
+Setting = int | float | str | bool
 
 
 class Bar(NamedTuple):
@@ -38,15 +41,27 @@ class Stream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that a caller may set, with its bounds; whole if the default is."""
+    """Something that a caller may set: a number with bounds (whole if the default is), a choice, or a switch."""
 
     name: str
-    default: Number
-    low: Number
-    high: Number
+    default: Setting
+    low: Number = 0
+    high: Number = 0
+    choices: tuple[str, ...] = ()
 
-    def check(self, value: object) -> Number:
-        """The value, if it may stand."""
+    def check(self, value: object) -> Setting:
+        """The value, if it may stand. Raises `InvalidParameter`."""
+        if isinstance(self.default, bool):
+            if not isinstance(value, bool):
+                raise InvalidParameter(f"{self.name} must be true or false, not {value!r}")
+            return value
+        if isinstance(self.default, str):
+            if not isinstance(value, str) or value not in self.choices:
+                raise InvalidParameter(f"{self.name} must be one of {', '.join(self.choices)}, not {value!r}")
+            return value
+        return self._number(value)
+
+    def _number(self, value: object) -> Number:
         whole = isinstance(self.default, int)
         allowed = (int,) if whole else (int, float)
         if isinstance(value, bool) or not isinstance(value, allowed):
@@ -66,28 +81,39 @@ class Indicator:
     overlay: bool
     """Drawn over the price; otherwise in a panel of its own."""
     compute: Callable[..., Channels]
-    stream: Callable[..., Stream]
+    """(bars, **parameters), and each of `needs` by its name."""
     warmup: Callable[..., int]
     """How many bars the first value of the slowest line needs."""
+    stream: Callable[..., Stream] | None = None
+    """None for profiles, which look at a range of bars as a whole, and for what needs other data."""
     parameters: tuple[Parameter, ...] = ()
     aliases: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ("close",)
+    needs: tuple[str, ...] = ()
+    """Series beyond bars that the feed must have: `funding`, `open_interest`, …"""
     labels: tuple[str, ...] = ()
     """The signals it can emit."""
+    profile: bool = False
+    """Computed on the bars that are shown, not on those before them."""
+    displaced: tuple[str, ...] = ()
+    """Lines that are drawn earlier than they are known, such as Ichimoku's lagging span."""
 
-    def settings(self, **overrides: object) -> dict[str, Number]:
+    def settings(self, **overrides: object) -> dict[str, Setting]:
         """The parameters with a caller's overrides, checked."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in overrides:
             if name not in known:
-                raise InvalidParameter(f"{self.name} has no parameter {name!r}; it has {', '.join(known) or 'none'}")
+                near = get_close_matches(name, known, n=1)
+                said = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known) or 'none'}"
+                raise InvalidParameter(f"{self.name} has no parameter {name!r}{said}")
         return {name: p.check(overrides[name]) if name in overrides else p.default for name, p in known.items()}
 
-    def label(self, settings: dict[str, Number]) -> str:
-        """What a legend calls it: `RSI(14)`."""
-        shown = ",".join(f"{value:g}" for value in settings.values())
-        return f"{self.title}({shown})" if shown else self.title
+    def label(self, settings: Mapping[str, Setting]) -> str:
+        """What a legend calls it: `RSI(14)`; switches and choices are left out."""
+        numbers = [value for value in settings.values() if not isinstance(value, bool | str)]
+        return f"{self.title}({','.join(f'{value:g}' for value in numbers)})" if numbers else self.title
 
-    def run(self, bars: Bars, **overrides: object) -> Channels:
-        """Compute with checked parameters."""
-        return self.compute(bars, **self.settings(**overrides))
+    def run(self, bars: Bars, extras: Mapping[str, Extra] | None = None, /, **overrides: object) -> Channels:
+        """Compute with checked parameters; `extras` holds what `needs` names."""
+        given = {name: (extras or {})[name] for name in self.needs}
+        return self.compute(bars, **given, **self.settings(**overrides))

@@ -9,7 +9,8 @@ OpenbellError
 ├── UnknownSymbol             a symbol, but neither watched, stored nor known to the feed
 ├── DataError                 the question is fine, the data is not there
 │   ├── InsufficientData      some bars, not enough
-│   └── FeedUnavailable       the feed fails and nothing is stored
+│   ├── FeedUnavailable       the feed fails and nothing is stored
+│   └── NoSuchSeries          the feed has no such series for this instrument
 ├── StoreError                the bar store cannot do what was asked
 │   ├── CorruptFile           a file failed its checks and was set aside
 │   └── SourceConflict        bars of another source are in the way
@@ -95,6 +96,13 @@ class InsufficientData(DataError):
 
 class FeedUnavailable(DataError):
     """The feed did not answer and the store cannot stand in for it."""
+
+
+class NoSuchSeries(DataError):
+    """The feed has no such series for this instrument, now or later; `hint` says where there is one."""
+
+    def __init__(self, feed: str, kind: str, symbol: str, hint: str) -> None:
+        super().__init__(f"The feed {feed} has no {kind} for {symbol}: {hint}", feed=feed, kind=kind, symbol=symbol)
 
 
 class StoreError(OpenbellError):

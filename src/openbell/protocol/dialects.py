@@ -1,7 +1,8 @@
 """How each contract says results and errors: the one place where the exception tree becomes a wire form.
 
 `JsonRpcDialect` (chart-signals) answers plainly and raises real JSON-RPC errors. `EnvelopeDialect` (TradeStream) wraps
-results as `{data, _metadata}` and errors as `{error, _metadata}` in a result that is marked as an error.
+results as `{data, _metadata}` and errors as `{error, _metadata}` in a result that is marked as an error. `TextDialect`
+(chartgen) answers plainly, with images, and says errors as text.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from openbell.market.errors import InputError, OpenbellError
+from openbell.protocol.media import Media, Picture
 
 INVALID_PARAMS = -32602
 METHOD_NOT_FOUND = -32601
@@ -30,8 +32,12 @@ class Metrics:
 class Reply:
     """A tool's answer before it meets a transport."""
 
-    payload: dict[str, Any]
+    payload: Any
+    """A JSON object; None where there are images only."""
     is_error: bool = False
+    images: tuple[Picture, ...] = ()
+    text: str | None = None
+    """What the text block says where it is not the payload's JSON."""
     code: int | None = None
     """Set when the answer is a JSON-RPC error; the payload is then {code, message, data}."""
     truth: dict[str, Any] = field(default_factory=dict)
@@ -117,6 +123,25 @@ class EnvelopeDialect:
     def _failure(code: str, message: str, details: dict[str, Any], metrics: Metrics) -> Reply:
         body = {"code": code, "message": message, "details": details}
         return Reply({"error": body, "_metadata": {"latency_ms": round(metrics.latency_ms, 3)}}, is_error=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDialect:
+    """Plain results and images (chartgen); an error is a text in a result that is marked as one."""
+
+    unknown_tool: int = INVALID_PARAMS
+
+    def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
+        """The value itself, or images and what goes with them."""
+        return Reply(value.payload, images=value.images) if isinstance(value, Media) else Reply(value)
+
+    def error(self, error: OpenbellError, metrics: Metrics) -> Reply:  # noqa: ARG002
+        """The message."""
+        return Reply({"error": error.message}, is_error=True, text=error.message)
+
+    def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
+        """The generic message."""
+        return Reply({"error": BUG}, is_error=True, text=BUG)
 
 
 def _told(words: str, message: str) -> str:

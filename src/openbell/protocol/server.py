@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from base64 import b64encode
 from typing import Any
 
 import mcp_types as types
@@ -80,7 +81,7 @@ def _method(tool: Tool, runner: Runner, desk: Desk) -> Any:
         arguments = {key: value for key, value in (context.params or {}).items() if key != "_meta"}
         reply = await runner.run(tool.name, arguments, Call(desk, notify=_notifier(context)))
         _raise_if_rpc_error(reply)
-        return {**reply.payload, "_meta": {TRUTH: reply.truth}}
+        return {**(reply.payload or {}), "_meta": {TRUTH: reply.truth}}
 
     return handle
 
@@ -95,31 +96,37 @@ def _notifier(context: Context) -> Notify:
 
 
 def _wire(reply: Reply) -> dict[str, Any]:
-    """The result of tools/call: the whole JSON as text, and the same object."""
+    """The result of tools/call: images, then the whole JSON as text, and the same object."""
     _raise_if_rpc_error(reply)
-    return {
-        "content": [{"type": "text", "text": to_json(reply.payload).decode()}],
-        "structuredContent": reply.payload,
-        "isError": reply.is_error,
-        "_meta": {TRUTH: reply.truth},
-    }
+    content: list[dict[str, Any]] = [
+        {"type": "image", "data": b64encode(image.data).decode(), "mimeType": image.mime} for image in reply.images
+    ]
+    if reply.text is not None:
+        content.append({"type": "text", "text": reply.text})
+    elif reply.payload is not None:
+        content.append({"type": "text", "text": to_json(reply.payload).decode()})
+    result = {"content": content, "isError": reply.is_error, "_meta": {TRUTH: reply.truth}}
+    if reply.payload is not None and reply.text is None:
+        result["structuredContent"] = reply.payload
+    return result
 
 
 def _raise_if_rpc_error(reply: Reply) -> None:
     if reply.code is not None:
-        raise MCPError(reply.code, reply.payload["message"], reply.payload.get("data"))
+        failure = reply.payload or {}
+        raise MCPError(reply.code, failure["message"], failure.get("data"))
 
 
 def _declare(tool: Tool) -> types.Tool:
-    return types.Tool.model_validate(
-        {
-            "name": tool.name,
-            "description": tool.description,
-            "inputSchema": tool.input_schema,
-            "outputSchema": tool.output_schema,
-            "annotations": tool.annotations,
-        }
-    )
+    declared = {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "annotations": tool.annotations,
+    }
+    if tool.output_schema:
+        declared["outputSchema"] = tool.output_schema
+    return types.Tool.model_validate(declared)
 
 
 def _instructions(service: Service, desk: Desk) -> str:

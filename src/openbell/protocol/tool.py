@@ -44,8 +44,8 @@ class Tool:
     name: str
     description: str
     arguments: type[Arguments]
-    returns: type[Any]
-    """A TypedDict: checked by mypy where the handler builds it, and by the tests against the schema."""
+    returns: type[Any] | None
+    """A TypedDict: checked by mypy where the handler builds it, and by the tests against the schema. None for `Media`."""
     handler: Callable[[Call, Any], Awaitable[Any]]
     effect: Effect = Effect.READ
     open_world: bool = False
@@ -63,9 +63,9 @@ class Tool:
         return schema_of(self.arguments)
 
     @cached_property
-    def output_schema(self) -> dict[str, Any]:
+    def output_schema(self) -> dict[str, Any] | None:
         """JSON Schema of the result."""
-        return schema_of(self.returns)
+        return schema_of(self.returns) if self.returns else None
 
     @property
     def annotations(self) -> dict[str, bool]:

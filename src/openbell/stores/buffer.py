@@ -6,27 +6,20 @@ number of processes may share it. Its write lock is also what serialises changes
 
 from __future__ import annotations
 
-import logging
 import sqlite3
-import threading
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
-from openbell.market.errors import StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
+from openbell.stores.database import Database
 from openbell.stores.port import Mark, Problem, Span
-
-log = logging.getLogger(__name__)
 
 _SCHEMA_VERSION = 1
 _SCHEMA = """
@@ -65,124 +58,16 @@ ON CONFLICT (series, time) DO UPDATE SET seq = excluded.seq, data = excluded.dat
 """
 
 
-class Buffer:
+class Buffer(Database):
     """Typed access to the buffer's tables; every write happens inside `transaction`."""
 
-    def __init__(self, path: Path, busy_seconds: float = 30.0) -> None:
-        self.path = path
-        self._busy = busy_seconds
-        self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+    def __init__(self, path: Path) -> None:
         self._numbers: dict[str, int] = {}
-        self._guard = threading.Lock()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if self._prepare():
-            self._repair()
+        super().__init__(path, _SCHEMA, _SCHEMA_VERSION)
 
-    def _repair(self) -> None:
-        """Set the damaged file aside. One process at a time: the second would move what the first has just made."""
-        with closing(sqlite3.connect(self.path.with_name("repair.sqlite"), self._busy, isolation_level=None)) as guard:
-            guard.execute("BEGIN EXCLUSIVE")
-            self.close()
-            damage = self._prepare()
-            if not damage:
-                return
-            self.close()
-            aside = self.path.with_name(f"{self.path.name}.corrupt-{time.time_ns()}")
-            # The database last: as long as it stands there damaged, nobody makes new companions for a new one.
-            for rest in ("-wal", "-shm", ""):
-                with suppress(FileNotFoundError):
-                    self.path.with_name(self.path.name + rest).replace(aside.with_name(aside.name + rest))
-            log.error("set aside %s: %s", aside, damage)
-            if again := self._prepare():
-                raise StoreError(f"{self.path} cannot be used: {again}")
-            with self.transaction() as db:
-                db.execute("INSERT INTO problems VALUES (?, ?, ?)", (time.time(), str(aside), damage))
-
-    def _prepare(self) -> str:
-        """Make or check the tables; what is wrong with the file if it is no database at all."""
-        try:
-            version = self._version(self.db)
-            if version == 0:
-                with self.transaction() as db:
-                    if self._version(db) == 0:
-                        for statement in _SCHEMA.split(";\n"):
-                            db.execute(statement)
-                        db.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-                version = _SCHEMA_VERSION
-        except (StoreError, sqlite3.DatabaseError) as error:
-            cause = error.__cause__ if isinstance(error, StoreError) else error
-            if isinstance(cause, sqlite3.DatabaseError) and not isinstance(cause, sqlite3.OperationalError):
-                return str(cause)
-            raise
-        if version != _SCHEMA_VERSION:
-            raise StoreError(f"{self.path} is of version {version}, this Openbell reads version {_SCHEMA_VERSION}")
-        return ""
-
-    @staticmethod
-    def _version(db: sqlite3.Connection) -> int:
-        return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-    @property
-    def db(self) -> sqlite3.Connection:
-        """This thread's connection."""
-        try:
-            return self._local.db  # type: ignore[no-any-return]
-        except AttributeError:
-            pass
-        try:
-            db = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
-            try:
-                db.execute(f"PRAGMA busy_timeout = {int(self._busy * 1000)}")
-                _enter_wal(db, self._busy)
-                db.execute("PRAGMA synchronous = FULL")
-            except BaseException:
-                db.close()
-                raise
-        except sqlite3.Error as error:
-            raise StoreError(f"cannot open {self.path}: {error}") from error
-        self._local.db = db
-        with self._guard:
-            self._opened.append(db)
-        return db
-
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A write that happens wholly or not at all, durable when the block ends."""
-        try:
-            db = self.db
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                # Before the lock is let go: numbers given out in here may be undone with the rest.
-                self._numbers.clear()
-                with suppress(sqlite3.Error):
-                    db.execute("ROLLBACK")
-                raise
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
-
-    def ask(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
-        try:
-            return self.db.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
-
-    def _failed(self, error: sqlite3.Error) -> StoreError:
-        damaged = not isinstance(error, sqlite3.OperationalError)
-        hint = "; stop every Openbell and move this file away: the month files stay" if damaged else ""
-        return StoreError(f"{self.path}: {error}{hint}")
-
-    def close(self) -> None:
-        """Close every thread's connection."""
-        with self._guard:
-            for db in self._opened:
-                db.close()
-            self._opened.clear()
-        self._local = threading.local()
+    def forget(self) -> None:
+        """Numbers given out in a transaction may be undone with the rest."""
+        self._numbers.clear()
 
     # Series
 
@@ -198,17 +83,25 @@ class Buffer:
         row = db.execute("SELECT id FROM series WHERE symbol = ?", (instrument.symbol,)).fetchone()
         if row is None:
             # Not remembered: this transaction may yet be undone.
-            made = db.execute("INSERT INTO series (symbol) VALUES (?) RETURNING id", (instrument.symbol,))
+            made = db.execute(
+                "INSERT INTO series (symbol, epoch) SELECT ?, application_id FROM pragma_application_id RETURNING id",
+                (instrument.symbol,),
+            )
             return int(made.fetchone()[0])
         self._numbers[instrument.symbol] = int(row[0])
         return int(row[0])
 
     def state(self, instrument: Instrument) -> tuple[int, int, int, int]:
-        """Epoch, version, compacted_seq and compacted_from of a series; zeros if it is unknown."""
+        """Epoch, version, compacted_seq and compacted_from of a series.
+
+        The epoch of one that is unknown or new is the file's own number: no mark of another file fits this one.
+        """
         rows = self.ask(
             "SELECT epoch, version, compacted_seq, compacted_from FROM series WHERE symbol = ?", instrument.symbol
         )
-        epoch, version, compacted_seq, compacted_from = rows[0] if rows else (0, 0, 0, 0)
+        epoch, version, compacted_seq, compacted_from = (
+            rows[0] if rows else (self.ask("PRAGMA application_id")[0][0], 0, 0, 0)
+        )
         return epoch, version, compacted_seq, compacted_from
 
     def buffered(self) -> list[Instrument]:
@@ -345,6 +238,13 @@ class Buffer:
         ).fetchone()
         return Source(Origin(row[0]), row[1], row[2]) if row else None
 
+    def months(self, instrument: Instrument) -> set[str]:
+        """The months of a series that are marked."""
+        rows = self.ask(
+            "SELECT m.month FROM months m JOIN series s ON s.id = m.series WHERE s.symbol = ?", instrument.symbol
+        )
+        return {str(row[0]) for row in rows}
+
     @staticmethod
     def months_of(db: sqlite3.Connection, source: Source, month: str) -> set[int]:
         """The series whose month is marked with this source."""
@@ -371,17 +271,3 @@ class Buffer:
         """The state to compare with later."""
         epoch, version, _, _ = self.state(instrument)
         return Mark(epoch, version)
-
-
-def _enter_wal(db: sqlite3.Connection, busy_seconds: float) -> None:
-    """Switch to WAL; when several processes make the file at once the busy time-out does not apply to this step."""
-    deadline = time.monotonic() + busy_seconds
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return

@@ -34,7 +34,7 @@ from openbell.market.timeframes import Timeframe
 # Arrow's own allocator keeps what it once had; a server that reads a few columns a minute should give it back.
 pa.set_memory_pool(pa.system_memory_pool())
 
-_NAME = re.compile(r"(?P<symbol>.+)_(?P<month>\d{4}-\d{2})\.parquet")
+_NAME = re.compile(r"(?P<symbol>.+)_(?P<month>\d{4}-(?:0[1-9]|1[0-2]))\.parquet")
 _ROWS_PER_GROUP = 5000
 _KEY = b"openbell."
 _SEAL = _KEY + b"crc32"
@@ -52,6 +52,8 @@ class MonthFile:
     month: str
     path: Path
     instrument: Instrument
+    origins: frozenset[Origin] | None = None
+    """The only ones that it may hold; None if any will do."""
 
 
 def folder(root: Path, asset_class: AssetClass) -> Path:
@@ -59,10 +61,10 @@ def folder(root: Path, asset_class: AssetClass) -> Path:
     return root / asset_class.value / "1min"
 
 
-def month_file(root: Path, instrument: Instrument, month: str) -> MonthFile:
+def month_file(root: Path, instrument: Instrument, month: str, origins: frozenset[Origin] | None = None) -> MonthFile:
     """The place of one month."""
     path = folder(root, instrument.asset_class) / f"{instrument.file_name}_{month}.parquet"
-    return MonthFile(month, path, instrument)
+    return MonthFile(month, path, instrument, origins)
 
 
 def month_of(epoch: int) -> str:
@@ -98,11 +100,9 @@ def by_month(bars: Bars) -> Iterator[tuple[str, Bars]]:
             yield str(months[low]), bars.take(slice(low, high))
 
 
-def existing(root: Path, instrument: Instrument) -> list[MonthFile]:
+def existing(root: Path, instrument: Instrument) -> tuple[str, ...]:
     """The months on disk of one instrument, oldest first."""
-    place = folder(root, instrument.asset_class)
-    months = _listing(place).get(instrument.file_name, ())
-    return [month_file(root, instrument, month) for month in months]
+    return _listing(folder(root, instrument.asset_class)).get(instrument.file_name, ())
 
 
 def on_disk(root: Path) -> set[Instrument]:
@@ -277,6 +277,8 @@ def _source(parquet: pq.ParquetFile, file: MonthFile) -> Source:
         )
     except (KeyError, ValueError) as error:
         raise _corrupt(file, "does not say where its bars come from") from error
+    if file.origins is not None and source.origin not in file.origins:
+        raise _corrupt(file, f"holds {source.origin} bars, which have no place here")
     if (symbol, month) != (file.instrument.symbol, file.month):
         raise _corrupt(file, f"holds {symbol} {month}, not {file.instrument} {file.month}")
     return source

@@ -20,7 +20,7 @@ from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile, SourceConflict, StoreError
 from openbell.market.instruments import Instrument, parse
-from openbell.market.provenance import Source
+from openbell.market.provenance import Origin, Source
 from openbell.stores import leases, month_files
 from openbell.stores.buffer import Buffer
 from openbell.stores.month_files import MonthFile
@@ -44,13 +44,18 @@ class ParquetStore:
 
     name = "parquet"
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, origins: frozenset[Origin] | None = None) -> None:
+        """`origins` are the only ones whose bars this folder may serve: a file of another is set aside."""
         self.root = root
+        self._origins = origins
         try:
             root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot use {root}: {error}") from error
         self._buffer = Buffer(root / "buffer.sqlite")
+
+    def _file(self, instrument: Instrument, month: str) -> MonthFile:
+        return month_files.month_file(self.root, instrument, month, self._origins)
 
     # Writing
 
@@ -95,7 +100,7 @@ class ParquetStore:
                     owned[month] = self._buffer.months_of(db, source, month)
                 if series in owned[month]:
                     continue
-                file = month_files.month_file(self.root, bars.instrument, month)
+                file = self._file(bars.instrument, month)
                 owner = self._owner(db, series, file)
                 if owner not in {None, source}:
                     raise self._conflict(file, owner, source)
@@ -122,7 +127,7 @@ class ParquetStore:
         A file cannot change in the same instant as the buffer. So that being killed in between hides nothing, the change
         is announced first.
         """
-        file = month_files.month_file(self.root, bars.instrument, month)
+        file = self._file(bars.instrument, month)
         merged = False
         while not merged:
             if replace:
@@ -192,7 +197,7 @@ class ParquetStore:
             source = self._buffer.month_source(db, series, month)
             if not len(waiting) or source is None:
                 return 0
-            file = month_files.month_file(self.root, instrument, month)
+            file = self._file(instrument, month)
             month_files.write(file, barlib.merge(self._read_file(file), waiting), source)
             db.execute(
                 "DELETE FROM bars WHERE series = ? AND time >= ? AND time < ?", (series, start, min(end, before))
@@ -227,7 +232,8 @@ class ParquetStore:
     def _read_files(self, instrument: Instrument, start: int, end: int, newest: int | None) -> list[Bars]:
         found: list[Bars] = []
         rows = 0
-        for file in reversed(month_files.existing(self.root, instrument)):
+        for month in reversed(month_files.existing(self.root, instrument)):
+            file = self._file(instrument, month)
             first, last = month_files.month_span(file.month)
             if first >= end:
                 continue
@@ -253,7 +259,7 @@ class ParquetStore:
                 return work(*args, **kwargs)
             except CorruptFile as damage:
                 instrument = parse(damage.details["symbol"])
-                file = month_files.month_file(self.root, instrument, damage.details["month"])
+                file = self._file(instrument, damage.details["month"])
                 mended += not self._set_aside(file)
                 if mended > _CHANCES:
                     raise
@@ -304,12 +310,32 @@ class ParquetStore:
         return changed
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
-        """See the port."""
+        """See the port. A month whose file has been taken away is a gap again."""
+        self._notice_missing(instrument)
         return self._buffer.gaps(instrument, span)
 
+    def _notice_missing(self, instrument: Instrument) -> None:
+        marked = self._buffer.months(instrument)
+        for month in marked - set(month_files.existing(self.root, instrument)):
+            start, end = month_files.month_span(month)
+            with self._buffer.transaction() as db:
+                file = self._file(instrument, month)
+                if file.path.exists() or len(self._buffer.get(instrument, start, end, 1)):
+                    continue
+                series = self._buffer.claim_series(db, instrument)
+                reason = "is gone; its bars will be fetched again if the feed has them"
+                db.execute("INSERT INTO problems VALUES (?, ?, ?)", (time.time(), str(file.path), reason))
+                db.execute("DELETE FROM months WHERE series = ? AND month = ?", (series, month))
+                self._buffer.uncover(db, series, Span(start, end))
+                self._changed(db, series)
+            log.error("%s %s", file.path, reason)
+
     def source(self, instrument: Instrument, epoch: int) -> Source | None:
-        """What the bars of the month of `epoch` are marked with."""
-        return month_files.source_of(month_files.month_file(self.root, instrument, month_files.month_of(epoch)))
+        """What the bars of the month of `epoch` are marked with, in the buffer or in their file."""
+        file = month_files.month_file(self.root, instrument, month_files.month_of(epoch))
+        series = self._buffer.series(instrument)
+        marked = None if series is None else self._buffer.month_source(self._buffer.db, series, file.month)
+        return marked or self._mending(month_files.source_of, file)
 
     def conflicts(self, bars: Bars, source: Source) -> list[str]:
         """The months of these bars that another source holds, each with that source; claims nothing."""
@@ -318,7 +344,7 @@ class ParquetStore:
         for month, _ in month_files.by_month(bars):
             held = self._buffer.month_source(self._buffer.db, series, month) if series is not None else None
             try:
-                held = held or month_files.source_of(month_files.month_file(self.root, bars.instrument, month))
+                held = held or month_files.source_of(self._file(bars.instrument, month))
             except CorruptFile:
                 continue  # set aside when it is written
             if held not in (None, source):

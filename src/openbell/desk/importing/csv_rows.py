@@ -67,6 +67,8 @@ def _at_once(data: bytes, columns: list[str], first: list[str], instrument: Inst
             arrow.ReadOptions(column_names=columns, skip_rows=1),
             convert_options=arrow.ConvertOptions(column_types=types, null_values=[]),
         )
+    except pa.ArrowCancelled:
+        raise KeyboardInterrupt from None
     except pa.ArrowException:
         return None
     time, *values = (table[name].to_numpy() for name in FIELDS)

@@ -25,6 +25,8 @@ def from_parquet(data: bytes, instrument: Instrument, now: float) -> Bars:
 
     try:
         file = parquet.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        if (file.schema_arrow.metadata or {}).get(b"openbell.origin") == b"simulated":
+            raise InvalidParameter("holds simulated bars: they are never taken for real ones")
         names = columns_of(file.schema_arrow.names)
         for name, kind in zip(names, file.schema_arrow.types, strict=True):
             _check_type(name, kind)

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 from openbell.feeds.port import Batch
+from openbell.feeds.sim.extras import kinds_of, series
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock
-from openbell.market.errors import UnknownSymbol
+from openbell.market.errors import NoSuchSeries, UnknownSymbol
+from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 
@@ -51,6 +53,20 @@ class SimFeed:
         if end - start > _LONG:
             return await asyncio.to_thread(minute_bars, instrument, self._seed, start, end)
         return minute_bars(instrument, self._seed, start, end)
+
+    async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
+        """Values in [start, end) that are known by now. Raises `UnknownSymbol` and `NoSuchSeries`."""
+        self._check(instrument)
+        known = kinds_of(instrument.asset_class)
+        if kind not in known:
+            raise NoSuchSeries(self.name, kind, instrument.symbol, f"for it there are {', '.join(known)}")
+        now = self._clock.epoch()
+        # A minute's order flow is known when the minute ends, everything else at its moment.
+        until = _minute(now) if kind == "delta" else int(now) + 1
+        start, end = max(start, self.earliest(now)), min(end, until)
+        if end - start > _LONG:
+            return await asyncio.to_thread(series, kind, instrument, self._seed, start, end)
+        return series(kind, instrument, self._seed, start, end)
 
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
         """What closed since then, at most a day at a time, then each minute as it closes. Raises `UnknownSymbol`."""

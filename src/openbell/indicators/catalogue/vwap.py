@@ -7,6 +7,7 @@ from math import nan
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
+from openbell.indicators.day_sums import day_begins, day_sums
 from openbell.indicators.spec import Bar, Indicator
 from openbell.market.bars import Bars, Values
 from openbell.market.session_table import trading_day
@@ -14,18 +15,12 @@ from openbell.market.session_table import trading_day
 
 def vwap(bars: Bars) -> Values:
     """NaN outside the trading day (for stocks: outside regular hours) and until something has traded in it."""
-    out = np.full(len(bars), np.nan)
-    if not len(bars):  # no first day to begin with
-        return out
     day = trading_day(bars.instrument, bars.time)
+    begins = day_begins(day)
     price = (bars.high + bars.low + bars.close) / 3.0
-    begins = np.flatnonzero(np.concatenate(([True], day[1:] != day[:-1])))
-    for first, last in zip(begins, np.append(begins[1:], len(day)), strict=True):
-        if day[first] >= 0:
-            traded = np.cumsum(bars.volume[first:last])
-            with np.errstate(invalid="ignore", divide="ignore"):
-                out[first:last] = np.cumsum(price[first:last] * bars.volume[first:last]) / traded
-            out[first:last][traded == 0.0] = np.nan
+    traded = day_sums(bars.volume, begins)
+    out = np.full(len(bars), np.nan)
+    np.divide(day_sums(price * bars.volume, begins), traded, out=out, where=(traded > 0.0) & (day >= 0))
     return out
 
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from openbell.market.clock import iso
-from openbell.market.errors import FeedUnavailable, InvalidSymbol, InvalidTimeframe, StoreError, UnknownSymbol
+from openbell.market.errors import (
+    FeedUnavailable,
+    InsufficientData,
+    InvalidSymbol,
+    InvalidTimeframe,
+    StoreError,
+    UnknownSymbol,
+)
 from openbell.market.timeframes import named
 from openbell.protocol.call import Call
 from openbell.protocol.tool import Arguments, Effect, Tool
@@ -94,7 +101,7 @@ TOOLS = (
         subscribe_alerts,
         effect=Effect.SESSION,
         idempotent=False,
-        errors=(InvalidSymbol, UnknownSymbol, InvalidTimeframe, FeedUnavailable, StoreError),
+        errors=(InsufficientData, InvalidSymbol, UnknownSymbol, InvalidTimeframe, FeedUnavailable, StoreError),
         method=True,
     ),
     Tool(

@@ -108,9 +108,9 @@ async def _watched(call: Call, instrument: Instrument) -> shapes.WatchedShape:
     if reading is None or reading.signals is None:
         return {"symbol": instrument.symbol, "price": None, "rsi": None, "signals": []}
     last = reading.signals.last
+    # The whole list is as old as its oldest row.
     end = last.time + Timeframe.M1.seconds
-    if call.newest is None or end > call.newest:
-        call.rests_on(instrument, end)
+    call.newest = end if call.newest is None else min(call.newest, end)
     return {
         "symbol": instrument.symbol,
         "price": last.price,

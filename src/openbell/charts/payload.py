@@ -1,0 +1,130 @@
+"""A chart as numbers: the summary (last values) and the series (every bar), in the contract's shapes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from openbell.charts.request import Computed
+from openbell.indicators.channels import Channels
+from openbell.market.bars import Bars, Values
+
+
+def summary(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -> dict[str, Any]:
+    """Compact: statistics of the bars, each indicator's last values, its signals and levels."""
+    return {
+        "symbol": symbol,
+        "interval": interval,
+        "price": _price(bars),
+        "indicators": {each.wanted.key: last_values(each) for each in indicators},
+    }
+
+
+def _price(bars: Bars) -> dict[str, Any]:
+    first, last = 0, len(bars) - 1
+    opened, closed = float(bars.open[first]), float(bars.close[last])
+    return {
+        "bars": len(bars),
+        "first": {"date": _date(bars, first), "open": opened, "close": float(bars.close[first])},
+        "last": {
+            "date": _date(bars, last),
+            "open": float(bars.open[last]),
+            "high": float(bars.high[last]),
+            "low": float(bars.low[last]),
+            "close": closed,
+            "volume": float(bars.volume[last]),
+        },
+        "range": {"high": float(bars.high.max()), "low": float(bars.low.min())},
+        "total_volume": float(bars.volume.sum()),
+        "change_pct": round((closed / opened - 1) * 100, 4),
+    }
+
+
+def _date(bars: Bars, index: int) -> str:
+    return datetime.fromtimestamp(int(bars.time[index]), UTC).isoformat()
+
+
+def last_values(computed: Computed) -> dict[str, Any]:
+    """One indicator of a summary; channels that it does not have are left out."""
+    channels = computed.channels
+    shape = _head(computed)
+    for name, lines in (("lines", channels.lines), ("histogram", channels.histogram)):
+        if lines:
+            shape[name] = [
+                {"index": index, "label": line.label, "last_value": _last(line.values)}
+                for index, line in enumerate(lines)
+            ]
+    if channels.signals:
+        shape["signals"] = [{"x": s.index, "y": s.value, "label": s.label} for s in channels.signals]
+    if channels.divlines:
+        shape["divlines"] = [
+            {"x1": d.x1, "y1": d.y1, "x2": d.x2, "y2": d.y2, "dashed": d.dashed} for d in channels.divlines
+        ]
+    return shape | _levels(channels)
+
+
+def series(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -> dict[str, Any]:
+    """Every bar, and every indicator's values aligned with them, null before warm-up."""
+    columns = (bars.time.tolist(), bars.open.tolist(), bars.high.tolist(), bars.low.tolist())
+    rows = zip(*columns, bars.close.tolist(), bars.volume.tolist(), strict=True)
+    return {
+        "symbol": symbol,
+        "interval": interval,
+        "bars": [{"t": t, "o": o, "h": h, "l": low, "c": c, "v": v} for t, o, h, low, c, v in rows],
+        "indicators": {each.wanted.key: _all_values(each, bars) for each in indicators},
+    }
+
+
+def _all_values(computed: Computed, bars: Bars) -> dict[str, Any]:
+    channels = computed.channels
+    shape = _head(computed)
+    time = bars.time.tolist()
+    for name, lines in (("lines", channels.lines), ("histogram", channels.histogram)):
+        if lines:
+            shape[name] = [
+                {"index": index, "label": line.label, "values": _nullable(line.values)}
+                for index, line in enumerate(lines)
+            ]
+    if channels.fills:
+        shape["fills"] = [{"y1": _nullable(fill.upper), "y2": _nullable(fill.lower)} for fill in channels.fills]
+    if channels.hbars:
+        shape["hbars"] = [
+            {"y": h.y, "height": h.height, "width": h.width, "offset": h.offset, "left": h.left} for h in channels.hbars
+        ]
+    if channels.signals:
+        shape["signals"] = [
+            {"x": s.index, "t": time[s.index], "y": s.value, "label": s.label} for s in channels.signals
+        ]
+    if channels.divlines:
+        shape["divlines"] = [
+            {"x1": d.x1, "t1": time[d.x1], "y1": d.y1, "x2": d.x2, "t2": time[d.x2], "y2": d.y2, "dashed": d.dashed}
+            for d in channels.divlines
+        ]
+    return shape | _levels(channels)
+
+
+def _head(computed: Computed) -> dict[str, Any]:
+    shape: dict[str, Any] = {"label": computed.wanted.label, "is_overlay": computed.wanted.indicator.overlay}
+    if computed.channels.y_range:
+        shape["y_range"] = list(computed.channels.y_range)
+    return shape
+
+
+def _levels(channels: Channels) -> dict[str, Any]:
+    return {"hlines": [{"y": value} for value in channels.hlines]} if channels.hlines else {}
+
+
+def _last(values: Values) -> float | None:
+    value = float(values[-1]) if len(values) else float("nan")
+    return value if isfinite(value) else None
+
+
+def _nullable(values: Values) -> list[float | None]:
+    good = np.isfinite(values)
+    plain = values.tolist()
+    if good.all():
+        return plain  # type: ignore[no-any-return]
+    return [value if fine else None for value, fine in zip(plain, good.tolist(), strict=True)]

@@ -1,0 +1,72 @@
+"""Colours. A theme is one value; a new one is a new entry in `THEMES`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openbell.charts.scene import Color
+
+
+def _rgb(text: str, alpha: int = 255) -> Color:
+    return (int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16), alpha)
+
+
+def faded(color: Color, alpha: int) -> Color:
+    """The same colour, see-through."""
+    return (*color[:3], alpha)
+
+
+def mixed(color: Color, ground: Color, share: float) -> Color:
+    """The colour that a see-through one has on this ground: as good, and quicker to draw."""
+    red, green, blue = (
+        round(under + (over - under) * share) for over, under in zip(color[:3], ground[:3], strict=True)
+    )
+    return (red, green, blue, 255)
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """What everything is painted with."""
+
+    background: Color
+    grid: Color
+    border: Color
+    text: Color
+    faint: Color
+    up: Color
+    down: Color
+    accent: Color
+    mark: Color
+    """Of simulated data."""
+    lines: tuple[Color, ...]
+    """Given to indicator lines in turn."""
+
+
+_LINES = ("#2962ff", "#ff6d00", "#ab47bc", "#00bcd4", "#f23645", "#4caf50", "#fbc02d", "#8d6e63")
+
+THEMES = {
+    "dark": Theme(
+        background=_rgb("#131722"),
+        grid=_rgb("#1f2430"),
+        border=_rgb("#2a2e39"),
+        text=_rgb("#d1d4dc"),
+        faint=_rgb("#868b98"),
+        up=_rgb("#089981"),
+        down=_rgb("#f23645"),
+        accent=_rgb("#2962ff"),
+        mark=_rgb("#fbc02d"),
+        lines=tuple(_rgb(text) for text in _LINES),
+    ),
+    "light": Theme(
+        background=_rgb("#ffffff"),
+        grid=_rgb("#f0f2f5"),
+        border=_rgb("#e0e3eb"),
+        text=_rgb("#131722"),
+        faint=_rgb("#787b86"),
+        up=_rgb("#089981"),
+        down=_rgb("#f23645"),
+        accent=_rgb("#2962ff"),
+        mark=_rgb("#b26a00"),
+        lines=tuple(_rgb(text) for text in _LINES),
+    ),
+}

@@ -1,0 +1,79 @@
+"""A small picture of every indicator, for the documentation: simulated bars of a fixed time."""
+
+from __future__ import annotations
+
+import asyncio
+from hashlib import blake2b
+
+from openbell.charts.compose import compose
+from openbell.charts.encode import png
+from openbell.charts.raster import render
+from openbell.charts.request import Computed, Look, Wanted
+from openbell.charts.scene import Scene
+from openbell.feeds.sim import SimFeed
+from openbell.indicators.registry import all_indicators
+from openbell.indicators.spec import Indicator
+from openbell.market.bars import Bars, resample
+from openbell.market.clock import StandingClock
+from openbell.market.instruments import parse
+from openbell.market.timeframes import Timeframe
+
+_END = 1_763_000_000 // 14400 * 14400
+_SHOWN = 120
+_LOOK = Look(width=560, height=260, theme="light", volume=False)
+
+
+def page() -> str:
+    """docs/indicators.md. Each entry carries a digest of its picture's display list, so that a change is noticed."""
+    lines = ["# Indicators", "", f"{len(all_indicators())} of them; `openbell indicators` lists them too.", ""]
+    bars = _bars()
+    for indicator in all_indicators().values():
+        names = ", ".join(f"`{alias}`" for alias in indicator.aliases)
+        lines += [f"## {indicator.name}", "", indicator.description + "." + (f" Also {names}." if names else ""), ""]
+        if indicator.parameters:
+            lines += ["| parameter | default | |", "|---|---|---|"]
+            lines += [f"| {p.name} | {_shown(p.default)} | {_bounds(p)} |" for p in indicator.parameters] + [""]
+        if indicator.labels:
+            lines += ["Signals: " + ", ".join(f"`{label}`" for label in indicator.labels) + ".", ""]
+        if indicator.needs:
+            lines += ["Needs from the feed: " + ", ".join(f"`{kind}`" for kind in indicator.needs) + ".", ""]
+        digest = blake2b(scene(indicator, bars).text().encode(), digest_size=6).hexdigest()
+        lines += [f"![{indicator.name}](indicators/{indicator.name}.png) <!-- {digest} -->", ""]
+    return "\n".join(lines)
+
+
+def pictures() -> dict[str, bytes]:
+    """The PNG of every indicator by its name."""
+    bars = _bars()
+    return {name: png(render(scene(each, bars))) for name, each in all_indicators().items()}
+
+
+def scene(indicator: Indicator, bars: Bars) -> Scene:
+    """One indicator with its defaults."""
+    feed = SimFeed(StandingClock(_END))
+    start = int(bars.time[0])
+    extras = {kind: asyncio.run(feed.extra(kind, bars.instrument, start, _END)) for kind in indicator.needs}
+    shown = bars.tail(_SHOWN)
+    channels = indicator.run(shown if indicator.profile else bars, extras)
+    cut = channels if indicator.profile else channels.since(len(bars) - len(shown))
+    wanted = Wanted(indicator.name, indicator, indicator.settings())
+    return compose(shown, [Computed(wanted, cut)], _LOOK, "BTC/USD · 1h", "SIMULATED")
+
+
+def _bars() -> Bars:
+    instrument = parse("BTC/USD")
+    feed = SimFeed(StandingClock(_END))
+    return resample(asyncio.run(feed.history(instrument, _END - 40 * 86400, _END)), Timeframe.H1, _END)
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value}"
+
+
+def _bounds(parameter: object) -> str:
+    choices = getattr(parameter, "choices", ())
+    if choices:
+        return ", ".join(choices)
+    if isinstance(getattr(parameter, "default", None), bool):
+        return "true or false"
+    return f"{getattr(parameter, 'low', '')} to {getattr(parameter, 'high', '')}"

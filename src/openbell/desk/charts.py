@@ -1,0 +1,63 @@
+"""Charts of any symbol: closed bars, indicators computed on all of them, and the part that is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from openbell.charts.request import Computed, Wanted
+from openbell.desk.bars import BarService
+from openbell.feeds.port import Feed
+from openbell.market.bars import Bars
+from openbell.market.errors import InsufficientData, UnknownSymbol
+from openbell.market.extras import Extra
+from openbell.market.instruments import Instrument, parse
+from openbell.market.timeframes import Timeframe
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What is shown, whether as a picture or as numbers."""
+
+    bars: Bars
+    indicators: list[Computed]
+
+
+class ChartService:
+    """What generate_chart, get_indicators and `openbell chart` ask."""
+
+    def __init__(self, bars: BarService, feed: Feed) -> None:
+        self._bars = bars
+        self._feed = feed
+
+    async def find(self, symbol: str) -> Instrument:
+        """The instrument of a symbol that is stored or known to the feed."""
+        instrument = parse(symbol)
+        if not await self._bars.known(instrument):
+            raise UnknownSymbol(instrument.symbol, "neither stored nor known to the feed")
+        return instrument
+
+    async def chart(self, instrument: Instrument, timeframe: Timeframe, count: int, wanted: list[Wanted]) -> Chart:
+        """The newest `count` closed bars; indicators are computed on all that is kept, so that they are warm."""
+        bars = await self._bars.latest(instrument, timeframe)
+        if not len(bars):
+            raise InsufficientData(instrument.symbol, 0, 1)
+        extras = await self._extras(bars, wanted)
+        return await asyncio.to_thread(_compute, bars, count, wanted, extras)
+
+    async def _extras(self, bars: Bars, wanted: list[Wanted]) -> dict[str, Extra]:
+        kinds = {kind for each in wanted for kind in each.indicator.needs}
+        start, end = int(bars.time[0]), int(bars.time[-1]) + bars.timeframe.seconds
+        return {kind: await self._feed.extra(kind, bars.instrument, start, end) for kind in sorted(kinds)}
+
+
+def _compute(bars: Bars, count: int, wanted: list[Wanted], extras: dict[str, Extra]) -> Chart:
+    shown = bars.tail(count)
+    first = len(bars) - len(shown)
+    found = []
+    for each in wanted:
+        # A profile is of the bars that are seen; everything else begins before them.
+        profile = each.indicator.profile
+        channels = each.indicator.run(shown if profile else bars, extras, **each.settings)
+        found.append(Computed(each, channels if profile else channels.since(first)))
+    return Chart(shown, found)

@@ -1,0 +1,74 @@
+"""Wilder's directional movement: which way the bars reach beyond the ones before (+DI, −DI), and how one-sidedly (ADX)."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.indicators.averages import wilder
+from openbell.indicators.catalogue.atr import true_range
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.exact_averages import wilder as running_wilder
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def adx(bars: Bars, length: int) -> tuple[Values, Values, Values]:
+    """ADX, +DI and −DI, each 0 to 100; 0 where nothing moves. Like TradingView's they begin with the second bar's range."""
+    up, down = np.diff(bars.high), -np.diff(bars.low)
+    reach = wilder(true_range(bars)[1:], length)
+    plus = _share(wilder(np.where((up > down) & (up > 0.0), up, 0.0), length), reach)
+    minus = _share(wilder(np.where((down > up) & (down > 0.0), down, 0.0), length), reach)
+    strength = wilder(_share(np.abs(plus - minus), plus + minus), length)
+    out = np.full((3, len(bars)), np.nan)
+    out[:, 1:] = strength, plus, minus
+    return out[0], out[1], out[2]
+
+
+def _share(part: Values, whole: Values) -> Values:
+    return 100.0 * np.divide(part, whole, out=np.zeros(len(part)), where=whole != 0.0)
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    strength, plus, minus = adx(bars, length)
+    return Channels(
+        lines=(Line("ADX", strength), Line("+DI", plus), Line("-DI", minus)), hlines=(25.0,), y_range=(0.0, 100.0)
+    )
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._reach = running_wilder(length)
+        self._plus = running_wilder(length)
+        self._minus = running_wilder(length)
+        self._strength = running_wilder(length)
+        self._before: Bar | None = None
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        before, self._before = self._before, bar
+        if before is None:
+            return nan, nan, nan
+        up, down = bar.high - before.high, before.low - bar.low
+        reach = self._reach.update(max(bar.high, before.close) - min(bar.low, before.close))
+        rose = self._plus.update(up if up > down and up > 0.0 else 0.0)
+        fell = self._minus.update(down if down > up and down > 0.0 else 0.0)
+        if isnan(reach):
+            return nan, nan, nan
+        plus = 100.0 * (rose / reach) if reach else 0.0
+        minus = 100.0 * (fell / reach) if reach else 0.0
+        both = plus + minus
+        return self._strength.update(100.0 * (abs(plus - minus) / both) if both else 0.0), plus, minus
+
+
+INDICATOR = Indicator(
+    name="adx",
+    title="ADX",
+    description="Wilder's average directional index with the directional indicators +DI and -DI",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: 2 * length,
+    parameters=(Parameter("length", 14, 1, 500),),
+    inputs=("high", "low", "close"),
+)

@@ -1,0 +1,69 @@
+"""Aroon: how long ago the highest high and the lowest low came. Of equal ones the newest counts."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import nan
+
+import talib
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def aroon(high: Values, low: Values, length: int) -> tuple[Values, Values]:
+    """Up and down, 0 to 100: 100 where the extreme is new, 0 where it is `length` bars old."""
+    down, up = talib.AROON(high, low, length)
+    return up, down
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    up, down = aroon(bars.high, bars.low, length)
+    return Channels(lines=(Line("Up", up), Line("Down", down)), y_range=(0.0, 100.0))
+
+
+class _SinceHighest:
+    """How long ago the highest of the newest values came; the queue holds what can still become it."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._queue: deque[tuple[int, float]] = deque()
+
+    def update(self, at: int, value: float) -> int:
+        queue = self._queue
+        while queue and queue[-1][1] <= value:
+            queue.pop()
+        queue.append((at, value))
+        if queue[0][0] < at - self._length:
+            queue.popleft()
+        return at - queue[0][0]
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._high = _SinceHighest(length)
+        self._low = _SinceHighest(length)
+        self._length = length
+        self._at = -1
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        self._at += 1
+        since_high, since_low = self._high.update(self._at, bar.high), self._low.update(self._at, -bar.low)
+        if self._at < self._length:
+            return nan, nan
+        step = 100.0 / self._length
+        return step * (self._length - since_high), step * (self._length - since_low)
+
+
+INDICATOR = Indicator(
+    name="aroon",
+    title="Aroon",
+    description="How recently the highest high (Up) and the lowest low (Down) came, 100 for this bar",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length + 1,
+    parameters=(Parameter("length", 14, 2, 500),),
+    inputs=("high", "low"),
+)

@@ -1,0 +1,65 @@
+"""Commodity channel index: distance of the typical price from its average in units of its mean deviation."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.sums import offsets, total
+from openbell.market.bars import Bars, Values
+
+UNIT = 0.015
+
+
+def cci(bars: Bars, length: int) -> Values:
+    """0 where nothing moves. Taken around the newest price, so that equal prices differ by exactly nothing."""
+    price = (bars.high + bars.low + bars.close) / 3.0
+    out = np.full(len(price), np.nan)
+    if len(price) >= length:
+        apart = offsets(price, length)
+        mean = total(apart) / length
+        spread = total(np.abs(each - mean) for each in apart) / length
+        out[length - 1 :] = np.divide(-mean, UNIT * spread, out=np.zeros(len(mean)), where=spread != 0.0)
+    return out
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("CCI", cci(bars, length)),), hlines=(-100.0, 100.0))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._prices: deque[float] = deque(maxlen=length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        newest = (bar.high + bar.low + bar.close) / 3.0
+        self._prices.append(newest)
+        if len(self._prices) < self._length:
+            return (nan,)
+        apart = [price - newest for price in self._prices]
+        mean = spread = 0.0
+        for each in apart:  # not sum(): newer Pythons add up in another way
+            mean += each
+        mean /= self._length
+        for each in apart:
+            spread += abs(each - mean)
+        spread /= self._length
+        return (-mean / (UNIT * spread) if spread else 0.0,)
+
+
+INDICATOR = Indicator(
+    name="cci",
+    title="CCI",
+    description="Distance of the typical price from its simple average, in units of 0.015 mean deviations",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 20, 2, 500),),
+    inputs=("high", "low", "close"),
+)

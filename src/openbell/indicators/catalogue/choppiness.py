@@ -1,0 +1,59 @@
+"""Choppiness: how much of the way went to and fro. A straight way is 0; one that leads nowhere, or none at all, is 100."""
+
+from __future__ import annotations
+
+from math import isnan, log10, nan
+
+import numpy as np
+
+from openbell.indicators.catalogue.atr import true_range
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningSum, window_sum
+from openbell.market.bars import Bars, Values
+
+
+def choppiness(bars: Bars, length: int) -> Values:
+    """100 × log(sum of true ranges / range of all) / log(length); NaN for the first `length − 1` bars."""
+    way = window_sum(true_range(bars), length)
+    span = highest(bars.high, length) - lowest(bars.low, length)
+    ratio = np.full(len(bars), float(length))
+    np.divide(way, span, out=ratio, where=span != 0.0)
+    found: Values = 100.0 * (np.log10(ratio) / log10(length))
+    return found
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("CHOP", choppiness(bars, length)),), hlines=(38.2, 61.8), y_range=(0.0, 100.0))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._way = RunningSum(length)
+        self._extremes = RunningExtremes(length)
+        self._length = length
+        self._close = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        before, self._close = self._close, bar.close
+        if isnan(before):
+            before = bar.low
+        way = self._way.update(max(bar.high, before) - min(bar.low, before))
+        highest, lowest = self._extremes.update(bar.high, bar.low)
+        span = highest - lowest
+        ratio = way / span if span else float(self._length)
+        return (100.0 * (log10(ratio) / log10(self._length)),)
+
+
+INDICATOR = Indicator(
+    name="choppiness",
+    title="CHOP",
+    description="Choppiness index: how the sum of the true ranges compares with the range of all, logarithmic",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 14, 2, 500),),
+    inputs=("high", "low", "close"),
+)

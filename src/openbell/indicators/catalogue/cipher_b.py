@@ -1,0 +1,105 @@
+"""Cipher B: WaveTrend, RSI and stochastic RSI together, with the dots and divergences that traders read from them."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from openbell.indicators.catalogue.rsi import rsi
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.cipher import CipherLines, crosses, divergences, families, gold_buys
+from openbell.indicators.dots import in_order
+from openbell.indicators.oscillators import RunningRsi, RunningStochasticRsi, stochastic_rsi
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.waves import RunningWave, wave_trend, wave_warmup
+from openbell.market.bars import Bars
+
+LENGTH, SMOOTH = 14, 3
+"""Of the RSI, and of the stochastic RSI of the logarithm of the close."""
+
+
+def cipher_lines(bars: Bars, channel_length: int, average_length: int) -> CipherLines:
+    """WT1, WT2, RSI and stochastic."""
+    # One by one, because numpy's logarithm may round otherwise than the one that the stream takes.
+    logarithms = np.array([log(close) for close in bars.close.tolist()])
+    stoch, _ = stochastic_rsi(logarithms, LENGTH, LENGTH, SMOOTH, 1)
+    return CipherLines(*wave_trend(bars, channel_length, average_length), rsi(bars.close, LENGTH), stoch)
+
+
+def _compute(
+    bars: Bars,
+    dot_mode: str,
+    wt_channel_length: int,
+    wt_average_length: int,
+    wt_oversold: float,
+    wt_overbought: float,
+    show_divergences: bool,
+) -> Channels:
+    lines = cipher_lines(bars, wt_channel_length, wt_average_length)
+    found = families(lines, bars)
+    signals = [
+        *crosses(lines, wt_oversold, wt_overbought, dot_mode == "strict"),
+        *divergences(lines, found),
+        gold_buys(lines, found),
+    ]
+    return Channels(
+        lines=(Line("WT1", lines.fast), Line("WT2", lines.slow), Line("RSI", lines.rsi), Line("StochK", lines.stoch)),
+        histogram=(Line("WT1-WT2", lines.fast - lines.slow),),
+        divlines=tuple(segment for family in found for segment in family.segments()) if show_divergences else (),
+        signals=in_order(signals),
+        hlines=(wt_oversold, 0.0, wt_overbought),
+    )
+
+
+class _Stream:
+    def __init__(self, wt_channel_length: int, wt_average_length: int, **_signals: object) -> None:
+        self._wave = RunningWave(wt_channel_length, wt_average_length)
+        self._rsi = RunningRsi(LENGTH)
+        self._stoch = RunningStochasticRsi(LENGTH, LENGTH, SMOOTH, 1)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        fast, slow = self._wave.update(bar)
+        stoch, _ = self._stoch.update(log(bar.close))
+        return fast, slow, self._rsi.update(bar.close), stoch, fast - slow
+
+
+def _warmup(wt_channel_length: int, wt_average_length: int, **_signals: object) -> int:
+    return max(wave_warmup(wt_channel_length, wt_average_length), 2 * LENGTH + SMOOTH - 1)
+
+
+INDICATOR = Indicator(
+    name="cipher_b",
+    title="Cipher B",
+    description="WaveTrend with RSI and stochastic RSI: dots on crosses (strict: where RSI and stochastic agree; classic: "
+    "on every cross), divergences of each, gold buy",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=_warmup,
+    parameters=(
+        Parameter("dot_mode", "strict", choices=("strict", "classic")),
+        Parameter("wt_channel_length", 9, 2, 500),
+        Parameter("wt_average_length", 12, 1, 500),
+        Parameter("wt_oversold", -53.0, -300.0, 0.0),
+        Parameter("wt_overbought", 53.0, 0.0, 300.0),
+        Parameter("show_divergences", True),
+    ),
+    aliases=("cipher", "cb"),
+    inputs=("high", "low", "close"),
+    labels=(
+        "buy",
+        "sell",
+        "buy_small",
+        "sell_small",
+        "wt_bull_div",
+        "wt_bear_div",
+        "rsi_bull_div",
+        "rsi_bear_div",
+        "stoch_bull_div",
+        "stoch_bear_div",
+        "any_bull_div",
+        "any_bear_div",
+        "gold_buy",
+    ),
+)

@@ -1,0 +1,45 @@
+"""Chaikin money flow: the volume that went with the closes, as a share of all volume."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.money_flow import money_flow, money_flow_of
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.sums import RunningSum, rolling_sum
+from openbell.market.bars import Bars, Values
+
+
+def cmf(bars: Bars, length: int) -> Values:
+    """−1 to 1; 0 where nothing trades."""
+    volume = rolling_sum(bars.volume, length)
+    return np.divide(rolling_sum(money_flow(bars), length), volume, out=np.zeros(len(bars)), where=volume != 0.0)
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("CMF", cmf(bars, length)),), hlines=(0.0,))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._flow = RunningSum(length)
+        self._volume = RunningSum(length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        flow = self._flow.update(money_flow_of(bar))
+        volume = self._volume.update(bar.volume)
+        return (flow / volume if volume else 0.0,)
+
+
+INDICATOR = Indicator(
+    name="cmf",
+    title="CMF",
+    description="Volume weighed by where each bar closed in its range, as a share of the volume of the newest bars",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 20, 1, 500),),
+    inputs=("high", "low", "close", "volume"),
+)

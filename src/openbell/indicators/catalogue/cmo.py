@@ -1,0 +1,55 @@
+"""Chande's momentum oscillator, from plain sums of gains and losses. Prices that do not move have no momentum: 0."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningSum, window_sum
+from openbell.market.bars import Bars, Values
+
+
+def cmo(close: Values, length: int) -> Values:
+    """−100 to 100, NaN for the first `length` bars."""
+    change = np.diff(close, prepend=np.nan)
+    gained = window_sum(np.maximum(change, 0.0), length)
+    lost = window_sum(np.maximum(-change, 0.0), length)
+    moved = gained + lost
+    out = np.zeros(len(close))
+    np.divide(gained - lost, moved, out=out, where=moved != 0.0)
+    return 100.0 * out
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("CMO", cmo(bars.close, length)),), hlines=(0.0,), y_range=(-100.0, 100.0))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._gained = RunningSum(length)
+        self._lost = RunningSum(length)
+        self._close = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        change, self._close = bar.close - self._close, bar.close
+        if isnan(change):
+            return (nan,)
+        gained = self._gained.update(max(change, 0.0))
+        lost = self._lost.update(max(-change, 0.0))
+        moved = gained + lost
+        return (100.0 * ((gained - lost) / moved) if moved else 0.0,)
+
+
+INDICATOR = Indicator(
+    name="cmo",
+    title="CMO",
+    description="Chande momentum oscillator: gains less losses over gains plus losses, in per cent",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length + 1,
+    parameters=(Parameter("length", 9, 1, 500),),
+)

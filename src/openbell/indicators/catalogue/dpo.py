@@ -1,0 +1,54 @@
+"""Detrended price oscillator, not centred: the close less the average of half a window ago, so nothing is drawn back."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningMean, window_mean
+from openbell.market.bars import Bars, Values
+
+
+def ago(length: int) -> int:
+    """How many bars old the average is."""
+    return length // 2 + 1
+
+
+def dpo(close: Values, length: int) -> Values:
+    """NaN until there is an average that old."""
+    back = ago(length)
+    out = np.full(len(close), np.nan)
+    out[back:] = close[back:] - window_mean(close, length)[:-back]
+    return out
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("DPO", dpo(bars.close, length)),), hlines=(0.0,))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._average = RunningMean(length)
+        back = ago(length)
+        self._averages = deque([nan] * back, maxlen=back)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        value = bar.close - self._averages[0]
+        self._averages.append(self._average.update(bar.close))
+        return (value,)
+
+
+INDICATOR = Indicator(
+    name="dpo",
+    title="DPO",
+    description="Detrended price oscillator: the close less its simple average of half a length ago",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length + ago(length),
+    parameters=(Parameter("length", 21, 1, 500),),
+)

@@ -1,0 +1,44 @@
+"""Elder's ray: how far buyers lifted the high above the average, and how far sellers pushed the low below it.
+
+The average is taken of the distance from the first close, so that prices that do not move give exactly nothing.
+"""
+
+from __future__ import annotations
+
+from openbell.indicators.averages import ema
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.running import RunningAverage
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    first = bars.close[:1]
+    average = ema(bars.close - first, length)
+    return Channels(
+        lines=(Line("Bull", (bars.high - first) - average), Line("Bear", (bars.low - first) - average)), hlines=(0.0,)
+    )
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._average = RunningAverage(length)
+        self._first = 0.0
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        first = self._first = self._first or bar.close
+        average = self._average.update(bar.close - first)
+        return (bar.high - first) - average, (bar.low - first) - average
+
+
+INDICATOR = Indicator(
+    name="elder_ray",
+    title="Elder Ray",
+    description="Bull power, the high less the EMA of the close, and bear power, the low less it",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 13, 1, 500),),
+    inputs=("high", "low", "close"),
+)

@@ -1,0 +1,43 @@
+"""Elder's force index: the change of the close times the volume behind it, smoothed."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.indicators.averages import ema
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.running import RunningAverage
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    push = np.diff(bars.close, prepend=np.nan) * bars.volume
+    return Channels(lines=(Line("Force", ema(push, length)),), hlines=(0.0,))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._average = RunningAverage(length)
+        self._close = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        change, self._close = bar.close - self._close, bar.close
+        if isnan(change):
+            return (nan,)
+        return (self._average.update(change * bar.volume),)
+
+
+INDICATOR = Indicator(
+    name="force",
+    title="EFI",
+    description="Elder's force index: EMA of the change of the close times volume",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length + 1,
+    parameters=(Parameter("length", 13, 1, 500),),
+    inputs=("close", "volume"),
+)

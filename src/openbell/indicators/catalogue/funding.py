@@ -1,0 +1,24 @@
+"""The funding rate of a perpetual future: what longs pay to shorts, in per cent per 8 hours."""
+
+from __future__ import annotations
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Indicator
+from openbell.market.bars import Bars
+from openbell.market.extras import Extra
+
+
+def _compute(bars: Bars, funding: Extra) -> Channels:
+    return Channels(histogram=(Line("Funding", 100.0 * funding.at(bars)),), hlines=(0.0,))
+
+
+INDICATOR = Indicator(
+    name="funding",
+    title="Funding",
+    description="Funding rate in per cent per 8 hours, the newest known at each bar's end",
+    overlay=False,
+    compute=_compute,
+    warmup=lambda: 1,
+    aliases=("funding_rate",),
+    needs=("funding",),
+)

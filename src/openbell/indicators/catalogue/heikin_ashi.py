@@ -1,0 +1,44 @@
+"""Heikin-Ashi candles: bars averaged with the candle before, so that a trend keeps its colour."""
+
+from __future__ import annotations
+
+import numpy as np
+import talib
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.flips import LABELS, flips
+from openbell.indicators.spec import Bar, Indicator
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars) -> Channels:
+    opened, high, low, close = talib.HA(bars.open, bars.high, bars.low, bars.close)
+    return Channels(
+        lines=(Line("open", opened), Line("high", high), Line("low", low), Line("close", close)),
+        signals=flips(np.sign(close - opened), close),
+    )
+
+
+class _Stream:
+    def __init__(self) -> None:
+        self._next_open: float | None = None
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        opened = (bar.open + bar.close) / 2.0 if self._next_open is None else self._next_open
+        close = (bar.open + bar.high + bar.low + bar.close) / 4.0
+        self._next_open = (opened + close) / 2.0
+        return opened, max(bar.high, opened, close), min(bar.low, opened, close), close
+
+
+INDICATOR = Indicator(
+    name="heikin_ashi",
+    title="Heikin Ashi",
+    description="Candles averaged with the candle before; a flip is a body of the other colour",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda: 1,
+    aliases=("ha",),
+    inputs=("open", "high", "low", "close"),
+    labels=LABELS,
+)

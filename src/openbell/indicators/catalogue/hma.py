@@ -1,0 +1,45 @@
+"""Hull moving average: twice a fast weighted average less a slow one, smoothed once more."""
+
+from __future__ import annotations
+
+from math import isqrt
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.weighted import RunningWeights, linear, weigh
+from openbell.market.bars import Bars
+
+
+def _weights(length: int) -> list[float]:
+    """The three averages in one: what each value weighs in the end."""
+    lead = -np.array(linear(length))
+    half = max(1, length // 2)
+    lead[-half:] += 2.0 * np.array(linear(half))
+    weights: list[float] = np.convolve(lead, linear(isqrt(length))).tolist()
+    return weights
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("HMA", weigh(bars.close, _weights(length))),))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._average = RunningWeights(_weights(length))
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return (self._average.update(bar.close),)
+
+
+INDICATOR = Indicator(
+    name="hma",
+    title="HMA",
+    description="Hull moving average of the close: quick to turn, yet smooth",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length + isqrt(length) - 1,
+    parameters=(Parameter("length", 9, 1, 1000),),
+)

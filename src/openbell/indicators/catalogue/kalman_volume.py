@@ -1,0 +1,101 @@
+"""Kalman volume filter: a volume zone oscillator, smoothed by a Kalman filter, with a signal line."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.indicators.averages import ema
+from openbell.indicators.channels import Channels, Line, Signal
+from openbell.indicators.dots import crosses_above, dots, in_order
+from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+OVERBOUGHT, OVERSOLD = 40.0, -40.0
+
+
+def volume_zone(bars: Bars, length: int) -> Values:
+    """−100 to 100: average volume with the close's direction, as a share of average volume; 0 where nothing trades."""
+    out = np.full(len(bars), np.nan)
+    traded = ema(bars.volume[1:], length)
+    signed = ema(np.sign(np.diff(bars.close)) * bars.volume[1:], length)
+    out[1:] = 100.0 * np.divide(signed, traded, out=np.zeros(len(traded)), where=traded != 0.0)
+    return out
+
+
+def kalman(values: Values, gain: float) -> Values:
+    """A scalar Kalman filter in its steady state: the estimate moves by the gain towards each value."""
+    lead = int(np.isnan(values).sum())
+    known = values[lead:].tolist()
+    level = known[0] if known else nan
+    for at, seen in enumerate(known):
+        known[at] = level = level + gain * (seen - level)
+    return np.concatenate((values[:lead], known))
+
+
+def _compute(bars: Bars, vzo_length: int, k: float, sig_length: int) -> Channels:
+    line = kalman(volume_zone(bars, vzo_length), k)
+    trigger = ema(line, sig_length)
+    return Channels(
+        lines=(Line("KVF", line), Line("Signal", trigger)),
+        signals=_signals(line, trigger),
+        hlines=(OVERSOLD, 0.0, OVERBOUGHT),
+        y_range=(-100.0, 100.0),
+    )
+
+
+def _signals(line: Values, trigger: Values) -> tuple[Signal, ...]:
+    """Every cross has one dot: that of its zone if it has one."""
+    up, down = crosses_above(line, trigger), crosses_above(trigger, line)
+    oversold, overbought = line <= OVERSOLD, line >= OVERBOUGHT
+    return in_order(
+        (
+            dots("buy", up & ~oversold, line),
+            dots("sell", down & ~overbought, line),
+            dots("buy_oversold", up & oversold, line),
+            dots("sell_overbought", down & overbought, line),
+        )
+    )
+
+
+class _Stream:
+    def __init__(self, vzo_length: int, k: float, sig_length: int) -> None:
+        self._signed = running_ema(vzo_length)
+        self._traded = running_ema(vzo_length)
+        self._trigger = running_ema(sig_length)
+        self._gain = k
+        self._close = self._level = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        before, self._close = self._close, bar.close
+        if isnan(before):
+            return nan, nan
+        way = (bar.close > before) - (bar.close < before)
+        signed, traded = self._signed.update(way * bar.volume), self._traded.update(bar.volume)
+        if isnan(traded):
+            return nan, nan
+        seen = 100.0 * (signed / traded) if traded else 0.0
+        level = self._level
+        self._level = seen if isnan(level) else level + self._gain * (seen - level)
+        return self._level, self._trigger.update(self._level)
+
+
+INDICATOR = Indicator(
+    name="kalman_volume",
+    title="KVF",
+    description="Volume zone oscillator smoothed by a scalar Kalman filter of gain k, and its EMA as signal",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda vzo_length, k, sig_length: vzo_length + sig_length,  # noqa: ARG005 - takes every parameter
+    parameters=(
+        Parameter("vzo_length", 70, 1, 500),
+        Parameter("k", 0.06, 0.001, 1.0),
+        Parameter("sig_length", 10, 1, 500),
+    ),
+    aliases=("kalman", "kvf"),
+    inputs=("close", "volume"),
+    labels=("buy", "sell", "buy_oversold", "sell_overbought"),
+)

@@ -1,0 +1,53 @@
+"""Keltner channels: the exponential average and a number of average true ranges around it.
+
+Not TA-Lib's KC, whose average range leaves the first bar out.
+"""
+
+from __future__ import annotations
+
+from openbell.indicators.average_range import RunningAtr
+from openbell.indicators.averages import ema
+from openbell.indicators.catalogue.atr import atr
+from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.running import RunningAverage
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def keltner(bars: Bars, length: int, multiplier: float) -> tuple[Values, Values, Values]:
+    """Upper, middle and lower line."""
+    middle = ema(bars.close, length)
+    width = multiplier * atr(bars, length)
+    return middle + width, middle, middle - width
+
+
+def _compute(bars: Bars, length: int, multiplier: float) -> Channels:
+    upper, middle, lower = keltner(bars, length, multiplier)
+    return Channels(
+        lines=(Line("upper", upper), Line("middle", middle), Line("lower", lower)), fills=(Fill(upper, lower),)
+    )
+
+
+class _Stream:
+    def __init__(self, length: int, multiplier: float) -> None:
+        self._average = RunningAverage(length)
+        self._range = RunningAtr(length)
+        self._multiplier = multiplier
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        middle = self._average.update(bar.close)
+        width = self._multiplier * self._range.update(bar)
+        return middle + width, middle, middle - width
+
+
+INDICATOR = Indicator(
+    name="keltner",
+    title="KC",
+    description="Keltner channels: exponential average of the close and average true ranges around it",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
+    parameters=(Parameter("length", 20, 1, 500), Parameter("multiplier", 1.5, 0.1, 20.0)),
+    inputs=("high", "low", "close"),
+)

@@ -1,0 +1,55 @@
+"""Klinger's volume oscillator in TradingView's form: volume with the sign of the typical price's change."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.indicators.averages import ema
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def signed_volume(bars: Bars) -> Values:
+    """Volume, negative where the typical price fell; NaN at the first bar, which has nothing to compare with."""
+    change = np.diff((bars.high + bars.low + bars.close) / 3.0, prepend=np.nan)
+    return np.where(np.isnan(change), np.nan, np.where(change < 0.0, -bars.volume, bars.volume))
+
+
+def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
+    volume = signed_volume(bars)
+    line = ema(volume, fast) - ema(volume, slow)
+    return Channels(lines=(Line("KVO", line), Line("Signal", ema(line, signal))), hlines=(0.0,))
+
+
+class _Stream:
+    def __init__(self, fast: int, slow: int, signal: int) -> None:
+        self._fast = running_ema(fast)
+        self._slow = running_ema(slow)
+        self._signal = running_ema(signal)
+        self._typical = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        typical = (bar.high + bar.low + bar.close) / 3.0
+        change, self._typical = typical - self._typical, typical
+        if isnan(change):
+            return nan, nan
+        volume = -bar.volume if change < 0.0 else bar.volume
+        line = self._fast.update(volume) - self._slow.update(volume)
+        return line, self._signal.update(line)
+
+
+INDICATOR = Indicator(
+    name="klinger",
+    title="Klinger",
+    description="Klinger oscillator: fast less slow EMA of volume signed by the typical price's change, and its signal",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda fast, slow, signal: max(fast, slow) + signal,
+    parameters=(Parameter("fast", 34, 1, 500), Parameter("slow", 55, 1, 500), Parameter("signal", 13, 1, 500)),
+    inputs=("high", "low", "close", "volume"),
+)

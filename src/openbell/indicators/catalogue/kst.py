@@ -1,0 +1,73 @@
+"""Pring's know sure thing: four smoothed rates of change, the slower the heavier."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningMean, window_mean
+from openbell.market.bars import Bars, Values
+
+DEFAULTS = (
+    ("roc1", 10),
+    ("roc2", 15),
+    ("roc3", 20),
+    ("roc4", 30),
+    ("sma1", 10),
+    ("sma2", 10),
+    ("sma3", 10),
+    ("sma4", 15),
+)
+
+
+def pairs(lengths: dict[str, int]) -> list[tuple[int, int]]:
+    """Each rate's length and the length of its average."""
+    return [(lengths[f"roc{n}"], lengths[f"sma{n}"]) for n in range(1, 5)]
+
+
+def rate_of_change(close: Values, length: int) -> Values:
+    """In per cent of the close `length` bars ago."""
+    out = np.full(len(close), np.nan)
+    before = close[:-length]
+    out[length:] = 100.0 * ((close[length:] - before) / before)
+    return out
+
+
+def _compute(bars: Bars, signal: int, **lengths: int) -> Channels:
+    line = np.zeros(len(bars))
+    for weight, (rate, average) in enumerate(pairs(lengths), start=1):
+        line += weight * window_mean(rate_of_change(bars.close, rate), average)
+    return Channels(lines=(Line("KST", line), Line("Signal", window_mean(line, signal))), hlines=(0.0,))
+
+
+class _Stream:
+    def __init__(self, signal: int, **lengths: int) -> None:
+        self._rates = [(n, rate, RunningMean(average)) for n, (rate, average) in enumerate(pairs(lengths), start=1)]
+        self._signal = RunningMean(signal)
+        longest = max(rate for _, rate, _ in self._rates)
+        self._closes = deque([nan] * longest, maxlen=longest)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        close, closes = bar.close, self._closes
+        line = 0.0
+        for weight, rate, average in self._rates:
+            before = closes[-rate]
+            line += weight * average.update(100.0 * ((close - before) / before))
+        closes.append(close)
+        return line, self._signal.update(line)
+
+
+INDICATOR = Indicator(
+    name="kst",
+    title="KST",
+    description="Know sure thing: sum of four averaged rates of change, weighted 1 to 4, and its average as signal",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda signal, **lengths: max(map(sum, pairs(lengths))) + signal - 1,
+    parameters=(*(Parameter(name, default, 1, 300) for name, default in DEFAULTS), Parameter("signal", 9, 1, 300)),
+)

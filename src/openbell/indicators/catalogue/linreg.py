@@ -1,0 +1,37 @@
+"""The end point of the straight line that fits the newest closes best."""
+
+from __future__ import annotations
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.weighted import RunningWeights, linear, weigh
+from openbell.market.bars import Bars
+
+
+def _weights(length: int) -> list[float]:
+    """Least squares end at three times the weighted average less twice the simple one."""
+    return [3.0 * weight - 2.0 / length for weight in linear(length)]
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("LinReg", weigh(bars.close, _weights(length))),))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._fit = RunningWeights(_weights(length))
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return (self._fit.update(bar.close),)
+
+
+INDICATOR = Indicator(
+    name="linreg",
+    title="LinReg",
+    description="End point of the least-squares line through the newest closes",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 25, 2, 1000),),
+)

@@ -1,0 +1,52 @@
+"""Dorsey's mass index: whether ranges widen, whichever way the price goes. Where nothing moves, they do not: ratio 1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.indicators.averages import ema
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.running import RunningAverage
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningSum, window_sum
+from openbell.market.bars import Bars, Values
+
+BULGE, SETTLED = 27.0, 26.5
+
+
+def mass_index(high: Values, low: Values, fast: int, length: int) -> Values:
+    """The sum of `length` ratios of the smoothed range to the doubly smoothed one."""
+    once = ema(high - low, fast)
+    twice = ema(once, fast)
+    ratio = np.ones(len(high))
+    np.divide(once, twice, out=ratio, where=twice != 0.0)
+    return window_sum(ratio, length)
+
+
+def _compute(bars: Bars, fast: int, length: int) -> Channels:
+    return Channels(lines=(Line("Mass", mass_index(bars.high, bars.low, fast, length)),), hlines=(SETTLED, BULGE))
+
+
+class _Stream:
+    def __init__(self, fast: int, length: int) -> None:
+        self._once = RunningAverage(fast)
+        self._twice = RunningAverage(fast)
+        self._sum = RunningSum(length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        once = self._once.update(bar.high - bar.low)
+        twice = self._twice.update(once)
+        return (self._sum.update(once / twice if twice else 1.0),)
+
+
+INDICATOR = Indicator(
+    name="mass_index",
+    title="Mass Index",
+    description="Sum of the ratios of the range's EMA to its double EMA: a bulge above 27 warns of a reversal",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda fast, length: 2 * fast + length - 2,
+    parameters=(Parameter("fast", 9, 1, 200), Parameter("length", 25, 1, 500)),
+    inputs=("high", "low"),
+)

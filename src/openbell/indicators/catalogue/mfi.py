@@ -1,0 +1,37 @@
+"""Money flow index: an RSI of the turnover."""
+
+from __future__ import annotations
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.oscillators import RunningMoneyFlowIndex, money_flow_index
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(
+        lines=(Line("MFI", money_flow_index(bars, length)),),
+        hlines=(20.0, 80.0),
+        y_range=(0.0, 100.0),
+    )
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._index = RunningMoneyFlowIndex(length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return (self._index.update(bar),)
+
+
+INDICATOR = Indicator(
+    name="mfi",
+    title="MFI",
+    description="Share of the turnover on bars whose typical price rose, of that on bars where it rose or fell",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length + 1,
+    parameters=(Parameter("length", 14, 1, 500),),
+    inputs=("high", "low", "close", "volume"),
+)

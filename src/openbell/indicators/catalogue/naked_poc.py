@@ -1,0 +1,45 @@
+"""Naked points of control: where earlier sessions traded most and the price has not been since."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.indicators.channels import Channels
+from openbell.indicators.profiles import SESSIONS, PriceRows, by_session
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, bins: int, session: str, max_sessions: int) -> Channels:
+    sessions = by_session(bars, session)
+    under_way = int((sessions.last[-1:] == len(bars) - 1).sum())
+    sessions = sessions.newest(max_sessions + under_way)
+    rows = PriceRows(sessions, bins)
+    hbars, hlines = [], []
+    for number, traded in enumerate(rows.spread(sessions.bars.volume)[: len(sessions) - under_way]):
+        later = slice(int(sessions.last[number]) + 1, None)
+        row = int(np.argmax(traded))
+        price = rows.price(row, number)
+        if traded[row] and not ((bars.low[later] <= price) & (price <= bars.high[later])).any():
+            offset = float(sessions.first[number]) / len(bars)
+            hlines.append(price)
+            hbars.append(rows.mark(row, 1.0 - offset, offset, True, number))
+    return Channels(hbars=tuple(hbars), hlines=tuple(hlines))
+
+
+INDICATOR = Indicator(
+    name="naked_poc",
+    title="nPOC",
+    description="Points of control of earlier sessions that no later bar has touched, as levels",
+    overlay=True,
+    profile=True,
+    compute=_compute,
+    warmup=lambda **_: 1,
+    parameters=(
+        Parameter("bins", 24, 1, 200),
+        Parameter("session", "daily", choices=SESSIONS),
+        Parameter("max_sessions", 20, 1, 250),
+    ),
+    aliases=("npoc",),
+    inputs=("high", "low", "volume"),
+)

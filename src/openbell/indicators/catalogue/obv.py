@@ -1,0 +1,48 @@
+"""On-balance volume: volume added on a higher close, taken off on a lower one. Begins with 0, as on TradingView."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator
+from openbell.market.bars import Bars, Values
+
+
+def obv(bars: Bars) -> Values:
+    """The balance after each bar."""
+    out = np.zeros(len(bars))
+    out[1:] = np.cumsum(np.sign(np.diff(bars.close)) * bars.volume[1:])
+    return out
+
+
+def _compute(bars: Bars) -> Channels:
+    return Channels(lines=(Line("OBV", obv(bars)),))
+
+
+class _Stream:
+    def __init__(self) -> None:
+        self._balance = 0.0
+        self._close = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        before, self._close = self._close, bar.close
+        if bar.close > before:
+            self._balance += bar.volume
+        elif bar.close < before:
+            self._balance -= bar.volume
+        return (self._balance,)
+
+
+INDICATOR = Indicator(
+    name="obv",
+    title="OBV",
+    description="Running total of the volume: added on a higher close, taken off on a lower one",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda: 1,
+    inputs=("close", "volume"),
+)

@@ -1,0 +1,59 @@
+"""Percentage price oscillator: MACD in per cent of its slow average.
+
+Averages are taken of the distance from the first close, so that prices that do not move give exactly nothing.
+"""
+
+from __future__ import annotations
+
+from openbell.indicators.averages import ema
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def ppo(close: Values, fast: int, slow: int, signal: int) -> tuple[Values, Values, Values]:
+    """The PPO line, its signal line and their difference."""
+    first = close[:1]
+    moved = close - first
+    base = ema(moved, slow)
+    line = 100.0 * ((ema(moved, fast) - base) / (first + base))
+    trigger = ema(line, signal)
+    return line, trigger, line - trigger
+
+
+def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
+    line, trigger, histogram = ppo(bars.close, fast, slow, signal)
+    return Channels(
+        lines=(Line("PPO", line), Line("Signal", trigger)),
+        histogram=(Line("Histogram", histogram),),
+        hlines=(0.0,),
+    )
+
+
+class _Stream:
+    def __init__(self, fast: int, slow: int, signal: int) -> None:
+        self._fast = running_ema(fast)
+        self._slow = running_ema(slow)
+        self._signal = running_ema(signal)
+        self._first = 0.0
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        self._first = self._first or bar.close
+        moved = bar.close - self._first
+        base = self._slow.update(moved)
+        line = 100.0 * ((self._fast.update(moved) - base) / (self._first + base))
+        trigger = self._signal.update(line)
+        return line, trigger, line - trigger
+
+
+INDICATOR = Indicator(
+    name="ppo",
+    title="PPO",
+    description="Difference of a fast and a slow EMA in per cent of the slow one, its EMA as signal, and the histogram",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
+    parameters=(Parameter("fast", 12, 1, 500), Parameter("slow", 26, 1, 500), Parameter("signal", 9, 1, 500)),
+)

@@ -1,0 +1,46 @@
+"""Rate of change: by how many per cent the close differs from the one some bars ago."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def roc(close: Values, length: int) -> Values:
+    """In per cent, NaN for the first `length` bars."""
+    out = np.full(len(close), np.nan)
+    before = close[:-length]
+    out[length:] = 100.0 * ((close[length:] - before) / before)
+    return out
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("ROC", roc(bars.close, length)),), hlines=(0.0,))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._closes: deque[float] = deque([nan] * length, maxlen=length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        before = self._closes[0]
+        self._closes.append(bar.close)
+        return (100.0 * ((bar.close - before) / before),)
+
+
+INDICATOR = Indicator(
+    name="roc",
+    title="ROC",
+    description="Change of the close against that of some bars ago, in per cent",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length + 1,
+    parameters=(Parameter("length", 14, 1, 1000),),
+)

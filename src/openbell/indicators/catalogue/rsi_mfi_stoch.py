@@ -1,0 +1,95 @@
+"""RSI, money flow index and stochastic in one panel, and where they agree."""
+
+from __future__ import annotations
+
+from openbell.indicators.catalogue.rsi import rsi
+from openbell.indicators.channels import Channels, Line, Signal
+from openbell.indicators.dots import becomes, crosses_above, dots, in_order
+from openbell.indicators.oscillators import (
+    RunningMoneyFlowIndex,
+    RunningRsi,
+    RunningStochastic,
+    money_flow_index,
+    stochastic,
+)
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+STOCH_OVERBOUGHT, STOCH_OVERSOLD = 80.0, 20.0
+
+
+def _compute(
+    bars: Bars, rsi_length: int, mfi_length: int, stoch_length: int, k: int, d: int, overbought: float, oversold: float
+) -> Channels:
+    strength, flow = rsi(bars.close, rsi_length), money_flow_index(bars, mfi_length)
+    fast, slow = stochastic(bars, stoch_length, k, d)
+    return Channels(
+        lines=(Line("RSI", strength), Line("MFI", flow), Line("StochK", fast), Line("StochD", slow)),
+        signals=_signals(strength, flow, fast, slow, overbought, oversold),
+        hlines=(oversold, overbought),
+        y_range=(0.0, 100.0),
+    )
+
+
+def _signals(
+    strength: Values, flow: Values, fast: Values, slow: Values, overbought: float, oversold: float
+) -> tuple[Signal, ...]:
+    """A level where it is reached; buy and sell where the stochastic turns while RSI and MFI are both at their level."""
+    low, high = strength <= oversold, strength >= overbought
+    return in_order(
+        (
+            dots("rsi_oversold", becomes(low), strength),
+            dots("rsi_overbought", becomes(high), strength),
+            dots("stoch_oversold", becomes(fast <= STOCH_OVERSOLD), fast),
+            dots("stoch_overbought", becomes(fast >= STOCH_OVERBOUGHT), fast),
+            dots("buy", crosses_above(fast, slow) & low & (flow <= oversold), fast),
+            dots("sell", crosses_above(slow, fast) & high & (flow >= overbought), fast),
+        )
+    )
+
+
+class _Stream:
+    def __init__(
+        self,
+        rsi_length: int,
+        mfi_length: int,
+        stoch_length: int,
+        k: int,
+        d: int,
+        overbought: float,  # noqa: ARG002 - takes every parameter
+        oversold: float,  # noqa: ARG002 - takes every parameter
+    ) -> None:
+        self._rsi = RunningRsi(rsi_length)
+        self._mfi = RunningMoneyFlowIndex(mfi_length)
+        self._stochastic = RunningStochastic(stoch_length, k, d)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        fast, slow = self._stochastic.update(bar.close, bar.high, bar.low)
+        return self._rsi.update(bar.close), self._mfi.update(bar), fast, slow
+
+
+def _warmup(rsi_length: int, mfi_length: int, stoch_length: int, k: int, d: int, **_levels: float) -> int:
+    return max(rsi_length + 1, mfi_length + 1, stoch_length + k + d - 2)
+
+
+INDICATOR = Indicator(
+    name="rsi_mfi_stoch",
+    title="RSI/MFI/Stoch",
+    description="RSI, money flow index and stochastic together; buy or sell where K crosses D with RSI and MFI extreme",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=_warmup,
+    parameters=(
+        Parameter("rsi_length", 14, 1, 500),
+        Parameter("mfi_length", 14, 1, 500),
+        Parameter("stoch_length", 14, 1, 500),
+        Parameter("k", 3, 1, 100),
+        Parameter("d", 3, 1, 100),
+        Parameter("overbought", 70.0, 50.0, 100.0),
+        Parameter("oversold", 30.0, 0.0, 50.0),
+    ),
+    aliases=("rsi_combo", "combo"),
+    inputs=("high", "low", "close", "volume"),
+    labels=("rsi_oversold", "rsi_overbought", "stoch_oversold", "stoch_overbought", "buy", "sell"),
+)

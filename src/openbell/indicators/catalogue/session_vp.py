@@ -1,0 +1,76 @@
+"""Session volume profile: one profile per session, drawn where the session's bars stand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.indicators.channels import Channels
+from openbell.indicators.profiles import SESSIONS, PriceRows, by_session
+from openbell.indicators.spec import Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+VALUE_AREA = 0.7
+"""The share of the volume that the value area holds at least."""
+MOST = 100
+"""Sessions that are drawn, the newest: more would each be narrower than a candle."""
+_WIDEST = 0.7
+"""The largest row's part of its session's width."""
+
+
+def value_area(traded: Values, share: float = VALUE_AREA) -> tuple[int, int]:
+    """The first and last row of the area around the fullest row that holds `share` of the volume.
+
+    It grows by the two rows above or the two below, whichever hold more.
+    """
+    first = last = int(np.argmax(traded))
+    wanted = share * float(traded.sum())
+    while float(traded[first : last + 1].sum()) < wanted and (first > 0 or last < len(traded) - 1):
+        above, below = traded[last + 1 : last + 3], traded[max(0, first - 2) : first]
+        if len(above) and (not len(below) or above.sum() >= below.sum()):
+            last += len(above)
+        else:
+            first -= len(below)
+    return first, last
+
+
+def _compute(bars: Bars, bins: int, session: str, show_value_area: bool) -> Channels:
+    sessions = by_session(bars, session).newest(MOST)
+    rows = PriceRows(sessions, bins)
+    profiles = rows.spread(sessions.bars.volume)
+    if not profiles.any():
+        return Channels()
+    largest = profiles.max(axis=1, keepdims=True)
+    begin, end = (place[:, None] / len(bars) for place in (sessions.first, sessions.last + 1))
+    widths = np.divide(profiles, largest, out=np.zeros(profiles.shape), where=largest > 0.0)
+    hbars = rows.drawn(_WIDEST * (end - begin) * widths, begin, True)
+    return Channels(hbars=tuple(hbars), hlines=_levels(rows, profiles, show_value_area))
+
+
+def _levels(rows: PriceRows, profiles: Values, show_value_area: bool) -> tuple[float, ...]:
+    """The newest session's point of control, and the upper and lower end of its value area."""
+    if not profiles[-1].any():
+        return ()
+    newest = len(profiles) - 1
+    control = rows.price(int(np.argmax(profiles[-1])), newest)
+    if not show_value_area:
+        return (control,)
+    first, last = value_area(profiles[-1])
+    return control, rows.price(last + 0.5, newest), rows.price(first - 0.5, newest)
+
+
+INDICATOR = Indicator(
+    name="session_vp",
+    title="SVP",
+    description="Volume at each price, one profile per session; the newest one's point of control and value area as levels",
+    overlay=True,
+    profile=True,
+    compute=_compute,
+    warmup=lambda **_: 1,
+    parameters=(
+        Parameter("bins", 24, 1, 200),
+        Parameter("session", "daily", choices=SESSIONS),
+        Parameter("show_value_area", True),
+    ),
+    aliases=("svp",),
+    inputs=("high", "low", "volume"),
+)

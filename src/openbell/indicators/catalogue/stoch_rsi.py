@@ -1,0 +1,38 @@
+"""Stochastic RSI: where the RSI lies in its own range."""
+
+from __future__ import annotations
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.oscillators import RunningStochasticRsi, stochastic_rsi
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, rsi_length: int, stoch_length: int, k: int, d: int) -> Channels:
+    fast, slow = stochastic_rsi(bars.close, rsi_length, stoch_length, k, d)
+    return Channels(lines=(Line("K", fast), Line("D", slow)), hlines=(20.0, 80.0), y_range=(0.0, 100.0))
+
+
+class _Stream:
+    def __init__(self, rsi_length: int, stoch_length: int, k: int, d: int) -> None:
+        self._stochastic = RunningStochasticRsi(rsi_length, stoch_length, k, d)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return self._stochastic.update(bar.close)
+
+
+INDICATOR = Indicator(
+    name="stoch_rsi",
+    title="StochRSI",
+    description="Place of Wilder's RSI between its own lowest and highest, smoothed (K), and its average (D)",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda rsi_length, stoch_length, k, d: rsi_length + stoch_length + k + d - 2,
+    parameters=(
+        Parameter("rsi_length", 14, 1, 500),
+        Parameter("stoch_length", 14, 1, 500),
+        Parameter("k", 3, 1, 100),
+        Parameter("d", 3, 1, 100),
+    ),
+)

@@ -1,0 +1,87 @@
+"""Supertrend: a stop that trails the price by average true ranges and changes sides when the close crosses it.
+
+Begins falling, as TradingView's does; TA-Lib's begins rising and leaves the first bar's range out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf, isnan, nan
+
+import numpy as np
+
+from openbell.indicators.average_range import RunningAtr
+from openbell.indicators.catalogue.atr import atr
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.flips import LABELS, flips
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+class _Trail:
+    """Two bands, one of them the stop. A band only moves towards the price until a close has crossed it."""
+
+    __slots__ = ("_close", "_lower", "_rising", "_upper")
+
+    def __init__(self) -> None:
+        self._upper, self._lower, self._close, self._rising = inf, 0.0, inf, False
+
+    def follow(self, rows: Iterable[tuple[float, float, float]]) -> tuple[list[float], list[bool]]:
+        """The stop after each bar and whether it is below the price, given the bands at full distance and the close."""
+        stop, below = [], []
+        upper_1, lower_1, before, rising = self._upper, self._lower, self._close, self._rising
+        for upper, lower, close in rows:
+            if lower > lower_1 or before < lower_1:
+                lower_1 = lower
+            if upper < upper_1 or before > upper_1:
+                upper_1 = upper
+            rising = close >= lower_1 if rising else close > upper_1 and before < inf
+            before = close
+            stop.append(lower_1 if rising else upper_1)
+            below.append(rising)
+        self._upper, self._lower, self._close, self._rising = upper_1, lower_1, before, rising
+        return stop, below
+
+
+def supertrend(bars: Bars, length: int, multiplier: float) -> tuple[Values, Values]:
+    """The stop, and its side: 1 below the price, −1 above it, 0 before warm-up."""
+    stop, side = np.full(len(bars), np.nan), np.zeros(len(bars))
+    middle, width = (bars.high + bars.low) / 2.0, multiplier * atr(bars, length)
+    columns = [column[length - 1 :].tolist() for column in (middle + width, middle - width, bars.close)]
+    stops, below = _Trail().follow(zip(*columns, strict=True))
+    stop[length - 1 :] = np.fromiter(stops, np.float64)
+    side[length - 1 :] = 2.0 * np.fromiter(below, np.float64) - 1.0
+    return stop, side
+
+
+def _compute(bars: Bars, length: int, multiplier: float) -> Channels:
+    stop, side = supertrend(bars, length, multiplier)
+    return Channels(lines=(Line("Supertrend", stop),), signals=flips(side, stop))
+
+
+class _Stream:
+    def __init__(self, length: int, multiplier: float) -> None:
+        self._range = RunningAtr(length)
+        self._multiplier = multiplier
+        self._trail = _Trail()
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        width = self._multiplier * self._range.update(bar)
+        if isnan(width):
+            return (nan,)
+        middle = (bar.high + bar.low) / 2.0
+        return tuple(self._trail.follow(((middle + width, middle - width, bar.close),))[0])
+
+
+INDICATOR = Indicator(
+    name="supertrend",
+    title="Supertrend",
+    description="A stop that trails the price by average true ranges and changes sides when the close crosses it",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
+    parameters=(Parameter("length", 10, 1, 500), Parameter("multiplier", 3.0, 0.1, 20.0)),
+    inputs=("high", "low", "close"),
+    labels=LABELS,
+)

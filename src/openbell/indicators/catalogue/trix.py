@@ -1,0 +1,63 @@
+"""TRIX: the change of a triply smoothed logarithm of the price, in ten-thousandths, as TradingView draws it.
+
+Logarithms are taken relative to the first close: that changes no difference, keeps its digits, and prices that do not
+move give exactly nothing.
+"""
+
+from __future__ import annotations
+
+from math import log, nan
+
+import numpy as np
+import talib
+
+from openbell.indicators.averages import ema
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+SCALE = 10_000.0
+
+
+def trix(close: Values, length: int, signal: int) -> tuple[Values, Values]:
+    """The TRIX line and its signal line."""
+    # TA-Lib's LN is the platform's logarithm, as `math.log` is in the stream; numpy has one of its own.
+    level = talib.LN(close / close[:1])
+    for _ in range(3):
+        level = ema(level, length)
+    line = SCALE * np.diff(level, prepend=np.nan)
+    return line, ema(line, signal)
+
+
+def _compute(bars: Bars, length: int, signal: int) -> Channels:
+    line, trigger = trix(bars.close, length, signal)
+    return Channels(lines=(Line("TRIX", line), Line("Signal", trigger)), hlines=(0.0,))
+
+
+class _Stream:
+    def __init__(self, length: int, signal: int) -> None:
+        self._averages = [running_ema(length) for _ in range(3)]
+        self._signal = running_ema(signal)
+        self._first = 0.0
+        self._level = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        self._first = self._first or bar.close
+        level = log(bar.close / self._first)
+        for average in self._averages:
+            level = average.update(level)
+        line, self._level = SCALE * (level - self._level), level
+        return line, self._signal.update(line)
+
+
+INDICATOR = Indicator(
+    name="trix",
+    title="TRIX",
+    description="Change of the triple EMA of the close's logarithm, times 10,000, and its EMA as signal",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length, signal: 3 * length + signal - 2,
+    parameters=(Parameter("length", 18, 1, 300), Parameter("signal", 9, 1, 300)),
+)

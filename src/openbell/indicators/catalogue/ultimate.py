@@ -1,0 +1,67 @@
+"""Williams' ultimate oscillator: buying pressure over three horizons. Where nothing moves, a horizon is undecided: 50."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningSum, window_sum
+from openbell.market.bars import Bars, Values
+
+WEIGHTS = (4.0, 2.0, 1.0)
+ALL_WEIGHTS = 7.0
+
+
+def ultimate(bars: Bars, fast: int, middle: int, slow: int) -> Values:
+    """0 to 100; NaN until there are as many bars with a previous close as the longest horizon has."""
+    before = np.concatenate(([np.nan], bars.close[:-1]))[: len(bars)]
+    low = np.minimum(bars.low, before)
+    pressure, reach = bars.close - low, np.maximum(bars.high, before) - low
+    total = np.zeros(len(bars))
+    for weight, length in zip(WEIGHTS, (fast, middle, slow), strict=True):
+        moved = window_sum(reach, length)
+        share = np.full(len(bars), 0.5)
+        np.divide(window_sum(pressure, length), moved, out=share, where=moved != 0.0)
+        total += weight * share
+    return 100.0 * (total / ALL_WEIGHTS)
+
+
+def _compute(bars: Bars, fast: int, middle: int, slow: int) -> Channels:
+    return Channels(lines=(Line("UO", ultimate(bars, fast, middle, slow)),), hlines=(30.0, 70.0), y_range=(0.0, 100.0))
+
+
+class _Stream:
+    def __init__(self, fast: int, middle: int, slow: int) -> None:
+        self._sums = [
+            (weight, RunningSum(length), RunningSum(length))
+            for weight, length in zip(WEIGHTS, (fast, middle, slow), strict=True)
+        ]
+        self._close = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        before, self._close = self._close, bar.close
+        if isnan(before):
+            return (nan,)
+        low = min(bar.low, before)
+        pressure, reach = bar.close - low, max(bar.high, before) - low
+        total = 0.0
+        for weight, pressures, reaches in self._sums:
+            pushed, moved = pressures.update(pressure), reaches.update(reach)
+            total += weight * (pushed / moved if moved else 0.5)
+        return (100.0 * (total / ALL_WEIGHTS),)
+
+
+INDICATOR = Indicator(
+    name="ultimate",
+    title="UO",
+    description="Ultimate oscillator: share of buying pressure in the true range over three horizons, the shortest first",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda fast, middle, slow: max(fast, middle, slow) + 1,
+    parameters=(Parameter("fast", 7, 1, 500), Parameter("middle", 14, 1, 500), Parameter("slow", 28, 1, 500)),
+    inputs=("high", "low", "close"),
+)

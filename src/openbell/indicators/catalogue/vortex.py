@@ -1,0 +1,60 @@
+"""The vortex: reach from the last low up and from the last high down, over the true range. Nothing moves: both are 1."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.indicators.catalogue.atr import true_range
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningSum, window_sum
+from openbell.market.bars import Bars, Values
+
+
+def vortex(bars: Bars, length: int) -> tuple[Values, Values]:
+    """VI+ and VI−; NaN until `length` bars have one before them."""
+    up, down, reach = np.full((3, len(bars)), np.nan)
+    up[1:] = np.abs(bars.high[1:] - bars.low[:-1])
+    down[1:] = np.abs(bars.low[1:] - bars.high[:-1])
+    reach[1:] = true_range(bars)[1:]
+    moved = window_sum(reach, length)
+    out = np.ones((2, len(bars)))
+    for number, move in enumerate((up, down)):
+        np.divide(window_sum(move, length), moved, out=out[number], where=moved != 0.0)
+    return out[0], out[1]
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    up, down = vortex(bars, length)
+    return Channels(lines=(Line("VI+", up), Line("VI-", down)), hlines=(1.0,))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._up = RunningSum(length)
+        self._down = RunningSum(length)
+        self._reach = RunningSum(length)
+        self._before = (nan, nan, nan)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        (high, low, close), self._before = self._before, (bar.high, bar.low, bar.close)
+        if isnan(close):
+            return nan, nan
+        up, down = self._up.update(abs(bar.high - low)), self._down.update(abs(bar.low - high))
+        reach = self._reach.update(max(bar.high, close) - min(bar.low, close))
+        return (up / reach, down / reach) if reach else (1.0, 1.0)
+
+
+INDICATOR = Indicator(
+    name="vortex",
+    title="VI",
+    description="Vortex indicator: upward and downward reach between neighbouring bars over the true range",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length + 1,
+    parameters=(Parameter("length", 14, 1, 500),),
+    inputs=("high", "low", "close"),
+)

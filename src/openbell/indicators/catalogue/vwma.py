@@ -1,0 +1,54 @@
+"""Volume-weighted moving average. Where nothing has traded there is none.
+
+Not TA-Lib's, whose running sums leave a remainder that a window without volume divides by.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def vwma(close: Values, volume: Values, length: int) -> Values:
+    """NaN for the first `length − 1` bars and while a whole window has no volume."""
+    out = np.full(len(close), np.nan)
+    if len(close) >= length:
+        turnover, traded = (np.correlate(values, np.ones(length)) for values in (close * volume, volume))
+        np.divide(turnover, traded, out=out[length - 1 :], where=traded > 0.0)
+    return out
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("VWMA", vwma(bars.close, bars.volume, length)),))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._turnover: deque[float] = deque(maxlen=length)
+        self._volume: deque[float] = deque(maxlen=length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        self._turnover.append(bar.close * bar.volume)
+        self._volume.append(bar.volume)
+        traded = sum(self._volume)
+        return (sum(self._turnover) / traded if traded and len(self._volume) == self._length else nan,)
+
+
+INDICATOR = Indicator(
+    name="vwma",
+    title="VWMA",
+    description="Moving average of the close in which each bar weighs what it traded",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 20, 1, 1000),),
+    inputs=("close", "volume"),
+)

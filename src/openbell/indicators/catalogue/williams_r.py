@@ -1,0 +1,47 @@
+"""Williams %R: how far the close is below the highest high, in per cent of the range."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+
+def williams_r(bars: Bars, length: int) -> Values:
+    """−100 to 0; a flat window is −50."""
+    high = highest(bars.high, length)
+    height = high - lowest(bars.low, length)
+    place: Values = np.divide(bars.close - high, height, out=np.full(len(bars), -0.5), where=height != 0.0)
+    place *= 100.0
+    return place
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("%R", williams_r(bars, length)),), hlines=(-80.0, -20.0), y_range=(-100.0, 0.0))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._extremes = RunningExtremes(length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        high, low = self._extremes.update(bar.high, bar.low)
+        height = high - low
+        return (-50.0 if height == 0.0 else 100.0 * ((bar.close - high) / height),)
+
+
+INDICATOR = Indicator(
+    name="williams_r",
+    title="Williams %R",
+    description="Distance of the close below the highest high, in per cent of the range of the newest bars",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 14, 1, 500),),
+    aliases=("willr",),
+    inputs=("high", "low", "close"),
+)

@@ -1,0 +1,32 @@
+"""Weighted moving average: the newest bar weighs most, each older one a step less."""
+
+from __future__ import annotations
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.weighted import RunningWeights, linear, weigh
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("WMA", weigh(bars.close, linear(length))),))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._average = RunningWeights(linear(length))
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return (self._average.update(bar.close),)
+
+
+INDICATOR = Indicator(
+    name="wma",
+    title="WMA",
+    description="Linearly weighted moving average of the close",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 20, 1, 1000),),
+)

@@ -1,0 +1,50 @@
+"""Exponential averages one value at a time, to the last bit what `averages` gives for whole arrays.
+
+For indicators that magnify rounding: where a difference of nearly equal averages is divided by another small one, or a
+place in a narrow range is asked for, the twelfth digit needs the sixteenth of every average. TA-Lib's handles do the very
+steps of its batch functions. They cannot be pickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isnan, nan
+
+import numpy as np
+from talib import stream
+
+
+class ExactAverage:
+    """Begins with the simple average. Takes NaN only before its first number: an earlier warm-up."""
+
+    __slots__ = ("_handle", "_length", "_seed", "_update")
+
+    def __init__(self, length: int, handle: type[stream.EMA | stream.RMA]) -> None:
+        self._length = length
+        self._handle = handle
+        self._seed: list[float] = []
+        self._update: Callable[[float], float] | None = float if length == 1 else None
+
+    def update(self, value: float) -> float:
+        """The average after this value."""
+        if self._update is not None:
+            return self._update(value)
+        if isnan(value):
+            return nan
+        self._seed.append(value)
+        if len(self._seed) < self._length:
+            return nan
+        handle = self._handle(np.array(self._seed), self._length)
+        self._seed.clear()
+        self._update = handle.update
+        return handle.value
+
+
+def ema(length: int) -> ExactAverage:
+    """Exponential average with alpha 2 / (length + 1)."""
+    return ExactAverage(length, stream.EMA)
+
+
+def wilder(length: int) -> ExactAverage:
+    """Wilder's average: alpha 1 / length."""
+    return ExactAverage(length, stream.RMA)

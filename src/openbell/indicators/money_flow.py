@@ -1,0 +1,23 @@
+"""Volume weighed by where in its range a bar closed: all of it at the high, all of it against at the low."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.indicators.spec import Bar
+from openbell.market.bars import Bars, Values
+
+
+def money_flow(bars: Bars) -> Values:
+    """One value per bar; a bar without a range has none."""
+    height = bars.high - bars.low
+    lean = (bars.close - bars.low) - (bars.high - bars.close)
+    return np.divide(lean, height, out=np.zeros(len(bars)), where=height > 0.0) * bars.volume
+
+
+def money_flow_of(bar: Bar) -> float:
+    """That of one bar."""
+    height = bar.high - bar.low
+    if height <= 0.0:
+        return 0.0
+    return ((bar.close - bar.low) - (bar.high - bar.close)) / height * bar.volume

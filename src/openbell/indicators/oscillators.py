@@ -1,0 +1,137 @@
+"""Oscillators from 0 to 100 that several indicators are made of. Where nothing moves they are 50."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.indicators.catalogue.rsi import rsi
+from openbell.indicators.exact_averages import wilder
+from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
+from openbell.indicators.spec import Bar
+from openbell.indicators.sums import RunningSum, rolling_sum
+from openbell.market.bars import Bars, Values
+
+ROUNDING = 1e-10
+"""An RSI that moves less than this in a window has not moved: its last digits are rounding."""
+
+
+def stochastic(bars: Bars, length: int, smooth: int, d: int) -> tuple[Values, Values]:
+    """%K: where the close lies between the lowest low and the highest high, smoothed; and %D, the average of %K."""
+    return _smoothed(_place(bars.close, highest(bars.high, length), lowest(bars.low, length)), smooth, d)
+
+
+def stochastic_rsi(close: Values, rsi_length: int, length: int, smooth: int, d: int) -> tuple[Values, Values]:
+    """%K and %D of the RSI within its own range."""
+    strength = rsi(close, rsi_length)
+    return _smoothed(_place(strength, highest(strength, length), lowest(strength, length), ROUNDING), smooth, d)
+
+
+def money_flow_index(bars: Bars, length: int) -> Values:
+    """The share of the turnover that went with a rising typical price, of what went with a rising or falling one."""
+    out = np.full(len(bars), np.nan)
+    price = (bars.high + bars.low + bars.close) / 3.0
+    change = np.diff(price)
+    turnover = price[1:] * bars.volume[1:]
+    rising = rolling_sum(np.where(change > 0.0, turnover, 0.0), length)
+    moved = rising + rolling_sum(np.where(change < 0.0, turnover, 0.0), length)
+    out[1:] = 100.0 * np.divide(rising, moved, out=np.full(len(moved), 0.5), where=moved != 0.0)
+    return out
+
+
+def _place(values: Values, high: Values, low: Values, flat: float = 0.0) -> Values:
+    height = high - low
+    place: Values = np.divide(values - low, height, out=np.full(len(values), 0.5), where=~(height <= flat))
+    place *= 100.0
+    return place
+
+
+def _smoothed(values: Values, smooth: int, d: int) -> tuple[Values, Values]:
+    k = rolling_sum(values, smooth) / smooth
+    return k, rolling_sum(k, d) / d
+
+
+class RunningStochastic:
+    """%K and %D of a value within the range of highs and lows."""
+
+    __slots__ = ("_d", "_d_length", "_extremes", "_flat", "_k", "_k_length")
+
+    def __init__(self, length: int, smooth: int, d: int, flat: float = 0.0) -> None:
+        self._extremes = RunningExtremes(length)
+        self._k = RunningSum(smooth)
+        self._k_length = smooth
+        self._d = RunningSum(d)
+        self._d_length = d
+        self._flat = flat
+
+    def update(self, value: float, high: float, low: float) -> tuple[float, float]:
+        """Both after this value."""
+        top, bottom = self._extremes.update(high, low)
+        height = top - bottom
+        if isnan(height):
+            return nan, nan
+        place = 50.0 if height <= self._flat else 100.0 * ((value - bottom) / height)
+        k = self._k.update(place) / self._k_length
+        return k, self._d.update(k) / self._d_length
+
+
+class RunningRsi:
+    """Wilder's RSI to the last bit as the whole array gives it."""
+
+    __slots__ = ("_close", "_gain", "_loss")
+
+    def __init__(self, length: int) -> None:
+        self._gain = wilder(length)
+        self._loss = wilder(length)
+        self._close = nan
+
+    def update(self, close: float) -> float:
+        """The RSI after this close."""
+        change = close - self._close
+        self._close = close
+        if isnan(change):
+            return nan
+        gain = self._gain.update(max(0.0, change))
+        loss = self._loss.update(max(0.0, -change))
+        moved = gain + loss
+        return 50.0 if moved == 0.0 else 100.0 * (gain / moved)
+
+
+class RunningStochasticRsi:
+    """%K and %D of the RSI within its own range."""
+
+    __slots__ = ("_rsi", "_stochastic")
+
+    def __init__(self, rsi_length: int, length: int, smooth: int, d: int) -> None:
+        self._rsi = RunningRsi(rsi_length)
+        self._stochastic = RunningStochastic(length, smooth, d, ROUNDING)
+
+    def update(self, close: float) -> tuple[float, float]:
+        """Both after this close."""
+        strength = self._rsi.update(close)
+        if isnan(strength):
+            return nan, nan
+        return self._stochastic.update(strength, strength, strength)
+
+
+class RunningMoneyFlowIndex:
+    """The money flow index, one bar at a time."""
+
+    __slots__ = ("_falling", "_price", "_rising")
+
+    def __init__(self, length: int) -> None:
+        self._rising = RunningSum(length)
+        self._falling = RunningSum(length)
+        self._price = nan
+
+    def update(self, bar: Bar) -> float:
+        """The index after this bar."""
+        before, price = self._price, (bar.high + bar.low + bar.close) / 3.0
+        self._price = price
+        if isnan(before):
+            return nan
+        turnover = price * bar.volume
+        rising = self._rising.update(turnover if price > before else 0.0)
+        moved = rising + self._falling.update(turnover if price < before else 0.0)
+        return 50.0 if moved == 0.0 else 100.0 * (rising / moved)

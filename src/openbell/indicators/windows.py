@@ -1,0 +1,111 @@
+"""Sums and simple averages of the newest values, all at once and one value at a time.
+
+Both ways add the same numbers in the same order, so they agree to the last bit even where a result passes through zero.
+The values are cut into blocks as long as the window: a window is the end of one block and the beginning of the next,
+and both parts are running sums within their block. So a value costs the same whatever the length, nothing that has left
+the window leaves a trace, and the average of values that do not move is exactly that value.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.market.bars import Values
+
+
+def window_sum(values: Values, length: int) -> Values:
+    """The sum of the newest `length` values. Leading NaN are waited out."""
+    lead, blocks = _blocks(values, length)
+    sums = np.cumsum(blocks, axis=1)
+    sums[1:, :-1] += _ends(blocks)[:-1, 1:]
+    return _in_a_row(sums, lead, len(values))
+
+
+def window_mean(values: Values, length: int) -> Values:
+    """The simple average of the newest `length` values. Leading NaN are waited out."""
+    lead, blocks = _blocks(values, length)
+    last = blocks[:, -1:]
+    ends = _ends(blocks - last)
+    means = np.empty_like(blocks)
+    begins = np.cumsum(blocks[1:] - last[:-1], axis=1)
+    means[1:, :-1] = last[:-1] + (ends[:-1, 1:] + begins[:, :-1]) / length
+    means[:, -1] = last[:, 0] + ends[:, 0] / length
+    return _in_a_row(means, lead, len(values))
+
+
+def _blocks(values: Values, length: int) -> tuple[int, Values]:
+    """How many NaN lead, and the values after them in rows of `length`, the last row filled up."""
+    lead = len(values) - int(np.isnan(values)[::-1].argmax()) if len(values) and np.isnan(values[0]) else 0
+    count = len(values) - lead
+    rows = np.zeros(-(-count // length) * length)
+    rows[:count] = values[lead:]
+    return lead, rows.reshape(-1, length)
+
+
+def _ends(blocks: Values) -> Values:
+    """For each value the sum from it to its block's end, added from the end on."""
+    return np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1]
+
+
+def _in_a_row(found: Values, lead: int, count: int) -> Values:
+    """One value per bar; the first block has none before it is full."""
+    first = found.shape[1] - 1
+    out = np.full(count, np.nan)
+    out[lead + first :] = found.reshape(-1)[first : count - lead]
+    return out
+
+
+class RunningSum:
+    """`window_sum`, one value at a time."""
+
+    __slots__ = ("_block", "_ends", "_length", "_sum")
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._block: list[float] = []
+        self._sum = 0.0
+        self._ends = [nan] * length
+
+    def update(self, value: float) -> float:
+        """The sum after this value; NaN until there are enough."""
+        if isnan(value):
+            return nan
+        block = self._block
+        block.append(value)
+        self._sum += value
+        if len(block) < self._length:
+            return self._ends[len(block)] + self._sum
+        total, self._sum = self._sum, 0.0
+        self._ends = list(accumulate(reversed(block)))[::-1]
+        block.clear()
+        return total
+
+
+class RunningMean:
+    """`window_mean`, one value at a time."""
+
+    __slots__ = ("_block", "_ends", "_last", "_length", "_sum")
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._block: list[float] = []
+        self._sum = 0.0
+        self._last = 0.0
+        self._ends = [nan] * length
+
+    def update(self, value: float) -> float:
+        """The average after this value; NaN until there are enough."""
+        if isnan(value):
+            return nan
+        block = self._block
+        block.append(value)
+        if len(block) < self._length:
+            self._sum += value - self._last
+            return self._last + (self._ends[len(block)] + self._sum) / self._length
+        self._ends = list(accumulate([each - value for each in reversed(block)]))[::-1]
+        self._last, self._sum = value, 0.0
+        block.clear()
+        return value + self._ends[0] / self._length

@@ -1,0 +1,43 @@
+"""Series beyond bars: funding rates, open interest, order flow, sentiment. Values at moments, like bars in UTC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from openbell.market.bars import Bars, Values
+from openbell.market.session_table import Times
+
+KINDS = ("delta", "funding", "open_interest", "long_short", "fear_greed")
+"""delta: buys minus sells of a minute; funding: rate per 8 hours; long_short: ratio of accounts; fear_greed: 0 to 100."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extra:
+    """Values, each known from its moment on, sorted by time."""
+
+    time: Times
+    value: Values
+
+    def at(self, bars: Bars) -> Values:
+        """The newest value known at the end of each bar; NaN before the first."""
+        return self._upto(bars.time + bars.timeframe.seconds)
+
+    def sum_in(self, bars: Bars) -> Values:
+        """The sum of the values that fall into each bar; NaN for bars before the first value."""
+        total = np.concatenate(([0.0], np.cumsum(self.value)))
+        first = np.searchsorted(self.time, bars.time)
+        last = np.searchsorted(self.time, bars.time + bars.timeframe.seconds)
+        out: Values = total[last] - total[first]
+        if len(self.time):
+            out[bars.time < self.time[0] - self.time[0] % bars.timeframe.seconds] = np.nan
+        else:
+            out[:] = np.nan
+        return out
+
+    def _upto(self, moments: Times) -> Values:
+        row = np.searchsorted(self.time, moments, side="right") - 1
+        if not len(self.time):
+            return np.full(len(moments), np.nan)
+        return np.where(row >= 0, self.value[np.maximum(row, 0)], np.nan)

@@ -1,0 +1,190 @@
+"""generate_chart, list_indicators and get_indicators."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from pydantic import Field
+
+from openbell.market.errors import (
+    DataError,
+    InvalidParameter,
+    InvalidSymbol,
+    InvalidTimeframe,
+    StoreError,
+    UnknownSymbol,
+)
+from openbell.market.timeframes import Timeframe, named
+from openbell.protocol.call import Call
+from openbell.protocol.media import Media, Picture
+from openbell.protocol.tool import Arguments, NoArguments, Tool
+from openbell.servers.chartgen import shapes
+
+if TYPE_CHECKING:
+    from openbell.charts.request import Look
+    from openbell.desk.charts import Chart
+    from openbell.market.instruments import Instrument
+
+Symbol = Annotated[str | None, Field(description="BTCUSDT, BTC/USD, AAPL")]
+Indicators = Annotated[
+    list[shapes.IndicatorEntry],
+    Field(description='names, or objects with overrides: {"name": "rsi", "length": 21}', max_length=24),
+]
+
+
+class ChartInput(Arguments):
+    """What generate_chart takes."""
+
+    ticker: Symbol = None
+    symbol: Symbol = None
+    timeframe: shapes.TimeframeName = None
+    interval: shapes.TimeframeName = None
+    indicators: Indicators = Field(default=[])
+    bars: Annotated[int, Field(ge=1, le=1000)] = shapes.DEFAULT_BARS
+    width: int = 1200
+    height: int = 675
+    format: Annotated[str, Field(json_schema_extra={"enum": list(shapes.FORMATS)})] = "png"
+    style: Annotated[str, Field(description="candles, hollow, bars, line, area, heikin_ashi, baseline")] = "candles"
+    theme: Annotated[str, Field(description="dark, light")] = "dark"
+    price_scale: Annotated[str, Field(description="linear, log, percent")] = "linear"
+    scale: Annotated[float, Field(description="device pixels per pixel")] = 1.0
+
+
+class IndicatorsInput(Arguments):
+    """What get_indicators takes."""
+
+    symbol: str
+    indicators: Indicators
+    interval: shapes.TimeframeName = None
+
+
+async def generate_chart(call: Call, given: ChartInput) -> Media | dict[str, Any]:
+    """A picture, its numbers, or both."""
+    from openbell.charts.payload import series, summary
+    from openbell.charts.request import Look, one_of, wanted_indicators
+
+    one_of("format", given.format, shapes.FORMATS)
+    symbol = _either("symbol", given.symbol, given.ticker)
+    if symbol is None:
+        raise InvalidParameter("symbol is required")
+    interval = _either("timeframe", given.timeframe, given.interval) or shapes.DEFAULT_TIMEFRAME
+    timeframe = named(interval, shapes.TIMEFRAMES)
+    wanted = wanted_indicators(shapes.entries(given.indicators))
+    look = Look(given.width, given.height, given.scale, given.style, given.theme, given.price_scale)
+    instrument = await call.desk.charts.find(symbol)
+    chart = await call.desk.charts.chart(instrument, timeframe, given.bars, wanted)
+    _rest_on(call, instrument, chart, timeframe)
+    if given.format == "series":
+        return series(symbol, interval, chart.bars, chart.indicators)
+    numbers = summary(symbol, interval, chart.bars, chart.indicators) if given.format != "png" else None
+    if given.format == "summary":
+        return cast("dict[str, Any]", numbers)
+    picture = await asyncio.to_thread(_draw, chart, look, f"{instrument} · {interval}", call.desk.data)
+    return Media((Picture("image/png", picture),), numbers)
+
+
+def _draw(chart: Chart, look: Look, title: str, data: str) -> bytes:
+    from openbell.charts.compose import compose
+    from openbell.charts.encode import png
+    from openbell.charts.raster import render
+
+    mark = "SIMULATED" if data == "simulated" else ""
+    return png(render(compose(chart.bars, chart.indicators, look, title, mark), look.scale))
+
+
+def _either(name: str, one: str | None, two: str | None) -> str | None:
+    """One of two names of the same argument; both only if they agree."""
+    if one is not None and two is not None and one != two:
+        raise InvalidParameter(f"{name} is given twice, as {one!r} and {two!r}")
+    return one if one is not None else two
+
+
+def _rest_on(call: Call, instrument: Instrument, chart: Chart, timeframe: Timeframe) -> None:
+    call.rests_on(instrument, int(chart.bars.time[-1]) + timeframe.seconds)
+
+
+async def list_indicators(_call: Call, _given: NoArguments) -> shapes.CatalogueResponse:
+    """The catalogue."""
+    from openbell.indicators.registry import all_indicators
+
+    found: list[shapes.IndicatorShape] = []
+    for indicator in all_indicators().values():
+        entry: shapes.IndicatorShape = {
+            "name": indicator.name,
+            "aliases": list(indicator.aliases),
+            "description": indicator.description,
+            "is_overlay": indicator.overlay,
+            "parameters": [_parameter(each) for each in indicator.parameters],
+        }
+        if indicator.labels:
+            entry["signals"] = list(indicator.labels)
+        if indicator.needs:
+            entry["needs"] = list(indicator.needs)
+        found.append(entry)
+    return {"indicators": found}
+
+
+def _parameter(parameter: Any) -> shapes.ParameterShape:
+    kinds = {bool: "boolean", str: "string", int: "integer", float: "number"}
+    shape: shapes.ParameterShape = {
+        "name": parameter.name,
+        "type": kinds[type(parameter.default)],
+        "default": parameter.default,
+    }
+    if parameter.choices:
+        shape["choices"] = list(parameter.choices)
+    elif not isinstance(parameter.default, bool):
+        shape["min"], shape["max"] = parameter.low, parameter.high
+    return shape
+
+
+async def get_indicators(call: Call, given: IndicatorsInput) -> shapes.IndicatorsResponse:
+    """The newest values of indicators."""
+    from openbell.charts.payload import last_values
+    from openbell.charts.request import wanted_indicators
+
+    interval = given.interval or shapes.DEFAULT_TIMEFRAME
+    timeframe = named(interval, shapes.TIMEFRAMES)
+    wanted = wanted_indicators(shapes.entries(given.indicators))
+    if not wanted:
+        raise InvalidParameter("indicators must name at least one")
+    instrument = await call.desk.charts.find(given.symbol)
+    chart = await call.desk.charts.chart(instrument, timeframe, shapes.DEFAULT_BARS, wanted)
+    _rest_on(call, instrument, chart, timeframe)
+    return {
+        "symbol": given.symbol,
+        "interval": interval,
+        "source": "fetched",
+        "bars": len(chart.bars),
+        "indicators": {each.wanted.key: cast("shapes.ValuesShape", last_values(each)) for each in chart.indicators},
+        "data_source": call.desk.data,
+    }
+
+
+_ERRORS = (InvalidSymbol, UnknownSymbol, InvalidTimeframe, InvalidParameter, DataError, StoreError)
+TOOLS = (
+    Tool(
+        "generate_chart",
+        "Chart of the newest closed bars with indicators: png (default), summary (compact JSON), both, series (every bar).",
+        ChartInput,
+        None,
+        generate_chart,
+        errors=_ERRORS,
+    ),
+    Tool(
+        "list_indicators",
+        "Every indicator with its aliases, parameters and signals.",
+        NoArguments,
+        shapes.CatalogueResponse,
+        list_indicators,
+    ),
+    Tool(
+        "get_indicators",
+        "Last values, signals and levels of indicators, without a picture.",
+        IndicatorsInput,
+        shapes.IndicatorsResponse,
+        get_indicators,
+        errors=_ERRORS,
+    ),
+)

@@ -1,0 +1,131 @@
+"""The contract's words for timeframes, and the shapes of its answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from openbell.market.timeframes import Timeframe
+
+TIMEFRAMES = {
+    "1m": Timeframe.M1,
+    "3m": Timeframe.M3,
+    "5m": Timeframe.M5,
+    "15m": Timeframe.M15,
+    "30m": Timeframe.M30,
+    "1h": Timeframe.H1,
+    "2h": Timeframe.H2,
+    "4h": Timeframe.H4,
+    "6h": Timeframe.H6,
+    "12h": Timeframe.H12,
+    "1d": Timeframe.D1,
+    "1w": Timeframe.W1,
+}
+DEFAULT_TIMEFRAME = "4h"
+DEFAULT_BARS = 200
+FORMATS = ("png", "summary", "both", "series")
+
+TimeframeName = Annotated[str | None, Field(json_schema_extra={"enum": list(TIMEFRAMES)})]
+
+
+class IndicatorObject(BaseModel):
+    """An indicator with overrides; which it has is checked against the catalogue."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    name: str
+
+
+IndicatorEntry = str | IndicatorObject
+
+
+def entries(given: list[IndicatorEntry]) -> list[str | dict[str, object]]:
+    """The same as plain values."""
+    return [each if isinstance(each, str) else each.model_dump() for each in given]
+
+
+class ParameterShape(TypedDict):
+    """One parameter of an indicator."""
+
+    name: str
+    type: str
+    default: float | str | bool
+    min: NotRequired[float]
+    max: NotRequired[float]
+    choices: NotRequired[list[str]]
+
+
+class IndicatorShape(TypedDict):
+    """One entry of the catalogue."""
+
+    name: str
+    aliases: list[str]
+    description: str
+    is_overlay: bool
+    parameters: list[ParameterShape]
+    signals: NotRequired[list[str]]
+    needs: NotRequired[list[str]]
+
+
+class CatalogueResponse(TypedDict):
+    """The whole catalogue."""
+
+    indicators: list[IndicatorShape]
+
+
+class LastValue(TypedDict):
+    """The newest value of a line."""
+
+    index: int
+    label: str
+    last_value: float | None
+
+
+class SignalShape(TypedDict):
+    """A dot."""
+
+    x: int
+    y: float
+    label: str
+
+
+class LevelShape(TypedDict):
+    """A reference level."""
+
+    y: float
+
+
+class SegmentShape(TypedDict):
+    """A divergence."""
+
+    x1: int
+    y1: float
+    x2: int
+    y2: float
+    dashed: bool
+
+
+class ValuesShape(TypedDict):
+    """The last values of one indicator."""
+
+    label: str
+    is_overlay: bool
+    y_range: NotRequired[list[float]]
+    lines: NotRequired[list[LastValue]]
+    histogram: NotRequired[list[LastValue]]
+    signals: NotRequired[list[SignalShape]]
+    divlines: NotRequired[list[SegmentShape]]
+    hlines: NotRequired[list[LevelShape]]
+
+
+class IndicatorsResponse(TypedDict):
+    """The last values of several indicators, by the names they were asked for."""
+
+    symbol: str
+    interval: str
+    source: str
+    bars: int
+    indicators: dict[str, ValuesShape]
+    data_source: str

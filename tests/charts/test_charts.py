@@ -1,0 +1,230 @@
+"""Scenes, files and numbers of charts."""
+
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ET
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from openbell.charts import fonts
+from openbell.charts.encode import jpeg, png, rgb
+from openbell.charts.payload import series, summary
+from openbell.charts.raster import render
+from openbell.charts.request import STYLES, Look, wanted_indicators
+from openbell.charts.scales import decimals_for, nice_ticks, number, short
+from openbell.charts.scene import Label, Scene, Stroke
+from openbell.charts.svg import svg
+from openbell.charts.time_axis import time_ticks
+from openbell.market.errors import InvalidParameter
+from tests.charts.pictures import FIXTURE, computed, hours, picture
+
+SIZES = [(800, 600), (1200, 675), (1920, 1600), (400, 300)]
+
+
+def labels(scene: Scene) -> list[Label]:
+    return [item for layer in scene.layers for item in layer.items if isinstance(item, Label)]
+
+
+def extent(label: Label) -> tuple[float, float, float, float]:
+    wide = fonts.width(label.text, label.size, label.bold)
+    left = label.x - {"left": 0.0, "center": wide / 2, "right": wide}[label.anchor]
+    return left, label.y - label.size / 2, left + wide, label.y + label.size / 2
+
+
+@pytest.mark.parametrize("symbol", ["BTC/USD", "AAPL"])
+@pytest.mark.parametrize("size", SIZES)
+class TestLayout:
+    def test_no_axis_label_is_cut_or_overlaps_another(self, size: tuple[int, int], symbol: str) -> None:
+        scene = picture(Look(width=size[0], height=size[1]), symbol)
+        plot = max(layer.clip.right for layer in scene.layers if layer.clip.right < scene.width)
+        bottom = max(layer.clip.bottom for layer in scene.layers if layer.clip.bottom < scene.height)
+        axis = [label for label in labels(scene) if label.x > plot or label.y > bottom]
+        assert len(axis) > 5
+        for label in axis:
+            left, top, right, low = extent(label)
+            assert left >= 0
+            assert top >= 0
+            assert right <= scene.width, label
+            assert low <= scene.height, label
+        for one, two in combinations([extent(label) for label in axis], 2):
+            apart = one[2] <= two[0] or two[2] <= one[0] or one[3] <= two[1] or two[3] <= one[1]
+            assert apart, (one, two)
+
+    def test_every_bar_has_its_candle(self, size: tuple[int, int], symbol: str) -> None:
+        count = 120
+        text = picture(Look(width=size[0], height=size[1], volume=False), symbol, count, []).text()
+        bodies = [line for line in text.splitlines() if line.startswith(("  boxes #0899", "  boxes #f236"))]
+        drawn = sum(line.split("left=")[1].split(" ")[0].count(",") + 1 for line in bodies if "left= " not in line)
+        assert drawn >= 2 * count
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_style_draws_something_of_its_own(style: str) -> None:
+    plain = render(picture(Look(style="candles"), entries=[]))
+    other = render(picture(Look(style=style), entries=[]))
+    assert style == "candles" or (plain != other).mean() > 0.002
+
+
+def test_simulated_data_is_marked_and_real_data_is_not() -> None:
+    assert sum(label.text == "SIMULATED" for label in labels(picture())) == 2
+    assert not any(label.text == "SIMULATED" for label in labels(picture(mark="")))
+
+
+class TestFiles:
+    def test_a_png_is_what_was_drawn(self) -> None:
+        pixels = render(picture())
+        data = png(pixels)
+        shown = np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
+        assert shown.shape == (675, 1200, 3)
+        assert np.abs(shown - rgb(pixels).astype(int)).mean() < 0.5
+        assert len(data) <= 90_000
+
+    @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1), st.integers(1, 2000))
+    @settings(deadline=None, max_examples=30)
+    def test_any_pixels_make_a_png(self, width: int, height: int, seed: int, colors: int) -> None:
+        chance = np.random.default_rng(seed)
+        palette = chance.integers(0, 1 << 24, colors, dtype=np.uint32)
+        pixels = palette[chance.integers(0, colors, (height, width))]
+        shown = np.asarray(Image.open(io.BytesIO(png(pixels))).convert("RGB"))
+        assert shown.shape == (height, width, 3)
+        if colors <= 8:
+            assert np.abs(shown.astype(int) - rgb(pixels).astype(int)).max() <= 8
+
+    def test_a_jpeg_is_one(self) -> None:
+        assert Image.open(io.BytesIO(jpeg(render(picture())))).size == (1200, 675)
+
+    def test_an_svg_holds_the_same_labels(self) -> None:
+        scene = picture()
+        root = ET.fromstring(svg(scene))
+        texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert texts == [label.text for label in labels(scene)]
+
+    @pytest.mark.parametrize("scale", [1.0, 2.0])
+    def test_the_scale_is_in_device_pixels(self, scale: float) -> None:
+        assert render(picture(Look(scale=scale)), scale).shape == (round(675 * scale), round(1200 * scale))
+
+
+class TestNumbers:
+    def test_the_series_is_aligned_with_the_bars(self) -> None:
+        bars = hours().tail(200)
+        shape = series("BTCUSD", "1h", bars, computed(hours(), FIXTURE, 200))
+        assert (shape["symbol"], shape["interval"]) == ("BTCUSD", "1h")
+        assert [bar["t"] for bar in shape["bars"]] == bars.time.tolist()
+        assert set(shape["indicators"]) == {"bbands", "ema_line", "ema_line_2", "ema_line_3", "rsi", "macd"}
+        for indicator in shape["indicators"].values():
+            for channel in (*indicator.get("lines", []), *indicator.get("histogram", [])):
+                assert len(channel["values"]) == 200
+            for signal in indicator.get("signals", []):
+                assert signal["t"] == shape["bars"][signal["x"]]["t"]
+
+    def test_values_before_warm_up_are_null(self) -> None:
+        bars = hours().tail(30)
+        shape = series("BTCUSD", "1h", bars, computed(bars, ["rsi"], 30))
+        values = shape["indicators"]["rsi"]["lines"][0]["values"]
+        assert values[:14] == [None] * 14
+        assert all(value is not None for value in values[14:])
+
+    def test_channels_that_an_indicator_lacks_are_absent(self) -> None:
+        bars = hours().tail(100)
+        shape = series("X", "1h", bars, computed(bars, ["ema_line", "bbands"], 100))
+        assert set(shape["indicators"]["ema_line"]) == {"label", "is_overlay", "lines"}
+        assert set(shape["indicators"]["bbands"]) == {"label", "is_overlay", "lines", "fills"}
+
+    def test_the_summary_is_the_end_of_the_series(self) -> None:
+        bars = hours().tail(200)
+        entries = computed(hours(), FIXTURE, 200)
+        whole, short_form = series("X", "1h", bars, entries), summary("X", "1h", bars, entries)
+        for key, indicator in short_form["indicators"].items():
+            for line, values in zip(indicator["lines"], whole["indicators"][key]["lines"], strict=True):
+                assert line["last_value"] == values["values"][-1]
+        assert short_form["price"]["bars"] == 200
+        assert short_form["price"]["last"]["close"] == whole["bars"][-1]["c"]
+        assert short_form["price"]["range"]["high"] == max(bar["h"] for bar in whole["bars"])
+
+
+class TestRequests:
+    def test_two_of_one_indicator_have_keys_of_their_own(self) -> None:
+        wanted = wanted_indicators(["rsi", {"name": "rsi", "length": 21}, "rsi"])
+        assert [each.key for each in wanted] == ["rsi", "rsi_2", "rsi_3"]
+        assert [each.label for each in wanted] == ["RSI(14)", "RSI(21)", "RSI(14)"]
+
+    @pytest.mark.parametrize(
+        ("entries", "words"),
+        [
+            (["rsii"], "did you mean 'rsi'"),
+            ([{"name": "rsi", "lenght": 5}], "did you mean 'length'"),
+            ([{"name": "rsi", "length": 0}], "between"),
+            ([{"length": 5}], "an indicator is a name"),
+            (["rsi"] * 25, "at most 24"),
+        ],
+    )
+    def test_bad_indicators_are_refused(self, entries: list[str | dict[str, object]], words: str) -> None:
+        with pytest.raises(InvalidParameter, match=words):
+            wanted_indicators(entries)
+
+    @pytest.mark.parametrize(
+        "look",
+        [
+            {"width": 199},
+            {"height": 5000},
+            {"width": 3000, "scale": 2.0},
+            {"style": "candle"},
+            {"theme": "x"},
+            {"scale": 0.1},
+        ],
+    )
+    def test_bad_looks_are_refused(self, look: dict[str, object]) -> None:
+        with pytest.raises(InvalidParameter):
+            Look(**look)  # type: ignore[arg-type]
+
+
+class TestScales:
+    @given(st.floats(-1e12, 1e12), st.floats(1e-9, 1e12), st.integers(2, 20))
+    def test_ticks_are_round_inside_and_not_too_many(self, low: float, span: float, most: int) -> None:
+        ticks = nice_ticks(low, low + span, most)
+        assert len(ticks) <= most + 1
+        assert all(low - span * 1e-6 <= tick <= low + span * (1 + 1e-6) for tick in ticks)
+
+    def test_numbers_in_words(self) -> None:
+        assert number(-1234.5, 2) == "−1,234.50"
+        assert [short(v) for v in (0.5, 999, 1234, 5.6e6, -2e9, 3e12)] == [
+            "0.50",
+            "999",
+            "1.23K",
+            "5.60M",
+            "−2.00B",
+            "3.00T",
+        ]
+        assert decimals_for(np.array([1.5, 2.25])) == 2
+        assert decimals_for(np.array([0.00012345])) == 8
+
+    def test_time_labels_say_where_days_and_months_begin(self) -> None:
+        ticks = time_ticks(hours("BTC/USD").tail(500), 10.0)
+        assert any(tick.text == "Nov" and tick.major for tick in ticks)
+        assert all(later.index - earlier.index >= 9 for earlier, later in pairwise(ticks))
+
+
+class TestPixels:
+    def stroke(self, x: list[float], y: list[float], width: float) -> np.ndarray:
+        scene = Scene(40, 40, (0, 0, 0, 255))
+        scene.layer().items.append(Stroke(np.array(x), np.array(y), (255, 255, 255, 255), width))
+        return rgb(render(scene))[:, :, 0].astype(float) / 255
+
+    def test_a_flat_line_covers_its_width(self) -> None:
+        assert self.stroke([0, 40], [20, 20], 2.0).sum() == pytest.approx(80, rel=0.01)
+        assert self.stroke([0, 40], [20.25, 20.25], 1.0).sum() == pytest.approx(40, rel=0.02)
+
+    def test_a_sloped_line_is_as_thick_as_a_flat_one(self) -> None:
+        ink = self.stroke([0, 40], [0, 40], 2.0).sum()
+        assert ink == pytest.approx(40 * 2**0.5 * 2, rel=0.05)
+
+    def test_a_break_is_a_break(self) -> None:
+        drawn = self.stroke([0, 10, 20, 30, 40], [5, 5, float("nan"), 5, 5], 2.0)
+        assert drawn[:, 12:28].sum() == 0
+        assert drawn[:, :9].sum() > 10

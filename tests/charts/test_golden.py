@@ -1,0 +1,79 @@
+"""What charts look like: display lists as text, and pixels without text, compared with what a person has looked at.
+
+Set OPENBELL_WRITE_SNAPSHOTS=1 to write them anew, and look at the pictures before you keep them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from openbell.charts.encode import png, rgb
+from openbell.charts.raster import render
+from openbell.charts.request import STYLES, Look
+from tests.charts.pictures import picture
+
+GOLDEN = Path(__file__).parent / "golden"
+WRITE = bool(os.environ.get("OPENBELL_WRITE_SNAPSHOTS"))
+OFF_BY = 16
+TILE = 32
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_display_list_is_what_it_was(theme: str) -> None:
+    text = picture(Look(theme=theme), count=30).text()
+    file = GOLDEN / f"scene-{theme}.txt"
+    if WRITE:
+        file.write_text(text)
+    assert text == file.read_text()
+
+
+LOOKS = {style: Look(width=480, height=300, style=style) for style in STYLES} | {
+    "light": Look(width=480, height=300, theme="light"),
+    "log": Look(width=480, height=300, price_scale="log"),
+    "percent": Look(width=480, height=300, price_scale="percent"),
+    "double": Look(width=300, height=200, scale=2.0),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_the_pixels_are_what_they_were(name: str, tmp_path: Path) -> None:
+    look = LOOKS[name]
+    pixels = rgb(render(picture(look, count=60), look.scale, text=False))
+    file = GOLDEN / f"{name}.png"
+    if WRITE:
+        Image.fromarray(np.ascontiguousarray(pixels)).save(file, optimize=True)
+    expected = np.asarray(Image.open(file).convert("RGB"))
+    assert pixels.shape == expected.shape
+    off = np.abs(pixels.astype(int) - expected.astype(int)).max(axis=2) > OFF_BY
+    tiles = [
+        off[y : y + TILE, x : x + TILE].mean()
+        for y in range(0, off.shape[0], TILE)
+        for x in range(0, off.shape[1], TILE)
+    ]
+    if off.mean() > 0.001 or max(tiles) > 0.05:
+        difference = np.where(off[:, :, None], [255, 0, 0], expected // 2).astype(np.uint8)
+        Image.fromarray(difference).save(tmp_path / "difference.png")
+        pytest.fail(f"{off.sum()} pixels differ, worst tile {max(tiles):.1%}: see {tmp_path / 'difference.png'}")
+
+
+def test_a_flipped_candle_would_be_found() -> None:
+    """The comparison itself: one candle in another colour is more than it lets pass."""
+    look = LOOKS["candles"]
+    pixels = rgb(render(picture(look, count=60), look.scale, text=False)).astype(int)
+    other = pixels.copy()
+    up = (np.abs(pixels - [8, 153, 129]).max(axis=2) < 3).nonzero()
+    first = up[1] == up[1][0]
+    other[up[0][first], up[1][first]] = [242, 54, 69]
+    off = np.abs(pixels - other).max(axis=2) > OFF_BY
+    assert max(off[y : y + TILE, x : x + TILE].mean() for y in range(0, 300, TILE) for x in range(0, 480, TILE)) > 0.005
+
+
+def test_the_same_scene_gives_the_same_bytes() -> None:
+    look = Look()
+    one, two = (png(render(picture(look), look.scale)) for _ in range(2))
+    assert one == two

@@ -1,0 +1,189 @@
+"""The charting part of the chartgen contract, over real pipes."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from PIL import Image
+
+from tests.client import OPENBELL, Client, run
+
+AS_OF = "2026-01-07T15:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    home = tmp_path_factory.mktemp("charts")
+    with Client(home, command=[*OPENBELL, "mcp", "chartgen"], AS_OF=AS_OF) as made:
+        made.initialize()
+        yield made
+
+
+def chart(client: Client, **arguments: Any) -> dict[str, Any]:
+    result: dict[str, Any] = client.call("generate_chart", {"symbol": "BTC/USD", "timeframe": "1h", **arguments})[
+        "result"
+    ]
+    return result
+
+
+def test_a_picture_is_the_default(client: Client) -> None:
+    result = chart(client, indicators=["ema_stack", "rsi"])
+    (image,) = result["content"]
+    assert image["type"] == "image"
+    assert image["mimeType"] == "image/png"
+    assert Image.open(io.BytesIO(base64.b64decode(image["data"]))).size == (1200, 675)
+    assert result["_meta"]["openbell/truth"]["data"] == "simulated"
+
+
+def test_the_contracts_example(client: Client) -> None:
+    asked = {
+        "ticker": "BTCUSDT",
+        "timeframe": "1h",
+        "indicators": ["ema_stack", {"name": "rsi", "length": 21}, {"name": "vpvr", "bins": 32, "split_up_down": True}],
+        "bars": 200,
+        "format": "summary",
+    }
+    result = client.call("generate_chart", asked)["result"]
+    summary = json.loads(result["content"][0]["text"])
+    assert result["structuredContent"] == summary
+    assert (summary["symbol"], summary["interval"]) == ("BTCUSDT", "1h")
+    assert set(summary["indicators"]) == {"ema_stack", "rsi", "vpvr"}
+    rsi = summary["indicators"]["rsi"]
+    assert (rsi["label"], rsi["is_overlay"], rsi["y_range"]) == ("RSI(21)", False, [0.0, 100.0])
+    assert rsi["hlines"] == [{"y": 30.0}, {"y": 70.0}]
+    price = summary["price"]
+    assert price["bars"] == 200
+    assert set(price) == {"bars", "first", "last", "range", "total_volume", "change_pct"}
+
+
+def test_both_is_a_picture_and_its_summary(client: Client) -> None:
+    both = chart(client, indicators=["rsi"], format="both")
+    assert [item["type"] for item in both["content"]] == ["image", "text"]
+    alone = chart(client, indicators=["rsi"], format="summary")
+    assert both["content"][1] == alone["content"][0]
+    picture = chart(client, indicators=["rsi"])["content"][0]["data"]
+    assert len(alone["content"][0]["text"]) <= len(picture) / 10
+
+
+def test_a_series_is_one_text(client: Client) -> None:
+    result = chart(client, indicators=["bbands", "macd"], format="series", bars=50)
+    (item,) = result["content"]
+    series = json.loads(item["text"])
+    assert len(series["bars"]) == 50
+    assert set(series["bars"][0]) == {"t", "o", "h", "l", "c", "v"}
+    for indicator in series["indicators"].values():
+        for line in (*indicator.get("lines", []), *indicator.get("histogram", [])):
+            assert len(line["values"]) == 50
+    assert len(series["indicators"]["bbands"]["fills"][0]["y1"]) == 50
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"indicators": ["rsii"]}, "did you mean 'rsi'"),
+        ({"indicators": [{"name": "rsi", "lenght": 3}]}, "did you mean 'length'"),
+        ({"format": "pngg"}, "did you mean 'png'"),
+        ({"timeframe": "7h"}, "timeframe"),
+        ({"symbol": "???"}, "symbol"),
+        ({"symbol": "ZZZZ"}, "Unknown symbol"),
+        ({"bars": 0}, "bars"),
+        ({"bars": 1001}, "bars"),
+        ({"width": 100}, "width"),
+        ({"height": 5000}, "height"),
+        ({"scale": 4.0, "width": 2000}, "width"),
+        ({"indicators": ["rsi"] * 25}, "24"),
+        ({"style": "candels"}, "did you mean 'candles'"),
+        ({"ticker": "AAPL"}, "given twice"),
+        ({"interval": "4h"}, "given twice"),
+        ({"nonsense": 1}, "nonsense"),
+    ],
+)
+def test_mistakes_are_errors_in_words(client: Client, change: dict[str, Any], words: str) -> None:
+    result = chart(client, **change)
+    assert result["isError"] is True
+    (item,) = result["content"]
+    assert words in item["text"]
+
+
+def test_a_symbol_is_required(client: Client) -> None:
+    assert client.call("generate_chart", {})["result"]["isError"] is True
+    assert client.call("get_indicators", {"symbol": "AAPL", "indicators": []})["result"]["isError"] is True
+
+
+def test_an_unknown_tool_is_invalid_params(client: Client) -> None:
+    assert client.call("no_such_tool")["error"]["code"] == -32602
+
+
+def test_every_indicator_can_be_drawn_and_read(client: Client) -> None:
+    catalogue = client.call("list_indicators")["result"]["structuredContent"]["indicators"]
+    assert len(catalogue) >= 60
+    tools = {tool["name"]: tool for tool in client.request("tools/list")["result"]["tools"]}
+    for entry in catalogue:
+        result = client.call("get_indicators", {"symbol": "BTC/USD", "interval": "1h", "indicators": [entry["name"]]})
+        shape = result["result"]["structuredContent"]
+        jsonschema.validate(shape, tools["get_indicators"]["outputSchema"])
+        assert shape["source"] in {"fetched", "engine_cache"}
+        drawn = chart(client, indicators=[entry["name"]], bars=120, width=400, height=300)
+        assert drawn["isError"] is False, entry["name"]
+        for alias in entry["aliases"]:
+            assert chart(client, indicators=[alias], format="summary", bars=60)["isError"] is False
+
+
+def test_external_series_that_a_feed_lacks_are_a_clear_error(client: Client) -> None:
+    result = client.call("generate_chart", {"symbol": "AAPL", "indicators": ["funding"]})["result"]
+    assert result["isError"] is True
+    assert "funding" in result["content"][0]["text"]
+
+
+def test_chart_command(tmp_path: Path) -> None:
+    for ending, magic in ((".png", b"\x89PNG"), (".jpg", b"\xff\xd8"), (".svg", b"<svg")):
+        file = tmp_path / f"chart{ending}"
+        done = run(
+            tmp_path, "chart", "AAPL", "-t", "15m", "-i", "rsi:length=21", "-n", "80", "-o", str(file), AS_OF=AS_OF
+        )
+        assert done.returncode == 0, done.stderr
+        assert file.read_bytes().startswith(magic)
+    wrong = run(tmp_path, "chart", "AAPL", "-i", "rsii", "-o", str(tmp_path / "x.png"))
+    assert wrong.returncode == 1
+    assert "did you mean 'rsi'" in wrong.stderr
+    assert "RSI" in run(tmp_path, "indicators").stdout or "rsi" in run(tmp_path, "indicators").stdout
+
+
+def test_fuzzed_requests_are_a_chart_or_an_error(client: Client) -> None:
+    seed = int(os.environ.get("OPENBELL_TEST_SEED", "7"))
+    chance = random.Random(seed)
+    names = [entry["name"] for entry in client.call("list_indicators")["result"]["structuredContent"]["indicators"]]
+    odd: list[Any] = [None, -1, 0, 1, 10**9, 1e308, "", "x" * 500, [], {}, True, [[]], {"name": "rsi"}, "rsi"]
+
+    def value(usual: list[Any]) -> Any:
+        return chance.choice(usual) if chance.random() < 0.7 else chance.choice(odd)
+
+    for number in range(10_000 if os.environ.get("OPENBELL_SOAK") else 150):
+        asked = {
+            "symbol": value(["BTC/USD", "AAPL", "EUR/USD"]),
+            "timeframe": value(["1m", "5m", "1h", "4h", "1d"]),
+            "format": value(["png", "summary", "both", "series"]),
+            "bars": value([1, 2, 37, 200, 1000]),
+            "width": value([200, 800, 1920]),
+            "height": value([200, 600, 1600]),
+            "indicators": value(
+                [[], [chance.choice(names)], [{"name": chance.choice(names), "length": value([1, 5, 50])}]]
+            ),
+        }
+        asked = {key: entry for key, entry in asked.items() if chance.random() < 0.85}
+        began = time.monotonic()
+        answer = client.call("generate_chart", asked)
+        assert "result" in answer, f"seed {seed}, {number}: {asked} {answer}"
+        assert answer["result"]["content"], f"seed {seed}, {number}: {asked}"
+        assert "Internal error" not in str(answer["result"]["content"])[:200], f"seed {seed}, {number}: {asked}"
+        assert time.monotonic() - began < 20

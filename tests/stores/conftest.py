@@ -1,0 +1,20 @@
+"""The contract's assertions explain themselves like those of a test module; a folder for many small files."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+pytest.register_assert_rewrite("tests.stores.contract", "tests.stores.samples", "tests.stores.model")
+
+
+@pytest.fixture
+def memory_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: a process that dies does not take the system's cache with it."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir():
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=shared) as folder:
+        yield Path(folder)

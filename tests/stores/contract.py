@@ -1,0 +1,431 @@
+"""What every bar store must do. A store's own test module subclasses `BarStoreContract` and supplies `open_store`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbell.market.bars import Bars, empty, make, merge
+from openbell.market.errors import BadBars, LeaseHeld, LeaseLost, SourceConflict
+from openbell.market.instruments import parse
+from openbell.market.timeframes import Timeframe
+from openbell.stores.port import BarStore, Span
+from tests.stores.model import Model, Reader, assert_same
+from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bars, bits, run
+
+SYMBOLS = ["AAPL", "BRK.B", "BTC/USD", "EUR/USD"]
+COUNTS = [1, 7, MANY]
+
+minutes = st.integers(0, 4000).map(lambda minute: OCTOBER + (minute - 2000) * MINUTE)
+"""Times around the end of a month."""
+
+
+class BarStoreContract:
+    """Each test states one promise of `stores.port.BarStore`."""
+
+    def open_store(self, folder: Path) -> BarStore:
+        """The store that lives in a folder: a fresh one the first time, the same again afterwards."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        return tmp_path / "data"
+
+    @pytest.fixture
+    def store(self, folder: Path) -> Iterator[BarStore]:
+        store = self.open_store(folder)
+        yield store
+        store.close()
+
+    # What is written is read
+
+    @pytest.mark.parametrize("symbol", SYMBOLS)
+    @pytest.mark.parametrize("count", COUNTS)
+    def test_what_is_written_is_read_back(self, store: BarStore, symbol: str, count: int) -> None:
+        offered = run(symbol, SEPTEMBER, count)
+        store.write([offered], LIVE)
+        assert_same(store.read(parse(symbol), SEPTEMBER, EVER), offered)
+        assert_same(store.tail(parse(symbol), count, EVER), offered)
+
+    @pytest.mark.parametrize("symbol", SYMBOLS)
+    def test_an_empty_store_has_nothing(self, store: BarStore, symbol: str) -> None:
+        instrument = parse(symbol)
+        assert_same(store.read(instrument, 0, EVER), empty(instrument))
+        assert_same(store.tail(instrument, 5, EVER), empty(instrument))
+        assert store.changed_since(instrument, store.mark(instrument)) is None
+        assert store.gaps(instrument, Span(60, 120)) == [Span(60, 120)]
+        assert (store.instruments(), store.problems(), store.compact(EVER)) == ([], [], 0)
+
+    @settings(deadline=None, max_examples=8)
+    @given(
+        moved=st.integers(0, 3000),
+        queries=st.lists(st.tuples(minutes, minutes, st.integers(0, 4000)), min_size=30, max_size=60),
+    )
+    def test_every_cut_across_the_end_of_a_month_is_exact(
+        self, moved: int, queries: list[tuple[int, int, int]]
+    ) -> None:
+        with TemporaryDirectory() as folder:
+            store = self.open_store(Path(folder))
+            whole = bars("BTC/USD", np.unique(OCTOBER + MINUTE * (np.arange(3900) * 37 % 4000 - 2000)))
+            store.write([whole.take(slice(0, 2500))], LIVE)
+            for first in range(2500, 3900, 700):
+                store.write([whole.take(slice(first, first + 700))], LIVE)
+            store.compact(OCTOBER + (moved - 500) * MINUTE)
+            for start, end, count in queries:
+                asked = f"read {start}–{end}, tail {count}"
+                assert_same(store.read(whole.instrument, start, end), whole.between(start, max(start, end)), asked)
+                assert_same(store.tail(whole.instrument, count, end), whole.between(0, end).tail(count), asked)
+            store.close()
+
+    def test_both_ends_of_a_read_are_sharp(self, store: BarStore) -> None:
+        offered = run("AAPL", OCTOBER - 2 * MINUTE, 4)
+        store.write([offered], LIVE)
+        got = store.read(parse("AAPL"), OCTOBER - MINUTE, OCTOBER + MINUTE)
+        assert got.time.tolist() == [OCTOBER - MINUTE, OCTOBER]
+        assert store.tail(parse("AAPL"), 1, OCTOBER).time.tolist() == [OCTOBER - MINUTE]
+        assert len(store.read(parse("AAPL"), OCTOBER, OCTOBER)) == 0
+        assert len(store.read(parse("AAPL"), EVER, 0)) == 0
+
+    @pytest.mark.parametrize("first", COUNTS)
+    @pytest.mark.parametrize("second", COUNTS)
+    def test_a_later_write_wins(self, store: BarStore, first: int, second: int) -> None:
+        old, new = run("AAPL", OCTOBER - 5 * MINUTE, first, 1), run("AAPL", OCTOBER - 2 * MINUTE, second, 2)
+        store.write([old], LIVE)
+        store.write([new], LIVE)
+        assert_same(store.read(old.instrument, 0, EVER), merge(old, new))
+        store.compact(EVER)
+        assert_same(store.read(old.instrument, 0, EVER), merge(old, new))
+
+    @pytest.mark.parametrize("first", COUNTS)
+    @pytest.mark.parametrize("second", COUNTS)
+    def test_a_later_part_of_one_write_wins(self, store: BarStore, first: int, second: int) -> None:
+        old, new = run("AAPL", SEPTEMBER, first, 1), run("AAPL", SEPTEMBER, second, 2)
+        store.write([old, new], LIVE)
+        assert_same(store.read(old.instrument, 0, EVER), merge(old, new))
+
+    @pytest.mark.parametrize("count", COUNTS)
+    def test_writing_again_changes_nothing(self, store: BarStore, count: int) -> None:
+        offered = run("AAPL", OCTOBER - 3 * MINUTE, count)
+        for _ in range(3):
+            store.write([offered], LIVE, covers=Span(SEPTEMBER, NOVEMBER))
+            assert_same(store.read(offered.instrument, 0, EVER), offered)
+            assert store.gaps(offered.instrument, Span(SEPTEMBER, NOVEMBER)) == []
+        store.compact(EVER)
+        store.write([offered], LIVE)
+        assert_same(store.read(offered.instrument, 0, EVER), offered)
+
+    @pytest.mark.parametrize("count", [3, MANY])
+    def test_every_bit_of_a_value_stays(self, store: BarStore, count: int) -> None:
+        tiny, huge, odd = 5e-324, 1.7976931348623157e308, 0.1 + 0.2
+        low = np.resize([tiny, 1e-12, 2.2250738585072014e-308], count)
+        high = np.resize([huge, odd, 4503599627370497.5], count)
+        volume = np.resize([-0.0, 1 / 3, huge], count)
+        time = SEPTEMBER + MINUTE * np.arange(count)
+        offered = make(parse("SHIB/USD"), Timeframe.M1, time, low, high, low, high, volume)
+        store.write([offered], LIVE)
+        assert bits(store.read(offered.instrument, 0, EVER)) == bits(offered)
+        store.compact(EVER)
+        assert bits(store.read(offered.instrument, 0, EVER)) == bits(offered)
+
+    def test_many_instruments_in_one_write_stay_apart(self, store: BarStore) -> None:
+        parts = [
+            run(symbol, OCTOBER - 50 * MINUTE, count, 3)
+            for symbol, count in zip(SYMBOLS, (1, 99, MANY, 2), strict=True)
+        ]
+        store.write(parts, LIVE, covers=Span(SEPTEMBER, OCTOBER))
+        for part in parts:
+            assert_same(store.read(part.instrument, 0, EVER), part)
+            assert store.gaps(part.instrument, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
+        assert store.instruments() == sorted(map(parse, SYMBOLS))
+
+    def test_what_a_caller_does_to_its_bars_does_not_reach_the_store(self, store: BarStore) -> None:
+        offered = run("AAPL", SEPTEMBER, MANY)
+        store.write([offered], LIVE)
+        first = store.read(offered.instrument, 0, EVER).copy()
+        first.close[:] = 0
+        offered.open[:] = 0
+        assert_same(store.read(offered.instrument, 0, EVER), run("AAPL", SEPTEMBER, MANY))
+
+    # What is refused
+
+    @pytest.mark.parametrize("count", [3, MANY])
+    @pytest.mark.parametrize(
+        "spoil", ["unsorted", "double", "high below low", "nan", "negative price", "not a minute", "not minute bars"]
+    )
+    def test_bars_that_no_reader_could_trust_are_refused_whole(self, store: BarStore, spoil: str, count: int) -> None:
+        stored, good = run("AAPL", SEPTEMBER, 9, 1), run("MSFT", SEPTEMBER, 5)
+        store.write([stored], LIVE)
+        with pytest.raises(BadBars, match="AAPL"):
+            store.write([good, spoilt(run("AAPL", SEPTEMBER, count, 2), spoil)], LIVE, covers=Span(0, EVER))
+        assert_same(store.read(stored.instrument, 0, EVER), stored)
+        assert store.gaps(stored.instrument, Span(0, 60)) == [Span(0, 60)]
+        assert store.instruments() == [stored.instrument]
+
+    @pytest.mark.parametrize("first", COUNTS)
+    @pytest.mark.parametrize("second", COUNTS)
+    def test_one_month_never_mixes_two_sources(self, store: BarStore, first: int, second: int) -> None:
+        stored = run("AAPL", SEPTEMBER, first)
+        store.write([stored], LIVE)
+        with pytest.raises(SourceConflict, match=r"AAPL 2025-09 .*alpaca") as caught:
+            store.write([run("AAPL", SEPTEMBER + 9 * DAY, second)], FILE, covers=Span(SEPTEMBER, OCTOBER))
+        assert (caught.value.details["symbol"], caught.value.details["month"]) == ("AAPL", "2025-09")
+        assert_same(store.read(stored.instrument, 0, EVER), stored)
+        assert store.gaps(stored.instrument, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]
+
+    def test_an_adjustment_makes_another_source(self, store: BarStore) -> None:
+        store.write([run("AAPL", SEPTEMBER, 3)], LIVE)
+        with pytest.raises(SourceConflict):
+            store.write([run("AAPL", SEPTEMBER, 3)], replace(LIVE, adjustment="split"))
+
+    @pytest.mark.parametrize("count", COUNTS)
+    def test_months_and_instruments_have_sources_of_their_own(self, store: BarStore, count: int) -> None:
+        store.write([run("AAPL", SEPTEMBER, count)], LIVE)
+        store.write([run("AAPL", OCTOBER, count)], FILE)
+        store.write([run("MSFT", SEPTEMBER, count)], FILE)
+        assert len(store.read(parse("AAPL"), 0, EVER)) == 2 * count
+        assert len(store.read(parse("MSFT"), 0, EVER)) == count
+
+    def test_a_small_write_that_conflicts_in_one_month_writes_none(self, store: BarStore) -> None:
+        store.write([run("AAPL", OCTOBER, 3)], LIVE)
+        with pytest.raises(SourceConflict):
+            store.write([run("MSFT", SEPTEMBER, 3), run("AAPL", OCTOBER - 2 * MINUTE, 4)], FILE)
+        assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", OCTOBER, 3))
+        assert store.instruments() == [parse("AAPL")]
+        store.write([run("AAPL", SEPTEMBER, 1)], replace(FILE, feed="other"))
+
+    def test_a_refused_write_leaves_no_trace_in_later_ones(self, store: BarStore) -> None:
+        store.write([run("AAPL", SEPTEMBER, 2)], LIVE)
+        new, other = run("MSFT", SEPTEMBER, 2), run("TSLA", SEPTEMBER, 3)
+        with pytest.raises(SourceConflict):
+            store.write([new, new, run("AAPL", SEPTEMBER, 1)], FILE)
+        store.write([other], LIVE)
+        store.write([new], LIVE)
+        assert_same(store.read(other.instrument, 0, EVER), other)
+        assert_same(store.read(new.instrument, 0, EVER), new)
+
+    # What is covered
+
+    def test_an_empty_part_says_that_there_is_nothing(self, store: BarStore) -> None:
+        instrument = parse("AAPL")
+        store.write([empty(instrument)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
+        assert store.gaps(instrument, Span(SEPTEMBER - 60, OCTOBER + 60)) == [
+            Span(SEPTEMBER - 60, SEPTEMBER),
+            Span(OCTOBER, OCTOBER + 60),
+        ]
+        assert store.instruments() == []
+        assert len(store.read(instrument, 0, EVER)) == 0
+        store.write([empty(instrument)], LIVE)
+        store.write([], LIVE, covers=Span(0, EVER))
+        store.write([run("AAPL", SEPTEMBER, 1)], FILE)
+
+    @settings(deadline=None, max_examples=40)
+    @given(
+        spans=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=12),
+        asked=st.tuples(st.integers(0, 40), st.integers(0, 40)),
+        together=st.booleans(),
+    )
+    def test_gaps_are_exactly_what_no_span_covers(
+        self, spans: list[tuple[int, int]], asked: tuple[int, int], together: bool
+    ) -> None:
+        """A span that ends before it begins covers nothing."""
+        with TemporaryDirectory() as folder:
+            store = self.open_store(Path(folder))
+            parts = [empty(parse(symbol)) for symbol in (SYMBOLS if together else SYMBOLS[:1])]
+            for start, end in spans:
+                store.write(parts, LIVE, covers=Span(SEPTEMBER + start * MINUTE, SEPTEMBER + end * MINUTE))
+            covered = {minute for start, end in spans for minute in range(start, end)}
+            open_minutes = [minute for minute in range(*asked) if minute not in covered]
+            question = Span(SEPTEMBER + asked[0] * MINUTE, SEPTEMBER + asked[1] * MINUTE)
+            for part in parts:
+                assert store.gaps(part.instrument, question) == _spans(open_minutes)
+            store.close()
+
+    # What has changed
+
+    @settings(deadline=None, max_examples=25)
+    @given(data=st.data())
+    def test_a_reader_that_reads_only_changes_sees_everything(self, data: st.DataObject) -> None:
+        with TemporaryDirectory() as folder:
+            self.follow(Path(folder), data.draw(st.lists(step(MANY), min_size=2, max_size=14)))
+
+    def follow(self, folder: Path, steps: Sequence[Step]) -> None:
+        """Do the steps; after each, the store must equal the model, and a reader that is told so must have noticed."""
+        store = self.open_store(folder)
+        model = Model()
+        readers = [Reader(parse(symbol)) for symbol in SYMBOLS[:2] for _ in range(2)]
+        for number, (kind, symbol, start, count) in enumerate(steps):
+            instrument = parse(symbol)
+            if kind == "write":
+                offered = run(symbol, start, count, number)
+                store.write([offered], LIVE)
+                model.put(offered)
+            elif kind == "compact":
+                store.compact(start)
+            elif kind == "reopen":
+                store.close()
+                store = self.open_store(folder)
+            elif kind == "cover":
+                store.write([empty(instrument)], LIVE, covers=Span(start, start + count * MINUTE))
+            elif kind == "refresh":
+                for reader in readers[count % 2 :: 2]:
+                    assert_same(reader.refresh(store), model.bars(reader.instrument), f"step {number}")
+        for reader in readers:
+            assert_same(store.read(reader.instrument, 0, EVER), model.bars(reader.instrument), "in the end")
+            assert_same(reader.refresh(store), model.bars(reader.instrument), "in the end")
+            assert store.changed_since(reader.instrument, reader.mark) is None
+        store.close()
+
+    def test_nothing_has_changed_until_something_is_written(self, store: BarStore) -> None:
+        instrument = parse("AAPL")
+        store.write([run("AAPL", SEPTEMBER, 10)], LIVE)
+        mark = store.mark(instrument)
+        assert store.changed_since(instrument, mark) is None
+        store.write([run("MSFT", SEPTEMBER, 10)], LIVE)
+        store.write([empty(instrument)], LIVE, covers=Span(0, EVER))
+        assert store.changed_since(instrument, mark) is None
+        store.write([run("AAPL", SEPTEMBER + 5 * MINUTE, 1, 2)], LIVE)
+        changed = store.changed_since(instrument, mark)
+        assert changed is not None
+        assert changed <= SEPTEMBER + 5 * MINUTE
+
+    # What lasts
+
+    def test_everything_is_there_after_reopening(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        small, large = run("BRK.B", SEPTEMBER, 5), run("BTC/USD", SEPTEMBER, MANY)
+        store.write([small, large], LIVE, covers=Span(SEPTEMBER, OCTOBER))
+        mark, lease = store.mark(small.instrument), store.acquire("collector", "me", 60)
+        store.close()
+        again = self.open_store(folder)
+        assert_same(again.read(small.instrument, 0, EVER), small)
+        assert_same(again.read(large.instrument, 0, EVER), large)
+        assert again.gaps(small.instrument, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
+        assert again.changed_since(small.instrument, mark) is None
+        assert again.instruments() == [small.instrument, large.instrument]
+        assert again.lease_holder("collector") == "me"
+        with pytest.raises(SourceConflict):
+            again.write([small], FILE)
+        again.write([run("BRK.B", SEPTEMBER, 5, 2)], LIVE, lease=lease)
+        again.close()
+
+    def test_two_open_stores_see_each_other_at_once(self, folder: Path) -> None:
+        one, other = self.open_store(folder), self.open_store(folder)
+        reader = Reader(parse("AAPL"))
+        assert len(reader.refresh(other)) == 0
+        for count, version in ((3, 1), (MANY, 2), (5, 3)):
+            one.write([run("AAPL", SEPTEMBER, count, version)], LIVE)
+            assert_same(reader.refresh(other), one.read(parse("AAPL"), 0, EVER))
+            other.compact(EVER)
+            assert_same(reader.refresh(one), other.read(parse("AAPL"), 0, EVER))
+        one.close()
+        other.close()
+
+    def test_compaction_moves_every_bar_once_and_changes_nothing(self, store: BarStore) -> None:
+        offered = run("AAPL", OCTOBER - 20 * MINUTE, 40)
+        store.write([offered], LIVE)
+        moved = [store.compact(before) for before in (OCTOBER - 10 * MINUTE, OCTOBER + 5 * MINUTE, EVER, EVER)]
+        assert sum(moved) in {0, 40}  # none, if the store has no buffer
+        assert moved[3] == 0
+        assert_same(store.read(offered.instrument, 0, EVER), offered)
+
+    def test_size_counts_what_is_on_disk(self, store: BarStore) -> None:
+        before = store.size()
+        store.write([run("AAPL", SEPTEMBER, MANY)], LIVE)
+        assert store.size() > before + MANY
+
+    def test_it_has_a_name(self, store: BarStore) -> None:
+        assert store.name
+
+    # Who may write
+
+    def test_a_lease_has_one_holder(self, store: BarStore) -> None:
+        assert store.lease_holder("collector") is None
+        first = store.acquire("collector", "one", 60)
+        with pytest.raises(LeaseHeld, match="one"):
+            store.acquire("collector", "two", 60)
+        assert store.lease_holder("collector") == "one"
+        assert store.acquire("engine", "two", 60).name == "engine"
+        store.renew(first, 60)
+        store.release(first)
+        assert store.lease_holder("collector") is None
+        assert store.acquire("collector", "two", 60).token > first.token
+
+    @pytest.mark.parametrize("count", COUNTS)
+    def test_without_its_lease_a_writer_writes_nothing(self, store: BarStore, count: int) -> None:
+        stored, late = run("AAPL", SEPTEMBER, 4, 1), run("AAPL", SEPTEMBER, count, 2)
+        lost = store.acquire("collector", "one", 60)
+        store.write([stored], LIVE, lease=lost)
+        store.release(lost)
+        kept = store.acquire("collector", "two", 60)
+        mark = store.mark(stored.instrument)
+        for parts in ([late], [late, run("MSFT", SEPTEMBER, count)], [empty(stored.instrument)]):
+            with pytest.raises(LeaseLost):
+                store.write(parts, LIVE, covers=Span(SEPTEMBER, OCTOBER), lease=lost)
+        with pytest.raises(LeaseLost):
+            store.renew(lost, 60)
+        store.release(lost)
+        assert store.lease_holder("collector") == "two"
+        assert_same(store.read(stored.instrument, 0, EVER), stored)
+        assert store.changed_since(stored.instrument, mark) is None
+        assert store.gaps(stored.instrument, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]
+        assert store.instruments() == [stored.instrument]
+        store.write([late], LIVE, lease=kept)
+        assert_same(store.read(stored.instrument, 0, EVER), merge(stored, late))
+
+
+Step = tuple[str, str, int, int]
+"""What is done, to which symbol, at which time, to how many minutes."""
+
+
+def step(many: int) -> st.SearchStrategy[Step]:
+    """One thing that can happen to a store; `many` bars at once are no small write."""
+    symbols = st.sampled_from(SYMBOLS[:2])
+    few = st.integers(1, 5)
+    return st.one_of(
+        st.tuples(st.just("write"), symbols, minutes, few),
+        st.tuples(st.just("write"), symbols, minutes, few),
+        st.tuples(st.just("write"), symbols, minutes, st.integers(many, many + 3)),
+        st.tuples(st.just("compact"), symbols, minutes, few),
+        st.tuples(st.just("refresh"), symbols, minutes, few),
+        st.tuples(st.just("refresh"), symbols, minutes, few),
+        st.tuples(st.sampled_from(["reopen", "cover"]), symbols, minutes, few),
+    )
+
+
+def spoilt(good: Bars, how: str) -> Bars:
+    """Bars with one fault."""
+    bad = good.copy()
+    if how == "unsorted":
+        return bad.take(np.r_[1, 0, 2 : len(bad)])
+    if how == "double":
+        bad.time[1] = bad.time[0]
+    elif how == "high below low":
+        bad.high[1] = bad.low[1] / 2
+    elif how == "nan":
+        bad.volume[-1] = np.nan
+    elif how == "negative price":
+        bad.low[0] = -1
+    elif how == "not a minute":
+        bad.time[-1] += 30
+    elif how == "not minute bars":
+        return replace(bad, timeframe=Timeframe.M5, time=bad.time // 300 * 300 + 300 * np.arange(len(bad)))
+    return bad
+
+
+def _spans(times: list[int]) -> list[Span]:
+    """Minutes as spans that do not touch each other."""
+    found: list[Span] = []
+    for minute in times:
+        start = SEPTEMBER + minute * MINUTE
+        if found and found[-1].end == start:
+            found[-1] = Span(found[-1].start, start + MINUTE)
+        else:
+            found.append(Span(start, start + MINUTE))
+    return found

@@ -1,0 +1,141 @@
+"""Faults at every step: the n-th call to the disk or the database fails, or the process ends there.
+
+    python -m tests.stores.faults FOLDER SCENARIO
+
+does a scenario again and again, each time in a process of its own and a folder of its own, and dies one step later each
+time. It says the name of each folder, and in the end `done`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from openbell.stores.parquet import ParquetStore
+from tests.stores.lean import without_pandas
+from tests.stores.scenarios import SCENARIOS, prepare
+
+CALLS = ("replace", "fsync", "unlink")
+STATEMENTS = ("BEGIN IMMEDIATE", "COMMIT")
+DEATHS = frozenset({"before fsync", "after replace", "after unlink", "after COMMIT"})
+"""Where it makes a difference to die: in between, nothing changes that another process could see."""
+ERRORS = frozenset(f"before {name}" for name in (*CALLS, *STATEMENTS)) | {"after BEGIN IMMEDIATE", "after COMMIT"}
+"""Where a call may fail: mostly instead of being done, but nobody can tell for a commit."""
+DIED = 77
+
+
+class Steps:
+    """Counts the steps and strikes at one: a call may be two, one before it is done and one after."""
+
+    def __init__(self, strike_at: int, strike: Callable[[str], None], points: frozenset[str]) -> None:
+        self._left = strike_at
+        self._strike = strike
+        self._points = points
+        self.struck = ""
+        self.over = False
+
+    def step(self, name: str) -> None:
+        """One step further."""
+        if name not in self._points:
+            return
+        if self._left == 0 and not self.over:
+            self.struck = name
+            self._strike(name)
+        self._left -= 1
+
+    @contextmanager
+    def around(self, name: str) -> Iterator[None]:
+        """The steps of one call."""
+        self.step(f"before {name}")
+        yield
+        self.step(f"after {name}")
+
+
+@contextmanager
+def struck(at: int, strike: Callable[[str], None], points: frozenset[str]) -> Iterator[Steps]:
+    """Let the step of that number fail for everything that happens in the block."""
+    steps = Steps(at, strike, points)
+
+    class Connection(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            if sql not in STATEMENTS:
+                return super().execute(sql, *values)
+            with steps.around(sql):
+                return super().execute(sql, *values)
+
+    def counted(name: str) -> Any:
+        real = getattr(os, name)
+
+        def call(*values: Any, **named: Any) -> Any:
+            with steps.around(name):
+                return real(*values, **named)
+
+        return call
+
+    connect = sqlite3.connect
+    patches = {name: counted(name) for name in CALLS}
+    with (
+        mock.patch.multiple(os, **patches),
+        mock.patch.object(sqlite3, "connect", lambda *a, **k: connect(*a, **{"factory": Connection, **k})),
+    ):
+        yield steps
+    steps.over = True  # connections may outlive the block
+
+
+def _in_a_process(work: Callable[[], None]) -> int:
+    """Do something in a copy of this process, which has done nothing yet; its exit code."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        work()
+    except BaseException as error:  # noqa: BLE001 - the other process must not go on here
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
+    os._exit(0)
+
+
+def main() -> None:
+    """Walk through all steps of one scenario."""
+    root, scenario = Path(sys.argv[1]), SCENARIOS[sys.argv[2]]
+    base = root / "base"
+
+    def begin() -> None:
+        prepare(base)
+        scenario.damage(base)
+
+    if _in_a_process(begin):
+        raise SystemExit("the preparation failed")
+    for number in count():
+        folder = root / str(number)
+        shutil.copytree(base, folder)
+
+        def die(name: str) -> None:
+            (folder / "died").write_text(name)  # noqa: B023 - called in this round
+            os._exit(DIED)
+
+        def work() -> None:
+            with struck(number, die, DEATHS):  # noqa: B023
+                store = ParquetStore(folder)  # noqa: B023
+                scenario.operate(store)
+
+        ended = _in_a_process(work)
+        if ended not in {0, DIED}:
+            raise SystemExit(f"step {number} ended with {ended}")
+        print(folder.name, flush=True)
+        if ended == 0:
+            break
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    without_pandas()
+    main()

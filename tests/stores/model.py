@@ -1,0 +1,91 @@
+"""A bar store as a plain dict, and a reader that keeps bars and asks only for what changed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.market.bars import Bars, empty, make, merge
+from openbell.market.instruments import Instrument
+from openbell.market.provenance import Source
+from openbell.market.timeframes import Timeframe
+from openbell.stores.port import BarStore, Mark
+from tests.stores.samples import EVER, bits
+
+Row = tuple[float, ...]
+
+
+class Model:
+    """What a store must hold: the last value written of every minute, and whose each month is."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Instrument, dict[int, Row]] = {}
+        self.owners: dict[tuple[Instrument, str], Source] = {}
+
+    def put(self, part: Bars) -> None:
+        """Take over bars."""
+        values = zip(*(column.tolist() for column in part.columns()[1:]), strict=True)
+        self.rows.setdefault(part.instrument, {}).update(zip(part.time.tolist(), values, strict=True))
+
+    def write(self, part: Bars, source: Source, *, replace: bool = False, whole: bool = True) -> bool:
+        """Take over bars as a store would; False where a month is another's. `whole`: then not even the months before."""
+        months = _by_month(part)
+        taken = [month for month in months if self.owners.get((part.instrument, month), source) != source]
+        if taken and not replace and whole:
+            return False
+        for month, some in months.items():
+            if month in taken:
+                if not replace:
+                    return False
+                kept = self.rows[part.instrument]
+                self.rows[part.instrument] = {time: row for time, row in kept.items() if _month(time) != month}
+            self.owners[part.instrument, month] = source
+            self.put(some)
+        return True
+
+    def bars(self, instrument: Instrument, start: int = 0, end: int = EVER) -> Bars:
+        """What a read must answer."""
+        rows = sorted((time, row) for time, row in self.rows.get(instrument, {}).items() if start <= time < end)
+        if not rows:
+            return empty(instrument)
+        columns = zip(*(row for _, row in rows), strict=True)
+        return make(instrument, Timeframe.M1, [time for time, _ in rows], *(list(column) for column in columns))
+
+
+class Reader:
+    """Keeps the bars of one instrument and a mark, as a ring in memory does."""
+
+    def __init__(self, instrument: Instrument) -> None:
+        self.instrument = instrument
+        self.kept: Bars | None = None
+        self.mark: Mark
+
+    def refresh(self, store: BarStore) -> Bars:
+        """The bars as of now, read again only from where they changed."""
+        mark = store.mark(self.instrument)
+        if self.kept is None:
+            self.kept = store.read(self.instrument, 0, EVER)
+        elif (changed := store.changed_since(self.instrument, self.mark)) is not None:
+            fresh = store.read(self.instrument, changed, EVER)
+            self.kept = merge(self.kept.between(-EVER, changed), fresh)
+        self.mark = mark
+        return self.kept
+
+
+def assert_same(got: Bars, expected: Bars, where: object = "") -> None:
+    """Every minute once and in order, every value to the last bit."""
+    assert got.instrument == expected.instrument, where
+    assert got.timeframe is Timeframe.M1, where
+    assert (np.diff(got.time) > 0).all(), where
+    missing = sorted(set(expected.time.tolist()) - set(got.time.tolist()))
+    extra = sorted(set(got.time.tolist()) - set(expected.time.tolist()))
+    assert (missing[:3], len(missing), extra[:3], len(extra)) == ([], 0, [], 0), where
+    assert bits(got) == bits(expected), where
+
+
+def _month(time: int) -> str:
+    return str(np.datetime64(time, "s").astype("datetime64[M]"))
+
+
+def _by_month(part: Bars) -> dict[str, Bars]:
+    months = part.time.astype("datetime64[s]").astype("datetime64[M]").astype(str)
+    return {str(month): part.take(months == month) for month in np.unique(months)}

@@ -1,0 +1,111 @@
+"""What a process may be doing when it dies: each scenario prepares a folder and does one thing to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from openbell.market.bars import Bars, empty, merge
+from openbell.market.instruments import Instrument, parse
+from openbell.stores.parquet import BULK, ParquetStore
+from openbell.stores.port import Span
+from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, run
+
+AAPL, MSFT = parse("AAPL"), parse("MSFT")
+IN_FILE = run(AAPL, SEPTEMBER, BULK)
+IN_BUFFER = run(AAPL, SEPTEMBER + 1990 * MINUTE, 50, 2)
+BEFORE = merge(IN_FILE, IN_BUFFER, run(AAPL, OCTOBER, 30, 2))
+OTHERS = run(MSFT, OCTOBER, 40)
+NEW = run(AAPL, SEPTEMBER + 1995 * MINUTE, 10, 3)
+LARGE = merge(run(AAPL, SEPTEMBER + 1950 * MINUTE, BULK, 3), run(AAPL, OCTOBER - 9 * MINUTE, 2000, 3))
+OTHER_SOURCE = run(AAPL, SEPTEMBER + DAY, 300, 4)
+PAST, COVERED = Span(SEPTEMBER - DAY, SEPTEMBER), Span(SEPTEMBER, NOVEMBER)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`operate` is what gets interrupted; `after` is what is stored once it is done, `whole` if that happens at once."""
+
+    operate: Callable[[ParquetStore], object]
+    after: dict[Instrument, Bars]
+    damage: Callable[[Path], object] = lambda _folder: None
+    lost: Span | None = None
+    """What the damage has taken away, whether or not somebody has noticed."""
+    replaced: Span | None = None
+    """What is covered no longer, once it is done."""
+    whole: bool = True
+    covers: Span | None = None
+
+    @property
+    def before(self) -> dict[Instrument, Bars]:
+        """What is stored until then."""
+        return {AAPL: BEFORE if self.lost is None else _without(self.lost, BEFORE), MSFT: OTHERS}
+
+
+def prepare(folder: Path) -> None:
+    """Bars in files and in the buffer, some in both, all covered."""
+    store = ParquetStore(folder)
+    store.write([IN_FILE], LIVE, covers=COVERED)
+    store.write([IN_BUFFER, OTHERS], LIVE, covers=COVERED)
+    store.write([run(AAPL, OCTOBER, 30, 2)], LIVE)
+    store.close()
+
+
+def _without(lost: Span, bars: Bars) -> Bars:
+    """A damaged file takes with it only what the buffer does not hold."""
+    return merge(bars.between(0, lost.start), bars.between(lost.end, EVER), IN_BUFFER)
+
+
+def _spoil(folder: Path) -> None:
+    path = folder / "stocks/1min/AAPL_2025-09.parquet"
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _spoil_unmarked(folder: Path) -> None:
+    """As after the loss of the buffer's file: only the month file could say whose it is."""
+    _spoil(folder)
+    store = ParquetStore(folder)
+    with store._buffer.transaction() as db:
+        db.execute("DELETE FROM months")
+    store.close()
+
+
+def _write(*parts: Bars, covers: Span | None = None) -> Callable[[ParquetStore], object]:
+    return lambda store: store.write(parts, LIVE, covers=covers)
+
+
+_HELD = merge(IN_BUFFER, BEFORE.between(OCTOBER, EVER))
+_MONTH = Span(SEPTEMBER, OCTOBER)
+
+SCENARIOS: dict[str, Scenario] = {
+    "small": Scenario(
+        _write(NEW, run(MSFT, SEPTEMBER, 2, 3), covers=PAST),
+        {
+            AAPL: merge(BEFORE, NEW),
+            MSFT: merge(OTHERS, run(MSFT, SEPTEMBER, 2, 3)),
+        },
+        covers=PAST,
+    ),
+    "large": Scenario(_write(LARGE, covers=PAST), {AAPL: merge(BEFORE, LARGE)}, whole=False, covers=PAST),
+    "compact": Scenario(lambda store: store.compact(EVER), {}),
+    "compact some": Scenario(lambda store: store.compact(SEPTEMBER + 2000 * MINUTE), {}),
+    "replace": Scenario(
+        lambda store: store.write([OTHER_SOURCE], FILE, replace=True),
+        {AAPL: merge(OTHER_SOURCE, BEFORE.between(OCTOBER, EVER))},
+        replaced=_MONTH,
+    ),
+    "read damaged": Scenario(lambda store: store.read(AAPL, 0, EVER), {}, _spoil, _MONTH),
+    "tail damaged": Scenario(lambda store: store.tail(AAPL, 999, EVER), {}, _spoil_unmarked, _MONTH),
+    "small on damaged": Scenario(_write(NEW), {AAPL: merge(_HELD, NEW)}, _spoil_unmarked, _MONTH),
+    "large on damaged": Scenario(_write(LARGE), {AAPL: merge(_HELD, LARGE)}, _spoil, _MONTH, whole=False),
+    "compact on damaged": Scenario(lambda store: store.compact(EVER), {}, _spoil, _MONTH),
+    "replace on damaged": Scenario(
+        lambda store: store.write([OTHER_SOURCE], FILE, replace=True),
+        {AAPL: merge(OTHER_SOURCE, BEFORE.between(OCTOBER, EVER))},
+        _spoil,
+        _MONTH,
+    ),
+    "lease": Scenario(lambda store: store.renew(store.acquire("collector", "me", 60), 60), {}),
+    "cover": Scenario(_write(empty(AAPL), covers=PAST), {}, covers=PAST),
+}

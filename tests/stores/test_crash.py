@@ -1,0 +1,296 @@
+"""Killed at any moment: what was acknowledged is there once and right, and the next start is clean."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from openbell.feeds.sim.minutes import minute_bars
+from openbell.market.bars import Bars, merge
+from openbell.market.clock import iso
+from openbell.market.errors import StoreError
+from openbell.market.instruments import Instrument, parse
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Span
+from tests.stores.child import Child
+from tests.stores.faults import ERRORS, struck
+from tests.stores.model import Model, Reader, assert_same
+from tests.stores.samples import DAY, EVER, MINUTE, at
+from tests.stores.scenarios import AAPL, COVERED, SCENARIOS, Scenario, prepare
+from tests.stores.writer import REPLACED, SYMBOLS, Operation, operation
+
+SOAK = os.environ.get("OPENBELL_SOAK") == "1"
+KILLS = 220 if SOAK else 25
+COLLECTOR_KILLS = 200 if SOAK else 8
+SEED = int(os.environ.get("OPENBELL_SEED", "20250901"))
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """What killed writers left."""
+    return sorted(folder.glob("*/1min/*.tmp"))
+
+
+# --- killed while writing -------------------------------------------------------------------------------------------
+
+
+def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    chance = random.Random(SEED)
+    model = Model()
+    watching = ParquetStore(folder)
+    readers = [Reader(parse(symbol)) for symbol in (*SYMBOLS, REPLACED)]
+    done = 0
+    for round_number in range(KILLS):
+        where = f"seed {SEED}, kill {round_number}"
+        with Child("tests.stores.writer", folder, SEED, done) as writer:
+            said = [writer.line() for _ in range(chance.randrange(1, 15))]
+            _wait_for_a_moment(
+                writer, folder, chance.choice(["at once", "while a file is written", "after a file is written"])
+            )
+            said += writer.kill()
+        assert [int(line) for line in said] == list(range(done, done + len(said))), where
+        for number in range(done, done + len(said)):
+            _apply(model, operation(SEED, number))
+        interrupted = operation(SEED, done + len(said))
+        done += len(said) + 1
+
+        store = ParquetStore(folder)
+        _check(store, model, interrupted, where)
+        for reader in readers:
+            assert_same(reader.refresh(watching), store.read(reader.instrument, 0, EVER), f"{where}: kept in memory")
+        assert store.problems() == [], where
+        store.close()
+    watching.compact(0)
+    assert leftovers(folder) == []
+    watching.close()
+
+
+def _wait_for_a_moment(writer: Child, folder: Path, moment: str) -> None:
+    if moment == "at once":
+        return
+    before = set(leftovers(folder))
+    writer.until(lambda: bool(set(leftovers(folder)) - before), "a file is being written")
+    if moment == "after a file is written":
+        writer.until(lambda: not set(leftovers(folder)) - before, "the file is in its place")
+
+
+def _apply(model: Model, done: Operation) -> None:
+    for part in done.parts:
+        assert model.write(part, done.source, replace=done.kind == "replace")
+
+
+def _check(store: ParquetStore, model: Model, interrupted: Operation, where: str) -> None:
+    """What is stored is what was acknowledged or, where the last operation was at work, what that one wrote.
+
+    The model takes over what is found: from now on that is what must last.
+    """
+    after = Model()
+    after.rows = {instrument: dict(rows) for instrument, rows in model.rows.items()}
+    after.owners = dict(model.owners)
+    _apply(after, interrupted)
+    instruments = [parse(symbol) for symbol in (*SYMBOLS, REPLACED)]
+    found = {instrument: store.read(instrument, 0, EVER) for instrument in instruments}
+    if interrupted.kind == "large":
+        for instrument in instruments:
+            _assert_between(found[instrument], model.bars(instrument), after.bars(instrument), where)
+    else:
+        happened = any(_same(found[part.instrument], after.bars(part.instrument)) for part in interrupted.parts)
+        for instrument in instruments:
+            assert_same(found[instrument], (after if happened else model).bars(instrument), where)
+        if happened:
+            model.owners = after.owners
+    for instrument in instruments:
+        assert_same(store.tail(instrument, 10_000, EVER), found[instrument], where)
+        model.rows[instrument] = {}
+        model.put(found[instrument])
+    assert store.instruments() == sorted(i for i in instruments if len(found[i])), where
+
+
+def _same(a: Bars, b: Bars) -> bool:
+    return len(a) == len(b) and a.same_as(b)
+
+
+def _assert_between(got: Bars, before: Bars, after: Bars, where: str) -> None:
+    """Each bar is as it was or as it was to become; none is missing, and none is of neither."""
+    assert np.isin(before.time, got.time).all(), where
+    assert np.isin(got.time, after.time).all(), where
+    new = got.take(_rows_in(got, after) & ~_rows_in(got, before))
+    assert_same(got, merge(before, new), where)
+
+
+def _rows_in(some: Bars, others: Bars) -> npt.NDArray[np.bool_]:
+    """Which bars are among the others, value for value."""
+    known = set(zip(*(column.tolist() for column in others.columns()), strict=True))
+    return np.array([row in known for row in zip(*(column.tolist() for column in some.columns()), strict=True)], bool)
+
+
+# --- killed while collecting ------------------------------------------------------------------------------------------
+
+WATCHED = ("SPY", "BBAI", "BTC/USD", "EUR/USD")
+SOON = 12.0
+"""Seconds in which a collector must get going: less than the lease of its dead predecessor would have lasted."""
+
+
+def _collector(home: Path, clock: int) -> Child:
+    """`openbell collect` on a simulated market whose clock begins then."""
+    env = {"HOME": str(home), "FEED": "sim", "AS_OF": iso(clock), "REPLAY_SPEED": "3000", "SIM_SEED": "7"}
+    return Child("openbell.cli.entry", "collect", env={f"OPENBELL_{name}": value for name, value in env.items()})
+
+
+def test_a_killed_collector_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    (tmp_path / "watchlist.txt").write_text("\n".join(WATCHED))
+    folder = tmp_path / "simulated/data"
+    chance = random.Random(SEED)
+    begin = clock = through = at("2026-01-05T15:00:00Z")
+    for _ in range(2):
+        with _collector(tmp_path, begin) as collector:
+            _wait_for_a_moment(collector, folder, "while a file is written")  # it fills what it lacks of the past
+    for number in range(COLLECTOR_KILLS):
+        where = f"seed {SEED}, kill {number}, from {iso(clock)}"
+        with _collector(tmp_path, clock) as collector:
+            said = [collector.line(SOON)]
+            said += [collector.line() for _ in range(chance.randrange(40))]
+            said += collector.kill()
+        through = max(through, *(at(json.loads(line)["through"]) for line in said))
+        _check_collected(folder, begin, through, where)
+        # The next one begins a little later, as after a restart; or earlier, by a clock that was set back; or at midnight,
+        # when the day's bars are moved to their files.
+        midnight = (through // DAY + 1) * DAY - 30 * MINUTE
+        clock = chance.choice([through, through + 7 * MINUTE, through - 20 * MINUTE, midnight])
+
+
+def _check_collected(folder: Path, begin: int, through: int, where: str) -> None:
+    store = ParquetStore(folder)
+    for symbol in WATCHED:
+        instrument = parse(symbol)
+        got = store.read(instrument, 0, EVER)
+        assert got.time[0] <= begin - DAY, where
+        assert_same(got, minute_bars(instrument, 7, int(got.time[0]), max(through, int(got.time[-1]) + 1)), where)
+        assert store.gaps(instrument, Span(begin - DAY, through)) == [], where
+    assert store.problems() == [], where
+    store.close()
+
+
+# --- at every step --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_dying_at_any_step_leaves_a_state_that_heals(memory_path: Path, name: str) -> None:
+    with Child("tests.stores.faults", memory_path, name) as walk:
+        folders = []
+        while (line := walk.line()) != "done":
+            folders.append(memory_path / line)
+        assert walk.wait() == 0
+    *died, whole = folders
+    assert died
+    memory = _remember(memory_path / "base", SCENARIOS[name])
+    for folder in died:
+        where = f"{name}: {(folder / 'died').read_text()}, step {folder.name}"
+        store = ParquetStore(folder)
+        _check_halfway(store, SCENARIOS[name], memory, where)
+        _check_repeated(store, folder, SCENARIOS[name], where)
+        store.close()
+    assert not (whole / "died").exists()
+    store = ParquetStore(whole)
+    _check_repeated(store, whole, SCENARIOS[name], f"{name}: undisturbed")
+    store.close()
+
+
+def _strike(step: str) -> NoReturn:
+    if "BEGIN" in step or "COMMIT" in step:
+        raise sqlite3.OperationalError("disk I/O error")
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_an_error_at_any_step_is_said_and_leaves_a_state_that_heals(memory_path: Path, name: str) -> None:
+    scenario = SCENARIOS[name]
+    base = memory_path / "base"
+    prepare(base)
+    scenario.damage(base)
+    memory = _remember(base, scenario)
+    number, more = 0, True
+    while more:
+        folder = shutil.copytree(base, memory_path / str(number))
+        store = ParquetStore(folder)
+        with struck(number, _strike, ERRORS) as steps:
+            try:
+                store.close()  # the next connection counts its steps
+                scenario.operate(store)
+            except StoreError:
+                assert steps.struck
+        where = f"{name}: {steps.struck}, step {number}"
+        _check_halfway(store, scenario, memory, where)
+        _check_repeated(store, folder, scenario, where)
+        store.close()
+        number, more = number + 1, bool(steps.struck)
+    assert number > 3
+
+
+Memory = dict[Instrument, Reader]
+
+
+def _remember(base: Path, scenario: Scenario) -> Memory:
+    """What other processes had read before, and keep."""
+    copy = shutil.copytree(base, base.with_name("copy"))
+    store = ParquetStore(copy)
+    readers = {instrument: Reader(instrument) for instrument in scenario.before}
+    for instrument, reader in readers.items():
+        reader.mark = store.mark(instrument)
+        reader.kept = scenario.before[instrument]
+    store.close()
+    return readers
+
+
+def _check_halfway(store: ParquetStore, scenario: Scenario, memory: Memory, where: str) -> None:
+    after = {**scenario.before, **scenario.after}
+    covered = scenario.covers is not None and store.gaps(AAPL, scenario.covers) == []
+    for instrument, before in scenario.before.items():
+        got = store.read(instrument, 0, EVER)
+        if scenario.whole:
+            right = [some for some in (before, after[instrument]) if _same(got, some)]
+            assert right, f"{where}: {instrument} has {len(got)} bars"
+        else:
+            _assert_between(got, before, after[instrument], where)
+        if covered:
+            assert_same(got, after[instrument], f"{where}: covered, so it must be there")
+        reader = Reader(instrument)
+        reader.kept, reader.mark = memory[instrument].kept, memory[instrument].mark
+        assert_same(reader.refresh(store), got, f"{where}: a reader that kept its bars")
+    _check_coverage(store, scenario, where)
+
+
+def _check_coverage(store: ParquetStore, scenario: Scenario, where: str) -> None:
+    """A month that was lost is a gap and reported, and only that one."""
+    gaps = store.gaps(AAPL, COVERED)
+    if scenario.lost is None:
+        assert gaps in ([], [scenario.replaced]), where
+        assert store.problems() == [], where
+    else:
+        assert gaps == [scenario.lost], where
+        assert any(Path(problem.path).exists() for problem in store.problems()), where
+
+
+def _check_repeated(store: ParquetStore, folder: Path, scenario: Scenario, where: str) -> None:
+    """Done once more, it is as if nothing had happened."""
+    scenario.operate(store)
+    after = {**scenario.before, **scenario.after}
+    for again in (store, ParquetStore(folder)):
+        for instrument, right in after.items():
+            assert_same(again.read(instrument, 0, EVER), right, f"{where}: repeated")
+        assert again.gaps(AAPL, scenario.covers or Span(0, 0)) == [], where
+        again.compact(EVER)
+        assert leftovers(folder) == [], where
+        for instrument, right in after.items():
+            assert_same(again.read(instrument, 0, EVER), right, f"{where}: repeated and compacted")
+        again.close()

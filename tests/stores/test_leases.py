@@ -1,0 +1,272 @@
+"""Leases: one holder at a time, a token that only grows, and no lease that outlives its process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbell.market.errors import LeaseHeld, LeaseLost
+from openbell.stores import leases
+from openbell.stores.leases import this_process
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Lease
+from tests.stores.samples import LIVE, SEPTEMBER, run
+
+HOST = socket.gethostname()
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads when a process began from /proc")
+
+
+class Hours:
+    """A clock of this machine that moves when told."""
+
+    def __init__(self) -> None:
+        self.now = 5000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def hours(monkeypatch: pytest.MonkeyPatch) -> Hours:
+    clock = Hours()
+    monkeypatch.setattr(leases, "time", SimpleNamespace(monotonic=clock.monotonic))
+    return clock
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ParquetStore]:
+    store = ParquetStore(tmp_path / "data")
+    yield store
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def dead() -> int:
+    """The number of a process that is gone."""
+    done = subprocess.Popen([sys.executable, "-S", "-c", ""])
+    done.wait()
+    return done.pid
+
+
+def took(store: ParquetStore, holder: str, ttl: float = 15) -> Lease | None:
+    """The lease, if it could be had."""
+    try:
+        return store.acquire("collector", holder, ttl)
+    except LeaseHeld:
+        return None
+
+
+def test_a_lease_ends_with_its_time(store: ParquetStore, hours: Hours) -> None:
+    assert took(store, "one")
+    hours.now += 14.9
+    assert not took(store, "two")
+    assert store.lease_holder("collector") == "one"
+    hours.now += 0.2
+    assert store.lease_holder("collector") is None
+    assert took(store, "two")
+
+
+def test_renewing_moves_the_end_on(store: ParquetStore, hours: Hours) -> None:
+    lease = store.acquire("collector", "one", 15)
+    for _ in range(5):
+        hours.now += 10
+        store.renew(lease, 15)
+        assert not took(store, "two")
+    hours.now += 15.1
+    assert took(store, "two")
+    with pytest.raises(LeaseLost, match="two"):
+        store.renew(lease, 15)
+
+
+def test_an_ended_lease_that_nobody_took_can_be_renewed_and_written_with(store: ParquetStore, hours: Hours) -> None:
+    lease = store.acquire("collector", "one", 15)
+    hours.now += 100
+    store.write([run("AAPL", SEPTEMBER, 1)], LIVE, lease=lease)
+    store.renew(lease, 15)
+    assert not took(store, "two")
+
+
+def test_who_is_refused_hears_by_whom_and_for_how_long(store: ParquetStore, hours: Hours) -> None:
+    store.acquire("collector", "one", 15)
+    hours.now += 5
+    with pytest.raises(LeaseHeld, match="already running as one") as caught:
+        store.acquire("collector", "two", 15)
+    assert caught.value.details == {"holder": "one", "expires_in_s": 10.0}
+
+
+def test_the_holder_may_take_it_again_and_its_old_token_is_void(store: ParquetStore) -> None:
+    old = store.acquire("collector", "one", 15)
+    new = store.acquire("collector", "one", 15)
+    assert new.token > old.token
+    with pytest.raises(LeaseLost):
+        store.renew(old, 15)
+    store.release(old)
+    assert store.lease_holder("collector") == "one"
+    store.renew(new, 15)
+
+
+def test_a_released_lease_is_void_for_its_holder(store: ParquetStore) -> None:
+    lease = store.acquire("collector", "one", 15)
+    store.release(lease)
+    store.release(lease)
+    with pytest.raises(LeaseLost, match="nobody"):
+        store.write([run("AAPL", SEPTEMBER, 1)], LIVE, lease=lease)
+    assert store.instruments() == []
+
+
+def test_a_lease_that_never_was_is_lost(store: ParquetStore) -> None:
+    with pytest.raises(LeaseLost):
+        store.renew(Lease("collector", 1, "one"), 15)
+    lease = store.acquire("collector", "one", 15)
+    for forged in (Lease("collector", lease.token, "two"), Lease("collector", lease.token + 1, "one")):
+        with pytest.raises(LeaseLost):
+            store.renew(forged, 15)
+
+
+def test_leases_of_other_names_do_not_touch(store: ParquetStore) -> None:
+    one, other = store.acquire("collector", "me", 15), store.acquire("engine", "me", 15)
+    store.release(one)
+    store.renew(other, 15)
+    assert store.lease_holder("engine") == "me"
+
+
+# --- the process behind it ------------------------------------------------------------------------------------------
+
+
+def test_a_dead_holder_is_not_waited_for(store: ParquetStore, dead: int) -> None:
+    for holder in (f"collector@{HOST}:{dead}:12345", f"collector@{HOST}:{dead}:"):
+        first = took(store, holder, 3600)
+        assert first
+        assert store.lease_holder("collector") is None
+        next_one = took(store, "two")
+        assert next_one
+        assert next_one.token == first.token + 1
+        store.release(next_one)
+
+
+@needs_proc
+def test_a_reused_process_number_is_not_the_holder(store: ParquetStore) -> None:
+    label, _, began = this_process("collector").rpartition(":")
+    assert began.isdigit()
+    assert took(store, f"{label}:{int(began) - 1}", 3600)
+    assert store.lease_holder("collector") is None
+    assert took(store, "two")
+
+
+def test_a_living_holder_keeps_its_lease(store: ParquetStore) -> None:
+    holder = this_process("collector")
+    assert took(store, holder, 3600)
+    assert store.lease_holder("collector") == holder
+    assert not took(store, this_process("another"), 3600)
+    assert not took(store, "two", 3600)
+
+
+def test_where_a_process_began_unknown_it_counts_by_its_number(store: ParquetStore) -> None:
+    assert took(store, f"collector@{HOST}:{os.getpid()}:", 3600)
+    assert not took(store, "two", 3600)
+
+
+@pytest.mark.parametrize(
+    "holder", ["me", "a:b", "collector@elsewhere:{dead}:12345", "collector@{host}:x:y", "::", "@:1:", "a@{host}:-1:0"]
+)
+def test_a_holder_of_which_nothing_is_known_is_waited_for(
+    store: ParquetStore, hours: Hours, dead: int, holder: str
+) -> None:
+    holder = holder.format(dead=dead, host=HOST)
+    assert took(store, holder)
+    assert not took(store, "two")
+    hours.now += 15.1
+    assert took(store, "two")
+
+
+def test_a_lease_from_before_a_restart_of_the_machine_is_over(store: ParquetStore, hours: Hours) -> None:
+    """The machine's hours begin anew, and the old end lies farther ahead than any lease could."""
+    hours.now = 1_000_000.0
+    old = store.acquire("collector", f"collector@elsewhere:{os.getpid()}:1", 15)
+    hours.now = 40.0
+    new = took(store, "two")
+    assert new
+    assert new.token > old.token
+
+
+@needs_proc
+@pytest.mark.parametrize("name", [b"a) Z 1 (b", b"\xff\xfe)", b"x y\tz"])
+def test_a_strange_process_name_confuses_nobody(store: ParquetStore, name: bytes) -> None:
+    comm = Path(f"/proc/{os.getpid()}/comm")
+    before, plain = comm.read_bytes(), this_process("collector")
+    try:
+        comm.write_bytes(name)
+        assert this_process("collector") == plain
+        assert took(store, plain, 3600)
+        assert not took(store, "two", 3600)
+    finally:
+        comm.write_bytes(before)
+
+
+# --- whatever happens -----------------------------------------------------------------------------------------------
+
+
+def test_of_many_who_ask_at_once_one_gets_it(store: ParquetStore) -> None:
+    start = Barrier(8)
+
+    def ask(number: int) -> Lease | None:
+        start.wait(20)
+        return took(store, f"thread {number}", 3600)
+
+    with ThreadPoolExecutor(8) as pool:
+        got = [lease for lease in pool.map(ask, range(8)) if lease]
+    assert len(got) == 1
+    assert store.lease_holder("collector") == got[0].holder
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["take", "renew", "release", "write", "wait"]), st.integers(0, 2)), max_size=30
+    )
+)
+def test_tokens_only_grow_and_only_the_newest_counts(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
+) -> None:
+    hours = Hours()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leases, "time", SimpleNamespace(monotonic=hours.monotonic))
+        store = ParquetStore(tmp_path_factory.mktemp("leases"))
+        mine: dict[int, Lease] = {}
+        newest, holder, ends = 0, -1, 0.0
+        for number, (kind, who) in enumerate(steps):
+            held = mine.get(who)
+            valid = held is not None and held.token == newest and holder == who
+            if kind == "wait":
+                hours.now += 4 * (who + 1)
+            elif kind == "take":
+                got = took(store, f"number {who}", 10)
+                assert (got is not None) == (holder in {-1, who} or hours.now >= ends)
+                if got:
+                    assert got.token == newest + 1
+                    mine[who], newest, holder, ends = got, got.token, who, hours.now + 10
+            elif held and kind == "release":
+                store.release(held)
+                holder = -1 if valid else holder
+            elif held:
+                try:
+                    if kind == "renew":
+                        store.renew(held, 10)
+                        ends = hours.now + 10
+                    else:
+                        store.write([run("AAPL", SEPTEMBER, 1, number)], LIVE, lease=held)
+                    assert valid
+                except LeaseLost:
+                    assert not valid
+        store.close()

@@ -1,0 +1,243 @@
+"""The embedded store keeps the contract, at the contract's paths."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbell.market.bars import merge
+from openbell.market.errors import SourceConflict, StoreError
+from openbell.market.instruments import parse
+from openbell.stores import parquet
+from openbell.stores.parquet import BULK, ParquetStore
+from openbell.stores.port import Span
+from tests.stores.contract import SYMBOLS, BarStoreContract, Step, minutes, step
+from tests.stores.model import Model, Reader, assert_same
+from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bars, bits, run
+
+PATHS = {
+    "AAPL": "stocks/1min/AAPL_2025-09.parquet",
+    "BRK.B": "stocks/1min/BRK.B_2025-09.parquet",
+    "BTC/USD": "crypto/1min/BTC_USD_2025-09.parquet",
+    "ETH/USDT": "crypto/1min/ETH_USDT_2025-09.parquet",
+    "EUR/USD": "forex/1min/EUR_USD_2025-09.parquet",
+}
+
+
+def files(folder: Path) -> set[str]:
+    """The month files, and whatever else is beside them."""
+    return {path.relative_to(folder).as_posix() for path in folder.glob("*/1min/*")}
+
+
+class TestParquetStore(BarStoreContract):
+    def open_store(self, folder: Path) -> ParquetStore:
+        return ParquetStore(folder)
+
+    @pytest.mark.parametrize("symbol", PATHS)
+    @pytest.mark.parametrize("count", [1, BULK])
+    def test_a_month_lies_where_the_contract_says(self, folder: Path, symbol: str, count: int) -> None:
+        store = self.open_store(folder)
+        store.write([run(symbol, SEPTEMBER, count)], LIVE)
+        store.compact(EVER)
+        store.close()
+        assert files(folder) == {PATHS[symbol]}
+        assert self.open_store(folder).instruments() == [parse(symbol)]
+
+    def test_each_utc_month_has_its_file(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        offered = run("BTC/USD", OCTOBER - MINUTE, 31 * 1440 + 2)
+        store.write([offered], LIVE)
+        assert files(folder) == {f"crypto/1min/BTC_USD_2025-{month}.parquet" for month in ("09", "10", "11")}
+        assert_same(store.read(offered.instrument, 0, EVER), offered)
+        assert len(store.read(offered.instrument, OCTOBER, NOVEMBER)) == 31 * 1440
+
+    def test_other_tools_can_read_a_file(self, folder: Path) -> None:
+        offered = run("AAPL", SEPTEMBER, 6000)
+        self.open_store(folder).write([offered], LIVE)
+        table = pq.read_table(folder / PATHS["AAPL"])
+        assert table.column_names == ["timestamp", "open", "high", "low", "close", "volume"]
+        assert table.schema.field("timestamp").type == pa.timestamp("ms", tz="UTC")
+        assert table["timestamp"][0].as_py().isoformat() == "2025-09-01T00:00:00+00:00"
+        assert np.array_equal(table["timestamp"].to_numpy().astype("datetime64[s]").astype(int), offered.time)
+        assert [table[name].to_numpy().tobytes() for name in table.column_names[1:]] == bits(offered)[1:]
+        told = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
+        assert told["openbell.symbol"] == "AAPL"
+        assert (told["openbell.origin"], told["openbell.feed"], told["openbell.adjustment"]) == (
+            "live",
+            "alpaca",
+            "raw",
+        )
+
+    def test_small_writes_wait_in_the_buffer_and_large_ones_do_not(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        store.write([run("AAPL", SEPTEMBER, BULK - 1)], LIVE)
+        assert files(folder) == set()
+        store.write([run("BTC/USD", SEPTEMBER, BULK)], LIVE)
+        assert files(folder) == {PATHS["BTC/USD"]}
+        assert store.compact(SEPTEMBER + 100 * MINUTE) == 100
+        assert store.compact(EVER) == BULK - 101
+        assert files(folder) == {PATHS["AAPL"], PATHS["BTC/USD"]}
+
+    def test_a_large_write_overrules_what_the_buffer_holds(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        small, large = run("AAPL", OCTOBER - 100 * MINUTE, 5000, 2), run("AAPL", OCTOBER - 50 * MINUTE, BULK, 3)
+        for first in range(0, 5000, 1000):
+            store.write([small.take(slice(first, first + 1000))], LIVE)
+        store.write([large], LIVE)
+        assert_same(store.read(small.instrument, 0, EVER), merge(small, large))
+        assert store.compact(EVER) == 5000 - BULK
+        assert_same(store.read(small.instrument, 0, EVER), merge(small, large))
+
+    def test_the_files_alone_know_whose_they_are(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        store.write([run("AAPL", SEPTEMBER, BULK)], LIVE)
+        store.close()
+        for path in folder.glob("buffer.sqlite*"):
+            path.unlink()
+        again = self.open_store(folder)
+        for count in (1, BULK):
+            with pytest.raises(SourceConflict, match="live/alpaca/raw"):
+                again.write([run("AAPL", SEPTEMBER, count)], FILE)
+        again.write([run("AAPL", SEPTEMBER, 1, 2)], LIVE)
+        assert len(again.read(parse("AAPL"), 0, EVER)) == BULK
+
+    def test_what_killed_writers_left_is_neither_served_nor_kept(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        offered = run("AAPL", SEPTEMBER, BULK)
+        store.write([offered], LIVE)
+        path = folder / PATHS["AAPL"]
+        for left in (path.with_suffix(".4711.tmp"), path.with_name("MSFT_2025-09.12.tmp")):
+            left.write_bytes(path.read_bytes()[:5000])
+        assert_same(store.read(offered.instrument, 0, EVER), offered)
+        assert store.instruments() == [offered.instrument]
+        store.compact(EVER)
+        assert files(folder) == {PATHS["AAPL"]}
+
+    def test_files_of_others_in_the_folder_are_left_alone(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        store.write([run("AAPL", SEPTEMBER, BULK)], LIVE)
+        place = folder / "stocks/1min"
+        for name in ("notes.txt", "lower_2025-09.parquet.bak", "BTC_USD_2025-09.parquet", "_2025-09.parquet"):
+            (place / name).write_text("mine")
+        assert store.instruments() == [parse("AAPL")]
+        store.compact(EVER)
+        assert store.problems() == []
+        assert (place / "notes.txt").read_text() == "mine"
+
+    def test_files_that_vanish_while_they_are_counted_do_not_count(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = self.open_store(folder)
+        monkeypatch.setattr(Path, "rglob", lambda self, _pattern: [self / "buffer.sqlite", self / "gone.tmp"])
+        assert store.size() == (folder / "buffer.sqlite").stat().st_size
+
+    def test_many_threads_may_share_one_store(self, folder: Path) -> None:
+        store = self.open_store(folder)
+
+        def work(number: int) -> None:
+            own = run(SYMBOLS[number % 4], OCTOBER + (number * 5000 - 9000) * MINUTE, BULK, number)
+            for first in range(0, BULK, 400):
+                store.write([own.take(slice(first, first + 400))], LIVE)
+                store.compact(int(own.time[first]))
+                got = store.read(own.instrument, int(own.time[0]), int(own.time[-1]) + 1)
+                assert_same(got, own.take(slice(0, first + 400)))
+            store.write([own], LIVE)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+        assert store.instruments() == sorted(map(parse, SYMBOLS))
+        assert sum(len(store.read(parse(symbol), 0, EVER)) for symbol in SYMBOLS) == 8 * BULK
+        store.close()
+
+    def test_a_folder_that_cannot_be_is_said_plainly(self, tmp_path: Path) -> None:
+        (tmp_path / "data").write_text("a file")
+        with pytest.raises(StoreError, match="cannot use"):
+            self.open_store(tmp_path / "data")
+
+    def test_who_would_conflict_is_told_before_anything_is_written(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        store.write([run("AAPL", SEPTEMBER, 3)], LIVE)
+        store.write([run("AAPL", OCTOBER, BULK)], LIVE)
+        both = run("AAPL", OCTOBER - MINUTE, 2)
+        assert [store.source(parse("AAPL"), month) for month in (SEPTEMBER, OCTOBER, NOVEMBER)] == [LIVE, LIVE, None]
+        assert store.conflicts(both, FILE) == ["2025-09 (live/alpaca/raw)", "2025-10 (live/alpaca/raw)"]
+        assert store.conflicts(both, LIVE) == store.conflicts(run("MSFT", SEPTEMBER, 2), FILE) == []
+        store.write([run("MSFT", SEPTEMBER, 2)], LIVE)
+        (folder / "stocks/1min/AAPL_2025-10.parquet").write_bytes(b"damaged")
+        store.close()
+        for path in folder.glob("buffer.sqlite*"):
+            path.unlink()
+        again = self.open_store(folder)
+        assert again.conflicts(both, FILE) == []
+        assert again.source(parse("AAPL"), OCTOBER) is None
+
+    # Replacing
+
+    @pytest.mark.parametrize("count", [3, BULK])
+    def test_replacing_drops_the_months_of_other_sources_only(self, folder: Path, count: int) -> None:
+        store = self.open_store(folder)
+        kept, gone = run("AAPL", SEPTEMBER, 50), run("AAPL", OCTOBER + DAY, BULK)
+        store.write([kept], LIVE, covers=Span(SEPTEMBER, NOVEMBER))
+        store.write([gone], LIVE)
+        store.write([run("AAPL", OCTOBER, 7)], LIVE)
+        new = run("AAPL", OCTOBER + 5 * DAY, count, 2)
+        store.write([new], FILE, covers=Span(OCTOBER + DAY, OCTOBER + 9 * DAY), replace=True)
+        assert_same(store.read(new.instrument, 0, EVER), merge(kept, new))
+        assert store.gaps(new.instrument, Span(SEPTEMBER, NOVEMBER)) == [
+            Span(OCTOBER, OCTOBER + DAY),
+            Span(OCTOBER + 9 * DAY, NOVEMBER),
+        ]
+        store.write([run("AAPL", OCTOBER, 2, 3)], FILE)
+        with pytest.raises(SourceConflict):
+            store.write([run("AAPL", OCTOBER, 2, 3)], LIVE)
+
+    def test_replacing_ones_own_month_merges(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        old, new = run("AAPL", SEPTEMBER, 30), run("AAPL", SEPTEMBER + 20 * MINUTE, 30, 2)
+        store.write([old], LIVE)
+        store.write([new], LIVE, replace=True)
+        assert_same(store.read(old.instrument, 0, EVER), merge(old, new))
+
+    @settings(deadline=None, max_examples=80)
+    @given(data=st.data())
+    def test_readers_notice_everything_even_replacing(self, data: st.DataObject) -> None:
+        """As in the contract, with a bulk of six and two sources, so that everything meets everything."""
+        replacing = st.tuples(st.sampled_from(["replace", "foreign"]), st.just("AAPL"), minutes, st.integers(1, 9))
+        steps = data.draw(st.lists(step(6) | replacing, min_size=3, max_size=25))
+        with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+            patch.setattr(parquet, "BULK", 6)
+            _follow(self.open_store(Path(folder)), steps)
+
+
+def _follow(store: ParquetStore, steps: list[Step]) -> None:
+    model = Model()
+    readers = [Reader(parse(symbol)) for symbol in ("AAPL", "BRK.B") for _ in range(2)]
+    for number, (kind, symbol, start, count) in enumerate(steps):
+        # One bar in two hours: parts often meet, and often span two months.
+        times = start // 7200 * 7200 + 7200 * np.arange(count)
+        offered = bars(symbol, times, number)
+        if kind == "compact":
+            store.compact(start)
+        elif kind == "refresh":
+            for reader in readers[count % 2 :: 2]:
+                assert_same(reader.refresh(store), model.bars(reader.instrument), f"step {number}")
+        elif kind in {"write", "foreign", "replace"}:
+            source, replace = LIVE if kind == "write" else FILE, kind == "replace"
+            try:
+                store.write([offered], source, replace=replace)
+                stored = True
+            except SourceConflict:
+                stored = False
+            assert model.write(offered, source, replace=replace, whole=count < 6) is stored, f"step {number}"
+    for reader in readers:
+        assert_same(store.read(reader.instrument, 0, EVER), model.bars(reader.instrument), "in the end")
+        assert_same(reader.refresh(store), model.bars(reader.instrument), "in the end")
+    store.close()
