@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from openbell.market.bars import empty, merge
+from openbell.market.bars import Bars, empty, merge
 from openbell.market.errors import LeaseHeld
 from openbell.market.instruments import parse
 from openbell.stores.leases import this_process
@@ -22,7 +23,7 @@ from openbell.stores.port import Lease, Span
 from tests.stores.child import Child
 from tests.stores.model import assert_same
 from tests.stores.partner import CONTESTED, CONTESTED_MINUTES, FIXED, LAST_VERSION, REPLACED, SHARED, mine
-from tests.stores.samples import EVER, LIVE, SEPTEMBER, bars, run
+from tests.stores.samples import EVER, FILE, LIVE, MINUTE, SEPTEMBER, bars, run
 
 COUNT = 6
 
@@ -113,8 +114,8 @@ def test_readers_see_every_bar_once_while_others_write_and_move_them(tmp_path: P
     for reader in readers:
         reader.begin("stop")
     reads = [reader.answer() for reader in readers]
-    assert all(isinstance(count, int) and count >= 5 for count in reads), reads
-    assert all(isinstance(count, int) and count > 1000 for count in moved), moved
+    assert all(isinstance(times, int) and times >= 5 for times in reads), reads
+    assert all(isinstance(bar_count, int) and bar_count > 1000 for bar_count in moved), moved
 
 
 def test_a_month_that_changes_hands_is_never_of_two_sources(tmp_path: Path, partners: list[Partner]) -> None:
@@ -125,7 +126,7 @@ def test_a_month_that_changes_hands_is_never_of_two_sources(tmp_path: Path, part
     assert replacer.answer() == 60
     assert isinstance(insister.answer(), int)
     reader.begin("stop")
-    assert isinstance(count := reader.answer(), int), count
+    assert isinstance(reads := reader.answer(), int), reads
     store = ParquetStore(tmp_path)
     store.compact(EVER)
     assert_same(store.read(parse(REPLACED), 0, EVER), run(REPLACED, SEPTEMBER, 20, 2))
@@ -148,6 +149,57 @@ def test_a_damaged_file_met_by_all_at_once_is_set_aside_by_one(tmp_path: Path, p
         assert len(set(tmp_path.glob("*/1min/*.corrupt-*")) - known) == 1
         assert store.gaps(parse("AAPL"), Span(SEPTEMBER, SEPTEMBER + 60)) == [Span(SEPTEMBER, SEPTEMBER + 60)]
     store.close()
+
+
+def _interrupted(reader: ParquetStore, at_step: int, event: Callable[[], object]) -> Callable[[], bool]:
+    """Let something happen just before one of a read's own steps; whether it has."""
+    step = count()
+    happened = []
+
+    def stepwise(work: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*values: Any) -> Any:
+            if next(step) == at_step:
+                happened.append(True)
+                event()
+            return work(*values)
+
+        return call
+
+    reader._buffer.state = stepwise(reader._buffer.state)  # type: ignore[method-assign]
+    reader._buffer.get = stepwise(reader._buffer.get)  # type: ignore[method-assign]
+    reader._read_files = stepwise(reader._read_files)  # type: ignore[method-assign]
+    return lambda: bool(happened)
+
+
+@pytest.mark.parametrize("event", ["small", "large", "compact", "replace", "damage"])
+def test_a_read_is_of_one_moment_whatever_happens_between_its_steps(memory_path: Path, event: str) -> None:
+    filed, waiting = run("AAPL", SEPTEMBER, 2500), run("AAPL", SEPTEMBER + 2400 * MINUTE, 900, 2)
+    small, large = run("AAPL", SEPTEMBER + 2450 * MINUTE, 10, 3), run("AAPL", SEPTEMBER + 2000 * MINUTE, 2000, 3)
+    path = "stocks/1min/AAPL_2025-09.parquet"
+    events: dict[str, tuple[Callable[[ParquetStore], object], Bars]] = {
+        "small": (lambda other: other.write([small], LIVE), merge(filed, waiting, small)),
+        "large": (lambda other: other.write([large], LIVE), merge(filed, waiting, large)),
+        "compact": (lambda other: other.compact(SEPTEMBER + 2700 * MINUTE), merge(filed, waiting)),
+        "replace": (lambda other: other.write([large], FILE, replace=True), large),
+        "damage": (lambda other: (other.root / path).write_bytes(b"damaged"), waiting),
+    }
+    happen, after = events[event]
+    asks: list[Callable[[ParquetStore], Bars]] = [
+        lambda store: store.read(filed.instrument, 0, EVER),
+        lambda store: store.tail(filed.instrument, 9999, EVER),
+    ]
+    for number, (at_step, ask) in enumerate(product(range(4), asks)):
+        folder = memory_path / str(number)
+        reader, other = ParquetStore(folder), ParquetStore(folder)
+        other.write([filed], LIVE)
+        other.write([waiting], LIVE)
+        happened = _interrupted(reader, at_step, lambda: happen(other))  # noqa: B023 - called in this round
+        got = ask(reader)
+        assert happened()
+        possible = [some for some in (merge(filed, waiting), after) if len(some) == len(got) and some.same_as(got)]
+        assert possible, f"{event} before step {at_step}: {len(got)} bars"
+        reader.close()
+        other.close()
 
 
 # --- stopped and gone -----------------------------------------------------------------------------------------------

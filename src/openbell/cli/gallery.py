@@ -8,7 +8,7 @@ from hashlib import blake2b
 from openbell.charts.compose import compose
 from openbell.charts.encode import png
 from openbell.charts.raster import render
-from openbell.charts.request import Computed, Look, Wanted
+from openbell.charts.request import Computed, Look, Wanted, wanted_indicators
 from openbell.charts.scene import Scene
 from openbell.feeds.sim import SimFeed
 from openbell.indicators.registry import all_indicators
@@ -46,6 +46,16 @@ def pictures() -> dict[str, bytes]:
     """The PNG of every indicator by its name."""
     bars = _bars()
     return {name: png(render(scene(each, bars))) for name, each in all_indicators().items()}
+
+
+def showpiece() -> bytes:
+    """The README's picture."""
+    bars = _bars()
+    shown = bars.tail(200)
+    chosen = wanted_indicators(["bbands", {"name": "ema_line", "length": 21}, "rsi", "macd"])
+    first = len(bars) - len(shown)
+    found = [Computed(each, each.indicator.run(bars, **each.settings).since(first)) for each in chosen]
+    return png(render(compose(shown, found, Look(), "BTC/USD · 1h", "SIMULATED")))
 
 
 def scene(indicator: Indicator, bars: Bars) -> Scene:

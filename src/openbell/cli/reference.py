@@ -95,8 +95,9 @@ def _codes(service: Service, tool: Tool) -> list[str]:
 
 def write(folder: Path) -> None:
     """Write every page, and the pictures that they show."""
-    from openbell.cli.gallery import pictures
+    from openbell.cli.gallery import pictures, showpiece
 
+    (folder / "chart.png").write_bytes(showpiece())
     for file, text in pages().items():
         (folder / file).write_text(text, encoding="utf-8")
     (folder / "indicators").mkdir(exist_ok=True)

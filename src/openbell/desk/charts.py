@@ -14,6 +14,8 @@ from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import Timeframe
 
+_BEFORE = 3 * 86400
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -47,7 +49,8 @@ class ChartService:
 
     async def _extras(self, bars: Bars, wanted: list[Wanted]) -> dict[str, Extra]:
         kinds = {kind for each in wanted for kind in each.indicator.needs}
-        start, end = int(bars.time[0]), int(bars.time[-1]) + bars.timeframe.seconds
+        # A value holds until the next one: the first bars need the last one before them.
+        start, end = int(bars.time[0]) - _BEFORE, int(bars.time[-1]) + bars.timeframe.seconds
         return {kind: await self._feed.extra(kind, bars.instrument, start, end) for kind in sorted(kinds)}
 
 
