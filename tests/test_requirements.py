@@ -41,7 +41,7 @@ MUST_HOLD = {
         "cli/test_commands.py::test_servers_answer_beside_a_collector",
     ],
     "kill -9 of the collector: no acknowledged bar lost, none double": [
-        "stores/test_crash.py::test_a_killed_collector_loses_nothing_it_acknowledged"
+        "stores/test_crash.py::test_a_killed_collector_loses_and_doubles_nothing"
     ],
     "every feed passes one suite": ["feeds/test_contract.py::TestSim", "feeds/test_contract.py::TestReplay"],
     "every bar store passes one suite": ["stores/test_parquet.py::TestParquetStore"],

@@ -249,9 +249,11 @@ def test_call_prints_the_object_and_leaves_with_1_on_an_error(tmp_path: Path) ->
     bad = run(tmp_path, "call", "chart-signals", "get_signals", '{"symbol": "?", "timeframe": "1min"}')
     assert bad.returncode == 1
     assert json.loads(bad.stdout)["code"] == -32002
+    unknown = run(tmp_path, "call", "chart-signals", "nope")
+    assert unknown.returncode == 1
+    assert json.loads(unknown.stdout)["code"] == -32601
     for words in (
         ["nope", "x"],
-        ["chart-signals", "nope"],
         ["chart-signals", "get_signals", "[]"],
         ["chart-signals", "get_signals", "{"],
     ):

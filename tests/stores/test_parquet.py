@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -58,6 +59,19 @@ class TestParquetStore(BarStoreContract):
         assert files(folder) == {f"crypto/1min/BTC_USD_2025-{month}.parquet" for month in ("09", "10", "11")}
         assert_same(store.read(offered.instrument, 0, EVER), offered)
         assert len(store.read(offered.instrument, OCTOBER, NOVEMBER)) == 31 * 1440
+
+    def test_every_cut_of_a_file_with_many_row_groups_is_exact(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        whole = run("BTC/USD", SEPTEMBER, 23_000)
+        store.write([whole], LIVE)
+        chance = random.Random(7)
+        for number in range(150):
+            edge = chance.choice([0, 5000, 10_000, 15_000, 20_000, 23_000]) + chance.choice([-1, 0, 1, -700, 700])
+            end, count = SEPTEMBER + edge * MINUTE, chance.choice([0, 1, 600, 4999, 5001, 12_000, 30_000])
+            start, where = end - chance.choice([0, 1, 5000, 11_000]) * MINUTE, f"query {number}: {count} before {edge}"
+            assert_same(store.tail(whole.instrument, count, end), whole.between(0, end).tail(count), where)
+            assert_same(store.read(whole.instrument, start, end), whole.between(start, end), where)
+        store.close()
 
     def test_other_tools_can_read_a_file(self, folder: Path) -> None:
         offered = run("AAPL", SEPTEMBER, 6000)
