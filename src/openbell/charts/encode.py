@@ -44,18 +44,21 @@ def _palette(colors: Pixels, weights: npt.NDArray[np.int64]) -> tuple[npt.NDArra
     table = np.zeros(32768, dtype=np.uint8)
     table[kept] = np.arange(len(kept), dtype=np.uint8)
     if len(rest):
-        # Squared distances by products of small whole numbers, which 32-bit floats hold exactly.
+        # Squared distances in whole numbers; no matrix product, whose threads would go on spinning afterwards.
         one, two = _channels(rest), _channels(kept)
-        near = ((two * two).sum(axis=1) - 2 * (one @ two.T)).argmin(axis=1)
-        table[rest] = near.astype(np.uint8)
+        distance = np.zeros((len(rest), len(kept)), dtype=np.int16)
+        for channel in range(3):
+            apart = one[:, channel, None] - two[None, :, channel]
+            distance += apart * apart
+        table[rest] = distance.argmin(axis=1).astype(np.uint8)
     index: npt.NDArray[np.uint8] = table[bins]
     total = np.maximum(np.bincount(index, weights=weights, minlength=256), 1)
     means = [np.rint(np.bincount(index, weights=part * weights, minlength=256) / total) for part in (red, green, blue)]
     return index, np.stack(means, axis=1).astype(np.uint8)[: len(kept)].tobytes()
 
 
-def _channels(bins: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-    return np.stack((bins >> 10, bins >> 5 & 31, bins & 31), axis=1).astype(np.float32)
+def _channels(bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
+    return np.stack((bins >> 10, bins >> 5 & 31, bins & 31), axis=1).astype(np.int16)
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """Draws a scene into pixels: anti-aliased, deterministic, numpy only.
 
-Charts are rectangles, lines with one y for each x, bands between two such lines, dots and text. Lines are sampled at four
-positions in every pixel column; how much of each pixel they cover is added up and blended once.
+Charts are rectangles, lines with one y for each x, bands between two such lines, dots and text. Lines are sampled at up to
+four positions in every pixel column; how much of each pixel they cover is added up and blended once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from openbell.charts.scene import Band, Box, Boxes, Color, Dot, Label, Scene, St
 from openbell.market.bars import Values
 
 Pixels = npt.NDArray[np.uint32]
-_SUBSAMPLES = 4
 _RED_BLUE, _GREEN, _HALF_RED_BLUE = np.uint32(0xFF00FF), np.uint32(0x00FF00), np.uint32(0x800080)
 
 
@@ -50,7 +49,8 @@ class _Canvas:
 
     def __init__(self, width: int, height: int, background: Color, scale: float) -> None:
         self.width, self.height, self.scale = width, height, scale
-        self.pixels: Pixels = np.full((height, width), _packed(background), dtype=np.uint32)
+        self.background = np.uint32(_packed(background))
+        self.pixels: Pixels = np.full((height, width), self.background, dtype=np.uint32)
         self.flat = self.pixels.reshape(-1)
         self.clip(Box(0, 0, width, height))
 
@@ -64,20 +64,16 @@ class _Canvas:
     # Rectangles
 
     def boxes(self, item: Boxes) -> None:
-        scale = self.scale
-        left = np.clip(np.rint(item.left * scale), self.left, self.right).astype(np.int64)
-        right = np.clip(np.rint(item.right * scale), self.left, self.right).astype(np.int64)
-        top = np.clip(np.rint(item.top * scale), self.top, self.bottom).astype(np.int64)
-        bottom = np.clip(np.rint(item.bottom * scale), self.top, self.bottom).astype(np.int64)
-        alpha = item.color[3]
-        value = np.uint32(_packed(item.color))
-        for x0, y0, x1, y1 in zip(left.tolist(), top.tolist(), right.tolist(), bottom.tolist(), strict=True):
-            if x1 > x0 and y1 > y0:
+        scale, alpha = self.scale, item.color[3]
+        edges = np.rint(np.stack((item.left, item.top, item.right, item.bottom), axis=1) * scale).astype(np.int64)
+        value, share = np.uint32(_packed(item.color)), np.uint32(round(alpha * 256 / 255))
+        left, top, right, bottom, pixels = self.left, self.top, self.right, self.bottom, self.pixels
+        for x0, y0, x1, y1 in edges.tolist():
+            if (x0 := max(x0, left)) < (x1 := min(x1, right)) and (y0 := max(y0, top)) < (y1 := min(y1, bottom)):
                 if alpha == 255:
-                    self.pixels[y0:y1, x0:x1] = value
+                    pixels[y0:y1, x0:x1] = value
                 else:
-                    patch = self.pixels[y0:y1, x0:x1]
-                    self.pixels[y0:y1, x0:x1] = _blend(patch, item.color, np.uint32(round(alpha * 256 / 255)))
+                    pixels[y0:y1, x0:x1] = _blend(pixels[y0:y1, x0:x1], item.color, share)
 
     # Bands
 
@@ -95,17 +91,43 @@ class _Canvas:
                 continue
             rows = np.arange(low, high)[:, None]
             inside = (rows >= top) & (rows < bottom)
-            patch = self.pixels[low:high, first:last]
-            share = np.uint32(round(item.color[3] * 256 / 255))
-            np.copyto(patch, _blend(patch, item.color, share), where=inside)
+            self._tint(self.pixels[low:high, first:last], inside, item.color)
+
+    def _tint(self, patch: Pixels, inside: npt.NDArray[np.bool_], color: Color) -> None:
+        """Mix a see-through colour in: at once where only the background is, pixel by pixel elsewhere."""
+        share = np.uint32(round(color[3] * 256 / 255))
+        bare = patch == self.background
+        rest = np.flatnonzero(inside & ~bare)
+        np.copyto(patch, _blend(self.background, color, share), where=inside & bare)
+        rows, columns = np.divmod(rest, patch.shape[1])
+        patch[rows, columns] = _blend(patch[rows, columns], color, share)
 
     # Lines
 
     def stroke(self, item: Stroke) -> None:
         width = item.width * self.scale
         for x, y in _runs(item.x * self.scale, item.y * self.scale):
-            if len(x) > 1:
+            if len(x) == 2 and y[0] == y[1]:
+                self._level(float(x[0]), float(x[1]), float(y[0]), item)
+            elif len(x) > 1:
                 self._run(x, y, width, item)
+
+    def _level(self, first: float, last: float, y: float, item: Stroke) -> None:
+        """A level line, dashed or not: on whole pixels, which is crisper than blended edges."""
+        scale = self.scale
+        x0, x1 = max(self.left, round(first)), min(self.right, round(last))
+        y0 = round(y - item.width * scale / 2)
+        y1 = min(self.bottom, y0 + max(1, round(item.width * scale)))
+        y0 = max(self.top, y0)
+        if x1 <= x0 or y1 <= y0:
+            return
+        columns = np.arange(x0, x1)
+        if item.dash:
+            on, off = (part * scale for part in item.dash)
+            columns = columns[(columns - first) % (on + off) < on]
+        share = np.uint32(round(item.color[3] * 256 / 255))
+        patch = self.pixels[y0:y1]
+        patch[:, columns] = _blend(patch[:, columns], item.color, share)
 
     def _run(self, x: Values, y: Values, width: float, item: Stroke) -> None:
         if x[-1] - x[0] < 1.0:
@@ -113,29 +135,30 @@ class _Canvas:
             edges = float(y.min()) / self.scale, float(y.max()) / self.scale
             self.boxes(box(middle - reach, edges[0], middle + reach, edges[1], item.color))
             return
-        first = max(self.left * _SUBSAMPLES, int(np.floor(x[0] * _SUBSAMPLES)))
-        last = min(self.right * _SUBSAMPLES, int(np.ceil(x[-1] * _SUBSAMPLES)))
+        samples = _samples(x, y)
+        first = max(self.left * samples, int(np.floor(x[0] * samples)))
+        last = min(self.right * samples, int(np.ceil(x[-1] * samples)))
         if last <= first:
             return
-        edges_at = np.clip(np.arange(first, last + 1) / _SUBSAMPLES, x[0], x[-1])
+        edges_at = np.clip(np.arange(first, last + 1) / samples, x[0], x[-1])
         level = np.interp(edges_at, x, y)
         step = np.diff(level)
-        slope = step * _SUBSAMPLES
+        slope = step * samples
         # Seen from above, a steep line is thicker, but never reaches beyond the ends of its piece.
         half = width / 2 * np.sqrt(1 + slope * slope)
         centre = level[:-1] + step / 2
         piece = np.clip(np.searchsorted(x, edges_at[:-1], side="right") - 1, 0, len(x) - 2)
         top = np.maximum(centre - half, np.minimum(y[piece], y[piece + 1]) - width / 2)
         bottom = np.minimum(centre + half, np.maximum(y[piece], y[piece + 1]) + width / 2)
-        column = np.arange(first, last) // _SUBSAMPLES
+        column = np.arange(first, last) // samples
         if item.dash:
             on, off = (part * self.scale for part in item.dash)
-            keep = (np.arange(first, last) / _SUBSAMPLES - x[0]) % (on + off) < on
+            keep = (np.arange(first, last) / samples - x[0]) % (on + off) < on
             top, bottom, column = top[keep], bottom[keep], column[keep]
-        self._cover(column, top, bottom, item.color)
+        self._cover(column, top, bottom, samples, item.color)
 
-    def _cover(self, column: npt.NDArray[np.int64], top: Values, bottom: Values, color: Color) -> None:
-        """Blend vertical spans, four to a pixel column, each by the part of a pixel that it covers."""
+    def _cover(self, column: npt.NDArray[np.int64], top: Values, bottom: Values, samples: int, color: Color) -> None:
+        """Blend vertical spans, some to a pixel column, each by the part of a pixel that it covers."""
         top = np.clip(top, self.top, self.bottom)
         bottom = np.clip(bottom, self.top, self.bottom)
         first = np.floor(top).astype(np.int64)
@@ -151,7 +174,7 @@ class _Canvas:
         key = (row - low) * wide + (column[span] - left)
         cover = np.bincount(key, weights=part)
         touched = np.flatnonzero(cover > 0)
-        share = _shares(np.minimum(cover[touched] / _SUBSAMPLES, 1.0), color)
+        share = _shares(np.minimum(cover[touched] / samples, 1.0), color)
         at = (touched // wide + low) * self.width + touched % wide + left
         self.flat[at] = _blend(self.flat[at], color, share)
 
@@ -184,6 +207,12 @@ class _Canvas:
         self.pixels[y0:y1, x0:x1] = _blend(patch, color, share)
 
 
+def _samples(x: Values, y: Values) -> int:
+    """How often a pixel column is sampled: once is exact for a flat line, a steep one needs more to have soft edges."""
+    slope = float(np.quantile(np.abs(np.diff(y)) / np.maximum(np.diff(x), 1e-9), 0.9))
+    return 1 if slope <= 0.6 else 2 if slope <= 1.5 else 4
+
+
 def _runs(x: Values, *series: Values) -> list[tuple[Values, ...]]:
     """The stretches in which every series has values."""
     good = ~np.isnan(series[0])
@@ -195,7 +224,7 @@ def _runs(x: Values, *series: Values) -> list[tuple[Values, ...]]:
     return [(x[a:b], *(values[a:b] for values in series)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _blend(pixels: Pixels, color: Color, share: npt.NDArray[np.uint32] | np.uint32) -> Pixels:
+def _blend(pixels: Pixels | np.uint32, color: Color, share: npt.NDArray[np.uint32] | np.uint32) -> Pixels:
     """Mix a colour into pixels by shares of 256, rounded; red and blue go through one multiplication together."""
     rest = np.uint32(256) - share
     red_blue = np.uint32(color[0] | color[2] << 16)

@@ -168,7 +168,9 @@ class ParquetStore:
             stored = self._read_file(file) if owner == source else barlib.empty(file.instrument)
             month_files.write(file, barlib.merge(stored, bars), source)
             self._buffer.set_month_source(db, series, file.month, source)
-            db.executemany("DELETE FROM bars WHERE series = ? AND time = ?", ((series, t) for t in bars.time.tolist()))
+            if len(self._buffer.get(file.instrument, int(bars.time[0]), int(bars.time[-1]) + 1, 1)):
+                times = bars.time.tolist()
+                db.executemany("DELETE FROM bars WHERE series = ? AND time = ?", ((series, t) for t in times))
             self._changed(db, series)
         return True
 
