@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -305,11 +305,15 @@ def test_a_flipped_name_of_the_source_is_damage_too(store: ParquetStore, path: P
 def test_a_file_that_cannot_be_read_just_now_is_not_damaged(
     store: ParquetStore, path: Path, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: Path) -> NoReturn:
-        raise OSError(number, os.strerror(number), str(self))
+    real = Path.open
+
+    def refuse(self: Path, mode: str = "r", **more: Any) -> Any:
+        if mode == "rb":
+            raise OSError(number, os.strerror(number), str(self))
+        return real(self, mode, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", refuse)
+        patch.setattr(Path, "open", refuse)
         with pytest.raises(StoreError, match="cannot read"):
             store.read(AAPL, 0, EVER)
         with pytest.raises(StoreError, match="cannot read"):
@@ -320,14 +324,14 @@ def test_a_file_that_cannot_be_read_just_now_is_not_damaged(
 
 
 def test_a_bad_sector_is_damage(store: ParquetStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Path.read_bytes
+    real = Path.open
 
-    def fail(self: Path) -> bytes:
-        if self == path:
+    def fail(self: Path, mode: str = "r", **more: Any) -> Any:
+        if self == path and mode == "rb":
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(self))
-        return real(self)
+        return real(self, mode, **more)
 
-    monkeypatch.setattr(Path, "read_bytes", fail)
+    monkeypatch.setattr(Path, "open", fail)
     assert_same(store.read(AAPL, 0, EVER), OCTOBER_BARS)
     assert "Input/output error" in store.problems()[-1].reason
 
