@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Self
 from unittest import mock
 
 from openbell.stores.parquet import ParquetStore
@@ -25,9 +25,12 @@ from tests.stores.scenarios import SCENARIOS, prepare
 
 CALLS = ("replace", "fsync", "unlink")
 STATEMENTS = ("BEGIN IMMEDIATE", "COMMIT")
-DEATHS = frozenset({"before fsync", "after replace", "after unlink", "after COMMIT"})
+HALF = "half of a file"
+DEATHS = frozenset({HALF, "before fsync", "after replace", "after unlink", "after COMMIT"})
 """Where it makes a difference to die: in between, nothing changes that another process could see."""
-ERRORS = frozenset(f"before {name}" for name in (*CALLS, *STATEMENTS)) | {"after BEGIN IMMEDIATE", "after COMMIT"}
+ERRORS = frozenset(
+    {HALF, *(f"before {name}" for name in (*CALLS, *STATEMENTS)), "after BEGIN IMMEDIATE", "after COMMIT"}
+)
 """Where a call may fail: mostly instead of being done, but nobody can tell for a commit."""
 DIED = 77
 
@@ -59,6 +62,31 @@ class Steps:
         self.step(f"after {name}")
 
 
+class Halting:
+    """A file that is written in two halves."""
+
+    def __init__(self, file: IO[bytes], halfway: Callable[[], None]) -> None:
+        self._file = file
+        self._halfway = halfway
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, data: bytes) -> int:
+        """All of it, unless something happens after the first half."""
+        half = len(data) // 2
+        self._file.write(data[:half])
+        self._file.flush()
+        self._halfway()
+        return half + self._file.write(data[half:])
+
+
 @contextmanager
 def struck(at: int, strike: Callable[[str], None], points: frozenset[str]) -> Iterator[Steps]:
     """Let the step of that number fail for everything that happens in the block."""
@@ -80,10 +108,15 @@ def struck(at: int, strike: Callable[[str], None], points: frozenset[str]) -> It
 
         return call
 
-    connect = sqlite3.connect
+    def opened(path: Path, mode: str = "r", *values: Any, **named: Any) -> Any:
+        file = open_file(path, mode, *values, **named)
+        return Halting(file, lambda: steps.step(HALF)) if mode == "wb" else file
+
+    connect, open_file = sqlite3.connect, Path.open
     patches = {name: counted(name) for name in CALLS}
     with (
         mock.patch.multiple(os, **patches),
+        mock.patch.object(Path, "open", opened),
         mock.patch.object(sqlite3, "connect", lambda *a, **k: connect(*a, **{"factory": Connection, **k})),
     ):
         yield steps

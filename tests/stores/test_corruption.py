@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 from openbell.market.bars import Bars, empty, merge
 from openbell.market.errors import LeaseLost, SourceConflict, StoreError
 from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
 from openbell.stores import month_files
 from openbell.stores.parquet import BULK, ParquetStore
 from openbell.stores.port import Span
@@ -430,6 +432,94 @@ def test_a_buffer_that_is_moved_away_under_an_open_store_takes_its_bars_along(fo
     assert_same(reader.refresh(store), run("AAPL", SEPTEMBER + DAY, 2))
     assert_same(ParquetStore(folder).read(AAPL, 0, EVER), run("AAPL", SEPTEMBER + DAY, 2))
     store.close()
+
+
+def test_a_month_file_that_is_taken_away_is_a_gap_again(store: ParquetStore, path: Path) -> None:
+    reader = Reader(AAPL)
+    reader.refresh(store)
+    store.write([run("AAPL", NOVEMBER, 5)], LIVE, covers=Span(NOVEMBER, NOVEMBER + DAY))
+    path.unlink()
+    assert store.gaps(AAPL, Span(SEPTEMBER, NOVEMBER + DAY)) == [Span(SEPTEMBER, OCTOBER)]
+    assert store.gaps(MSFT, WHOLE) == []
+    assert [problem.path for problem in store.problems()] == [str(path)]
+    assert_same(reader.refresh(store), merge(OCTOBER_BARS, run("AAPL", NOVEMBER, 5)))
+    store.write([SEPTEMBER_BARS], FILE, covers=Span(SEPTEMBER, OCTOBER))
+    assert_same(reader.refresh(store), merge(SEPTEMBER_BARS, OCTOBER_BARS, run("AAPL", NOVEMBER, 5)))
+    assert store.gaps(AAPL, WHOLE) == []
+    assert len(store.problems()) == 1
+
+
+# --- bars that belong elsewhere -------------------------------------------------------------------------------------
+
+SIMULATED = Source(Origin.SIMULATED, "sim")
+REAL = frozenset(Origin) - {Origin.SIMULATED}
+
+
+def test_a_copied_home_does_not_make_simulated_bars_real(tmp_path: Path) -> None:
+    simulated = ParquetStore(tmp_path / "simulated", frozenset({Origin.SIMULATED}))
+    simulated.write([OCTOBER_BARS], SIMULATED, covers=WHOLE)
+    simulated.write([run("AAPL", NOVEMBER, 5)], SIMULATED)
+    simulated.close()
+    shutil.copytree(tmp_path / "simulated", tmp_path / "data")
+    real = ParquetStore(tmp_path / "data", REAL)
+    assert_same(real.read(AAPL, 0, EVER), empty(AAPL))
+    assert real.gaps(AAPL, WHOLE) == [WHOLE]
+    assert [problem.reason for problem in real.problems()] == [
+        "holds simulated bars, which have no place here",
+        "AAPL_2025-10.parquet: holds simulated bars, which have no place here",
+    ]
+    assert all(Path(problem.path).exists() for problem in real.problems())
+    real.write([OCTOBER_BARS], LIVE)
+    assert_same(real.read(AAPL, 0, EVER), OCTOBER_BARS)
+    real.close()
+    assert len(ParquetStore(tmp_path / "data", REAL).problems()) == 2
+
+
+@pytest.mark.parametrize("count", [3, BULK])
+def test_bars_that_would_not_be_served_are_not_taken(tmp_path: Path, count: int) -> None:
+    store = ParquetStore(tmp_path, REAL)
+    with pytest.raises(StoreError, match="simulated bars have no place"):
+        store.write([run("AAPL", SEPTEMBER, count)], SIMULATED)
+    assert store.instruments() == []
+    store.close()
+
+
+@pytest.mark.parametrize("message", ["unable to open database file", "database is locked"])
+def test_a_database_that_will_not_open_just_now_is_not_read_past_its_writers(
+    store: ParquetStore, folder: Path, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others have written lately is in no file that could be read without opening it the proper way."""
+    real, refusals = sqlite3.connect, [message]
+
+    def connect(*values: Any, **named: Any) -> Any:
+        if refusals:
+            raise sqlite3.OperationalError(refusals.pop())
+        return real(*values, **named)
+
+    new = run("AAPL", OCTOBER, 5, 2)
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    with pytest.raises(StoreError, match=message):
+        ParquetStore(folder)
+    again = ParquetStore(folder)
+    store.write([new], LIVE)
+    assert_same(again.read(AAPL, 0, EVER), merge(SEPTEMBER_BARS, OCTOBER_BARS, new))
+    again.close()
+
+
+def test_a_change_that_hides_its_time_is_noticed(store: ParquetStore, path: Path) -> None:
+    """A file is summed up once, but what was read before must not vouch for what is read now."""
+    old = path.stat()
+    deadline = time.monotonic() + 20
+    while time.time_ns() - old.st_ctime_ns < 200_000_000:
+        assert time.monotonic() < deadline
+        assert_same(store.read(AAPL, 0, EVER), merge(SEPTEMBER_BARS, OCTOBER_BARS))
+    assert_same(store.read(AAPL, 0, EVER), merge(SEPTEMBER_BARS, OCTOBER_BARS))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    with path.open("r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+    assert_set_aside(store, path)
 
 
 def test_a_folder_in_the_buffers_place_is_said_plainly(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from openbell.market.bars import merge
 from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.instruments import parse
-from openbell.stores import parquet
+from openbell.stores import month_files, parquet
 from openbell.stores.parquet import BULK, ParquetStore
 from openbell.stores.port import Span
 from tests.stores.contract import SYMBOLS, BarStoreContract, Step, minutes, step
@@ -99,6 +99,26 @@ class TestParquetStore(BarStoreContract):
         assert store.compact(SEPTEMBER + 100 * MINUTE) == 100
         assert store.compact(EVER) == BULK - 101
         assert files(folder) == {PATHS["AAPL"], PATHS["BTC/USD"]}
+
+    def test_small_writes_of_what_is_there_do_not_count_as_changes(self, folder: Path) -> None:
+        """A collector that starts again sends the last minutes again, and every ring in memory stays as it is."""
+        store = self.open_store(folder)
+        offered = run("AAPL", SEPTEMBER, 50)
+        store.write([offered], LIVE)
+        mark = store.mark(offered.instrument)
+        store.write([offered], LIVE)
+        assert store.changed_since(offered.instrument, mark) is None
+        store.write([run("AAPL", SEPTEMBER + 30 * MINUTE, 40)], LIVE)
+        assert store.changed_since(offered.instrument, mark) == SEPTEMBER + 50 * MINUTE
+        store.close()
+
+    def test_a_file_that_comes_in_the_same_tick_of_the_disks_clock_is_seen(self, memory_path: Path) -> None:
+        for number in range(150):
+            instrument = parse(f"{'ABCDEFGHIJ'[number // 15]}{'ABCDEFGHIJKLMNO'[number % 15]}")
+            for count, start in enumerate((SEPTEMBER, OCTOBER, NOVEMBER), 1):
+                file = month_files.month_file(memory_path, instrument, month_files.month_of(start))
+                month_files.write(file, run(instrument, start, 1), LIVE)
+                assert len(month_files.existing(memory_path, instrument)) == count
 
     def test_a_large_write_overrules_what_the_buffer_holds(self, folder: Path) -> None:
         store = self.open_store(folder)

@@ -61,13 +61,22 @@ ON CONFLICT (series, time) DO UPDATE SET seq = excluded.seq, data = excluded.dat
 class Buffer(Database):
     """Typed access to the buffer's tables; every write happens inside `transaction`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, origins: frozenset[Origin] | None = None) -> None:
         self._numbers: dict[str, int] = {}
+        self._origins = origins
         super().__init__(path, _SCHEMA, _SCHEMA_VERSION)
 
     def forget(self) -> None:
         """Numbers given out in a transaction may be undone with the rest."""
         self._numbers.clear()
+
+    def unfit(self) -> str:
+        """A buffer with bars of an origin that has no place here was copied from elsewhere."""
+        found = (
+            {row[0] for row in self.ask("SELECT DISTINCT origin FROM months")} if self._origins is not None else set()
+        )
+        foreign = sorted(found - set(self._origins or ()))
+        return f"holds {', '.join(foreign)} bars, which have no place here" if foreign else ""
 
     # Series
 

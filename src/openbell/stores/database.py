@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import sqlite3
 import threading
@@ -66,6 +67,10 @@ class Database:
     def forget(self) -> None:
         """Called before a transaction is undone and when the file is another one: drop what was remembered of it."""
 
+    def unfit(self) -> str:
+        """Why a sound file must not be used here all the same."""
+        return ""
+
     def close(self) -> None:
         """Close every thread's connection."""
         with self._guard:
@@ -115,6 +120,9 @@ class Database:
                 db.close()
                 raise
         except sqlite3.OperationalError as error:
+            if os.access(self.path.parent, os.W_OK):
+                # Too many open files, or locked for too long: reading past what others write now would be wrong.
+                raise StoreError(f"cannot open {self.path}: {error}") from error
             db = self._connect_to_read(error)
         except sqlite3.Error as error:
             raise StoreError(f"cannot open {self.path}: {error}") from error
@@ -157,10 +165,16 @@ class Database:
             raise
         if version != self._version:
             raise StoreError(f"{self.path} is of version {version}, this Openbell reads version {self._version}")
-        return ""
+        return self.unfit()
 
     def _repair(self) -> None:
-        """Set the damaged file aside. One process at a time: the second would move what the first has just made."""
+        try:
+            self._set_aside()
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"{self.path} cannot be used, nor set aside: {error}") from error
+
+    def _set_aside(self) -> None:
+        """Put an empty file in the damaged one's place. One at a time: the second would move what the first has made."""
         with closing(sqlite3.connect(self.path.with_name("repair.sqlite"), self._busy, isolation_level=None)) as guard:
             guard.execute("BEGIN EXCLUSIVE")
             self.close()

@@ -45,14 +45,14 @@ class ParquetStore:
     name = "parquet"
 
     def __init__(self, root: Path, origins: frozenset[Origin] | None = None) -> None:
-        """`origins` are the only ones whose bars this folder may serve: a file of another is set aside."""
+        """`origins` are the only ones whose bars this folder may hold: a file of another is set aside."""
         self.root = root
         self._origins = origins
         try:
             root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot use {root}: {error}") from error
-        self._buffer = Buffer(root / "buffer.sqlite")
+        self._buffer = Buffer(root / "buffer.sqlite", origins)
 
     def _file(self, instrument: Instrument, month: str) -> MonthFile:
         return month_files.month_file(self.root, instrument, month, self._origins)
@@ -69,6 +69,8 @@ class ParquetStore:
         replace: bool = False,
     ) -> None:
         """See the port. `replace` drops the months of other sources that stand in the way."""
+        if self._origins is not None and source.origin not in self._origins:
+            raise StoreError(f"{source.origin} bars have no place in {self.root}")
         parts = checked(parts)
         large = [part for part in parts if len(part) >= BULK or replace]
         for part in large:
