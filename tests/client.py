@@ -138,3 +138,21 @@ class Client:
         while (line := self.lines.get(timeout=PATIENCE)) is not None:
             rest.append(json.loads(line))
         return rest
+
+
+def processor_time(pid: int) -> float:
+    """Seconds that a process has computed so far; 0 where /proc does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_memory(pid: int) -> int:
+    """The most bytes that a process has held; 0 where /proc does not tell."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024

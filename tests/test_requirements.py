@@ -45,6 +45,29 @@ MUST_HOLD = {
     ],
     "every feed passes one suite": ["feeds/test_contract.py::TestSim", "feeds/test_contract.py::TestReplay"],
     "every bar store passes one suite": ["stores/test_parquet.py::TestParquetStore"],
+    "batch and streaming agree; no indicator sees the future": [
+        "indicators/test_every_indicator.py::test_bar_by_bar_is_the_same_as_all_at_once",
+        "indicators/test_every_indicator.py::test_never_sees_the_future",
+        "indicators/test_every_indicator.py::test_what_comes_later_changes_nothing",
+    ],
+    "every indicator agrees with its reference to 1e-9": [
+        "indicators/test_reference_table.py::test_every_indicator_has_a_reference"
+    ],
+    "Wilder's RSI, population Bollinger, session VWAP, Ichimoku displaced, pivots of the prior session": [
+        "indicators/test_references.py::test_wilders_own_worksheet",
+        "indicators/test_references.py::test_bands_use_the_populations_deviation",
+        "indicators/test_references.py::test_vwap_of_stocks_is_that_of_the_regular_session",
+        "indicators/test_overlays.py::test_a_span_comes_from_base_bars_before_and_the_lagging_line_from_base_bars_after",
+        "indicators/test_overlays.py::test_is_the_prior_sessions_by_the_exchanges_calendar",
+    ],
+    "golden scenes as text, golden pixels with tolerance, a picture of the difference": [
+        "charts/test_golden.py::test_the_display_list_is_what_it_was",
+        "charts/test_golden.py::test_the_pixels_are_what_they_were",
+    ],
+    "10,000 fuzzed chart requests, each a chart or a typed error, within 2 s and 300 MB": [
+        "servers/test_chartgen.py::test_fuzzed_requests_are_a_chart_or_an_error"
+    ],
+    "docs/indicators.md is what the registry says": ["cli/test_reference.py::test_generated_pages_are_up_to_date"],
 }
 
 DEFECTS_SEEN_ELSEWHERE = {
@@ -66,6 +89,16 @@ DEFECTS_SEEN_ELSEWHERE = {
     "BTC_USD split on its underscore": ["market/test_instruments.py::test_the_name_on_disk_is_not_split_into_a_stock"],
     "comments in the watchlist became part of a symbol": [
         "servers/test_chart_signals.py::test_the_watchlist_file_rules"
+    ],
+    "a failed fetch returned made-up data under the real symbol": [
+        "desk/test_charts.py::test_a_failed_fetch_is_an_error"
+    ],
+    "RSI was not Wilder's and had no null warm-up": [
+        "indicators/test_references.py::test_wilders_own_worksheet",
+        "charts/test_charts.py::test_values_before_warm_up_are_null",
+    ],
+    "two rsi entries with other lengths collided on one key": [
+        "servers/test_chartgen.py::test_two_entries_of_one_indicator_have_keys_of_their_own"
     ],
 }
 

@@ -18,7 +18,7 @@ from openbell.charts.payload import series, summary
 from openbell.charts.raster import render
 from openbell.charts.request import STYLES, Look, wanted_indicators
 from openbell.charts.scales import decimals_for, nice_ticks, number, short
-from openbell.charts.scene import Label, Scene, Stroke
+from openbell.charts.scene import Boxes, Label, Scene, Stroke
 from openbell.charts.svg import svg
 from openbell.charts.time_axis import time_ticks
 from openbell.market.errors import InvalidParameter
@@ -74,6 +74,15 @@ def test_every_style_draws_something_of_its_own(style: str) -> None:
 def test_simulated_data_is_marked_and_real_data_is_not() -> None:
     assert sum(label.text == "SIMULATED" for label in labels(picture())) == 2
     assert not any(label.text == "SIMULATED" for label in labels(picture(mark="")))
+
+
+def test_a_profile_is_as_opaque_as_asked() -> None:
+    def opacity(**asked: object) -> set[int]:
+        items = [item for layer in picture(entries=[{"name": "vpvr", **asked}]).layers for item in layer.items]
+        return {item.color[3] for item in items if isinstance(item, Boxes) and item.color[3] != 255}
+
+    assert opacity() == {102}
+    assert opacity(opacity=0.2) == {51}
 
 
 class TestFiles:

@@ -23,7 +23,8 @@ from openbell.indicators.cipher import CipherLines, Family, crosses, divergences
 from openbell.indicators.fractals import bearish, bottoms, bullish, tops
 from openbell.indicators.registry import get
 from openbell.indicators.spec import Bar
-from openbell.indicators.sums import RunningSum, mean_and_deviation, rolling_sum
+from openbell.indicators.sums import mean_and_deviation
+from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values, make
 from openbell.market.instruments import Instrument
 from openbell.market.session_table import trading_day
@@ -605,7 +606,7 @@ class TestSums:
     @settings(deadline=None, max_examples=100)
     def test_a_sum_is_the_same_both_ways_and_never_drifts(self, values: list[float], length: int) -> None:
         running = RunningSum(length)
-        found = rolling_sum(np.array(values, dtype=np.float64), length)
+        found = window_sum(np.array(values, dtype=np.float64), length)
         expected = [nan if window is None else fsum(window) for window in windows(values, length)]
 
         assert np.array_equal([running.update(value) for value in values], found, equal_nan=True)

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import jsonschema
 import pytest
 from PIL import Image
 
-from tests.client import OPENBELL, Client, run
+from tests.client import OPENBELL, Client, peak_memory, processor_time, run
 
 AS_OF = "2026-01-07T15:00:00Z"
 
@@ -73,6 +72,13 @@ def test_both_is_a_picture_and_its_summary(client: Client) -> None:
     assert both["content"][1] == alone["content"][0]
     picture = chart(client, indicators=["rsi"])["content"][0]["data"]
     assert len(alone["content"][0]["text"]) <= len(picture) / 10
+
+
+def test_two_entries_of_one_indicator_have_keys_of_their_own(client: Client) -> None:
+    result = chart(client, indicators=["rsi", {"name": "rsi", "length": 21}], format="series")
+    found = json.loads(result["content"][0]["text"])["indicators"]
+    assert {key: entry["label"] for key, entry in found.items()} == {"rsi": "RSI(14)", "rsi_2": "RSI(21)"}
+    assert found["rsi"]["lines"][0]["values"][-1] != found["rsi_2"]["lines"][0]["values"][-1]
 
 
 def test_a_series_is_one_text(client: Client) -> None:
@@ -160,30 +166,43 @@ def test_chart_command(tmp_path: Path) -> None:
 
 
 def test_fuzzed_requests_are_a_chart_or_an_error(client: Client) -> None:
+    """Each within 2 s of the processor's time and 300 MB."""
     seed = int(os.environ.get("OPENBELL_TEST_SEED", "7"))
     chance = random.Random(seed)
     names = [entry["name"] for entry in client.call("list_indicators")["result"]["structuredContent"]["indicators"]]
     odd: list[Any] = [None, -1, 0, 1, 10**9, 1e308, "", "x" * 500, [], {}, True, [[]], {"name": "rsi"}, "rsi"]
 
     def value(usual: list[Any]) -> Any:
-        return chance.choice(usual) if chance.random() < 0.7 else chance.choice(odd)
+        return chance.choice(usual) if chance.random() < 0.93 else chance.choice(odd)
 
+    def indicator() -> Any:
+        name = chance.choice(names)
+        return name if chance.random() < 0.7 else {"name": name, "length": value([1, 5, 50, 500])}
+
+    charts = 0
     for number in range(10_000 if os.environ.get("OPENBELL_SOAK") else 150):
         asked = {
-            "symbol": value(["BTC/USD", "AAPL", "EUR/USD"]),
-            "timeframe": value(["1m", "5m", "1h", "4h", "1d"]),
+            "symbol": value(["BTC/USD", "ETH/USD", "AAPL", "SPY", "EUR/USD"]),
+            "timeframe": value(["1m", "5m", "15m", "1h", "4h", "1d"]),
             "format": value(["png", "summary", "both", "series"]),
             "bars": value([1, 2, 37, 200, 1000]),
-            "width": value([200, 800, 1920]),
-            "height": value([200, 600, 1600]),
-            "indicators": value(
-                [[], [chance.choice(names)], [{"name": chance.choice(names), "length": value([1, 5, 50])}]]
-            ),
+            "width": value([200, 800, 1200, 1920, 4096]),
+            "height": value([200, 600, 675, 1600, 4096]),
+            "scale": value([1, 1, 2, 0.5]),
+            "style": value(["candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline"]),
+            "price_scale": value(["linear", "log", "percent"]),
+            "theme": value(["dark", "light"]),
+            "indicators": value([[indicator() for _ in range(count)] for count in (0, 1, 3, 24, 25)]),
         }
-        asked = {key: entry for key, entry in asked.items() if chance.random() < 0.85}
-        began = time.monotonic()
+        asked = {key: entry for key, entry in asked.items() if key == "symbol" or chance.random() < 0.6}
+        where = f"seed {seed}, {number}: {asked}"
+        began = processor_time(client.process.pid)
         answer = client.call("generate_chart", asked)
-        assert "result" in answer, f"seed {seed}, {number}: {asked} {answer}"
-        assert answer["result"]["content"], f"seed {seed}, {number}: {asked}"
-        assert "Internal error" not in str(answer["result"]["content"])[:200], f"seed {seed}, {number}: {asked}"
-        assert time.monotonic() - began < 20
+        spent = processor_time(client.process.pid) - began
+        assert "result" in answer, f"{where} {answer}"
+        assert answer["result"]["content"], where
+        assert "Internal error" not in str(answer["result"]["content"])[:200], where
+        assert spent <= 2.0, f"{spent:.1f} s, {where}"
+        assert peak_memory(client.process.pid) <= 300e6, where
+        charts += not answer["result"].get("isError")
+    assert charts > 20, "the requests must not all be wrong"

@@ -9,7 +9,7 @@ import numpy as np
 from openbell.charts import fonts, paint
 from openbell.charts.request import Computed, Look
 from openbell.charts.scales import Scale, decimals_for, fit, number, short
-from openbell.charts.scene import Box, Color, Label, Layer, Scene, box
+from openbell.charts.scene import Box, Boxes, Color, Label, Layer, Scene, box
 from openbell.charts.themes import THEMES, Theme
 from openbell.charts.time_axis import TimeTick, time_ticks
 from openbell.market.bars import Bars, Values
@@ -57,11 +57,11 @@ def compose(bars: Bars, indicators: list[Computed], look: Look, title: str, mark
     middles = (np.arange(len(bars), dtype=np.float64) + 0.5) * slot
     picture = Picture(bars, title, look, theme, middles, slot, plot, time_ticks(bars, slot))
     panels = _panels(picture, overlays, others)
+    if mark:
+        paint.mark(scene, panels[0].box, mark, theme)
     for panel in panels:
         _grid(scene, picture, panel)
     _time_axis(scene, picture)
-    if mark:
-        paint.mark(scene, panels[0].box, mark, theme)
     paint.price_panel(scene, picture, panels[0], overlays)
     for panel in panels[1:]:
         paint.indicator_panel(scene, picture, panel)
@@ -136,13 +136,12 @@ def _indicator_panel(area: Box, computed: Computed) -> Panel:
 
 
 def _grid(scene: Scene, picture: Picture, panel: Panel) -> None:
-    layer = scene.layer(panel.box)
-    for value in _ticks(panel):
-        y = round(panel.scale.at(value))
-        layer.items.append(box(panel.box.left, y, panel.box.right, y + 1, picture.theme.grid))
-    for tick in picture.times:
-        x = round(float(picture.x[tick.index]))
-        layer.items.append(box(x, panel.box.top, x + 1, panel.box.bottom, picture.theme.grid))
+    layer, area = scene.layer(panel.box), panel.box
+    y = np.rint([panel.scale.at(value) for value in _ticks(panel)])
+    x = np.rint(picture.x[[tick.index for tick in picture.times]])
+    for left, top, right, bottom in ((area.left, y, area.right, y + 1), (x, area.top, x + 1, area.bottom)):
+        edges = np.broadcast_arrays(left, top, right, bottom)
+        layer.items.append(Boxes(edges[0], edges[1], edges[2], edges[3], picture.theme.grid))
 
 
 def _ticks(panel: Panel) -> list[float]:

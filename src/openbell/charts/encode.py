@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,49 +13,78 @@ import numpy.typing as npt
 Pixels = npt.NDArray[np.uint32]
 """Packed colours, red in the lowest byte."""
 _LEVEL = 2
+_STRIP = 1 << 20
+_LONGER = (1, 2, 8, 64, 512)
+_COARSE = 0b11110_11110_11110
 
 
 def png(pixels: Pixels) -> bytes:
-    """A PNG with at most 256 colours; colours that must share an entry are averaged.
+    """A PNG with at most 256 colours; among colours that must share an entry, that of the larger areas wins.
 
-    Works on runs of equal pixels: a chart has ten times fewer of them than pixels.
+    Works on runs of equal pixels, of which a chart has ten times fewer than pixels, and strip by strip, so that a large
+    picture needs little more memory than its pixels.
     """
     height, width = pixels.shape
-    flat = pixels.reshape(-1)
-    starts = np.concatenate(([0], np.flatnonzero(flat[1:] != flat[:-1]) + 1))
-    lengths = np.diff(np.append(starts, len(flat)))
-    index, palette = _palette(flat[starts], lengths)
-    rows = np.empty((height, width + 1), dtype=np.uint8)
-    rows[:, 0] = 0
-    rows[:, 1:] = np.repeat(index, lengths).reshape(height, width)
+    tall = max(1, _STRIP // width)
+    strips = [_strip(pixels[top : top + tall].reshape(-1)) for top in range(0, height, tall)]
+    table, size = _entries(strips)
+    packer = zlib.compressobj(_LEVEL)
+    body = []
+    for strip in strips:
+        index = np.repeat(table[strip.bins], strip.lengths).reshape(-1, width)
+        rows = np.zeros((len(index), width + 1), dtype=np.uint8)
+        rows[:, 1:] = index
+        body.append(packer.compress(rows.data))
+    body.append(packer.flush())
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    body = zlib.compress(rows.data, _LEVEL)
-    chunks = (_chunk(b"IHDR", header), _chunk(b"PLTE", palette), _chunk(b"IDAT", body), _chunk(b"IEND", b""))
+    palette = _colors(strips, table)[:size].tobytes()
+    chunks = (_chunk(b"IHDR", header), _chunk(b"PLTE", palette), _chunk(b"IDAT", b"".join(body)), _chunk(b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
-def _palette(colors: Pixels, weights: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], bytes]:
-    """For each colour its entry, and the entries: bins of 5 bits a channel, rare ones joined to the nearest common one."""
-    red, green, blue = (colors >> np.uint32(shift) & np.uint32(255) for shift in (0, 8, 16))
-    bins = ((red >> 3) << 10 | (green >> 3) << 5 | (blue >> 3)).astype(np.int64)
-    counts = np.bincount(bins, weights=weights, minlength=32768)
+class _Strip(NamedTuple):
+    """Runs of equal pixels: their colours, how long they are, and the colours' bins of 5 bits a channel."""
+
+    colors: Pixels
+    lengths: npt.NDArray[np.int32]
+    bins: npt.NDArray[np.uint16]
+
+
+def _strip(flat: Pixels) -> _Strip:
+    starts = np.concatenate(([0], np.flatnonzero(flat[1:] != flat[:-1]) + 1, [len(flat)]))
+    colors = flat[starts[:-1]]
+    bins = (colors & 0xF8) << 7 | (colors & 0xF800) >> 6 | (colors & 0xF80000) >> 19
+    return _Strip(colors, np.diff(starts).astype(np.int32), bins.astype(np.uint16))
+
+
+def _entries(strips: list[_Strip]) -> tuple[npt.NDArray[np.uint8], int]:
+    """For each bin its entry in the palette, and how many there are: rare bins are joined to the nearest common one."""
+    counts = sum(np.bincount(strip.bins, weights=strip.lengths, minlength=32768) for strip in strips)
     used = np.flatnonzero(counts)
-    order = used[np.argsort(-counts[used], kind="stable")]
+    order = used[np.argsort(-np.asarray(counts)[used], kind="stable")]
     kept, rest = order[:256], order[256:]
     table = np.zeros(32768, dtype=np.uint8)
     table[kept] = np.arange(len(kept), dtype=np.uint8)
     if len(rest):
-        # Squared distances in whole numbers; no matrix product, whose threads would go on spinning afterwards.
-        one, two = _channels(rest), _channels(kept)
-        distance = np.zeros((len(rest), len(kept)), dtype=np.int16)
+        # Neighbours share an answer. No matrix product, whose threads would go on spinning afterwards.
+        cells, cell = np.unique(rest & _COARSE, return_inverse=True)
+        one, two = _channels(cells), _channels(kept)
+        distance = np.zeros((len(cells), len(kept)), dtype=np.int16)
         for channel in range(3):
             apart = one[:, channel, None] - two[None, :, channel]
             distance += apart * apart
-        table[rest] = distance.argmin(axis=1).astype(np.uint8)
-    index: npt.NDArray[np.uint8] = table[bins]
-    total = np.maximum(np.bincount(index, weights=weights, minlength=256), 1)
-    means = [np.rint(np.bincount(index, weights=part * weights, minlength=256) / total) for part in (red, green, blue)]
-    return index, np.stack(means, axis=1).astype(np.uint8)[: len(kept)].tobytes()
+        table[rest] = distance.argmin(axis=1).astype(np.uint8)[cell]
+    return table, len(kept)
+
+
+def _colors(strips: list[_Strip], table: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The palette. An entry takes the colour of its longest runs, so that areas keep theirs exactly."""
+    entries = np.zeros(256, dtype="<u4")
+    for least in _LONGER:
+        for strip in strips:
+            longer = np.flatnonzero(strip.lengths >= least)
+            entries[table[strip.bins[longer]]] = strip.colors[longer]
+    return entries.view(np.uint8).reshape(-1, 4)[:, :3]
 
 
 def _channels(bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:

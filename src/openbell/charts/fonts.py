@@ -28,7 +28,7 @@ def width(text: str, size: float, bold: bool = False) -> float:
     return float(_font(size, bold).getlength(text))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def mask(text: str, size: float, bold: bool = False) -> tuple[Mask, int, int]:
     """A text's coverage, and where its top left lies relative to the start of its baseline."""
     pixels, offset = _font(size, bold).getmask2(text, mode="L", anchor="ls")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from openbell.charts.compose import Panel, Picture
 
 _DOT = 3.5
+_OPACITY = 0.28
 
 
 def line_color(theme: Theme, index: int) -> Color:
@@ -200,12 +201,13 @@ def _areas(layer: Layer, picture: Picture, scale: Scale, computed: Computed, num
         color = faded(line_color(theme, number + index), 26)
         layer.items.append(Band(picture.x, scale.y(fill.upper), scale.y(fill.lower), color))
     width = picture.plot.width
+    opacity = round(255 * float(computed.wanted.settings.get("opacity", _OPACITY)))
     for bar in computed.channels.hbars:
         top, bottom = scale.at(bar.y + bar.height / 2), scale.at(bar.y - bar.height / 2)
         start = bar.offset * width
         left = picture.plot.left + start if bar.left else picture.plot.right - start - bar.width * width
         edge = max(top + 1, bottom - 1)
-        layer.items.append(box(left, top, left + bar.width * width, edge, faded(theme.lines[3], 70)))
+        layer.items.append(box(left, top, left + bar.width * width, edge, faded(theme.lines[3], opacity)))
 
 
 def _lines(layer: Layer, picture: Picture, scale: Scale, computed: Computed, number: int) -> None:

@@ -1,7 +1,7 @@
 """Draws a scene into pixels: anti-aliased, deterministic, numpy only.
 
-Charts are rectangles, lines with one y for each x, bands between two such lines, dots and text. Lines are sampled at up to
-four positions in every pixel column; how much of each pixel they cover is added up and blended once.
+Charts are rectangles, lines with one y for each x, bands between two such lines, dots and text. How much of each pixel a
+line covers is added up and blended once.
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.charts import fonts
+from openbell.charts.coverage import Bounds, Covered, line
 from openbell.charts.scene import Band, Box, Boxes, Color, Dot, Label, Scene, Stroke, box
 from openbell.market.bars import Values
 
 Pixels = npt.NDArray[np.uint32]
 _RED_BLUE, _GREEN, _HALF_RED_BLUE = np.uint32(0xFF00FF), np.uint32(0x00FF00), np.uint32(0x800080)
+_STRIP = 1 << 19
+"""How many pixels are mixed at once: what is larger needs memory and is not faster."""
+_FEW, _NARROW = 8, 24
+"""From how many boxes on, and up to which width, drawing them column by column is faster than one by one."""
 
 
 def render(scene: Scene, scale: float = 1.0, text: bool = True) -> Pixels:
@@ -34,9 +39,8 @@ def render(scene: Scene, scale: float = 1.0, text: bool = True) -> Pixels:
                     canvas.stroke(item)
                 case Dot():
                     canvas.dot(item)
-                case Label():
-                    if text:
-                        canvas.label(item)
+                case Label() if text:
+                    canvas.label(item)
     return canvas.pixels
 
 
@@ -64,16 +68,37 @@ class _Canvas:
     # Rectangles
 
     def boxes(self, item: Boxes) -> None:
+        if len(item.left) > _FEW and item.color[3] == 255 and self._columns(item):
+            return
         scale, alpha = self.scale, item.color[3]
-        edges = np.rint(np.stack((item.left, item.top, item.right, item.bottom), axis=1) * scale).astype(np.int64)
         value, share = np.uint32(_packed(item.color)), np.uint32(round(alpha * 256 / 255))
         left, top, right, bottom, pixels = self.left, self.top, self.right, self.bottom, self.pixels
-        for x0, y0, x1, y1 in edges.tolist():
+        edges = (item.left.tolist(), item.top.tolist(), item.right.tolist(), item.bottom.tolist())
+        for edge in zip(*edges, strict=True):
+            x0, y0, x1, y1 = (round(value * scale) for value in edge)
             if (x0 := max(x0, left)) < (x1 := min(x1, right)) and (y0 := max(y0, top)) < (y1 := min(y1, bottom)):
                 if alpha == 255:
                     pixels[y0:y1, x0:x1] = value
                 else:
                     pixels[y0:y1, x0:x1] = _blend(pixels[y0:y1, x0:x1], item.color, share)
+
+    def _columns(self, item: Boxes) -> bool:
+        """Many boxes of one width, such as candles, all at once; False when this is not such a case."""
+        x0, x1 = np.rint(item.left * self.scale).astype(np.int64), np.rint(item.right * self.scale).astype(np.int64)
+        wide = x1 - x0
+        if (wide != wide[0]).any() or not 0 < wide[0] <= _NARROW or x0.min() < self.left or x1.max() > self.right:
+            return False
+        top = np.clip(np.rint(item.top * self.scale), self.top, self.bottom).astype(np.int64)
+        bottom = np.clip(np.rint(item.bottom * self.scale), self.top, self.bottom).astype(np.int64)
+        tall = np.maximum(bottom - top, 0)
+        before = np.cumsum(tall) - tall
+        start = top * self.width + x0 - before * self.width
+        at = np.arange(int(tall.sum())) * self.width + np.repeat(start, tall)
+        value = np.uint32(_packed(item.color))
+        for _ in range(int(wide[0])):
+            self.flat[at] = value
+            at += 1
+        return True
 
     # Bands
 
@@ -84,14 +109,13 @@ class _Canvas:
                 continue
             centres = np.arange(first, last) + 0.5
             one, two = np.interp(centres, x, upper), np.interp(centres, x, lower)
-            top = np.clip(np.rint(np.minimum(one, two)), self.top, self.bottom).astype(np.int64)
-            bottom = np.clip(np.rint(np.maximum(one, two)), self.top, self.bottom).astype(np.int64)
-            low, high = int(top.min()), int(bottom.max())
-            if high <= low:
-                continue
-            rows = np.arange(low, high)[:, None]
-            inside = (rows >= top) & (rows < bottom)
-            self._tint(self.pixels[low:high, first:last], inside, item.color)
+            top = np.clip(np.rint(np.minimum(one, two)), self.top, self.bottom).astype(np.int16)
+            bottom = np.clip(np.rint(np.maximum(one, two)), self.top, self.bottom).astype(np.int16)
+            low, high, step = int(top.min()), int(bottom.max()), max(1, _STRIP // (last - first))
+            for start in range(low, high, step):
+                rows = np.arange(start, min(start + step, high), dtype=np.int16)[:, None]
+                inside = (rows >= top) & (rows < bottom)
+                self._tint(self.pixels[start : start + len(rows), first:last], inside, item.color)
 
     def _tint(self, patch: Pixels, inside: npt.NDArray[np.bool_], color: Color) -> None:
         """Mix a see-through colour in: at once where only the background is, pixel by pixel elsewhere."""
@@ -105,12 +129,21 @@ class _Canvas:
     # Lines
 
     def stroke(self, item: Stroke) -> None:
-        width = item.width * self.scale
-        for x, y in _runs(item.x * self.scale, item.y * self.scale):
+        scale = self.scale
+        dash = (item.dash[0] * scale, item.dash[1] * scale) if item.dash else None
+        for x, y in _runs(item.x * scale, item.y * scale):
             if len(x) == 2 and y[0] == y[1]:
                 self._level(float(x[0]), float(x[1]), float(y[0]), item)
+            elif len(x) > 1 and x[-1] - x[0] < 1.0:
+                middle, reach = float(x.mean()) / scale, item.width / 2
+                self.boxes(box(middle - reach, y.min() / scale, middle + reach, y.max() / scale, item.color))
             elif len(x) > 1:
-                self._run(x, y, width, item)
+                inside = Bounds(self.left, self.top, self.right, self.bottom)
+                self._cover(line(x, y, item.width * scale, inside, dash), item.color)
+
+    def _cover(self, covered: Covered, color: Color) -> None:
+        at = covered.row * self.width + covered.column
+        self.flat[at] = _blend(self.flat[at], color, _shares(covered.part, color))
 
     def _level(self, first: float, last: float, y: float, item: Stroke) -> None:
         """A level line, dashed or not: on whole pixels, which is crisper than blended edges."""
@@ -128,55 +161,6 @@ class _Canvas:
         share = np.uint32(round(item.color[3] * 256 / 255))
         patch = self.pixels[y0:y1]
         patch[:, columns] = _blend(patch[:, columns], item.color, share)
-
-    def _run(self, x: Values, y: Values, width: float, item: Stroke) -> None:
-        if x[-1] - x[0] < 1.0:
-            middle, reach = float(x.mean()) / self.scale, item.width / 2
-            edges = float(y.min()) / self.scale, float(y.max()) / self.scale
-            self.boxes(box(middle - reach, edges[0], middle + reach, edges[1], item.color))
-            return
-        samples = _samples(x, y)
-        first = max(self.left * samples, int(np.floor(x[0] * samples)))
-        last = min(self.right * samples, int(np.ceil(x[-1] * samples)))
-        if last <= first:
-            return
-        edges_at = np.clip(np.arange(first, last + 1) / samples, x[0], x[-1])
-        level = np.interp(edges_at, x, y)
-        step = np.diff(level)
-        slope = step * samples
-        # Seen from above, a steep line is thicker, but never reaches beyond the ends of its piece.
-        half = width / 2 * np.sqrt(1 + slope * slope)
-        centre = level[:-1] + step / 2
-        piece = np.clip(np.searchsorted(x, edges_at[:-1], side="right") - 1, 0, len(x) - 2)
-        top = np.maximum(centre - half, np.minimum(y[piece], y[piece + 1]) - width / 2)
-        bottom = np.minimum(centre + half, np.maximum(y[piece], y[piece + 1]) + width / 2)
-        column = np.arange(first, last) // samples
-        if item.dash:
-            on, off = (part * self.scale for part in item.dash)
-            keep = (np.arange(first, last) / samples - x[0]) % (on + off) < on
-            top, bottom, column = top[keep], bottom[keep], column[keep]
-        self._cover(column, top, bottom, samples, item.color)
-
-    def _cover(self, column: npt.NDArray[np.int64], top: Values, bottom: Values, samples: int, color: Color) -> None:
-        """Blend vertical spans, some to a pixel column, each by the part of a pixel that it covers."""
-        top = np.clip(top, self.top, self.bottom)
-        bottom = np.clip(bottom, self.top, self.bottom)
-        first = np.floor(top).astype(np.int64)
-        count = np.maximum(np.ceil(bottom).astype(np.int64) - first, 0)
-        total = int(count.sum())
-        if not total:
-            return
-        span = np.repeat(np.arange(len(count)), count)
-        row = np.arange(total) - np.repeat(np.cumsum(count) - count, count) + first[span]
-        part = np.minimum(row + 1, bottom[span]) - np.maximum(row, top[span])
-        low, left = int(row.min()), int(column.min())
-        wide = int(column.max()) - left + 1
-        key = (row - low) * wide + (column[span] - left)
-        cover = np.bincount(key, weights=part)
-        touched = np.flatnonzero(cover > 0)
-        share = _shares(np.minimum(cover[touched] / samples, 1.0), color)
-        at = (touched // wide + low) * self.width + touched % wide + left
-        self.flat[at] = _blend(self.flat[at], color, share)
 
     # Dots and text
 
@@ -202,15 +186,11 @@ class _Canvas:
         if x1 <= x0 or y1 <= y0:
             return
         part = shape[y0 - y : y1 - y, x0 - x : x1 - x]
-        share = _shares(part / 255, color)
         patch = self.pixels[y0:y1, x0:x1]
-        self.pixels[y0:y1, x0:x1] = _blend(patch, color, share)
-
-
-def _samples(x: Values, y: Values) -> int:
-    """How often a pixel column is sampled: once is exact for a flat line, a steep one needs more to have soft edges."""
-    slope = float(np.quantile(np.abs(np.diff(y)) / np.maximum(np.diff(x), 1e-9), 0.9))
-    return 1 if slope <= 0.6 else 2 if slope <= 1.5 else 4
+        if (patch == patch[0, 0]).all():
+            patch[...] = _ramp(int(patch[0, 0]), color)[part]
+        else:
+            patch[...] = _blend(patch, color, _shares(part / 255, color))
 
 
 def _runs(x: Values, *series: Values) -> list[tuple[Values, ...]]:
@@ -238,6 +218,12 @@ def _blend(pixels: Pixels | np.uint32, color: Color, share: npt.NDArray[np.uint3
 def _shares(part: Values, color: Color) -> npt.NDArray[np.uint32]:
     """Parts of a pixel, times the colour's own share, in 256ths."""
     return np.rint(part * (color[3] * 256 / 255)).astype(np.uint32)
+
+
+@lru_cache(maxsize=256)
+def _ramp(under: int, color: Color) -> Pixels:
+    """A colour mixed into another by each share of 255."""
+    return _blend(np.uint32(under), color, _shares(np.arange(256) / 255, color))
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, isfinite, log, log10, nan
 from typing import Literal
 
 import numpy as np
@@ -26,19 +26,22 @@ class Scale:
 
     def y(self, values: Values) -> Values:
         """Pixels, the higher the value the smaller."""
-        low, high = self._inner(np.array([self.low, self.high]))
-        share: Values = (self._inner(values) - low) / (high - low)
+        if self.kind == "log":
+            with np.errstate(invalid="ignore", divide="ignore"):
+                values = np.log(np.where(values > 0, values, np.nan))
+        low, high = self._ends()
+        share: Values = (values - low) / (high - low)
         return self.box.bottom - share * self.box.height
 
     def at(self, value: float) -> float:
         """One value's pixel."""
-        return float(self.y(np.array([value]))[0])
+        if self.kind == "log":
+            value = log(value) if value > 0 else nan
+        low, high = self._ends()
+        return self.box.bottom - (value - low) / (high - low) * self.box.height
 
-    def _inner(self, values: Values) -> Values:
-        if self.kind != "log":
-            return values
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.log(np.where(values > 0, values, np.nan))
+    def _ends(self) -> tuple[float, float]:
+        return (log(self.low), log(self.high)) if self.kind == "log" else (self.low, self.high)
 
     def ticks(self, spacing: float = 44.0) -> list[float]:
         """Round values about `spacing` pixels apart."""
@@ -92,11 +95,10 @@ def nice_ticks(low: float, high: float, most: int) -> list[float]:
 def decimals_for(values: Values) -> int:
     """How many decimals the prices really have, at most 8."""
     sample = values[np.isfinite(values)][-60:]
+    largest = float(np.abs(sample).max(initial=0))
     for decimals in range(9):
-        if np.allclose(
-            sample, np.round(sample, decimals), rtol=0, atol=1e-9 * max(1e-9, float(np.abs(sample).max(initial=0)))
-        ):
-            return max(decimals, 2) if np.abs(sample).max(initial=0) < 10000 else max(decimals, 1)
+        if np.abs(sample - np.round(sample, decimals)).max(initial=0) <= 1e-9 * max(1e-9, largest):
+            return max(decimals, 2) if largest < 10000 else max(decimals, 1)
     return 8
 
 

@@ -32,7 +32,7 @@ def zone_of(bars: Bars) -> tzinfo:
 def time_ticks(bars: Bars, slot: float, spacing: float = 88.0) -> list[TimeTick]:
     """Labels at least `spacing` pixels apart, the weightiest first."""
     zone = zone_of(bars)
-    moments = [datetime.fromtimestamp(int(time), UTC).astimezone(zone) for time in bars.time]
+    moments = [datetime.fromtimestamp(time, zone) for time in bars.time.tolist()]
     ranked: list[tuple[int, int, str]] = []
     step = _step(bars, slot, spacing)
     for index, moment in enumerate(moments):

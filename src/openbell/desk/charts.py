@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import ParamSpec, TypeVar
 
-from openbell.charts.request import Computed, Wanted
+from openbell.charts.request import Computed, Look, Wanted
 from openbell.desk.bars import BarService
 from openbell.feeds.port import Feed
 from openbell.market.bars import Bars
@@ -15,6 +19,8 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import Timeframe
 
 _BEFORE = 3 * 86400
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,8 @@ class ChartService:
     def __init__(self, bars: BarService, feed: Feed) -> None:
         self._bars = bars
         self._feed = feed
+        # One thread: a large picture takes a hundred megabytes, and two would not be faster.
+        self._worker = ThreadPoolExecutor(1, "charts")
 
     async def find(self, symbol: str) -> Instrument:
         """The instrument of a symbol that is stored or known to the feed."""
@@ -45,7 +53,18 @@ class ChartService:
         if not len(bars):
             raise InsufficientData(instrument.symbol, 0, 1)
         extras = await self._extras(bars, wanted)
-        return await asyncio.to_thread(_compute, bars, count, wanted, extras)
+        return await self._run(_compute, bars, count, wanted, extras)
+
+    async def png(self, chart: Chart, look: Look, title: str, mark: str) -> bytes:
+        """The picture of a chart."""
+        return await self._run(_draw, chart, look, title, mark)
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self, work: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, partial(work, *given, **named))
 
     async def _extras(self, bars: Bars, wanted: list[Wanted]) -> dict[str, Extra]:
         kinds = {kind for each in wanted for kind in each.indicator.needs}
@@ -64,3 +83,11 @@ def _compute(bars: Bars, count: int, wanted: list[Wanted], extras: dict[str, Ext
         channels = each.indicator.run(shown if profile else bars, extras, **each.settings)
         found.append(Computed(each, channels if profile else channels.since(first)))
     return Chart(shown, found)
+
+
+def _draw(chart: Chart, look: Look, title: str, mark: str) -> bytes:
+    from openbell.charts.compose import compose
+    from openbell.charts.encode import png
+    from openbell.charts.raster import render
+
+    return png(render(compose(chart.bars, chart.indicators, look, title, mark), look.scale))

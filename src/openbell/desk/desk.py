@@ -99,6 +99,8 @@ class Desk:
         """End what was begun."""
         if "alerts" in self.__dict__:
             await self.alerts.close()
+        if "charts" in self.__dict__:
+            self.charts.close()
         if "store" in self.__dict__:
             # A cancelled task leaves its thread at work: the store must not close under it.
             await asyncio.get_running_loop().shutdown_default_executor()

@@ -10,7 +10,7 @@ from openbell.indicators.catalogue.rsi import rsi
 from openbell.indicators.exact_averages import wilder
 from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
 from openbell.indicators.spec import Bar
-from openbell.indicators.sums import RunningSum, rolling_sum
+from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
 
 ROUNDING = 1e-10
@@ -34,8 +34,8 @@ def money_flow_index(bars: Bars, length: int) -> Values:
     price = (bars.high + bars.low + bars.close) / 3.0
     change = np.diff(price)
     turnover = price[1:] * bars.volume[1:]
-    rising = rolling_sum(np.where(change > 0.0, turnover, 0.0), length)
-    moved = rising + rolling_sum(np.where(change < 0.0, turnover, 0.0), length)
+    rising = window_sum(np.where(change > 0.0, turnover, 0.0), length)
+    moved = rising + window_sum(np.where(change < 0.0, turnover, 0.0), length)
     out[1:] = 100.0 * np.divide(rising, moved, out=np.full(len(moved), 0.5), where=moved != 0.0)
     return out
 
@@ -48,8 +48,8 @@ def _place(values: Values, high: Values, low: Values, flat: float = 0.0) -> Valu
 
 
 def _smoothed(values: Values, smooth: int, d: int) -> tuple[Values, Values]:
-    k = rolling_sum(values, smooth) / smooth
-    return k, rolling_sum(k, d) / d
+    k = window_sum(values, smooth) / smooth
+    return k, window_sum(k, d) / d
 
 
 class RunningStochastic:

@@ -9,7 +9,7 @@ import numpy as np
 from openbell.indicators.averages import ema
 from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.spec import Bar
-from openbell.indicators.sums import RunningSum, rolling_sum
+from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
 
 UNIT = 0.015
@@ -27,7 +27,7 @@ def wave_trend(bars: Bars, channel_length: int, average_length: int) -> tuple[Va
     moving = ~(usual <= ROUNDING * price)
     index = np.divide(distance, UNIT * usual, out=np.zeros(len(price)), where=moving)
     fast = ema(index, average_length)
-    return fast, rolling_sum(fast, SLOW) / SLOW
+    return fast, window_sum(fast, SLOW) / SLOW
 
 
 def wave_warmup(channel_length: int, average_length: int) -> int:

@@ -7,14 +7,14 @@ import numpy as np
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.money_flow import money_flow, money_flow_of
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import RunningSum, rolling_sum
+from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
 
 
 def cmf(bars: Bars, length: int) -> Values:
     """−1 to 1; 0 where nothing trades."""
-    volume = rolling_sum(bars.volume, length)
-    return np.divide(rolling_sum(money_flow(bars), length), volume, out=np.zeros(len(bars)), where=volume != 0.0)
+    volume = window_sum(bars.volume, length)
+    return np.divide(window_sum(money_flow(bars), length), volume, out=np.zeros(len(bars)), where=volume != 0.0)
 
 
 def _compute(bars: Bars, length: int) -> Channels:

@@ -12,7 +12,8 @@ from openbell.indicators.channels import Channels, Line, Signal
 from openbell.indicators.dots import Mask, becomes, dots, in_order
 from openbell.indicators.highs_and_lows import RunningExtremes, middle
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import mean_and_deviation, rolling_sum, total
+from openbell.indicators.sums import mean_and_deviation, total
+from openbell.indicators.windows import window_sum
 from openbell.market.bars import Bars, Values
 
 
@@ -35,7 +36,7 @@ def _momentum(bars: Bars, average: Values, length: int) -> Values:
 def _compute(bars: Bars, length: int, bb_mult: float, kc_mult: float) -> Channels:
     average, deviation = mean_and_deviation(bars.close, length)
     # Both have the same middle, so one lies within the other where it is narrower.
-    squeezed = bb_mult * deviation < kc_mult * (rolling_sum(true_range(bars), length) / length)
+    squeezed = bb_mult * deviation < kc_mult * (window_sum(true_range(bars), length) / length)
     return Channels(
         histogram=(Line("Momentum", _momentum(bars, average, length)),),
         signals=_signals(squeezed),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import Field
@@ -22,7 +21,6 @@ from openbell.protocol.tool import Arguments, NoArguments, Tool
 from openbell.servers.chartgen import shapes
 
 if TYPE_CHECKING:
-    from openbell.charts.request import Look
     from openbell.desk.charts import Chart
     from openbell.market.instruments import Instrument
 
@@ -80,17 +78,9 @@ async def generate_chart(call: Call, given: ChartInput) -> Media | dict[str, Any
     numbers = summary(symbol, interval, chart.bars, chart.indicators) if given.format != "png" else None
     if given.format == "summary":
         return cast("dict[str, Any]", numbers)
-    picture = await asyncio.to_thread(_draw, chart, look, f"{instrument} · {interval}", call.desk.data)
+    mark = "SIMULATED" if call.desk.data == "simulated" else ""
+    picture = await call.desk.charts.png(chart, look, f"{instrument} · {interval}", mark)
     return Media((Picture("image/png", picture),), numbers)
-
-
-def _draw(chart: Chart, look: Look, title: str, data: str) -> bytes:
-    from openbell.charts.compose import compose
-    from openbell.charts.encode import png
-    from openbell.charts.raster import render
-
-    mark = "SIMULATED" if data == "simulated" else ""
-    return png(render(compose(chart.bars, chart.indicators, look, title, mark), look.scale))
 
 
 def _either(name: str, one: str | None, two: str | None) -> str | None:
