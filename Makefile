@@ -46,7 +46,7 @@ bench: $(VENV)/ready ## print speed ratios, measured in an environment with run-
 lock: ## resolve pyproject.toml into requirements.lock and requirements-run.lock
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install --quiet uv
 	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
-		pyproject.toml --group dev -o requirements.lock
+		pyproject.toml --all-extras --group dev -o requirements.lock
 	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		-c requirements.lock pyproject.toml -o requirements-run.lock
 
