@@ -59,6 +59,10 @@ class BarService:
         final = min(now, max(self.feed.watermark(now), now - GRACE))
         return int(final // MINUTE * MINUTE)
 
+    def _complete(self, end: int) -> int:
+        """The minute before which the feed's history will not grow, at most `end`."""
+        return min(end, int(self.feed.watermark(self.clock.epoch()) // MINUTE * MINUTE))
+
     async def known(self, instrument: Instrument) -> bool:
         """Whether the feed can deliver it or the store holds bars of it that had closed by the clock."""
         if self.feed.knows(instrument):
@@ -83,7 +87,7 @@ class BarService:
             failure = await self.fill(instrument, span)
             ring = await asyncio.to_thread(self._read, instrument, timeframe, end)
             # Reading may have found a damaged file and set it aside: its month is a gap again.
-            if failure or not self._gaps(instrument, span):
+            if failure or not self._gaps(instrument, Span(span.start, self._complete(end))):
                 break
         if not len(ring.bars):
             if failure:
@@ -127,7 +131,10 @@ class BarService:
         for gap in _pieces(self._gaps(instrument, span)):
             try:
                 bars = await self.feed.history(instrument, gap.start, gap.end)
-                await asyncio.to_thread(self.store.write, [bars], source, covers=gap)
+                # What a vendor may still add to is stored, but asked for again.
+                complete = self._complete(gap.end)
+                covers = Span(gap.start, complete) if complete > gap.start else None
+                await asyncio.to_thread(self.store.write, [bars], source, covers=covers)
             except FeedUnavailable as error:
                 log.warning("%s: %s", instrument, error)
                 return error

@@ -136,8 +136,9 @@ class Collector:
             if failure := await self._bars.fill(instrument, Span(start, until)):
                 raise failure
         self._on_progress(len(instruments), len(instruments))
-        self.status.through = until
-        return until
+        # The vendor may still add to the newest minutes: the stream begins before them.
+        self.status.through = min(until, int(self._feed.watermark(self._clock.epoch()) // MINUTE * MINUTE))
+        return self.status.through
 
     async def _stream(self, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
         until = since

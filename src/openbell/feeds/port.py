@@ -39,7 +39,10 @@ class Feed(Protocol):
         """The first time for which `history` has bars."""
 
     def watermark(self, now: float) -> float:
-        """The time through which this feed's bars are complete, given the clock's time."""
+        """The time before which nothing more is to come, given the clock's time: `history` up to it will not grow.
+
+        A vendor without a stream here is some time behind the clock; with one, it is what the stream has completed.
+        """
 
     async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
         """Closed minute bars that opened in [start, end), sorted, none double.
@@ -54,7 +57,7 @@ class Feed(Protocol):
         """
 
     def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
-        """Minute bars from `since` on, as they close, until closed by the caller.
+        """Minute bars from `since` on, as they close, until closed by the caller; what has closed already comes first.
 
         Raises `FeedUnavailable` when the connection breaks: the caller fetches the gap and opens a new stream.
         """
