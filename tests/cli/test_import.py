@@ -26,7 +26,8 @@ from openbell.market.clock import iso, parse_time
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import BULK, ParquetStore
+from openbell.stores.buffered import BULK
+from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 
 AAPL = parse("AAPL")

@@ -12,13 +12,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.market.bars import Bars, empty, make, merge
+from openbell.market.bars import Bars, empty, make, merge, resample
 from openbell.market.errors import BadBars, LeaseHeld, LeaseLost, SourceConflict
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span
 from tests.stores.model import Model, Reader, assert_same
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bars, bits, run
+from tests.stores.samples import (
+    DAY,
+    EVER,
+    FILE,
+    LIVE,
+    MANY,
+    MINUTE,
+    NOVEMBER,
+    OCTOBER,
+    SEPTEMBER,
+    bars,
+    bits,
+    run,
+    sparse,
+)
 
 SYMBOLS = ["AAPL", "BRK.B", "BTC/USD", "EUR/USD"]
 COUNTS = [1, 7, MANY]
@@ -152,6 +166,41 @@ class BarStoreContract:
         first.close[:] = 0
         offered.open[:] = 0
         assert_same(store.read(offered.instrument, 0, EVER), run("AAPL", SEPTEMBER, MANY))
+
+    # Larger bars
+
+    @pytest.mark.parametrize("timeframe", list(Timeframe))
+    @pytest.mark.parametrize("symbol", ["BTC/USD", "AAPL"])
+    def test_larger_bars_are_the_minutes_resampled(self, store: BarStore, timeframe: Timeframe, symbol: str) -> None:
+        """Pages of any size put together are the whole, wherever the clock stands, across the turn of a month."""
+        instrument = parse(symbol)
+        minutes = sparse(symbol, OCTOBER - 3 * DAY, OCTOBER + 2 * DAY + 5 * MINUTE)
+        store.write([minutes], LIVE)
+        store.write([run(symbol, OCTOBER + DAY + 7 * MINUTE, 3, 5)], LIVE)
+        stored = store.read(instrument, 0, EVER)
+        for end in (OCTOBER + 2 * DAY + 4 * MINUTE, OCTOBER + 20 * MINUTE, OCTOBER - DAY, SEPTEMBER):
+            whole = resample(stored.between(0, end), timeframe, end)
+            assert store.count(instrument, timeframe, end) == len(whole)
+            assert bits(store.larger(instrument, timeframe, EVER, end)) == bits(whole)
+            for count, skip in ((1, 0), (3, 1), (7, 4), (5, len(whole) - 2), (5, len(whole)), (2, len(whole) + 9)):
+                expected = whole.take(slice(max(0, len(whole) - skip - count), max(0, len(whole) - max(0, skip))))
+                found = store.larger(instrument, timeframe, count, end, max(0, skip))
+                if skip >= 0:
+                    assert bits(found) == bits(expected), (end, count, skip)
+
+    def test_larger_bars_follow_corrections(self, store: BarStore) -> None:
+        instrument = parse("BTC/USD")
+        store.write([run("BTC/USD", OCTOBER - DAY, MANY)], LIVE)
+        for version, start in enumerate((OCTOBER - DAY + 60 * MINUTE, OCTOBER - 2 * DAY, OCTOBER - DAY), 2):
+            for timeframe in (Timeframe.H1, Timeframe.D1):
+                store.larger(instrument, timeframe, 100, EVER)
+            store.write([run("BTC/USD", start, 5, version)], LIVE)
+            if version == 3:
+                store.compact(EVER)
+            for timeframe in (Timeframe.H1, Timeframe.D1):
+                whole = resample(store.read(instrument, 0, EVER), timeframe, EVER)
+                assert bits(store.larger(instrument, timeframe, 100, EVER)) == bits(whole)
+                assert store.count(instrument, timeframe, EVER) == len(whole)
 
     # What is refused
 

@@ -59,3 +59,12 @@ def _fractions(time: Times, seed: int) -> npt.NDArray[np.float64]:
 def bits(some: Bars) -> list[bytes]:
     """Every column to the last bit."""
     return [column.tobytes() for column in some.columns()]
+
+
+def sparse(symbol: str, start: int, end: int, version: int = 1) -> Bars:
+    """Minutes of which some are missing, with the silence of hours in between."""
+    time = np.arange(start, end, MINUTE)
+    chance = np.random.default_rng(version)
+    keep = (chance.random(len(time)) < 0.7) & ((time // 7200) % 3 != version % 3)
+    whole = run(symbol, start, len(time), version)
+    return whole.take(keep)

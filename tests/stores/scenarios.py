@@ -8,7 +8,8 @@ from pathlib import Path
 
 from openbell.market.bars import Bars, empty, merge
 from openbell.market.instruments import Instrument, parse
-from openbell.stores.parquet import BULK, ParquetStore
+from openbell.stores.buffered import BULK
+from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, run
 

@@ -22,7 +22,8 @@ from openbell.market.errors import LeaseLost, SourceConflict, StoreError
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.stores import month_files
-from openbell.stores.parquet import BULK, ParquetStore
+from openbell.stores.buffered import BULK
+from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.stores.contract import spoilt
 from tests.stores.model import Reader, assert_same

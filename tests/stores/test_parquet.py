@@ -18,7 +18,9 @@ from openbell.market.bars import merge
 from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.instruments import parse
 from openbell.stores import month_files, parquet
-from openbell.stores.parquet import BULK, ParquetStore
+from openbell.stores.buffered import BULK
+from openbell.stores.months import month_of
+from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.stores.contract import SYMBOLS, BarStoreContract, Step, minutes, step
 from tests.stores.model import Model, Reader, assert_same
@@ -116,7 +118,7 @@ class TestParquetStore(BarStoreContract):
         for number in range(150):
             instrument = parse(f"{'ABCDEFGHIJ'[number // 15]}{'ABCDEFGHIJKLMNO'[number % 15]}")
             for count, start in enumerate((SEPTEMBER, OCTOBER, NOVEMBER), 1):
-                file = month_files.month_file(memory_path, instrument, month_files.month_of(start))
+                file = month_files.month_file(memory_path, instrument, month_of(start))
                 month_files.write(file, run(instrument, start, 1), LIVE)
                 assert len(month_files.existing(memory_path, instrument)) == count
 

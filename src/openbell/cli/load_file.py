@@ -96,7 +96,7 @@ def _store(folder: Path, bars: Bars, replace: bool) -> None:
 
 
 def _write_months(store: ParquetStore, bars: Bars, replace: bool) -> None:
-    from openbell.stores.month_files import by_month, month_span
+    from openbell.stores.months import by_month, month_span
     from openbell.stores.port import Span
 
     months = list(by_month(bars))

@@ -107,21 +107,7 @@ class BarService:
                 fresh = barlib.resample(self.store.read(instrument, again, end), timeframe, end)
                 kept = ring.bars.between(0, again)
                 return _Ring(barlib.merge(kept, fresh).tail(RING).copy(), mark, end)
-        return _Ring(self._read_all(instrument, timeframe, end), mark, end)
-
-    def _read_all(self, instrument: Instrument, timeframe: Timeframe, end: int) -> Bars:
-        """The newest bars, built from the newest minutes on backwards, so that a year is never in memory at once."""
-        if timeframe is Timeframe.M1:
-            return self.store.tail(instrument, RING, end).copy()
-        parts: list[Bars] = [barlib.empty(instrument, timeframe)]
-        at, more = end, True
-        while more and sum(map(len, parts)) < RING:
-            minutes = self.store.tail(instrument, _CHUNK, at)
-            more = len(minutes) == _CHUNK
-            if more:
-                minutes, at = _whole_buckets(minutes, timeframe)
-            parts.insert(1, barlib.resample(minutes, timeframe, end))
-        return barlib.merge(*parts).tail(RING).copy()
+        return _Ring(self.store.larger(instrument, timeframe, RING, end), mark, end)
 
     async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | None:
         """Ask the feed for what the store lacks of a span. A failing feed is returned, not raised: stored bars may do."""
@@ -152,18 +138,6 @@ class BarService:
         # The feed's edge slides with the clock; whole weeks from it on leave no bucket cut.
         start = max(span.start, _next_monday(self.feed.earliest(self.clock.epoch())))
         return self.store.gaps(instrument, Span(start, span.end)) if start < span.end else []
-
-
-def _whole_buckets(minutes: Bars, timeframe: Timeframe) -> tuple[Bars, int]:
-    """Minutes without those of the first bucket, which may be cut, and where the next read has to end."""
-    start, _ = barlib.bucket_bounds(minutes.instrument, timeframe, minutes.time)
-    inside = start[start >= 0]
-    if not len(inside):
-        return minutes.take(slice(0, 0)), int(minutes.time[0])
-    whole = start > inside[0]
-    if not whole.any():
-        raise StoreError(f"{minutes.instrument}: more than {_CHUNK} minutes in one bar of {timeframe.name}")
-    return minutes.take(whole), int(minutes.time[int(whole.argmax())])
 
 
 def _next_monday(epoch: int) -> int:

@@ -12,12 +12,8 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +26,7 @@ from openbell.market.errors import CorruptFile, InvalidSymbol, StoreError
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
+from openbell.stores.months import month_span
 
 # Arrow's own allocator keeps what it once had; a server that reads a few columns a minute should give it back.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -65,39 +62,6 @@ def month_file(root: Path, instrument: Instrument, month: str, origins: frozense
     """The place of one month."""
     path = folder(root, instrument.asset_class) / f"{instrument.file_name}_{month}.parquet"
     return MonthFile(month, path, instrument, origins)
-
-
-def month_of(epoch: int) -> str:
-    """The UTC month in which a bar opened: `2025-09`."""
-    return _month_of_day(epoch // 86400)
-
-
-@lru_cache(maxsize=64)
-def _month_of_day(day: int) -> str:
-    return datetime.fromtimestamp(day * 86400, UTC).strftime("%Y-%m")
-
-
-def month_span(month: str) -> tuple[int, int]:
-    """The first second of a month and of the next."""
-    start = np.datetime64(month, "s")
-    end = (np.datetime64(month, "M") + 1).astype("datetime64[s]")
-    return int(start.astype(np.int64)), int(end.astype(np.int64))
-
-
-def months_of(bars: Bars) -> list[str]:
-    """The UTC months that sorted bars touch."""
-    first, last = month_of(int(bars.time[0])), month_of(int(bars.time[-1]))
-    return [first] if first == last else [month for month, _ in by_month(bars)]
-
-
-def by_month(bars: Bars) -> Iterator[tuple[str, Bars]]:
-    """Sorted bars, split where a UTC month ends."""
-    months = bars.time.astype("datetime64[s]").astype("datetime64[M]")
-    cuts = np.flatnonzero(months[1:] != months[:-1]) + 1
-    bounds = [0, *cuts.tolist(), len(bars)]
-    for low, high in pairwise(bounds):
-        if high > low:
-            yield str(months[low]), bars.take(slice(low, high))
 
 
 def existing(root: Path, instrument: Instrument) -> tuple[str, ...]:
@@ -246,6 +210,18 @@ def read(file: MonthFile, start: int, end: int, newest: int | None = None) -> Ba
     return bars.between(start, end)
 
 
+def version(file: MonthFile) -> tuple[int, ...] | None:
+    """What tells a file from another that stands at its place later; None if there is none."""
+    try:
+        return _version(file.path.stat())
+    except OSError:
+        return None
+
+
+def _version(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 _sound: dict[Path, tuple[int, ...]] = {}
 
 
@@ -265,15 +241,15 @@ def _open(file: MonthFile) -> pq.ParquetFile:
             raise _corrupt(file, str(error)) from error
         # Too many open files, no permission: says nothing about what the file holds.
         raise StoreError(f"cannot read {file.path}: {error}") from error
-    version = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-    if _sound.get(file.path) != version:
+    now = _version(found)
+    if _sound.get(file.path) != now:
         _sound.pop(file.path, None)
         at = data.rfind(_SEAL_VALUE) + len(_SEAL_VALUE)
         if at < len(_SEAL_VALUE) or data[at : at + 8] != _checksum(data, at):
             raise _corrupt(file, "its checksum is missing or wrong")
         # Times of files are coarse: one that has just changed may change again within the same tick.
         if time.time_ns() - found.st_ctime_ns > 100_000_000:
-            _sound[file.path] = version
+            _sound[file.path] = now
     try:
         return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
     except (pa.ArrowException, OSError) as error:

@@ -18,28 +18,28 @@ from typing import ParamSpec, TypeVar
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
-from openbell.market.errors import CorruptFile, SourceConflict, StoreError
+from openbell.market.errors import CorruptFile, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
-from openbell.stores import leases, month_files
+from openbell.market.timeframes import Timeframe
+from openbell.stores import larger, leases, month_files
 from openbell.stores.buffer import Buffer
+from openbell.stores.buffered import BULK, FIRST, LAST, BufferedStore, conflict
 from openbell.stores.month_files import MonthFile
+from openbell.stores.months import by_month, month_of, month_span
 from openbell.stores.offered import checked
-from openbell.stores.port import Lease, Mark, Problem, Span
+from openbell.stores.port import Lease, Span
 
 log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-BULK = 2000
-"""Bars of one instrument in one write from which on the buffer would only be a detour."""
-_FIRST, _LAST = -(2**62), 2**62
 _CHANCES = 10
 """How often a file may be damaged in one look and sound in the next, before that is the error."""
 
 
-class ParquetStore:
+class ParquetStore(BufferedStore):
     """Implements `stores.port.BarStore` in one folder (`data/` or `simulated/data/`)."""
 
     name = "parquet"
@@ -53,6 +53,7 @@ class ParquetStore:
         except OSError as error:
             raise StoreError(f"cannot use {root}: {error}") from error
         self._buffer = Buffer(root / "buffer.sqlite", origins)
+        self._counts: dict[tuple[Path, Timeframe], tuple[tuple[int, ...], int]] = {}
 
     def _file(self, instrument: Instrument, month: str) -> MonthFile:
         return month_files.month_file(self.root, instrument, month, self._origins)
@@ -74,54 +75,15 @@ class ParquetStore:
         parts = checked(parts)
         large = [part for part in parts if len(part) >= BULK or replace]
         for part in large:
-            for month, bars in month_files.by_month(part):
+            for month, bars in by_month(part):
                 self._mending(self._write_month, month, bars, source, lease, replace)
         if len(large) < len(parts) or covers is not None:
-            self._mending(self._write_rest, parts, source, covers, lease, replace)
+            self._mending(self._write_small, parts, source, covers, lease, replace)
 
-    def _write_rest(
-        self, parts: Sequence[Bars], source: Source, covers: Span | None, lease: Lease | None, replace: bool
-    ) -> None:
-        """Put small parts in the buffer, and note what all of them cover."""
-        with self._buffer.transaction() as db:
-            if lease:
-                leases.check(db, lease)
-            numbered = [(self._buffer.claim_series(db, part.instrument), part) for part in parts]
-            fresh = [(series, part) for series, part in numbered if 0 < len(part) < BULK and not replace]
-            self._claim_months(db, fresh, source)
-            self._buffer.put(db, fresh, self._buffer.next_seq(db))
-            if covers:
-                self._buffer.cover(db, [series for series, _ in numbered], covers)
-
-    def _claim_months(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> None:
-        """Make sure that every month touched is this source's; a month that all share is looked up once."""
-        owned: dict[str, set[int]] = {}
-        for series, bars in parts:
-            for month in month_files.months_of(bars):
-                if month not in owned:
-                    owned[month] = self._buffer.months_of(db, source, month)
-                if series in owned[month]:
-                    continue
-                file = self._file(bars.instrument, month)
-                owner = self._owner(db, series, file)
-                if owner not in {None, source}:
-                    raise self._conflict(file, owner, source)
-                self._buffer.set_month_source(db, series, month, source)
-
-    def _owner(self, db: sqlite3.Connection, series: int, file: MonthFile) -> Source | None:
-        """Whose a month is: as it is marked or, if it is not, as its file says."""
-        return self._buffer.month_source(db, series, file.month) or month_files.source_of(file)
-
-    @staticmethod
-    def _conflict(file: MonthFile, owner: Source | None, source: Source) -> SourceConflict:
-        return SourceConflict(
-            f"{file.instrument} {file.month} holds bars of {owner}; {source} would mix with them "
-            "(openbell import --replace drops what is there)",
-            symbol=file.instrument.symbol,
-            month=file.month,
-            stored=str(owner),
-            offered=str(source),
-        )
+    def _owner(self, db: sqlite3.Connection, series: int, instrument: Instrument, month: str) -> Source | None:
+        """As the month is marked or, if it is not, as its file says."""
+        marked = self._buffer.month_source(db, series, month)
+        return marked or month_files.source_of(self._file(instrument, month))
 
     def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
         """Merge bars into their month's file.
@@ -133,7 +95,7 @@ class ParquetStore:
         merged = False
         while not merged:
             if replace:
-                self._compact_month(file.instrument, month, _LAST)
+                self._compact_month(file.instrument, month, LAST)
             self._announce(file, source, lease, replace)
             merged = self._merge_month(file, bars, source, lease, replace)
 
@@ -142,15 +104,15 @@ class ParquetStore:
 
         From then on the file itself decides whose the month is: the old one or, once it is in place, the new one.
         """
-        start, end = month_files.month_span(file.month)
+        start, end = month_span(file.month)
         with self._buffer.transaction() as db:
             if lease:
                 leases.check(db, lease)
             series = self._buffer.claim_series(db, file.instrument)
-            owner = self._owner(db, series, file)
+            owner = self._owner(db, series, file.instrument, file.month)
             if owner not in {None, source}:
                 if not replace:
-                    raise self._conflict(file, owner, source)
+                    raise conflict(file.instrument, file.month, owner, source)
                 if not len(self._buffer.get(file.instrument, start, end, 1)):
                     db.execute("DELETE FROM months WHERE series = ? AND month = ?", (series, file.month))
                     self._buffer.uncover(db, series, Span(start, end))
@@ -163,7 +125,7 @@ class ParquetStore:
                 leases.check(db, lease)
             series = self._buffer.claim_series(db, file.instrument)
             announced = self._buffer.state(file.instrument)[0] % 2 == 1
-            owner = self._owner(db, series, file)
+            owner = self._owner(db, series, file.instrument, file.month)
             let_go = replace and self._buffer.month_source(db, series, file.month) is None
             if not announced or (owner not in {None, source} and not let_go):
                 return False
@@ -176,13 +138,6 @@ class ParquetStore:
             self._changed(db, series)
         return True
 
-    def _changed(self, db: sqlite3.Connection, series: int) -> None:
-        """Tell readers that more than the buffer's new bars has changed, and that it is done."""
-        db.execute(
-            "UPDATE series SET epoch = epoch + 2 - epoch % 2, version = ? WHERE id = ?",
-            (self._buffer.next_seq(db), series),
-        )
-
     def compact(self, before: int) -> int:
         """Move buffered bars that opened before `before` into their month files."""
         with self._buffer.transaction():
@@ -190,11 +145,11 @@ class ParquetStore:
         return sum(self._compact(instrument, before) for instrument in self._buffer.buffered())
 
     def _compact(self, instrument: Instrument, before: int) -> int:
-        months = {month for month, _ in month_files.by_month(self._buffer.get(instrument, _FIRST, before))}
+        months = {month for month, _ in by_month(self._buffer.get(instrument, FIRST, before))}
         return sum(self._mending(self._compact_month, instrument, month, before) for month in sorted(months))
 
     def _compact_month(self, instrument: Instrument, month: str, before: int) -> int:
-        start, end = month_files.month_span(month)
+        start, end = month_span(month)
         with self._buffer.transaction() as db:
             series = self._buffer.claim_series(db, instrument)
             waiting = self._buffer.get(instrument, start, min(end, before))
@@ -221,7 +176,32 @@ class ParquetStore:
 
     def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
         """See the port."""
-        return self._mending(self._read, instrument, _FIRST, end, count).tail(count)
+        return self._mending(self._read, instrument, FIRST, end, count).tail(count)
+
+    def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+        """See the port."""
+        return larger.newest(self.tail, instrument, timeframe, count, end, skip)
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
+        """See the port. No bar but a week's reaches over a month's end: months are counted once and remembered."""
+        if timeframe is Timeframe.W1:
+            return len(barlib.resample(self.read(instrument, FIRST, end), timeframe, end))
+        fresh = {month for month, _ in by_month(self._buffer.get(instrument, FIRST, end))}
+        months = sorted(fresh | set(month_files.existing(self.root, instrument)))
+        return sum(self._count(instrument, timeframe, month, end, month in fresh) for month in months)
+
+    def _count(self, instrument: Instrument, timeframe: Timeframe, month: str, end: int, fresh: bool) -> int:
+        """How many bars of a month had closed; `fresh` if some of them are still in the buffer."""
+        start, stop = month_span(month)
+        file = self._file(instrument, month)
+        version = None if fresh or stop > end else month_files.version(file)
+        known = self._counts.get((file.path, timeframe))
+        if version and known and known[0] == version:
+            return known[1]
+        found = len(barlib.resample(self.read(instrument, start, min(stop, end)), timeframe, end)) if start < end else 0
+        if version:
+            self._counts[file.path, timeframe] = version, found
+        return found
 
     def _read(self, instrument: Instrument, start: int, end: int, newest: int | None) -> Bars:
         """Buffer first, files second; again if bars were moved from one to the other in between."""
@@ -238,7 +218,7 @@ class ParquetStore:
         rows = 0
         for month in reversed(month_files.existing(self.root, instrument)):
             file = self._file(instrument, month)
-            first, last = month_files.month_span(file.month)
+            first, last = month_span(file.month)
             if first >= end:
                 continue
             if last <= start or (newest is not None and rows >= newest):
@@ -249,7 +229,7 @@ class ParquetStore:
         return found[::-1]
 
     @staticmethod
-    def _read_file(file: MonthFile, start: int = _FIRST, end: int = _LAST, newest: int | None = None) -> Bars:
+    def _read_file(file: MonthFile, start: int = FIRST, end: int = LAST, newest: int | None = None) -> Bars:
         try:
             return month_files.read(file, start, end, newest)
         except FileNotFoundError:
@@ -274,7 +254,7 @@ class ParquetStore:
         The buffer learns of it before the file moves: killed in between, the month is a gap already and the file will be
         found damaged once more. Each look is under the lock: False if another process has mended it meanwhile.
         """
-        start, end = span = month_files.month_span(file.month)
+        start, end = span = month_span(file.month)
         aside = file.path.with_name(f"{file.path.name}.corrupt-{time.time_ns()}")
         with self._buffer.transaction() as db:
             reason = month_files.damage(file)
@@ -297,22 +277,6 @@ class ParquetStore:
 
     # State
 
-    def mark(self, instrument: Instrument) -> Mark:
-        """See the port."""
-        return self._buffer.mark(instrument)
-
-    def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
-        """See the port."""
-        epoch, version, compacted_seq, compacted_from = self._buffer.state(instrument)
-        if epoch != mark.epoch or epoch % 2:
-            return _FIRST
-        if version == mark.version:
-            return None
-        changed = self._buffer.earliest_since(instrument, mark.version)
-        if compacted_seq > mark.version:
-            return compacted_from if changed is None else min(changed, compacted_from)
-        return changed
-
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """See the port. A month whose file has been taken away is a gap again."""
         self._notice_missing(instrument)
@@ -321,7 +285,7 @@ class ParquetStore:
     def _notice_missing(self, instrument: Instrument) -> None:
         marked = self._buffer.months(instrument)
         for month in marked - set(month_files.existing(self.root, instrument)):
-            start, end = month_files.month_span(month)
+            start, end = month_span(month)
             with self._buffer.transaction() as db:
                 file = self._file(instrument, month)
                 if file.path.exists() or len(self._buffer.get(instrument, start, end, 1)):
@@ -336,7 +300,7 @@ class ParquetStore:
 
     def source(self, instrument: Instrument, epoch: int) -> Source | None:
         """What the bars of the month of `epoch` are marked with, in the buffer or in their file."""
-        file = month_files.month_file(self.root, instrument, month_files.month_of(epoch))
+        file = month_files.month_file(self.root, instrument, month_of(epoch))
         series = self._buffer.series(instrument)
         marked = None if series is None else self._buffer.month_source(self._buffer.db, series, file.month)
         return marked or self._mending(month_files.source_of, file)
@@ -345,7 +309,7 @@ class ParquetStore:
         """The months of these bars that another source holds, each with that source; claims nothing."""
         series = self._buffer.series(bars.instrument)
         found = []
-        for month, _ in month_files.by_month(bars):
+        for month, _ in by_month(bars):
             held = self._buffer.month_source(self._buffer.db, series, month) if series is not None else None
             try:
                 held = held or month_files.source_of(self._file(bars.instrument, month))
@@ -367,27 +331,3 @@ class ParquetStore:
                 found = path.stat()
                 total += found.st_size if stat.S_ISREG(found.st_mode) else 0
         return total
-
-    def problems(self) -> list[Problem]:
-        """See the port."""
-        return self._buffer.problems()
-
-    def acquire(self, name: str, holder: str, ttl: float) -> Lease:
-        """See the port."""
-        return leases.acquire(self._buffer, name, holder, ttl)
-
-    def renew(self, lease: Lease, ttl: float) -> None:
-        """See the port."""
-        leases.renew(self._buffer, lease, ttl)
-
-    def release(self, lease: Lease) -> None:
-        """See the port."""
-        leases.release(self._buffer, lease)
-
-    def lease_holder(self, name: str) -> str | None:
-        """See the port."""
-        return leases.holder(self._buffer, name)
-
-    def close(self) -> None:
-        """See the port."""
-        self._buffer.close()

@@ -9,6 +9,7 @@ from typing import Protocol
 from openbell.market.bars import Bars
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Source
+from openbell.market.timeframes import Timeframe
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,12 @@ class BarStore(Protocol):
 
     def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
         """The newest `count` minute bars that opened before `end`."""
+
+    def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+        """The newest `count` bars of a timeframe that had closed at `end`, leaving out the `skip` newest of them."""
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
+        """How many bars of a timeframe had closed at `end`."""
 
     def mark(self, instrument: Instrument) -> Mark:
         """The series' present state, to be taken before a read."""

@@ -1,0 +1,136 @@
+"""What every bar store with the SQLite buffer shares: small writes, provenance, coverage, marks, leases.
+
+New bars are durable in the buffer at once. Where they go in the long run, and how they are read from there, is what the
+stores differ in.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from openbell.market.bars import Bars
+from openbell.market.errors import SourceConflict
+from openbell.market.instruments import Instrument
+from openbell.market.provenance import Source
+from openbell.stores import leases
+from openbell.stores.buffer import Buffer
+from openbell.stores.months import months_of
+from openbell.stores.port import Lease, Mark, Problem, Span
+
+BULK = 2000
+"""Bars of one instrument in one write from which on the buffer would only be a detour."""
+FIRST, LAST = -(2**62), 2**62
+"""Before and after every bar."""
+
+
+class BufferedStore(ABC):
+    """The half of a bar store that its buffer is enough for."""
+
+    _buffer: Buffer
+
+    @abstractmethod
+    def _owner(self, db: sqlite3.Connection, series: int, instrument: Instrument, month: str) -> Source | None:
+        """Whose the bars of a month are; None if there are none."""
+
+    # Writing
+
+    def _write_small(
+        self, parts: Sequence[Bars], source: Source, covers: Span | None, lease: Lease | None, replace: bool
+    ) -> None:
+        """Put small parts in the buffer, and note what all of them cover."""
+        with self._buffer.transaction() as db:
+            if lease:
+                leases.check(db, lease)
+            numbered = [(self._buffer.claim_series(db, part.instrument), part) for part in parts]
+            fresh = [(series, part) for series, part in numbered if 0 < len(part) < BULK and not replace]
+            self._claim_months(db, fresh, source)
+            self._touch(db, fresh)
+            self._buffer.put(db, fresh, self._buffer.next_seq(db))
+            if covers:
+                self._buffer.cover(db, [series for series, _ in numbered], covers)
+
+    def _touch(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:  # noqa: B027
+        """What else a small write changes, in its own transaction: nothing, unless a store says so."""
+
+    def _claim_months(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> None:
+        """Make sure that every month touched is this source's; a month that all share is looked up once."""
+        owned: dict[str, set[int]] = {}
+        for series, bars in parts:
+            for month in months_of(bars):
+                if month not in owned:
+                    owned[month] = self._buffer.months_of(db, source, month)
+                if series in owned[month]:
+                    continue
+                owner = self._owner(db, series, bars.instrument, month)
+                if owner not in {None, source}:
+                    raise conflict(bars.instrument, month, owner, source)
+                self._buffer.set_month_source(db, series, month, source)
+
+    def _changed(self, db: sqlite3.Connection, series: int) -> None:
+        """Tell readers that more than the buffer's new bars has changed, and that it is done."""
+        db.execute(
+            "UPDATE series SET epoch = epoch + 2 - epoch % 2, version = ? WHERE id = ?",
+            (self._buffer.next_seq(db), series),
+        )
+
+    # State
+
+    def mark(self, instrument: Instrument) -> Mark:
+        """See the port."""
+        return self._buffer.mark(instrument)
+
+    def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
+        """See the port."""
+        epoch, version, compacted_seq, compacted_from = self._buffer.state(instrument)
+        if epoch != mark.epoch or epoch % 2:
+            return FIRST
+        if version == mark.version:
+            return None
+        changed = self._buffer.earliest_since(instrument, mark.version)
+        if compacted_seq > mark.version:
+            return compacted_from if changed is None else min(changed, compacted_from)
+        return changed
+
+    def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
+        """See the port."""
+        return self._buffer.gaps(instrument, span)
+
+    def problems(self) -> list[Problem]:
+        """See the port."""
+        return self._buffer.problems()
+
+    # Leases
+
+    def acquire(self, name: str, holder: str, ttl: float) -> Lease:
+        """See the port."""
+        return leases.acquire(self._buffer, name, holder, ttl)
+
+    def renew(self, lease: Lease, ttl: float) -> None:
+        """See the port."""
+        leases.renew(self._buffer, lease, ttl)
+
+    def release(self, lease: Lease) -> None:
+        """See the port."""
+        leases.release(self._buffer, lease)
+
+    def lease_holder(self, name: str) -> str | None:
+        """See the port."""
+        return leases.holder(self._buffer, name)
+
+    def close(self) -> None:
+        """See the port."""
+        self._buffer.close()
+
+
+def conflict(instrument: Instrument, month: str, owner: Source | None, source: Source) -> SourceConflict:
+    """Bars of another source stand where these would go."""
+    return SourceConflict(
+        f"{instrument} {month} holds bars of {owner}; {source} would mix with them "
+        "(openbell import --replace drops what is there)",
+        symbol=instrument.symbol,
+        month=month,
+        stored=str(owner),
+        offered=str(source),
+    )
