@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TypeVar
 
+from openbell.charts import fonts
 from openbell.charts.compose import compose
 from openbell.charts.request import Computed, Look, wanted_indicators
-from openbell.charts.scene import Scene
+from openbell.charts.scene import Label, Scene
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import Bars, resample
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 
+Kind = TypeVar("Kind")
 END = 1_763_000_000 // 14400 * 14400
 FIXTURE: list[str | dict[str, object]] = [
     "bbands",
@@ -30,12 +33,13 @@ def hours(symbol: str = "BTC/USD", days: int = 40) -> Bars:
 
 
 def computed(bars: Bars, entries: list[str | dict[str, object]], count: int) -> list[Computed]:
-    """Indicators on all bars, cut to the newest `count`."""
-    first = max(0, len(bars) - count)
+    """Indicators on all bars, cut to the newest `count`; profiles on those alone."""
+    shown = bars.tail(count)
     found = []
     for wanted in wanted_indicators(entries):
-        channels = wanted.indicator.run(bars, **wanted.settings)
-        found.append(Computed(wanted, channels.since(first)))
+        profile = wanted.indicator.profile
+        channels = wanted.indicator.run(shown if profile else bars, **wanted.settings)
+        found.append(Computed(wanted, channels if profile else channels.since(len(bars) - len(shown))))
     return found
 
 
@@ -45,8 +49,48 @@ def picture(
     count: int = 200,
     entries: list[str | dict[str, object]] | None = None,
     mark: str = "SIMULATED",
+    bars: Bars | None = None,
 ) -> Scene:
     """The facts page's fixture, or a variation of it."""
-    bars = hours(symbol)
+    bars = hours(symbol) if bars is None else bars
     chosen = FIXTURE if entries is None else entries
-    return compose(bars.tail(count), computed(bars, chosen, count), look or Look(), f"{symbol} · 1h", mark)
+    drawn = computed(bars, chosen, count)
+    return compose(bars.tail(count), drawn, look or Look(), f"{symbol} · 1h", mark, bars)
+
+
+def times(bars: Bars, factor: float, power: float = 1.0) -> Bars:
+    """The same bars at other prices; a power spreads them."""
+    first = float(bars.close[0])
+    prices = ((column / first) ** power * factor for column in bars.columns()[1:5])
+    return Bars(bars.instrument, bars.timeframe, bars.time, *prices, bars.volume)  # type: ignore[call-arg]
+
+
+def labels(scene: Scene) -> list[Label]:
+    """Every text, in the order of drawing."""
+    return [item for layer in scene.layers for item in layer.items if isinstance(item, Label)]
+
+
+def extent(label: Label) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom of a text."""
+    wide = fonts.width(label.text, label.size, label.bold)
+    left = label.x - {"left": 0.0, "center": wide / 2, "right": wide}[label.anchor]
+    return left, label.y - label.size / 2, left + wide, label.y + label.size / 2
+
+
+def items(scene: Scene, kind: type[Kind]) -> list[Kind]:
+    """Everything of one kind, in the order of drawing."""
+    return [item for layer in scene.layers for item in layer.items if isinstance(item, kind)]
+
+
+def edges(scene: Scene) -> tuple[float, list[tuple[float, float]]]:
+    """Where the plot ends at the right, and the top and bottom of each panel."""
+    clips = {(layer.clip.top, layer.clip.bottom, layer.clip.right) for layer in scene.layers}
+    inner = sorted(clip for clip in clips if clip[2] < scene.width)
+    return inner[0][2], [(top, bottom) for top, bottom, _ in inner]
+
+
+def axis(scene: Scene) -> list[list[Label]]:
+    """The values' labels of each panel, the tag last."""
+    right, panels = edges(scene)
+    shown = [label for label in labels(scene) if label.x > right]
+    return [[label for label in shown if top <= label.y <= bottom] for top, bottom in panels]

@@ -12,29 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from openbell.charts import fonts
+from openbell.charts.choices import STYLES
 from openbell.charts.encode import jpeg, png, rgb
 from openbell.charts.payload import series, summary
 from openbell.charts.raster import render
-from openbell.charts.request import STYLES, Look, wanted_indicators
-from openbell.charts.scales import decimals_for, nice_ticks, number, short
-from openbell.charts.scene import Boxes, Label, Scene, Stroke
+from openbell.charts.request import Look, wanted_indicators
+from openbell.charts.scales import nice_ticks
+from openbell.charts.scene import Boxes, Scene, Stroke
 from openbell.charts.svg import svg
 from openbell.charts.time_axis import time_ticks
 from openbell.market.errors import InvalidParameter
-from tests.charts.pictures import FIXTURE, computed, hours, picture
+from tests.charts.pictures import FIXTURE, computed, extent, hours, labels, picture
 
 SIZES = [(800, 600), (1200, 675), (1920, 1600), (400, 300)]
-
-
-def labels(scene: Scene) -> list[Label]:
-    return [item for layer in scene.layers for item in layer.items if isinstance(item, Label)]
-
-
-def extent(label: Label) -> tuple[float, float, float, float]:
-    wide = fonts.width(label.text, label.size, label.bold)
-    left = label.x - {"left": 0.0, "center": wide / 2, "right": wide}[label.anchor]
-    return left, label.y - label.size / 2, left + wide, label.y + label.size / 2
 
 
 @pytest.mark.parametrize("symbol", ["BTC/USD", "AAPL"])
@@ -78,7 +68,7 @@ def test_simulated_data_is_marked_and_real_data_is_not() -> None:
 
 def test_a_profile_is_as_opaque_as_asked() -> None:
     def opacity(**asked: object) -> set[int]:
-        items = [item for layer in picture(entries=[{"name": "vpvr", **asked}]).layers for item in layer.items]
+        items = [item for layer in picture(entries=[{"name": "vpvr", **asked}], mark="").layers for item in layer.items]
         return {item.color[3] for item in items if isinstance(item, Boxes) and item.color[3] != 255}
 
     assert opacity() == {102}
@@ -113,6 +103,10 @@ class TestFiles:
         root = ET.fromstring(svg(scene))
         texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
         assert texts == [label.text for label in labels(scene)]
+
+    def test_an_svg_is_shown_as_large_as_asked(self) -> None:
+        root = ET.fromstring(svg(picture(), 2.0))
+        assert (root.get("width"), root.get("height"), root.get("viewBox")) == ("2400", "1350", "0 0 1200 675")
 
     @pytest.mark.parametrize("scale", [1.0, 2.0])
     def test_the_scale_is_in_device_pixels(self, scale: float) -> None:
@@ -167,7 +161,12 @@ class TestRequests:
         ("entries", "words"),
         [
             (["rsii"], "did you mean 'rsi'"),
+            (["RSI"], "no indicator 'RSI'; did you mean 'rsi'"),
+            (["VPVRR"], "did you mean 'vpvr'"),
             ([{"name": "rsi", "lenght": 5}], "did you mean 'length'"),
+            ([{"name": "rsi", "Length": 5}], "did you mean 'length'"),
+            ([{"name": "vpvr", "side": "LEFT"}], "did you mean 'left'"),
+            ([{"name": "vpvr", "side": 3}], "side must be one of right, left, not 3"),
             ([{"name": "rsi", "length": 0}], "between"),
             ([{"length": 5}], "an indicator is a name"),
             (["rsi"] * 25, "at most 24"),
@@ -186,11 +185,17 @@ class TestRequests:
             {"style": "candle"},
             {"theme": "x"},
             {"scale": 0.1},
+            {"width": 399, "scale": 0.5},
+            {"height": 240, "scale": 0.8},
         ],
     )
     def test_bad_looks_are_refused(self, look: dict[str, object]) -> None:
         with pytest.raises(InvalidParameter):
             Look(**look)  # type: ignore[arg-type]
+
+    def test_names_written_large_are_hinted_at(self) -> None:
+        with pytest.raises(InvalidParameter, match="did you mean 'candles'"):
+            Look(style="CANDLES")
 
 
 class TestScales:
@@ -200,19 +205,6 @@ class TestScales:
         ticks = nice_ticks(low, low + span, most)
         assert len(ticks) <= most + 1
         assert all(low - span * 1e-6 <= tick <= low + span * (1 + 1e-6) for tick in ticks)
-
-    def test_numbers_in_words(self) -> None:
-        assert number(-1234.5, 2) == "−1,234.50"
-        assert [short(v) for v in (0.5, 999, 1234, 5.6e6, -2e9, 3e12)] == [
-            "0.50",
-            "999",
-            "1.23K",
-            "5.60M",
-            "−2.00B",
-            "3.00T",
-        ]
-        assert decimals_for(np.array([1.5, 2.25])) == 2
-        assert decimals_for(np.array([0.00012345])) == 8
 
     def test_time_labels_say_where_days_and_months_begin(self) -> None:
         ticks = time_ticks(hours("BTC/USD").tail(500), 10.0)

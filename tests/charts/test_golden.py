@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from openbell.charts.choices import STYLES
 from openbell.charts.encode import png, rgb
 from openbell.charts.raster import render
-from openbell.charts.request import STYLES, Look
+from openbell.charts.request import Look
 from tests.charts.pictures import picture
 
 GOLDEN = Path(__file__).parent / "golden"

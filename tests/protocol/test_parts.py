@@ -53,8 +53,8 @@ class Counter:
         return {"text": given.text * given.times, "count": count}
 
 
-def service(counter: Counter, effect: Effect = Effect.READ, cache_s: float = 30.0) -> Service:
-    tool = Tool("echo", "Echoes.", Echo, Echoed, counter.echo, effect=effect, cache_s=cache_s)
+def service(counter: Counter, effect: Effect = Effect.READ, cache: str = "cache_volatility") -> Service:
+    tool = Tool("echo", "Echoes.", Echo, Echoed, counter.echo, effect=effect, cache=cache)
     dialect = EnvelopeDialect({UnknownSymbol: "SYMBOL_NOT_FOUND", InvalidSymbol: "INVALID_SYMBOL"})
     return Service("test", "Test", "", (tool,), dialect)
 
@@ -212,8 +212,8 @@ def test_pages_put_together_are_the_whole() -> None:
 def test_the_most_specific_class_decides_the_code() -> None:
     dialect = JsonRpcDialect({OpenbellError: (-1, "any"), FeedUnavailable: (-32004, "Market data unavailable")})
     metrics = Metrics(0.0)
-    assert dialect.error(FeedUnavailable("down"), metrics).code == -32004
-    assert dialect.error(UnknownSymbol("X"), metrics).code == -1
+    assert dialect.error(FeedUnavailable("down"), metrics, "echo").code == -32004
+    assert dialect.error(UnknownSymbol("X"), metrics, "echo").code == -1
 
 
 def test_schemas_are_self_contained() -> None:

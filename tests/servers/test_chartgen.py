@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from typing import Any
 import jsonschema
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
+from openbell.cli.app import app
+from openbell.indicators.registry import all_indicators
 from tests.client import OPENBELL, Client, peak_memory, processor_time, run
 
 AS_OF = "2026-01-07T15:00:00Z"
@@ -98,8 +102,12 @@ def test_a_series_is_one_text(client: Client) -> None:
     [
         ({"indicators": ["rsii"]}, "did you mean 'rsi'"),
         ({"indicators": [{"name": "rsi", "lenght": 3}]}, "did you mean 'length'"),
+        ({"indicators": ["RSI"]}, "did you mean 'rsi'"),
+        ({"indicators": [{"name": "vpvr", "side": "LEFT"}]}, "did you mean 'left'"),
         ({"format": "pngg"}, "did you mean 'png'"),
+        ({"format": "PNG"}, "did you mean 'png'"),
         ({"timeframe": "7h"}, "timeframe"),
+        ({"timeframe": "1H"}, "did you mean '1h'"),
         ({"symbol": "???"}, "symbol"),
         ({"symbol": "ZZZZ"}, "Unknown symbol"),
         ({"bars": 0}, "bars"),
@@ -107,6 +115,8 @@ def test_a_series_is_one_text(client: Client) -> None:
         ({"width": 100}, "width"),
         ({"height": 5000}, "height"),
         ({"scale": 4.0, "width": 2000}, "width"),
+        ({"scale": 0.5, "width": 300}, "width"),
+        ({"scale": 0.0}, "scale"),
         ({"indicators": ["rsi"] * 25}, "24"),
         ({"style": "candels"}, "did you mean 'candles'"),
         ({"ticker": "AAPL"}, "given twice"),
@@ -119,6 +129,30 @@ def test_mistakes_are_errors_in_words(client: Client, change: dict[str, Any], wo
     assert result["isError"] is True
     (item,) = result["content"]
     assert words in item["text"]
+
+
+def test_the_schema_says_what_is_taken(client: Client) -> None:
+    tools = {tool["name"]: tool["inputSchema"] for tool in client.request("tools/list")["result"]["tools"]}
+    schema = tools["generate_chart"]
+    good: list[dict[str, Any]] = [
+        {name: field["default"]} for name, field in schema["properties"].items() if "default" in field
+    ]
+    good += [{"timeframe": "1h", "interval": None}, {"style": "heikin_ashi"}, {"width": 200, "height": 4096}]
+    for arguments in good:
+        jsonschema.validate(arguments, schema)
+    jsonschema.validate({"symbol": "AAPL", "indicators": ["rsi"], "interval": None}, tools["get_indicators"])
+    bad = {
+        "style": "x",
+        "theme": "x",
+        "price_scale": "x",
+        "format": "x",
+        "timeframe": "7h",
+        "width": 199,
+        "height": 4097,
+    }
+    for name, value in {**bad, "scale": 0, "bars": 0}.items():
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({name: value}, schema)
 
 
 def test_a_symbol_is_required(client: Client) -> None:
@@ -159,10 +193,69 @@ def test_chart_command(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert file.read_bytes().startswith(magic)
-    wrong = run(tmp_path, "chart", "AAPL", "-i", "rsii", "-o", str(tmp_path / "x.png"))
-    assert wrong.returncode == 1
-    assert "did you mean 'rsi'" in wrong.stderr
-    assert "RSI" in run(tmp_path, "indicators").stdout or "rsi" in run(tmp_path, "indicators").stdout
+        assert [each.name for each in tmp_path.iterdir() if "chart" in each.name] == [file.name], "nothing beside it"
+        assert not done.stderr
+        file.unlink()
+
+
+def test_chart_command_at_twice_the_size(tmp_path: Path) -> None:
+    file = tmp_path / "chart.svg"
+    run(tmp_path, "chart", "AAPL", "-o", str(file), "--scale", "2", AS_OF=AS_OF)
+    assert 'width="2400" height="1350" viewBox="0 0 1200 675"' in file.read_text()
+
+
+def test_chart_command_says_when_there_are_fewer_bars(tmp_path: Path) -> None:
+    done = run(tmp_path, "chart", "BTC/USD", "-t", "1w", "-n", "1000", "-o", str(tmp_path / "x.png"), AS_OF=AS_OF)
+    assert done.returncode == 0
+    assert len(done.stderr.splitlines()) == 1
+    assert "of the 1000 asked for" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-i", "rsii"], "did you mean 'rsi'"),
+        (["-i", "rsi:name=macd"], "sets name twice"),
+        (["-i", "rsi:length=3,length=4"], "sets length twice"),
+        (["-i", "rsi:length=1_4"], "whole number"),
+        (["-i", "rsi:length"], "write an indicator as"),
+        (["--size", "²x400"], "--size must be like"),
+        (["--size", "1200"], "--size must be like"),
+        (["-t", "1H"], "did you mean '1h'"),
+        (["--style", "Line"], "did you mean 'line'"),
+    ],
+)
+def test_chart_command_refuses_plainly(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENBELL_HOME", str(tmp_path))
+    done = CliRunner().invoke(app, ["chart", "AAPL", "-o", str(tmp_path / "x.png"), *words])
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_chart_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    folder = tmp_path / "there.png"
+    folder.mkdir()
+    done = run(tmp_path, "chart", "AAPL", "-o", str(folder), AS_OF=AS_OF)
+    assert done.returncode == 1
+    assert "cannot write" in done.stderr
+    assert not [each for each in tmp_path.iterdir() if each.name.startswith(".there")]
+
+
+@pytest.mark.parametrize("columns", ["30", "80", "200"])
+def test_the_list_of_indicators_cuts_no_name(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    words = set(re.split(r"[\s,()]+", CliRunner().invoke(app, ["indicators"]).stdout))
+    for indicator in all_indicators().values():
+        assert {indicator.name, *indicator.aliases} <= words
+        assert all(any(word.startswith(f"{each.name}=") for word in words) for each in indicator.parameters)
+
+
+def test_the_help_tells_the_default_timeframes() -> None:
+    told = " ".join(CliRunner().invoke(app, ["chart", "--help"]).stdout.split())
+    assert "1h here; the tools' default is 4h" in told
 
 
 def test_fuzzed_requests_are_a_chart_or_an_error(client: Client) -> None:

@@ -1,28 +1,23 @@
-"""Painters: price styles, volume, indicator channels, the mark."""
+"""Painters: the panels, and every channel of an indicator."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
-from openbell.charts import fonts
+from openbell.charts import price
+from openbell.charts.crossings import crossed, where
+from openbell.charts.looks import drawing_of
+from openbell.charts.panels import Panel, Picture
 from openbell.charts.request import Computed
 from openbell.charts.scales import Scale
-from openbell.charts.scene import Band, Box, Boxes, Color, Dot, Label, Layer, Scene, Stroke, box
+from openbell.charts.scene import Band, Boxes, Color, Dot, Layer, Scene, Stroke, box
 from openbell.charts.themes import Theme, faded, mixed
-from openbell.market.bars import Bars, Values
-
-if TYPE_CHECKING:
-    from openbell.charts.compose import Panel, Picture
+from openbell.indicators.channels import HorizontalBar
+from openbell.market.bars import Values
 
 _DOT = 3.5
 _OPACITY = 0.28
-
-
-def line_color(theme: Theme, index: int) -> Color:
-    """The colour of an indicator's nth line."""
-    return theme.lines[index % len(theme.lines)]
 
 
 def color_numbers(overlays: list[Computed]) -> list[int]:
@@ -31,32 +26,31 @@ def color_numbers(overlays: list[Computed]) -> list[int]:
     return [sum(counts[:at]) for at in range(len(counts))]
 
 
-def mark(scene: Scene, area: Box, text: str, theme: Theme) -> None:
-    """A large faint word across the price, under everything."""
-    layer = scene.layer(area)
-    middle = (area.left + area.right) / 2
-    size = min(64.0, area.width / 12)
-    layer.items.append(Label(middle, (area.top + area.bottom) / 2, text, size, faded(theme.mark, 34), "center", True))
+def line_colors(picture: Picture, computed: Computed, first: int) -> list[Color]:
+    """The colour of each line, then of each histogram; of what changes colours, the newest one."""
+    channels, theme = computed.channels, picture.theme
+    count = len(channels.lines) + len(channels.histogram)
+    kind = drawing_of(computed).lines
+    if kind == "line" or not len(picture.bars):
+        return [_line_color(theme, first + index) for index in range(count)]
+    begun = channels.lines[0].values[-1]
+    rises = (channels.lines[-1].values[-1] if kind == "candles" else picture.bars.close[-1]) >= begun
+    return [theme.up if rises else theme.down] * count
 
 
-def small_mark(layer: Layer, area: Box, text: str, theme: Theme) -> None:
-    """The same word small and plain, on top of everything."""
-    width = fonts.width(text, 11.0, True)
-    layer.items.append(
-        box(area.right - width - 18, area.bottom - 22, area.right - 6, area.bottom - 5, theme.background)
-    )
-    layer.items.append(Label(area.right - 12, area.bottom - 13, text, 11.0, theme.mark, "right", True))
+def _line_color(theme: Theme, index: int) -> Color:
+    return theme.lines[index % len(theme.lines)]
 
 
 def price_panel(scene: Scene, picture: Picture, panel: Panel, overlays: list[Computed]) -> None:
     """Volume at the bottom, overlays' areas, the price, overlays' lines."""
     layer = scene.layer(panel.box)
     if picture.look.volume and len(picture.bars):
-        _volume(layer, picture, panel.box)
+        price.volume(layer, picture, panel.box)
     firsts = color_numbers(overlays)
     for first, computed in zip(firsts, overlays, strict=True):
         _areas(layer, picture, panel.scale, computed, first)
-    _price(layer, picture, panel.scale)
+    price.price(layer, picture, panel.scale)
     for first, computed in zip(firsts, overlays, strict=True):
         _lines(layer, picture, panel.scale, computed, first)
     if len(picture.bars):
@@ -69,7 +63,7 @@ def price_panel(scene: Scene, picture: Picture, panel: Panel, overlays: list[Com
 
 def indicator_panel(scene: Scene, picture: Picture, panel: Panel) -> None:
     """Reference levels, histogram, areas and lines of one indicator."""
-    if panel.indicator is None:
+    if panel.indicator is None or panel.empty:
         return
     layer = scene.layer(panel.box)
     edges = np.array([panel.box.left, panel.box.right])
@@ -80,140 +74,85 @@ def indicator_panel(scene: Scene, picture: Picture, panel: Panel) -> None:
     for value in channels.hlines:
         y = panel.scale.at(value)
         layer.items.append(Stroke(edges, np.array([y, y]), faded(picture.theme.faint, 150), 1.0, (4.0, 4.0)))
-    _histogram(layer, picture, panel)
+    for line in channels.histogram:
+        _histogram(layer, picture, panel.scale, line.values)
     _areas(layer, picture, panel.scale, panel.indicator, 0)
     _lines(layer, picture, panel.scale, panel.indicator, 0)
 
 
-# Price
+# Areas
 
 
-def _price(layer: Layer, picture: Picture, scale: Scale) -> None:
-    style, bars, theme = picture.look.style, picture.bars, picture.theme
-    close = scale.y(bars.close)
-    if style == "line":
-        layer.items.append(Stroke(picture.x, close, theme.accent, 2.0))
-    elif style == "area":
-        bottom = np.full(len(bars), scale.box.bottom)
-        layer.items.append(Band(picture.x, close, bottom, faded(theme.accent, 46)))
-        layer.items.append(Stroke(picture.x, close, theme.accent, 2.0))
-    elif style == "baseline":
-        _baseline(layer, picture, close)
-    elif style == "bars":
-        _ohlc(layer, picture, scale)
-    else:
-        shown = heikin_ashi(bars) if style == "heikin_ashi" else bars
-        _candles(layer, picture, scale, shown, hollow=style == "hollow")
-
-
-def heikin_ashi(bars: Bars) -> Bars:
-    """Averaged candles."""
-    if not len(bars):
-        return bars
-    close = (bars.open + bars.high + bars.low + bars.close) / 4
-    opened = np.empty(len(bars))
-    opened[0] = (bars.open[0] + bars.close[0]) / 2
-    values = close.tolist()
-    current = float(opened[0])
-    for index in range(1, len(bars)):
-        current = (current + values[index - 1]) / 2
-        opened[index] = current
-    high = np.maximum(bars.high, np.maximum(opened, close))
-    low = np.minimum(bars.low, np.minimum(opened, close))
-    return Bars(bars.instrument, bars.timeframe, bars.time, opened, high, low, close, bars.volume)
-
-
-def _candles(layer: Layer, picture: Picture, scale: Scale, bars: Bars, *, hollow: bool) -> None:
-    body = _body_width(picture.slot)
-    left = np.floor(picture.x - body / 2)
-    wick = np.floor(left + body / 2)
-    high, low = scale.y(bars.high), scale.y(bars.low)
-    top, bottom = scale.y(np.maximum(bars.open, bars.close)), scale.y(np.minimum(bars.open, bars.close))
-    bottom = np.maximum(bottom, top + 1)
-    rising = bars.close >= bars.open
-    for chosen, color in ((rising, picture.theme.up), (~rising, picture.theme.down)):
-        x, w = left[chosen], wick[chosen]
-        layer.items.append(Boxes(w, high[chosen], w + 1, low[chosen], color))
-        layer.items.append(Boxes(x, top[chosen], x + body, bottom[chosen], color))
-        if hollow and body >= 3 and chosen is rising:
-            inner = Boxes(x + 1, top[chosen] + 1, x + body - 1, bottom[chosen] - 1, picture.theme.background)
-            layer.items.append(inner)
-
-
-def _body_width(slot: float) -> int:
-    """Odd, so that the wick stands in the middle."""
-    width = max(1, int(slot * 0.72))
-    return width if width % 2 or width < 3 else width - 1
-
-
-def _ohlc(layer: Layer, picture: Picture, scale: Scale) -> None:
-    bars = picture.bars
-    arm = max(1.0, np.floor(picture.slot * 0.36))
-    x = np.floor(picture.x)
-    opened, high, low, close = (scale.y(column) for column in (bars.open, bars.high, bars.low, bars.close))
-    rising = bars.close >= bars.open
-    for chosen, color in ((rising, picture.theme.up), (~rising, picture.theme.down)):
-        at = x[chosen]
-        layer.items.append(Boxes(at, high[chosen], at + 1, np.maximum(low[chosen], high[chosen] + 1), color))
-        layer.items.append(Boxes(at - arm, np.floor(opened[chosen]), at, np.floor(opened[chosen]) + 1, color))
-        layer.items.append(Boxes(at + 1, np.floor(close[chosen]), at + 1 + arm, np.floor(close[chosen]) + 1, color))
-
-
-def _baseline(layer: Layer, picture: Picture, close: Values) -> None:
-    """Green above the first close, red below it."""
-    base = float(close[0]) if len(close) else 0.0
-    level = np.full(len(close), base)
-    for part, color in ((np.minimum(close, base), picture.theme.up), (np.maximum(close, base), picture.theme.down)):
-        layer.items.append(Band(picture.x, part, level, faded(color, 40)))
-    above = np.where(close <= base, close, np.nan)
-    below = np.where(close > base, close, np.nan)
-    # Each piece reaches one bar into the other, so that the line has no gap where it crosses.
-    layer.items.append(Stroke(picture.x, _widened(above, close), picture.theme.up, 2.0))
-    layer.items.append(Stroke(picture.x, _widened(below, close), picture.theme.down, 2.0))
-
-
-def _widened(part: Values, whole: Values) -> Values:
-    out = part.copy()
-    gaps = np.flatnonzero(np.isnan(part[1:]) & ~np.isnan(part[:-1])) + 1
-    out[gaps] = whole[gaps]
-    return out
-
-
-def _volume(layer: Layer, picture: Picture, area: Box) -> None:
-    bars = picture.bars
-    highest = float(bars.volume.max()) or 1.0
-    body = _body_width(picture.slot)
-    left = np.floor(picture.x - body / 2)
-    top = area.bottom - bars.volume / highest * area.height * 0.18
-    rising = bars.close >= bars.open
-    for chosen, color in ((rising, picture.theme.up), (~rising, picture.theme.down)):
-        x = left[chosen]
-        bottom = np.full(len(x), area.bottom)
-        layer.items.append(Boxes(x, top[chosen], x + body, bottom, mixed(color, picture.theme.background, 0.35)))
-
-
-# Indicators
-
-
-def _areas(layer: Layer, picture: Picture, scale: Scale, computed: Computed, number: int) -> None:
-    theme = picture.theme
+def _areas(layer: Layer, picture: Picture, scale: Scale, computed: Computed, first: int) -> None:
+    drawing = drawing_of(computed)
     for index, fill in enumerate(computed.channels.fills):
-        color = faded(line_color(theme, number + index), 26)
-        layer.items.append(Band(picture.x, scale.y(fill.upper), scale.y(fill.lower), color))
-    width = picture.plot.width
-    opacity = round(255 * float(computed.wanted.settings.get("opacity", _OPACITY)))
-    for bar in computed.channels.hbars:
-        top, bottom = scale.at(bar.y + bar.height / 2), scale.at(bar.y - bar.height / 2)
-        start = bar.offset * width
-        left = picture.plot.left + start if bar.left else picture.plot.right - start - bar.width * width
-        edge = max(top + 1, bottom - 1)
-        layer.items.append(box(left, top, left + bar.width * width, edge, faded(theme.lines[3], opacity)))
+        upper, lower = scale.y(fill.upper), scale.y(fill.lower)
+        if drawing.fills == "sided":
+            _sided_band(layer, picture, upper, lower)
+        else:
+            color = faded(_line_color(picture.theme, first + index), 26)
+            layer.items.append(Band(picture.x, upper, lower, color))
+    if drawing.lines == "candles":
+        _pale_bodies(layer, picture, scale, computed)
+    _profile(layer, picture, scale, computed)
 
 
-def _lines(layer: Layer, picture: Picture, scale: Scale, computed: Computed, number: int) -> None:
+def _sided_band(layer: Layer, picture: Picture, one: Values, two: Values) -> None:
+    x, one, two = crossed(picture.x, one, two)
+    for chosen, color in ((one <= two, picture.theme.up), (one >= two, picture.theme.down)):
+        if chosen.any():
+            layer.items.append(Band(x, where(chosen, one), two, faded(color, 34)))
+
+
+def _pale_bodies(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -> None:
+    opened, _, _, close = (scale.y(line.values) for line in computed.channels.lines)
+    wide = price.body_width(picture.slot) + 2 if picture.slot >= 5 else max(1.0, picture.slot)
+    left = np.floor(picture.x - wide / 2)
+    top, bottom = np.minimum(opened, close), np.maximum(opened, close)
+    for chosen, color in ((close <= opened, picture.theme.up), (close > opened, picture.theme.down)):
+        x, y = left[chosen], top[chosen]
+        pale = mixed(color, picture.theme.background, 0.4)
+        layer.items.append(Boxes(x, y, x + wide, np.maximum(bottom[chosen], y + 1), pale))
+
+
+def _profile(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -> None:
+    """Rows of a profile; those of one that is split come in pairs, first what rose, then what fell."""
+    theme, settings, bars = picture.theme, computed.wanted.settings, computed.channels.hbars
+    if not bars:
+        return
+    alpha = round(255 * float(settings.get("opacity", _OPACITY)))
+    if settings.get("split_up_down"):
+        layer.items.append(_rows(picture, scale, bars[::2], faded(theme.up, alpha)))
+        layer.items.append(_rows(picture, scale, bars[1::2], faded(theme.down, alpha)))
+    else:
+        layer.items.append(_rows(picture, scale, bars, faded(theme.lines[3], alpha)))
+
+
+def _rows(picture: Picture, scale: Scale, bars: tuple[HorizontalBar, ...], color: Color) -> Boxes:
+    columns = zip(*((bar.y, bar.height, bar.width, bar.offset, bar.left) for bar in bars), strict=True)
+    y, height, wide, offset, left = (np.array(column, dtype=np.float64) for column in columns)
+    top, bottom = scale.y(y + height / 2), scale.y(y - height / 2)
+    # What stands at the left is placed among the bars, and those do not reach the right edge.
+    reach = np.where(left, picture.slot * len(picture.bars), picture.plot.width)
+    start = np.where(
+        left, picture.x[0] - picture.slot / 2 + offset * reach, picture.plot.right - (offset + wide) * reach
+    )
+    return Boxes(start, top, start + wide * reach, np.maximum(top + 1, bottom - 1), color)
+
+
+# Lines
+
+
+def _lines(layer: Layer, picture: Picture, scale: Scale, computed: Computed, first: int) -> None:
     theme, channels = picture.theme, computed.channels
+    kind = drawing_of(computed).lines
     for index, line in enumerate(channels.lines):
-        layer.items.append(Stroke(picture.x, scale.y(line.values), line_color(theme, number + index), 1.5))
+        y = scale.y(line.values)
+        if kind == "line":
+            layer.items.append(Stroke(picture.x, y, _line_color(theme, first + index), 1.5))
+        elif kind != "candles":
+            below = line.values <= picture.bars.close
+            (_dots if kind == "dots" else _trail)(layer, picture, y, below)
     for segment in channels.divlines:
         x = np.array([picture.x[segment.x1], picture.x[segment.x2]])
         y = scale.y(np.array([segment.y1, segment.y2]))
@@ -230,6 +169,21 @@ def _lines(layer: Layer, picture: Picture, scale: Scale, computed: Computed, num
         )
 
 
+def _dots(layer: Layer, picture: Picture, y: Values, below: npt.NDArray[np.bool_]) -> None:
+    """A dot for each bar, green under the price and red above it."""
+    radius = min(2.5, max(1.2, picture.slot * 0.28))
+    theme = picture.theme
+    for x, level, up in zip(picture.x.tolist(), y.tolist(), below.tolist(), strict=True):
+        if level == level:  # noqa: PLR0124 - NaN
+            layer.items.append(Dot(x, level, radius, theme.up if up else theme.down))
+
+
+def _trail(layer: Layer, picture: Picture, y: Values, below: npt.NDArray[np.bool_]) -> None:
+    """A line that is green under the price and red above it, and broken where it changes sides."""
+    for chosen, color in ((below, picture.theme.up), (~below, picture.theme.down)):
+        layer.items.append(Stroke(picture.x, where(chosen, y), color, 2.0))
+
+
 def _signal_color(theme: Theme, label: str) -> Color:
     """Green for what speaks for a rise, red for the opposite."""
     rising = ("buy", "oversold", "up", "bull", "low", "off")
@@ -238,25 +192,21 @@ def _signal_color(theme: Theme, label: str) -> Color:
     return theme.up if any(word in label for word in rising) else theme.down
 
 
-def _histogram(layer: Layer, picture: Picture, panel: Panel) -> None:
-    if panel.indicator is None:
-        return
-    body = _body_width(picture.slot)
+def _histogram(layer: Layer, picture: Picture, scale: Scale, values: Values) -> None:
+    """Bars from zero, pale where they turn back to it."""
+    theme = picture.theme
+    body = price.body_width(picture.slot)
     left = np.floor(picture.x - body / 2)
-    zero = panel.scale.at(0.0)
-    pale_up, pale_down = (
-        mixed(color, picture.theme.background, 0.5) for color in (picture.theme.up, picture.theme.down)
-    )
-    for line in panel.indicator.channels.histogram:
-        values = np.nan_to_num(line.values)
-        y = panel.scale.y(values)
-        growing = np.concatenate(([True], values[1:] >= values[:-1])) if len(values) else np.zeros(0, dtype=bool)
-        for positive, strong, color in (
-            (True, True, picture.theme.up),
-            (True, False, pale_up),
-            (False, False, picture.theme.down),
-            (False, True, pale_down),
-        ):
-            chosen = ((values > 0) if positive else (values < 0)) & (growing == strong)
-            top, bottom = np.minimum(y[chosen], zero), np.maximum(y[chosen], zero)
-            layer.items.append(Boxes(left[chosen], top, left[chosen] + body, np.maximum(bottom, top + 1), color))
+    zero = scale.at(0.0)
+    values = np.nan_to_num(values)
+    y = scale.y(values)
+    growing = np.concatenate(([True], values[1:] >= values[:-1])) if len(values) else np.zeros(0, dtype=bool)
+    for positive, strong, color in (
+        (True, True, theme.up),
+        (True, False, mixed(theme.up, theme.background, 0.5)),
+        (False, False, theme.down),
+        (False, True, mixed(theme.down, theme.background, 0.5)),
+    ):
+        chosen = ((values > 0) if positive else (values < 0)) & (growing == strong)
+        top, bottom = np.minimum(y[chosen], zero), np.maximum(y[chosen], zero)
+        layer.items.append(Boxes(left[chosen], top, left[chosen] + body, np.maximum(bottom, top + 1), color))

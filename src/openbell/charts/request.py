@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Literal
+from functools import cache
 
-from openbell.charts.themes import THEMES
+from openbell.charts.choices import (
+    LARGEST,
+    LEAST_SCALE,
+    MOST_INDICATORS,
+    MOST_SCALE,
+    SCALES,
+    SMALLEST,
+    STYLES,
+    THEME_NAMES,
+    hint,
+    one_of,
+)
 from openbell.indicators.channels import Channels
-from openbell.indicators.registry import get
+from openbell.indicators.registry import all_indicators, get
 from openbell.indicators.spec import Indicator, Setting
 from openbell.market.errors import InvalidParameter
-
-Style = Literal["candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline"]
-STYLES: tuple[str, ...] = ("candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline")
-SCALES: tuple[str, ...] = ("linear", "log", "percent")
-MOST_INDICATORS = 24
-SMALLEST, LARGEST = 200, 4096
-"""Pixels a side, the device scale included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +60,16 @@ class Look:
 
     def __post_init__(self) -> None:
         one_of("style", self.style, STYLES)
-        one_of("theme", self.theme, tuple(THEMES))
+        one_of("theme", self.theme, THEME_NAMES)
         one_of("price_scale", self.price_scale, SCALES)
-        if not 0.5 <= self.scale <= 4:
-            raise InvalidParameter(f"scale must be between 0.5 and 4, not {self.scale}")
+        if not LEAST_SCALE <= self.scale <= MOST_SCALE:
+            raise InvalidParameter(f"scale must be between {LEAST_SCALE:g} and {MOST_SCALE:g}, not {self.scale}")
         for name, side in (("width", self.width), ("height", self.height)):
-            if side < SMALLEST or side * self.scale > LARGEST:
+            if min(side, side * self.scale) < SMALLEST or max(side, side * self.scale) > LARGEST:
+                times = f" × scale {self.scale:g}" if self.scale != 1 else ""
                 raise InvalidParameter(
-                    f"{name} must be at least {SMALLEST} and, times the scale, at most {LARGEST}, not {side}"
+                    f"{name} must be {SMALLEST} to {LARGEST} pixels, scale included, not {side}{times}"
                 )
-
-
-def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Refuse what is not in a list, naming the nearest that is."""
-    if value not in allowed:
-        near = get_close_matches(str(value), allowed, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InvalidParameter(f"{name} must be one of {', '.join(allowed)}, not {value!r}{hint}")
 
 
 def wanted_indicators(entries: list[str | dict[str, object]]) -> list[Wanted]:
@@ -83,12 +79,35 @@ def wanted_indicators(entries: list[str | dict[str, object]]) -> list[Wanted]:
     seen: dict[str, int] = {}
     found = []
     for entry in entries:
-        overrides = dict(entry) if isinstance(entry, dict) else {"name": entry}
+        overrides: dict[str, object] = dict(entry) if isinstance(entry, dict) else {"name": entry}
         name = overrides.pop("name", None)
         if not isinstance(name, str):
             raise InvalidParameter('an indicator is a name, or an object such as {"name": "rsi", "length": 21}')
-        indicator = get(name)
+        indicator = _named(name)
         seen[name] = seen.get(name, 0) + 1
         key = name if seen[name] == 1 else f"{name}_{seen[name]}"
-        found.append(Wanted(key, indicator, indicator.settings(**overrides)))
+        found.append(Wanted(key, indicator, _settings(indicator, overrides)))
     return found
+
+
+def _named(name: str) -> Indicator:
+    if name not in _names():
+        raise InvalidParameter(f"no indicator {name[:80]!r}{hint(name, _names())}")
+    return get(name)
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(name for each in all_indicators().values() for name in (each.name, *each.aliases))
+
+
+def _settings(indicator: Indicator, overrides: dict[str, object]) -> Mapping[str, Setting]:
+    """The settings, checked; names and choices with a hint."""
+    known = {parameter.name: parameter for parameter in indicator.parameters}
+    for name, value in overrides.items():
+        if name not in known:
+            said = hint(name, known) or f"; it has {', '.join(known) or 'none'}"
+            raise InvalidParameter(f"{indicator.name} has no parameter {name[:80]!r}{said}")
+        if known[name].choices:
+            one_of(name, value, known[name].choices)
+    return indicator.settings(**overrides)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, isfinite, log, log10, nan
+from math import ceil, exp, floor, isfinite, log, log10
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,15 @@ from openbell.charts.scene import Box
 from openbell.market.bars import Values
 
 Kind = Literal["linear", "log", "percent"]
+APART = 20.0
+"""Pixels between two labels, at least."""
+_MARGIN = 0.06
+_FAR_BELOW = 1e-6
+"""Of a logarithmic scale's lowest value: where what is not positive is drawn, well outside the panel."""
+_ROUND = ((1.0,), (2.0, 5.0), (3.0,), (1.5, 4.0, 7.0))
+"""Within each power of ten: what becomes a tick, and what does too if there is room between them."""
+_LITTLE = 3.0
+"""Below this ratio of the highest to the lowest value, evenly spaced ticks suit a logarithmic scale better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +37,7 @@ class Scale:
     def y(self, values: Values) -> Values:
         """Pixels, the higher the value the smaller."""
         if self.kind == "log":
-            with np.errstate(invalid="ignore", divide="ignore"):
-                values = np.log(np.where(values > 0, values, np.nan))
+            values = np.log(np.maximum(values, self.low * _FAR_BELOW))
         low, high = self._ends()
         share: Values = (values - low) / (high - low)
         return self.box.bottom - share * self.box.height
@@ -36,47 +45,81 @@ class Scale:
     def at(self, value: float) -> float:
         """One value's pixel."""
         if self.kind == "log":
-            value = log(value) if value > 0 else nan
+            value = log(max(value, self.low * _FAR_BELOW))
         low, high = self._ends()
         return self.box.bottom - (value - low) / (high - low) * self.box.height
 
     def _ends(self) -> tuple[float, float]:
         return (log(self.low), log(self.high)) if self.kind == "log" else (self.low, self.high)
 
+    def continued(self, area: Box) -> Scale:
+        """The same scale to the edges of a larger area."""
+        low, high = self._ends()
+        per = (high - low) / self.box.height
+        high, low = high + (self.box.top - area.top) * per, low - (area.bottom - self.box.bottom) * per
+        if self.kind == "log":
+            low, high = exp(low), exp(high)
+        return Scale(low, high, area, self.kind, self.base)
+
     def ticks(self, spacing: float = 44.0) -> list[float]:
         """Round values about `spacing` pixels apart."""
-        most = max(2, int(self.box.height / spacing))
+        most = max(3, int(self.box.height / spacing))
         if self.kind == "percent":
             steps = nice_ticks(self._percent(self.low), self._percent(self.high), most)
             return [self.base * (1 + step / 100) for step in steps]
+        if self.kind == "log" and self.high / self.low >= _LITTLE:
+            return self._log_ticks(spacing)
         return nice_ticks(self.low, self.high, most)
 
-    def label(self, value: float, decimals: int) -> str:
-        """A tick's text."""
-        if self.kind == "percent":
-            return f"{self._percent(value):+.2f}%".replace("-", "−")
-        return number(value, decimals)
+    def _log_ticks(self, spacing: float) -> list[float]:
+        """1, 2 and 5 of each power of ten, then what lies between them, as far as there is room."""
+        # Closer than on other scales: with its powers alone, such a scale would look like any other.
+        spacing = max(APART, spacing * 0.7)
+        powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
+        chosen: list[tuple[float, float]] = []
+        for factors in _ROUND:
+            for value in (factor * 10.0**power for power in powers for factor in factors):
+                y = self.at(value)
+                if self.low <= value <= self.high and all(abs(y - other) >= spacing for _, other in chosen):
+                    chosen.append((value, y))
+        return sorted(value for value, _ in chosen)
 
     def _percent(self, value: float) -> float:
         return (value / self.base - 1) * 100
 
 
-def fit(values: list[Values], box: Box, kind: Kind, margin: float = 0.06, base: float = 1.0) -> Scale:
-    """A scale that shows all values with some room around them."""
-    finite = [v[np.isfinite(v)] for v in values]
-    finite = [v for v in finite if len(v)]
-    if not finite:
+def extent(values: Sequence[Values]) -> tuple[float, float] | None:
+    """The least and the greatest; None if there is no value at all."""
+    every = np.concatenate(values) if values else np.empty(0)
+    every = every[np.isfinite(every)]
+    return (float(every.min()), float(every.max())) if len(every) else None
+
+
+def fit(
+    values: Sequence[Values], box: Box, kind: Kind = "linear", also: Sequence[Values] = (), base: float = 1.0
+) -> Scale:
+    """A scale that shows all values with some room around them.
+
+    It shows `also` too, but where the scale is logarithmic only as far as that leaves the values most of the room.
+    """
+    found = extent(values)
+    if found is None:
         return Scale(0.0, 1.0, box, "linear", base)
-    low, high = min(float(v.min()) for v in finite), max(float(v.max()) for v in finite)
+    low, high = found
     if kind == "log" and low <= 0:
         kind = "linear"
+    if more := extent(also):
+        if kind == "log":
+            room = max(high / low, 1.05) ** 0.5
+            more = max(more[0], low / room), min(more[1], high * room)
+        low, high = min(low, more[0]), max(high, more[1])
     if high <= low:
         room = abs(high) * 0.01 or 1.0
     elif kind == "log":
-        ratio = (high / low) ** margin
+        ratio = (high / low) ** _MARGIN
         return Scale(low / ratio, high * ratio, box, kind, base)
     else:
-        room = (high - low) * margin
+        room = (high - low) * _MARGIN
     return Scale(low - room, high + room, box, kind, base)
 
 
@@ -90,27 +133,3 @@ def nice_ticks(low: float, high: float, most: int) -> list[float]:
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
     first = ceil(low / step - 1e-9)
     return [n * step for n in range(first, floor(high / step + 1e-9) + 1)]
-
-
-def decimals_for(values: Values) -> int:
-    """How many decimals the prices really have, at most 8."""
-    sample = values[np.isfinite(values)][-60:]
-    largest = float(np.abs(sample).max(initial=0))
-    for decimals in range(9):
-        if np.abs(sample - np.round(sample, decimals)).max(initial=0) <= 1e-9 * max(1e-9, largest):
-            return max(decimals, 2) if largest < 10000 else max(decimals, 1)
-    return 8
-
-
-def number(value: float, decimals: int) -> str:
-    """A number with thousands separated and a real minus."""
-    text = f"{value:,.{decimals}f}"
-    return text.replace("-", "−")
-
-
-def short(value: float) -> str:
-    """A large number in few characters: 1.23M."""
-    for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
-        if abs(value) >= limit:
-            return f"{value / limit:.2f}{unit}".replace("-", "−")
-    return f"{value:.2f}".replace("-", "−") if abs(value) < 100 else f"{value:.0f}".replace("-", "−")

@@ -13,9 +13,10 @@ from openbell.market.bars import Values
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 
 
-def svg(scene: Scene) -> str:
-    """One self-contained document."""
-    size = f'width="{scene.width}" height="{scene.height}" viewBox="0 0 {scene.width} {scene.height}"'
+def svg(scene: Scene, scale: float = 1.0) -> str:
+    """One self-contained document, shown `scale` times as large as the scene."""
+    shown = f'width="{_n(scene.width * scale)}" height="{_n(scene.height * scale)}"'
+    size = f'{shown} viewBox="0 0 {scene.width} {scene.height}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="Inter, Helvetica, Arial, sans-serif">',
         f'<rect width="100%" height="100%" {_fill(scene.background)}/>',

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from openbell.charts.scene import Color
+if TYPE_CHECKING:
+    from openbell.charts.scene import Color
 
 
 def _rgb(text: str, alpha: int = 255) -> Color:

@@ -9,6 +9,7 @@ import numpy as np
 
 from openbell.market.bars import Bars
 from openbell.market.instruments import AssetClass
+from openbell.market.session_table import Times
 from openbell.market.sessions import EASTERN
 
 
@@ -21,7 +22,12 @@ class TimeTick:
     major: bool
 
 
+EDGE = 24.0
+"""Half of the widest label: nearer to the plot's edge none is drawn."""
 _STEPS = (60, 300, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200)
+_DAY = 86400
+_ONE_OFFSET = 60 * _DAY
+"""Within so much time, a clock that shows the same offset at both ends has not been changed in between."""
 
 
 def zone_of(bars: Bars) -> tzinfo:
@@ -29,17 +35,26 @@ def zone_of(bars: Bars) -> tzinfo:
     return EASTERN if bars.instrument.asset_class is AssetClass.STOCK else UTC
 
 
-def time_ticks(bars: Bars, slot: float, spacing: float = 88.0) -> list[TimeTick]:
-    """Labels at least `spacing` pixels apart, the weightiest first."""
+def time_ticks(bars: Bars, slot: float, left: float = 0.0, spacing: float = 88.0) -> list[TimeTick]:
+    """Labels at least `spacing` pixels apart, the weightiest first; the first bar's own date if there is room.
+
+    The bars begin at `left`.
+    """
+    if not len(bars):
+        return []
     zone = zone_of(bars)
-    moments = [datetime.fromtimestamp(time, zone) for time in bars.time.tolist()]
-    ranked: list[tuple[int, int, str]] = []
     step = _step(bars, slot, spacing)
-    for index, moment in enumerate(moments):
-        before = moments[index - 1] if index else None
-        rank, text = _rank(moment, before, step)
-        if rank:
-            ranked.append((rank, index, text))
+    clock = _clock(bars.time, zone)
+    begins = np.flatnonzero(clock[1:] // step != clock[:-1] // step) + 1
+    ranked: list[tuple[int, int, str]] = []
+    for index, time, before in zip(
+        begins.tolist(), bars.time[begins].tolist(), bars.time[begins - 1].tolist(), strict=True
+    ):
+        rank, text = _rank(datetime.fromtimestamp(time, zone), datetime.fromtimestamp(before, zone))
+        ranked.append((rank, index, text))
+    if left + slot / 2 > EDGE:
+        first = datetime.fromtimestamp(int(bars.time[0]), zone)
+        ranked.append((0, 0, f"{first:%b} {first.day}"))
     chosen: list[tuple[int, int, str]] = []
     taken: list[int] = []
     gap = max(1, int(np.ceil(spacing / slot)))
@@ -50,22 +65,33 @@ def time_ticks(bars: Bars, slot: float, spacing: float = 88.0) -> list[TimeTick]
     return [TimeTick(index, text, rank > 1) for rank, index, text in sorted(chosen, key=lambda entry: entry[1])]
 
 
+def _clock(time: Times, zone: tzinfo) -> Times:
+    """What a clock of this zone shows, in seconds: asked for at each bar only where it may have been changed."""
+
+    def offset(moment: int) -> int:
+        shift = datetime.fromtimestamp(moment, zone).utcoffset()
+        return int(shift.total_seconds()) if shift else 0
+
+    if zone is UTC:
+        return time
+    first, last = int(time[0]), int(time[-1])
+    if last - first < _ONE_OFFSET and offset(first) == offset(last):
+        return time + offset(first)
+    return time + np.array([offset(moment) for moment in time.tolist()], dtype=np.int64)
+
+
 def _step(bars: Bars, slot: float, spacing: float) -> int:
     """The time between labels within a day."""
     wanted = spacing / slot * bars.timeframe.seconds
-    return next((step for step in _STEPS if step >= wanted), 86400)
+    return next((step for step in _STEPS if step >= wanted), _DAY)
 
 
-def _rank(moment: datetime, before: datetime | None, step: int) -> tuple[int, str]:
-    """How weighty the beginning at this bar is (0: none), and what it is called."""
-    if before is None:
-        return 0, ""
+def _rank(moment: datetime, before: datetime) -> tuple[int, str]:
+    """How weighty the beginning at this bar is, and what it is called."""
     if moment.year != before.year:
         return 4, str(moment.year)
     if moment.month != before.month:
         return 3, f"{moment:%b}"
     if moment.date() != before.date():
         return 2, str(moment.day)
-    seconds = moment.hour * 3600 + moment.minute * 60
-    earlier = before.hour * 3600 + before.minute * 60
-    return (1, f"{moment:%H:%M}") if seconds // step != earlier // step else (0, "")
+    return 1, f"{moment:%H:%M}"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import shutil
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +25,12 @@ _ENDINGS = (".png", ".jpg", ".jpeg", ".svg")
 @app.command("chart")
 def chart(
     symbol: Annotated[str, typer.Argument(help="AAPL, BTC/USD, …")],
-    timeframe: Annotated[str, typer.Option("-t", "--timeframe", help="1m 3m 5m 15m 30m 1h 2h 4h 6h 12h 1d 1w")] = "1h",
+    timeframe: Annotated[
+        str,
+        typer.Option(
+            "-t", "--timeframe", help="1m 3m 5m 15m 30m 1h 2h 4h 6h 12h 1d 1w (1h here; the tools' default is 4h)."
+        ),
+    ] = "1h",
     indicator: Annotated[
         list[str] | None,
         typer.Option(
@@ -49,57 +58,71 @@ def chart(
 
         width, height = _size(size)
         look = Look(width, height, scale, style, theme, price_scale)
-        data = asyncio.run(_draw(settings, symbol, timeframe, indicator or [], bars, look, output.suffix.lower()))
+        data, drawn = asyncio.run(
+            _draw(settings, symbol, timeframe, indicator or [], bars, look, output.suffix.lower())
+        )
+    if drawn < bars:
+        typer.echo(f"openbell: {drawn} bars; there are no more of the {bars} asked for", err=True)
     try:
-        output.write_bytes(data)
+        _replace(output.resolve(), data)
     except OSError as error:
         fail(f"cannot write {output}: {error.strerror}")
     typer.echo(f"{output}: {len(data):,} bytes")
 
 
+def _replace(file: Path, data: bytes) -> None:
+    """Write beside the file, then put it in its place: whoever reads it sees all of one picture."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
 def _size(text: str) -> tuple[int, int]:
-    width, _, height = text.lower().partition("x")
-    if not (width.isdigit() and height.isdigit()):
+    sides = re.fullmatch(r"([0-9]{1,6})[xX]([0-9]{1,6})", text)
+    if not sides:
         raise InvalidParameter(f"--size must be like 1200x675, not {text!r}")
-    return int(width), int(height)
+    return int(sides[1]), int(sides[2])
 
 
 def entry(text: str) -> dict[str, object]:
     """An indicator as the shell writes it: rsi:length=21,std_dev=2."""
     name, _, rest = text.partition(":")
-    found: dict[str, object] = {"name": name}
+    settings: dict[str, object] = {}
     for part in filter(None, rest.split(",")):
-        key, equals, value = part.partition("=")
+        key, equals, value = (each.strip() for each in part.partition("="))
         if not equals:
             raise InvalidParameter(f"{text!r}: write an indicator as rsi or rsi:length=21")
-        found[key.strip()] = _value(value.strip())
-    return found
+        if key in settings or key == "name":
+            raise InvalidParameter(f"{text!r} sets {key} twice")
+        settings[key] = _value(value)
+    return {"name": name.strip(), **settings}
 
 
 def _value(text: str) -> object:
     if text in {"true", "false"}:
         return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return int(text)
+    # Python would also read 1_4 and other digits than ours.
+    return float(text) if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text) else text
 
 
 async def _draw(
     settings: Settings, symbol: str, timeframe: str, indicators: list[str], count: int, look: Look, ending: str
-) -> bytes:
+) -> tuple[bytes, int]:
+    """The file, and how many bars it shows."""
     from openbell.charts.compose import compose
     from openbell.charts.encode import jpeg, png
     from openbell.charts.raster import render
     from openbell.charts.request import wanted_indicators
     from openbell.charts.svg import svg
     from openbell.desk.desk import Desk
-    from openbell.market.timeframes import named
-    from openbell.servers.chartgen.shapes import TIMEFRAMES
+    from openbell.servers.chartgen import shapes
 
-    span = named(timeframe, TIMEFRAMES)
+    span = shapes.timeframe(timeframe)
     wanted = wanted_indicators([entry(text) for text in indicators])
     desk = Desk(settings)
     try:
@@ -110,22 +133,35 @@ async def _draw(
     mark = "SIMULATED" if desk.data == "simulated" else ""
     scene = compose(drawn.bars, drawn.indicators, look, f"{instrument} · {timeframe}", mark)
     if ending == ".svg":
-        return svg(scene).encode()
+        return svg(scene, look.scale).encode(), len(drawn.bars)
     pixels = render(scene, look.scale)
-    return png(pixels) if ending == ".png" else jpeg(pixels)
+    return png(pixels) if ending == ".png" else jpeg(pixels), len(drawn.bars)
 
 
 @app.command("indicators")
 def indicators() -> None:
     """List every indicator with its parameters."""
-    from rich.console import Console
-    from rich.table import Table
-
     from openbell.indicators.registry import all_indicators
 
-    table = Table("name", "aliases", "where", "parameters", "what it is")
+    wide = shutil.get_terminal_size().columns
     for each in all_indicators().values():
-        shown = " ".join(f"{parameter.name}={parameter.default}" for parameter in each.parameters)
-        where = "price" if each.overlay else "panel"
-        table.add_row(each.name, " ".join(each.aliases), where, shown, each.description)
-    Console().print(table)
+        where = "on the price" if each.overlay else "in a panel"
+        typer.echo(f"{', '.join((each.name, *each.aliases))} ({where})")
+        settings = " ".join(f"{parameter.name}={_shown(parameter.default)}" for parameter in each.parameters)
+        for text in filter(None, (each.description, settings)):
+            # A name that is cut could not be typed, so a narrow screen gets more lines.
+            typer.echo(
+                fill(
+                    text,
+                    wide,
+                    initial_indent="    ",
+                    subsequent_indent="    ",
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
+            )
+
+
+def _shown(value: object) -> str:
+    """As `-i` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

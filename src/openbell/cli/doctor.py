@@ -6,6 +6,7 @@ import os
 import platform
 import sqlite3
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -15,7 +16,7 @@ import typer
 from openbell import __version__
 from openbell.cli.app import AsOf, app, settings_for
 from openbell.desk.desk import Desk
-from openbell.market.errors import OpenbellError
+from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
 from openbell.market.sessions import stock_phase
 
 _PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "holidays", "pydantic")
@@ -36,7 +37,7 @@ def doctor(as_of: AsOf = None) -> None:
     """Check this desk: what works, what does not, and the command that mends it. Leaves with 1 if something is bad."""
     desk = Desk(settings_for(as_of))
     bad = False
-    for look in (_software, _home, _clock, _watchlist, _bars, _collector, _signals):
+    for look in (_software, _home, _clock, _watchlist, _bars, _feed, _collector, _signals):
         for finding in _safely(look, desk):
             bad |= finding.state == "bad"
             typer.echo(f"{finding.state:4}  {finding.text}")
@@ -50,6 +51,8 @@ def _safely(look: Callable[[Desk], Iterator[Finding]], desk: Desk) -> Iterator[F
     """One failing check does not hide the others."""
     try:
         yield from look(desk)
+    except FeedUnavailable as error:
+        yield Finding("bad", error.message, "check the keys and the connection, or set OPENBELL_FEED=sim")
     except OpenbellError as error:
         yield Finding("bad", error.message)
     except OSError as error:
@@ -110,21 +113,43 @@ def _watchlist(desk: Desk) -> Iterator[Finding]:
 
 def _bars(desk: Desk) -> Iterator[Finding]:
     folder = desk.settings.bar_folder
-    if not folder.exists():
+    if not folder.exists() and not desk.settings.influx_url:
         yield Finding(
             "note",
             f"no bars in {folder} yet",
             "openbell up" if desk.settings.simulated else "openbell import FILE --symbol S",
         )
         return
+    try:
+        where = desk.store.where()
+    except StoreError as error:
+        yield Finding("bad", error.message, "start InfluxDB, or check OPENBELL_INFLUX_URL; new bars are kept meanwhile")
+        return
     instruments = desk.store.instruments()
-    yield Finding("ok", f"{len(instruments)} symbols, {desk.store.size() / 1e6:.1f} MB in {folder}")
+    yield Finding("ok", f"{len(instruments)} symbols, {desk.store.size() / 1e6:.1f} MB in {where}")
     for problem in desk.store.problems():
         yield Finding(
             "note",
             f"set aside {problem.path}: {problem.reason}",
             "fetched again if the feed has it, or import it again",
         )
+
+
+def _feed(desk: Desk) -> Iterator[Finding]:
+    """Whether a live vendor answers."""
+    if desk.data != "live":
+        return
+    import asyncio
+
+    now = desk.clock.epoch()
+    watched = [each for each in desk.watchlist.read().instruments if desk.feed.knows(each)]
+    if not watched:
+        yield Finding("note", f"feed {desk.feed.name} knows none of the watched symbols", "edit watchlist.txt")
+        return
+    began = time.monotonic()
+    bars = asyncio.run(desk.feed.history(watched[0], int(now) - 7 * 86400, int(now) - 7 * 86400 + 3600))
+    spent = (time.monotonic() - began) * 1000
+    yield Finding("ok", f"feed {desk.feed.name} answers in {spent:.0f} ms ({len(bars)} bars of {watched[0]})")
 
 
 def _collector(desk: Desk) -> Iterator[Finding]:

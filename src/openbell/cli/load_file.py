@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -18,8 +19,9 @@ from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 
 if TYPE_CHECKING:
+    from openbell.desk.settings import Settings
     from openbell.market.bars import Bars
-    from openbell.stores.parquet import ParquetStore
+    from openbell.stores.port import BarStore
 
 SOURCE = Source(Origin.IMPORTED, "import")
 MINUTE_NAMES = ("1min", "1m")
@@ -64,15 +66,17 @@ def import_file(
         from openbell.desk.importing import read
 
         bars = read(file, instrument, SystemClock().epoch())
-        folder = settings.home / "data"
+        # Imported bars are real ones, whatever the feed.
+        real = dataclasses.replace(settings, feed="none")
+        place = f"InfluxDB, database {real.influx_database}" if real.influx_url else str(real.bar_folder)
         try:
-            _store(folder, bars, replace)
+            _store(real, bars, replace)
         except OSError as error:
-            fail(f"cannot write to {folder}: {error}")
+            fail(f"cannot write to {place}: {error}")
         except KeyboardInterrupt:
             fail("interrupted; the months stored so far are whole: run the same command again to store the rest", 130)
     count = f"{len(bars):,} bar{'' if len(bars) == 1 else 's'}"
-    typer.echo(f"imported {count} of {instrument}, {iso(bars.time[0])} to {iso(bars.time[-1])}, into {folder}")
+    typer.echo(f"imported {count} of {instrument}, {iso(bars.time[0])} to {iso(bars.time[-1])}, into {place}")
     if settings.simulated:
         typer.echo(
             "openbell: OPENBELL_FEED is sim, which shows simulated bars only; "
@@ -81,11 +85,11 @@ def import_file(
         )
 
 
-def _store(folder: Path, bars: Bars, replace: bool) -> None:
+def _store(settings: Settings, bars: Bars, replace: bool) -> None:
     """Write month by month, after none of them has been found to be another source's."""
-    from openbell.stores.parquet import ParquetStore
+    from openbell.desk.desk import Desk
 
-    with closing(ParquetStore(folder)) as store:
+    with closing(Desk(settings).store) as store:
         if not replace and (others := store.conflicts(bars, SOURCE)):
             raise SourceConflict(
                 f"bars of another source are in the way: {', '.join(others[:10])}"
@@ -95,7 +99,7 @@ def _store(folder: Path, bars: Bars, replace: bool) -> None:
         _write_months(store, bars, replace)
 
 
-def _write_months(store: ParquetStore, bars: Bars, replace: bool) -> None:
+def _write_months(store: BarStore, bars: Bars, replace: bool) -> None:
     from openbell.stores.months import by_month, month_span
     from openbell.stores.port import Span
 

@@ -37,7 +37,7 @@ def _settings() -> str:
 
 
 def _server(service: Service) -> str:
-    lines = [f"# {service.name}", "", f"`openbell mcp {service.name}`. {service.instructions}", ""]
+    lines = [f"# {service.name}", "", f"`openbell mcp {service.command or service.name}`. {service.instructions}", ""]
     for tool in service.tools:
         lines += _tool(service, tool)
     return "\n".join(lines)
@@ -86,7 +86,7 @@ def _remarks(name: str, schema: dict[str, Any], required: list[str]) -> str:
 
 def _codes(service: Service, tool: Tool) -> list[str]:
     codes: dict[str, None] = {}
-    table = getattr(service.dialect, "codes", {})
+    table = {**getattr(service.dialect, "codes", {}), **getattr(service.dialect, "by_tool", {}).get(tool.name, {})}
     for error in tool.errors:
         found = next((table[kind] for kind in error.__mro__ if kind in table), None)
         codes[" ".join(map(str, found)) if isinstance(found, tuple) else str(found)] = None

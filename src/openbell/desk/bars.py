@@ -81,6 +81,38 @@ class BarService:
             return ring.bars
         return await self._flights.run((key, end), lambda: self._refresh(instrument, timeframe, end))
 
+    async def page(self, instrument: Instrument, timeframe: Timeframe, limit: int, offset: int) -> tuple[Bars, int]:
+        """`limit` closed bars before the `offset` newest, and how many there are in all, after reading through.
+
+        Raises as `latest` does.
+        """
+        end = self.closed_until()
+        ring = self._rings.get((instrument, timeframe))
+        if offset + limit <= RING and ring and ring.end == end:
+            newest = await self.latest(instrument, timeframe)
+            bars = newest.take(slice(max(0, len(newest) - offset - limit), max(0, len(newest) - offset)))
+        else:
+            # One more than asked for: whether there are more is known then.
+            span = Span(horizon(instrument, timeframe, offset + limit + 1, end), end)
+            key = (instrument, timeframe, end, limit, offset)
+            bars = await self._flights.run(key, lambda: self._page(instrument, timeframe, limit, offset, span))
+        return bars, await asyncio.to_thread(self.store.count, instrument, timeframe, end)
+
+    async def _page(self, instrument: Instrument, timeframe: Timeframe, limit: int, offset: int, span: Span) -> Bars:
+        failure = await self.fill(instrument, span)
+        bars = await asyncio.to_thread(self.store.larger, instrument, timeframe, limit, span.end, offset)
+        if not len(bars) and not offset:
+            if failure:
+                raise failure
+            if not await self.known(instrument):
+                raise UnknownSymbol(instrument.symbol)
+        return bars
+
+    def forget(self, instrument: Instrument) -> None:
+        """Read everything of an instrument again when it is asked for next."""
+        for key in [key for key in self._rings if key[0] == instrument]:
+            del self._rings[key]
+
     async def _refresh(self, instrument: Instrument, timeframe: Timeframe, end: int) -> Bars:
         span = Span(horizon(instrument, timeframe, RING, end), end)
         for _ in range(_TRIES):

@@ -7,24 +7,27 @@ numpy, and one that is asked for signals does.
 from __future__ import annotations
 
 import asyncio
+import os
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openbell.desk.settings import Settings
 from openbell.desk.watchlist import WatchlistFile
 from openbell.market.clock import Clock, ReplayClock, StandingClock, SystemClock, parse_time
-from openbell.market.errors import StoreError
+from openbell.market.errors import SettingsError, StoreError
 
 if TYPE_CHECKING:
     from openbell.desk.alerts import AlertService
     from openbell.desk.bars import BarService
     from openbell.desk.charts import ChartService
+    from openbell.desk.quotes import QuoteService
     from openbell.desk.signals import SignalService
     from openbell.feeds.port import Feed
-    from openbell.stores.parquet import ParquetStore
+    from openbell.market.provenance import Origin
+    from openbell.stores.port import BarStore
 
 DATA = {"sim": "simulated", "none": "imported", "replay": "replay"}
-"""What results call their data, by feed: known without loading the feed."""
+"""What results call their data, by feed, known without loading it; every other feed is live."""
 
 
 class Desk:
@@ -38,31 +41,42 @@ class Desk:
     @property
     def data(self) -> str:
         """`simulated`, `imported`, `replay` or `live`."""
-        return DATA[self.settings.feed]
+        return DATA.get(self.settings.feed, "live")
 
     @cached_property
-    def store(self) -> ParquetStore:
-        """The bars on disk."""
+    def store(self) -> BarStore:
+        """The bars that are kept: in Parquet files, or in InfluxDB."""
         from openbell.market.provenance import Origin
+
+        settings = self.settings
+        origins = frozenset({Origin.SIMULATED} if settings.simulated else set(Origin) - {Origin.SIMULATED})
+        if settings.influx_url:
+            return _influx(settings, origins)
         from openbell.stores.parquet import ParquetStore
 
-        folder, simulated = self.settings.bar_folder, self.settings.simulated
-        if not simulated and folder.resolve().is_relative_to((self.settings.home / "simulated").resolve()):
+        folder = settings.bar_folder
+        if not settings.simulated and folder.resolve().is_relative_to((settings.home / "simulated").resolve()):
             raise StoreError(f"{folder} leads to simulated bars: they are never served as real ones")
-        origins = {Origin.SIMULATED} if simulated else set(Origin) - {Origin.SIMULATED}
-        return ParquetStore(folder, frozenset(origins))
+        return ParquetStore(folder, origins)
 
     @cached_property
     def feed(self) -> Feed:
         """Where bars come from."""
-        if self.settings.feed == "sim":
+        settings = self.settings
+        if settings.feed == "sim":
             from openbell.feeds.sim import SimFeed
 
-            return SimFeed(self.clock, self.settings.sim_seed)
-        if self.settings.feed == "replay":
+            return SimFeed(self.clock, settings.sim_seed)
+        if settings.feed == "replay":
             from openbell.feeds.replay import ReplayFeed
 
             return ReplayFeed(self.store, self.clock)
+        if settings.feed == "alpaca":
+            return _alpaca(self.clock, settings)
+        if settings.feed.startswith("ccxt:"):
+            from openbell.feeds.exchange import CcxtFeed
+
+            return CcxtFeed(self.clock, settings.feed.removeprefix("ccxt:"))
         from openbell.feeds.none import NoFeed
 
         return NoFeed()
@@ -80,6 +94,13 @@ class Desk:
         from openbell.desk.signals import SignalService
 
         return SignalService(self.bars, self.watchlist)
+
+    @cached_property
+    def quotes(self) -> QuoteService:
+        """Current prices and volatility."""
+        from openbell.desk.quotes import QuoteService
+
+        return QuoteService(self.bars, self.settings.stale_after)
 
     @cached_property
     def charts(self) -> ChartService:
@@ -105,6 +126,43 @@ class Desk:
             # A cancelled task leaves its thread at work: the store must not close under it.
             await asyncio.get_running_loop().shutdown_default_executor()
             self.store.close()
+
+
+def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
+    from openbell.stores.influx import InfluxStore
+    from openbell.stores.influx_http import InfluxHttp, Pool
+
+    # Another seed is another market: its bars must not meet the first one's.
+    database = settings.influx_database + (f"_simulated_{settings.sim_seed}" if settings.simulated else "")
+    pool = Pool(
+        settings.pool_influx_connections,
+        settings.pool_influx_idle,
+        settings.pool_influx_connect,
+        settings.pool_influx_timeout,
+    )
+    http = InfluxHttp(settings.influx_url, database, settings.influx_token, pool)
+    # Without a feed of our own, others fill the database.
+    return InfluxStore(http, settings.bar_folder, origins, shared=settings.feed in {"none", "replay"})
+
+
+def _alpaca(clock: Clock, settings: Settings) -> Feed:
+    from openbell.feeds.alpaca import AlpacaFeed
+
+    key, secret = os.environ.get("ALPACA_API_KEY", ""), os.environ.get("ALPACA_SECRET_KEY", "")
+    if not key or not secret:
+        raise SettingsError("the feed alpaca needs ALPACA_API_KEY and ALPACA_SECRET_KEY (a free account has them)")
+    urls: dict[str, Any] = {
+        name: os.environ[variable] for name, variable in _ALPACA_URLS.items() if os.environ.get(variable)
+    }
+    return AlpacaFeed(clock, key, secret, feed=settings.alpaca_feed, adjustment=settings.alpaca_adjustment, **urls)
+
+
+_ALPACA_URLS = {
+    "data_url": "ALPACA_DATA_URL",
+    "stream_url": "ALPACA_STREAM_URL",
+    "trading_url": "ALPACA_TRADING_URL",
+}
+"""Where the vendor is, for those who reach it through a proxy of their own."""
 
 
 def make_clock(settings: Settings) -> Clock:

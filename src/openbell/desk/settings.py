@@ -6,12 +6,14 @@ Each setting is one field below; its help text is the documentation (docs/settin
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from openbell.market.clock import parse_time
 from openbell.market.errors import InvalidParameter, SettingsError
@@ -19,11 +21,30 @@ from openbell.market.errors import InvalidParameter, SettingsError
 PREFIX = "OPENBELL_"
 _HOME = Path("~/.openbell")
 _SEED = 7
-FEEDS = ("sim", "replay", "none")
+FEEDS = ("sim", "replay", "alpaca", "ccxt:EXCHANGE", "none")
+_CHOICES = {
+    "alpaca_feed": ("iex", "sip"),
+    "alpaca_adjustment": ("raw", "split", "dividend", "all"),
+    "log": ("debug", "info", "warning", "error"),
+}
+_RANGES: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("timeout", "stale_after", "cache_candles", "cache_price", "cache_volatility"), (0, 1e9)),
+    **dict.fromkeys(("pool_influx_idle", "pool_influx_connect", "pool_influx_timeout"), (0.001, 1e9)),
+    "pool_influx_connections": (1, 1000),
+    "replay_speed": (0, 1e6),
+}
+_PATTERNS = {
+    "influx_url": (
+        r"(https?://[^\s/@]+(/\S*)?)?",
+        "must be like http://HOST:8086; a password goes to OPENBELL_INFLUX_TOKEN",
+    ),
+    "influx_database": (r"[A-Za-z0-9_.-]{1,60}", "may have letters, digits, dots, dashes and underscores"),
+}
+_CCXT = re.compile(r"ccxt:[a-z0-9_]+")
 
 
-def _setting(default: Any, doc: str) -> Any:
-    return field(default=default, metadata={"help": doc})
+def _setting(default: Any, doc: str, *, secret: bool = False) -> Any:
+    return field(default=default, metadata={"help": doc}, repr=not secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +53,9 @@ class Settings:
 
     home: Path = _setting(_HOME, "folder of all data and settings")
     feed: str = _setting(
-        "sim", "where bars come from: sim (simulated), replay (stored bars again), none (stored bars only)"
+        "sim",
+        "where bars come from: sim (simulated), alpaca, ccxt:EXCHANGE such as ccxt:binance, "
+        "replay (stored bars again), none (stored bars only)",
     )
     as_of: str = _setting("", "let the clock stand at this time (ISO 8601; no zone means UTC); nothing later is seen")
     replay_speed: float = _setting(0.0, "with as_of: let the clock run from there, this many times real time")
@@ -41,6 +64,22 @@ class Settings:
         False, "refuse every tool that writes; nothing lifts it (bars that a feed delivers are still kept)"
     )
     trade: bool = _setting(False, "allow the trading tools")
+    timeout: float = _setting(10.0, "seconds that one tool call may take; 0: as long as it likes")
+    stale_after: float = _setting(900.0, "seconds of trading time after which a price is no longer current")
+    cache_candles: float = _setting(60.0, "seconds for which get_candles may answer the same again")
+    cache_price: float = _setting(5.0, "seconds for which get_current_price may answer the same again")
+    cache_volatility: float = _setting(30.0, "seconds for which get_volatility may answer the same again")
+    alpaca_feed: str = _setting("iex", "Alpaca's tape for stocks: iex (free) or sip")
+    alpaca_adjustment: str = _setting("raw", "Alpaca's adjustment of stock prices: raw, split, dividend or all")
+    influx_url: str = _setting(
+        "", "keep bars in this InfluxDB, such as http://127.0.0.1:8086, instead of Parquet files"
+    )
+    influx_database: str = _setting("openbell", "its database; simulated bars go to NAME_simulated_SEED")
+    influx_token: str = _setting("", "its token, or user:password", secret=True)
+    pool_influx_connections: int = _setting(5, "the most connections to InfluxDB")
+    pool_influx_idle: float = _setting(60.0, "seconds after which an idle connection to it is closed")
+    pool_influx_connect: float = _setting(3.0, "seconds in which a connection to it must stand")
+    pool_influx_timeout: float = _setting(5.0, "seconds in which it must answer")
     log: str = _setting("warning", "how much goes to the log on standard error: debug, info, warning, error")
 
     @property
@@ -50,12 +89,18 @@ class Settings:
 
     @property
     def bar_folder(self) -> Path:
-        """Where bars are stored; simulated ones live apart, so that they can never be taken for real."""
+        """Where bars are stored; simulated ones live apart, so that they can never be taken for real.
+
+        Of bars in InfluxDB, it is where new ones wait and what is known about them is kept.
+        """
+        name = (
+            f"influx/{crc32(f'{self.influx_url} {self.influx_database}'.encode()):08x}" if self.influx_url else "data"
+        )
         if not self.simulated:
-            return self.home / "data"
+            return self.home / name
         # Another seed is another market: its bars must not meet the first one's.
         market = self.home / "simulated"
-        return (market if self.sim_seed == _SEED else market / f"seed-{self.sim_seed}") / "data"
+        return (market if self.sim_seed == _SEED else market / f"seed-{self.sim_seed}") / name
 
     @property
     def watchlist_file(self) -> Path:
@@ -145,12 +190,22 @@ def _flag(variable: str, value: Any) -> bool:
 
 
 def _check(settings: Settings) -> None:
-    if settings.feed not in FEEDS:
+    plain = [feed for feed in FEEDS if ":" not in feed]
+    if settings.feed not in plain and not _CCXT.fullmatch(settings.feed):
         raise SettingsError(f"OPENBELL_FEED is {settings.feed!r}: use one of {', '.join(FEEDS)}")
-    if settings.log.lower() not in {"debug", "info", "warning", "error"}:
-        raise SettingsError(f"OPENBELL_LOG is {settings.log!r}: use debug, info, warning or error")
-    if not 0 <= settings.replay_speed <= 1e6:
-        raise SettingsError("OPENBELL_REPLAY_SPEED must be between 0 and 1,000,000")
+    for name, choices in _CHOICES.items():
+        if getattr(settings, name).lower() not in choices:
+            raise SettingsError(f"{PREFIX}{name.upper()} is {getattr(settings, name)!r}: use {', '.join(choices)}")
+    for name, (low, high) in _RANGES.items():
+        if not low <= getattr(settings, name) <= high:
+            raise SettingsError(f"{PREFIX}{name.upper()} must be between {low:,g} and {high:,g}")
+    for name, (pattern, hint) in _PATTERNS.items():
+        if not re.fullmatch(pattern, getattr(settings, name)):
+            raise SettingsError(f"{PREFIX}{name.upper()} {hint}")
+    _check_clock(settings)
+
+
+def _check_clock(settings: Settings) -> None:
     if settings.as_of:
         try:
             parse_time(settings.as_of)

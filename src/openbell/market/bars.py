@@ -21,6 +21,7 @@ Values = npt.NDArray[np.float64]
 COLUMNS = ("time", "open", "high", "low", "close", "volume")
 MINUTE = 60
 
+_LARGEST = np.finfo(np.float64).max
 _MONDAY = 345600  # 1970-01-05, the first Monday
 
 
@@ -149,6 +150,8 @@ def resample(minutes: Bars, timeframe: Timeframe, closed_until: float) -> Bars:
         return empty(minutes.instrument, timeframe)
     first = np.flatnonzero(np.append(True, start[1:] != start[:-1]))
     last = np.append(first[1:], len(start)) - 1
+    with np.errstate(over="ignore"):
+        volume = np.minimum(np.add.reduceat(minutes.volume, first), _LARGEST)
     return Bars(
         minutes.instrument,
         timeframe,
@@ -157,7 +160,7 @@ def resample(minutes: Bars, timeframe: Timeframe, closed_until: float) -> Bars:
         np.maximum.reduceat(minutes.high, first),
         np.minimum.reduceat(minutes.low, first),
         minutes.close[last],
-        np.add.reduceat(minutes.volume, first),
+        volume,
     )
 
 

@@ -9,9 +9,13 @@ OpenbellError
 ├── UnknownSymbol             a symbol, but neither watched, stored nor known to the feed
 ├── DataError                 the question is fine, the data is not there
 │   ├── InsufficientData      some bars, not enough
+│   ├── NoData                no closed bars at all
+│   ├── StaleData             the newest bar is too old to be called current
 │   ├── FeedUnavailable       the feed fails and nothing is stored
-│   └── NoSuchSeries          the feed has no such series for this instrument
+│   ├── NoSuchSeries          the feed has no such series for this instrument
+│   └── OutOfTime             the answer took longer than the call may
 ├── StoreError                the bar store cannot do what was asked
+│   ├── StoreTimeout          it did not answer in time
 │   ├── CorruptFile           a file failed its checks and was set aside
 │   └── SourceConflict        bars of another source are in the way
 ├── LeaseError
@@ -94,6 +98,18 @@ class InsufficientData(DataError):
         self.needed = needed
 
 
+class NoData(DataError):
+    """There are no closed bars of this kind."""
+
+
+class StaleData(DataError):
+    """The newest bar is too old to be called current."""
+
+
+class OutOfTime(DataError):
+    """The answer took longer than a call may."""
+
+
 class FeedUnavailable(DataError):
     """The feed did not answer and the store cannot stand in for it."""
 
@@ -107,6 +123,10 @@ class NoSuchSeries(DataError):
 
 class StoreError(OpenbellError):
     """The bar store cannot do what was asked."""
+
+
+class StoreTimeout(StoreError):
+    """The store did not answer in time."""
 
 
 class CorruptFile(StoreError):

@@ -41,6 +41,8 @@ class Call:
     newest: int | None = None
     """The end of the newest bar that the answer rests on; a handler says it with `rests_on`."""
     instrument: Instrument | None = None
+    source: str | None = None
+    """What the data was read from, where the contract wants it said."""
     _clock: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:

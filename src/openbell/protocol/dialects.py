@@ -7,6 +7,7 @@ results as `{data, _metadata}` and errors as `{error, _metadata}` in a result th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -50,15 +51,29 @@ class Dialect(Protocol):
     def unknown_tool(self) -> int:
         """The JSON-RPC code for a tool that is not there."""
 
+    def schema(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The schema of a result whose value has this one."""
+
     def result(self, value: Any, metrics: Metrics) -> Reply:
         """A success."""
 
-    def error(self, error: OpenbellError, metrics: Metrics) -> Reply:
-        """A failure that has a place in the tree."""
+    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:
+        """A failure of a tool that has a place in the tree."""
 
     def bug(self, metrics: Metrics) -> Reply:
         """A failure that has none: a generic message; the trace is in the log."""
 
+
+_METADATA = {
+    "type": "object",
+    "properties": {
+        "latency_ms": {"type": "number"},
+        "cached": {"type": "boolean"},
+        "cache_ttl_remaining": {"type": ["number", "null"]},
+        "source": {"type": ["string", "null"]},
+    },
+    "required": ["latency_ms", "cached", "cache_ttl_remaining", "source"],
+}
 
 BUG = "Internal error; the log on standard error has the details"
 
@@ -71,11 +86,15 @@ class JsonRpcDialect:
     """For each class of error its code and the contract's words; the most specific class counts."""
     unknown_tool: int = METHOD_NOT_FOUND
 
+    def schema(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The value's own."""
+        return data
+
     def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
         """The value itself."""
         return Reply(value)
 
-    def error(self, error: OpenbellError, metrics: Metrics) -> Reply:  # noqa: ARG002
+    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
         """The contract's code and words, then ours; the facts as data."""
         code, words = _lookup(self.codes, error) or (INTERNAL_ERROR, "")
         return self._failure(code, _told(words, error.message), error.details)
@@ -96,8 +115,15 @@ class JsonRpcDialect:
 class EnvelopeDialect:
     """Results and errors in an envelope with metadata."""
 
-    codes: dict[type[OpenbellError], str]
+    codes: Mapping[type[OpenbellError], str]
+    by_tool: Mapping[str, Mapping[type[OpenbellError], str]] = field(default_factory=dict)
+    """Where a tool's contract names an error otherwise: looked up first."""
     unknown_tool: int = INVALID_PARAMS
+
+    def schema(self, data: dict[str, Any]) -> dict[str, Any]:
+        """{data, _metadata}."""
+        properties = {"data": data, "_metadata": _METADATA}
+        return {"type": "object", "properties": properties, "required": ["data", "_metadata"]}
 
     def result(self, value: Any, metrics: Metrics) -> Reply:
         """{data, _metadata}."""
@@ -110,10 +136,11 @@ class EnvelopeDialect:
         }
         return Reply({"data": value, "_metadata": meta})
 
-    def error(self, error: OpenbellError, metrics: Metrics) -> Reply:
+    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:
         """{error, _metadata}."""
+        codes = {**self.codes, **self.by_tool.get(tool, {})}
         default = "INVALID_PARAMETER" if isinstance(error, InputError) else "INTERNAL_ERROR"
-        return self._failure(_lookup(self.codes, error) or default, error.message, error.details, metrics)
+        return self._failure(_lookup(codes, error) or default, error.message, error.details, metrics)
 
     def bug(self, metrics: Metrics) -> Reply:
         """INTERNAL_ERROR."""
@@ -131,11 +158,15 @@ class TextDialect:
 
     unknown_tool: int = INVALID_PARAMS
 
+    def schema(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The value's own."""
+        return data
+
     def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
         """The value itself, or images and what goes with them."""
         return Reply(value.payload, images=value.images) if isinstance(value, Media) else Reply(value)
 
-    def error(self, error: OpenbellError, metrics: Metrics) -> Reply:  # noqa: ARG002
+    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
         """The message."""
         return Reply({"error": error.message}, is_error=True, text=error.message)
 
@@ -151,7 +182,7 @@ def _told(words: str, message: str) -> str:
     return message if message.startswith(words) else f"{words}: {message}"
 
 
-def _lookup(table: dict[type[OpenbellError], Any], error: OpenbellError) -> Any:
+def _lookup(table: Mapping[type[OpenbellError], Any], error: OpenbellError) -> Any:
     """The entry of the nearest class."""
     for kind in type(error).__mro__:
         if kind in table:

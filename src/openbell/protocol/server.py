@@ -45,7 +45,7 @@ def build(service: Service, desk: Desk) -> Server[Any]:
 
     async def list_tools(_context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         if not listing:
-            listing.append(types.ListToolsResult(tools=[_declare(tool) for tool in offered]))
+            listing.append(types.ListToolsResult(tools=[_declare(tool, service) for tool in offered]))
         return listing[0]
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
@@ -117,7 +117,7 @@ def _raise_if_rpc_error(reply: Reply) -> None:
         raise MCPError(reply.code, failure["message"], failure.get("data"))
 
 
-def _declare(tool: Tool) -> types.Tool:
+def _declare(tool: Tool, service: Service) -> types.Tool:
     declared = {
         "name": tool.name,
         "description": tool.description,
@@ -125,7 +125,7 @@ def _declare(tool: Tool) -> types.Tool:
         "annotations": tool.annotations,
     }
     if tool.output_schema:
-        declared["outputSchema"] = tool.output_schema
+        declared["outputSchema"] = service.dialect.schema(tool.output_schema)
     return types.Tool.model_validate(declared)
 
 
@@ -134,5 +134,6 @@ def _instructions(service: Service, desk: Desk) -> str:
         "simulated": "All market data is SIMULATED, not real.",
         "imported": "Market data is what was imported on this machine; nothing is live.",
         "replay": "Market data is a replay of stored bars, not live.",
+        "live": f"Market data comes live from {desk.settings.feed}.",
     }[desk.data]
     return f"{said} {service.instructions}"

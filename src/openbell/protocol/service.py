@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from openbell.desk.desk import Desk
-from openbell.market.errors import InvalidParameter, OpenbellError, Refused
+from openbell.market.errors import InvalidParameter, OpenbellError, OutOfTime, Refused
 from openbell.protocol.cache import Answer, TtlCache
 from openbell.protocol.call import Call
 from openbell.protocol.dialects import Dialect, Metrics, Reply
@@ -21,17 +22,21 @@ from openbell.protocol.tool import Effect, Tool
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Service:
     """One contract's server: its identity, its tools and its dialect."""
 
     name: str
-    """As in `openbell mcp NAME` and as the server calls itself."""
+    """What the server calls itself."""
     title: str
     instructions: str
     tools: tuple[Tool, ...]
     dialect: Dialect
+    command: str = ""
+    """As in `openbell mcp COMMAND`, where that is not its name."""
 
     @cached_property
     def by_name(self) -> dict[str, Tool]:
@@ -62,14 +67,14 @@ class Runner:
             spent = (time.perf_counter() - began) * 1000
             if answer is None:
                 return Metrics(spent)
-            return Metrics(spent, answer.cached, answer.remaining)
+            return Metrics(spent, answer.cached, answer.remaining, call.source)
 
         try:
             answer = await self._answer(tool, arguments, call)
-            value, call.newest, call.instrument = answer.value
+            value, call.newest, call.instrument, call.source = answer.value
             reply = dialect.result(value, metrics(answer))
         except OpenbellError as error:
-            reply = dialect.error(error, metrics())
+            reply = dialect.error(error, metrics(), name)
         except Exception:
             log.exception("%s failed", name)
             reply = dialect.bug(metrics())
@@ -83,17 +88,27 @@ class Runner:
         except ValidationError as error:
             raise InvalidParameter(_explain(error)) from None
 
-        async def work() -> tuple[Any, int | None, Any]:
-            value = await tool.handler(call, checked)
-            return value, call.newest, call.instrument
+        async def work() -> tuple[Any, int | None, Any, str | None]:
+            value = await self._in_time(tool.handler(call, checked), name=tool.name)
+            return value, call.newest, call.instrument, call.source
 
-        if not tool.cache_s:
+        ttl = float(getattr(self.desk.settings, tool.cache)) if tool.cache else 0.0
+        if ttl <= 0:
             return Answer(await work(), cached=False, remaining=None)
         given = checked.model_dump(mode="json")
         refresh = bool(given.pop("force_refresh", False))
         standing = None if self.desk.clock.moving else self.desk.clock.epoch()
         key = (tool.name, call.principal.subject, standing, json.dumps(given, sort_keys=True))
-        return await self._cache.get(key, tool.cache_s, work, refresh=refresh)
+        return await self._cache.get(key, ttl, work, refresh=refresh)
+
+    async def _in_time(self, work: Awaitable[T], name: str) -> T:
+        """The result, or `OutOfTime` when it takes longer than a call may."""
+        limit = self.desk.settings.timeout
+        try:
+            async with asyncio.timeout(limit or None):
+                return await work
+        except TimeoutError:
+            raise OutOfTime(f"{name} took longer than {limit:g} s (OPENBELL_TIMEOUT)", timeout_s=limit) from None
 
 
 def _explain(error: ValidationError) -> str:

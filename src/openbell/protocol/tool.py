@@ -51,7 +51,8 @@ class Tool:
     open_world: bool = False
     """Whether it reaches out to systems beyond this desk and its feed."""
     idempotent: bool = True
-    cache_s: float = 0.0
+    cache: str = ""
+    """The setting that says for how many seconds an answer may be given again; none: not at all."""
     errors: tuple[type[OpenbellError], ...] = ()
     """What it raises beyond a bad argument."""
     method: bool = False

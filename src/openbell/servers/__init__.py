@@ -10,7 +10,7 @@ from openbell.market.errors import InvalidParameter
 if TYPE_CHECKING:
     from openbell.protocol.service import Service
 
-NAMES = {"chart-signals": "chart_signals", "chartgen": "chartgen"}
+NAMES = {"chart-signals": "chart_signals", "market-data": "market_data", "chartgen": "chartgen"}
 """The servers by the name that `openbell mcp` takes; each is loaded alone."""
 
 

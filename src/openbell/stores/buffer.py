@@ -61,10 +61,11 @@ ON CONFLICT (series, time) DO UPDATE SET seq = excluded.seq, data = excluded.dat
 class Buffer(Database):
     """Typed access to the buffer's tables; every write happens inside `transaction`."""
 
-    def __init__(self, path: Path, origins: frozenset[Origin] | None = None) -> None:
+    def __init__(self, path: Path, origins: frozenset[Origin] | None = None, more: str = "") -> None:
+        """`more` are tables beyond the buffer's own, as SQL statements."""
         self._numbers: dict[str, int] = {}
         self._origins = origins
-        super().__init__(path, _SCHEMA, _SCHEMA_VERSION)
+        super().__init__(path, _SCHEMA + more, _SCHEMA_VERSION)
 
     def forget(self) -> None:
         """Numbers given out in a transaction may be undone with the rest."""
@@ -86,18 +87,22 @@ class Buffer(Database):
         return rows[0][0] if rows else None
 
     def claim_series(self, db: sqlite3.Connection, instrument: Instrument) -> int:
-        """The number of a series, made if need be."""
-        if (known := self._numbers.get(instrument.symbol)) is not None:
+        """The number of an instrument's series, made if need be."""
+        return self.claim(db, instrument.symbol)
+
+    def claim(self, db: sqlite3.Connection, name: str) -> int:
+        """The number of the series of a name, made if need be."""
+        if (known := self._numbers.get(name)) is not None:
             return known
-        row = db.execute("SELECT id FROM series WHERE symbol = ?", (instrument.symbol,)).fetchone()
+        row = db.execute("SELECT id FROM series WHERE symbol = ?", (name,)).fetchone()
         if row is None:
             # Not remembered: this transaction may yet be undone.
             made = db.execute(
                 "INSERT INTO series (symbol, epoch) SELECT ?, application_id FROM pragma_application_id RETURNING id",
-                (instrument.symbol,),
+                (name,),
             )
             return int(made.fetchone()[0])
-        self._numbers[instrument.symbol] = int(row[0])
+        self._numbers[name] = int(row[0])
         return int(row[0])
 
     def state(self, instrument: Instrument) -> tuple[int, int, int, int]:
@@ -162,6 +167,20 @@ class Buffer(Database):
         values = np.frombuffer(b"".join(blobs), dtype="<f8").reshape(-1, 5)
         return barlib.make(instrument, Timeframe.M1, times, *(values[:, column] for column in range(5)))
 
+    def oldest(self, instrument: Instrument) -> int | None:
+        """When the earliest buffered bar opened."""
+        return self._edge("min", instrument)
+
+    def newest(self, instrument: Instrument) -> int | None:
+        """When the latest buffered bar opened."""
+        return self._edge("max", instrument)
+
+    def _edge(self, which: str, instrument: Instrument) -> int | None:
+        rows = self.ask(
+            f"SELECT {which}(time) FROM bars WHERE series = (SELECT id FROM series WHERE symbol = ?)", instrument.symbol
+        )
+        return None if rows[0][0] is None else int(rows[0][0])
+
     def earliest_since(self, instrument: Instrument, version: int) -> int | None:
         """The earliest buffered bar that was written after `version`."""
         rows = self.ask(
@@ -221,12 +240,12 @@ class Buffer(Database):
                     (series, left, right),
                 )
 
-    def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
-        """What of `span` is not covered."""
+    def gaps(self, name: str, span: Span) -> list[Span]:
+        """What of `span` is not covered in the series of a name."""
         rows = self.ask(
             "SELECT c.start, c.end FROM coverage c JOIN series s ON s.id = c.series"
             " WHERE s.symbol = ? AND c.start < ? AND c.end > ? ORDER BY c.start",
-            *(instrument.symbol, span.end, span.start),
+            *(name, span.end, span.start),
         )
         found, at = [], span.start
         for start, end in rows:

@@ -16,7 +16,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.provenance import Source
 from openbell.stores import leases
 from openbell.stores.buffer import Buffer
-from openbell.stores.months import months_of
+from openbell.stores.months import by_month, months_of
 from openbell.stores.port import Lease, Mark, Problem, Span
 
 BULK = 2000
@@ -75,6 +75,15 @@ class BufferedStore(ABC):
             (self._buffer.next_seq(db), series),
         )
 
+    def conflicts(self, bars: Bars, source: Source) -> list[str]:
+        """See the port."""
+        series = self._buffer.series(bars.instrument)
+        held = {month: self._held(series, bars.instrument, month) for month, _ in by_month(bars)}
+        return [f"{month} ({owner})" for month, owner in held.items() if owner not in (None, source)]
+
+    def _held(self, series: int | None, instrument: Instrument, month: str) -> Source | None:
+        return None if series is None else self._owner(self._buffer.db, series, instrument, month)
+
     # State
 
     def mark(self, instrument: Instrument) -> Mark:
@@ -95,7 +104,7 @@ class BufferedStore(ABC):
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """See the port."""
-        return self._buffer.gaps(instrument, span)
+        return self._buffer.gaps(instrument.symbol, span)
 
     def problems(self) -> list[Problem]:
         """See the port."""

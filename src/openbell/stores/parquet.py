@@ -280,7 +280,7 @@ class ParquetStore(BufferedStore):
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """See the port. A month whose file has been taken away is a gap again."""
         self._notice_missing(instrument)
-        return self._buffer.gaps(instrument, span)
+        return super().gaps(instrument, span)
 
     def _notice_missing(self, instrument: Instrument) -> None:
         marked = self._buffer.months(instrument)
@@ -305,23 +305,20 @@ class ParquetStore(BufferedStore):
         marked = None if series is None else self._buffer.month_source(self._buffer.db, series, file.month)
         return marked or self._mending(month_files.source_of, file)
 
-    def conflicts(self, bars: Bars, source: Source) -> list[str]:
-        """The months of these bars that another source holds, each with that source; claims nothing."""
-        series = self._buffer.series(bars.instrument)
-        found = []
-        for month, _ in by_month(bars):
-            held = self._buffer.month_source(self._buffer.db, series, month) if series is not None else None
-            try:
-                held = held or month_files.source_of(self._file(bars.instrument, month))
-            except CorruptFile:
-                continue  # set aside when it is written
-            if held not in (None, source):
-                found.append(f"{month} ({held})")
-        return found
+    def _held(self, series: int | None, instrument: Instrument, month: str) -> Source | None:
+        file = self._file(instrument, month)
+        try:
+            return super()._held(series, instrument, month) or month_files.source_of(file)
+        except CorruptFile:
+            return None  # set aside when it is written
 
     def instruments(self) -> list[Instrument]:
         """See the port."""
         return sorted(month_files.on_disk(self.root) | set(self._buffer.buffered()))
+
+    def where(self) -> str:
+        """See the port."""
+        return str(self.root)
 
     def size(self) -> int:
         """See the port."""

@@ -53,14 +53,24 @@ class BarStore(Protocol):
     """What results name as their source."""
 
     def write(
-        self, parts: Sequence[Bars], source: Source, *, covers: Span | None = None, lease: Lease | None = None
+        self,
+        parts: Sequence[Bars],
+        source: Source,
+        *,
+        covers: Span | None = None,
+        lease: Lease | None = None,
+        replace: bool = False,
     ) -> None:
         """Store minute bars; durable when it returns. Later bars replace earlier ones of the same minute.
 
         `covers` says that the given instruments have no other bars in that span. With a `lease`, nothing is written
         unless it is still held (`LeaseLost`). Bars of another source in the same month are a `SourceConflict`; a part
         that is out of order, or with a bar that cannot be true, is `BadBars`, and then nothing of any part is written.
+        `replace` drops the months of other sources that stand in the way.
         """
+
+    def conflicts(self, bars: Bars, source: Source) -> list[str]:
+        """The months of these bars that another source holds, each with that source; claims nothing."""
 
     def read(self, instrument: Instrument, start: int, end: int) -> Bars:
         """The minute bars that opened in [start, end)."""
@@ -88,6 +98,9 @@ class BarStore(Protocol):
 
     def size(self) -> int:
         """Bytes on disk."""
+
+    def where(self) -> str:
+        """Where the bars are, in words; raises `StoreError` if that cannot be reached."""
 
     def problems(self) -> list[Problem]:
         """What was set aside, oldest first."""

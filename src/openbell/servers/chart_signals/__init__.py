@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openbell.market.errors import (
-    FeedUnavailable,
+    DataError,
     InputError,
     InsufficientData,
     InvalidSymbol,
@@ -30,7 +30,7 @@ SERVICE = Service(
             InvalidSymbol: (-32002, "Invalid symbol"),
             UnknownSymbol: (-32002, "Invalid symbol"),
             InvalidTimeframe: (-32003, "Invalid timeframe"),
-            FeedUnavailable: (-32004, "Market data unavailable"),
+            DataError: (-32004, "Market data unavailable"),
             StoreError: (-32004, "Market data unavailable"),
             InputError: (INVALID_PARAMS, "Invalid params"),
             Refused: (INVALID_PARAMS, "Refused"),

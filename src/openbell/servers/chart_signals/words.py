@@ -11,9 +11,11 @@ _SOURCES = {
     "sim": "Openbell simulator (simulated data)",
     "replay": "Replay of stored bars",
     "none": "Imported bars",
+    "alpaca": "Alpaca (live data)",
 }
 
 
 def data_source(desk: Desk) -> str:
     """Where the numbers come from, in words."""
-    return _SOURCES[desk.settings.feed]
+    feed = desk.settings.feed
+    return _SOURCES.get(feed) or f"{feed.removeprefix('ccxt:')} (live data)"

@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import Field
 
-from openbell.market.errors import (
-    DataError,
-    InvalidParameter,
-    InvalidSymbol,
-    InvalidTimeframe,
-    StoreError,
-    UnknownSymbol,
+from openbell.charts.choices import (
+    LARGEST,
+    LEAST_SCALE,
+    MOST_INDICATORS,
+    MOST_SCALE,
+    SCALES,
+    SMALLEST,
+    STYLES,
+    THEME_NAMES,
+    one_of,
 )
-from openbell.market.timeframes import Timeframe, named
+from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, StoreError, UnknownSymbol
+from openbell.market.timeframes import Timeframe
 from openbell.protocol.call import Call
 from openbell.protocol.media import Media, Picture
 from openbell.protocol.tool import Arguments, NoArguments, Tool
@@ -27,8 +31,9 @@ if TYPE_CHECKING:
 Symbol = Annotated[str | None, Field(description="BTCUSDT, BTC/USD, AAPL")]
 Indicators = Annotated[
     list[shapes.IndicatorEntry],
-    Field(description='names, or objects with overrides: {"name": "rsi", "length": 21}', max_length=24),
+    Field(description='names, or objects with overrides: {"name": "rsi", "length": 21}', max_length=MOST_INDICATORS),
 ]
+Side = Annotated[int, Field(ge=SMALLEST, le=LARGEST)]
 
 
 class ChartInput(Arguments):
@@ -40,13 +45,13 @@ class ChartInput(Arguments):
     interval: shapes.TimeframeName = None
     indicators: Indicators = Field(default=[])
     bars: Annotated[int, Field(ge=1, le=1000)] = shapes.DEFAULT_BARS
-    width: int = 1200
-    height: int = 675
-    format: Annotated[str, Field(json_schema_extra={"enum": list(shapes.FORMATS)})] = "png"
-    style: Annotated[str, Field(description="candles, hollow, bars, line, area, heikin_ashi, baseline")] = "candles"
-    theme: Annotated[str, Field(description="dark, light")] = "dark"
-    price_scale: Annotated[str, Field(description="linear, log, percent")] = "linear"
-    scale: Annotated[float, Field(description="device pixels per pixel")] = 1.0
+    width: Side = 1200
+    height: Side = 675
+    format: Annotated[str, shapes.choice(shapes.FORMATS)] = "png"
+    style: Annotated[str, shapes.choice(STYLES)] = "candles"
+    theme: Annotated[str, shapes.choice(THEME_NAMES)] = "dark"
+    price_scale: Annotated[str, shapes.choice(SCALES)] = "linear"
+    scale: Annotated[float, Field(ge=LEAST_SCALE, le=MOST_SCALE, description="device pixels per pixel")] = 1.0
 
 
 class IndicatorsInput(Arguments):
@@ -60,14 +65,14 @@ class IndicatorsInput(Arguments):
 async def generate_chart(call: Call, given: ChartInput) -> Media | dict[str, Any]:
     """A picture, its numbers, or both."""
     from openbell.charts.payload import series, summary
-    from openbell.charts.request import Look, one_of, wanted_indicators
+    from openbell.charts.request import Look, wanted_indicators
 
     one_of("format", given.format, shapes.FORMATS)
     symbol = _either("symbol", given.symbol, given.ticker)
     if symbol is None:
         raise InvalidParameter("symbol is required")
     interval = _either("timeframe", given.timeframe, given.interval) or shapes.DEFAULT_TIMEFRAME
-    timeframe = named(interval, shapes.TIMEFRAMES)
+    timeframe = shapes.timeframe(interval)
     wanted = wanted_indicators(shapes.entries(given.indicators))
     look = Look(given.width, given.height, given.scale, given.style, given.theme, given.price_scale)
     instrument = await call.desk.charts.find(symbol)
@@ -135,7 +140,7 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> shapes.Indicator
     from openbell.charts.request import wanted_indicators
 
     interval = given.interval or shapes.DEFAULT_TIMEFRAME
-    timeframe = named(interval, shapes.TIMEFRAMES)
+    timeframe = shapes.timeframe(interval)
     wanted = wanted_indicators(shapes.entries(given.indicators))
     if not wanted:
         raise InvalidParameter("indicators must name at least one")
@@ -152,7 +157,7 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> shapes.Indicator
     }
 
 
-_ERRORS = (InvalidSymbol, UnknownSymbol, InvalidTimeframe, InvalidParameter, DataError, StoreError)
+_ERRORS = (InvalidSymbol, UnknownSymbol, InvalidParameter, DataError, StoreError)
 TOOLS = (
     Tool(
         "generate_chart",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from collections.abc import Iterable
+from typing import Annotated, Any, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from openbell.charts.choices import one_of
 from openbell.market.timeframes import Timeframe
 
 TIMEFRAMES = {
@@ -27,7 +29,19 @@ DEFAULT_TIMEFRAME = "4h"
 DEFAULT_BARS = 200
 FORMATS = ("png", "summary", "both", "series")
 
-TimeframeName = Annotated[str | None, Field(json_schema_extra={"enum": list(TIMEFRAMES)})]
+
+def choice(names: Iterable[str]) -> Any:
+    """A field whose schema lists the names; what is no such name is refused by us, with a hint at the nearest."""
+    return Field(json_schema_extra={"enum": list(names)})
+
+
+TimeframeName = Annotated[str, choice(TIMEFRAMES)] | None
+
+
+def timeframe(name: str) -> Timeframe:
+    """The timeframe of a name."""
+    one_of("timeframe", name, TIMEFRAMES)
+    return TIMEFRAMES[name]
 
 
 class IndicatorObject(BaseModel):

@@ -1,0 +1,32 @@
+"""What a chart may be asked for, in plain values: servers and commands declare themselves from it without drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from openbell.charts.themes import THEMES
+from openbell.market.errors import InvalidParameter
+
+STYLES = ("candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline")
+SCALES = ("linear", "log", "percent")
+THEME_NAMES = tuple(THEMES)
+MOST_INDICATORS = 24
+SMALLEST, LARGEST = 200, 4096
+"""Pixels a side, before and after the device scale."""
+LEAST_SCALE, MOST_SCALE = 0.5, 4.0
+
+
+def one_of(name: str, value: object, allowed: Collection[str]) -> None:
+    """Refuse what is not in a list, naming the nearest that is."""
+    if value not in allowed:
+        said = repr(value)
+        shown = said if len(said) <= 80 else said[:77] + "..."
+        raise InvalidParameter(f"{name} must be one of {', '.join(allowed)}, not {shown}{hint(value, allowed)}")
+
+
+def hint(value: object, allowed: Collection[str]) -> str:
+    """The nearest name, whether written large or small."""
+    small = {name.lower(): name for name in allowed}
+    near = get_close_matches(str(value)[:80].lower(), small, n=1)
+    return f"; did you mean {small[near[0]]!r}?" if near else ""

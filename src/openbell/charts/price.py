@@ -1,0 +1,117 @@
+"""The price in each of its styles, and the volume under it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.charts.crossings import crossed, where
+from openbell.charts.panels import Picture
+from openbell.charts.scales import Scale
+from openbell.charts.scene import Band, Box, Boxes, Dot, Layer, Stroke
+from openbell.charts.themes import faded, mixed
+from openbell.indicators.registry import get
+from openbell.market.bars import Bars, Values
+
+_LONE = 3.0
+"""The radius of the dot that stands for a line of one bar."""
+
+
+def candles_of(bars: Bars, style: str, whole: Bars | None) -> Bars:
+    """What is drawn as the price: averaged from the first bar that is kept on for `heikin_ashi`, else the bars."""
+    if style != "heikin_ashi" or not len(bars):
+        return bars
+    whole = whole or bars
+    lines = get("heikin_ashi").run(whole).since(len(whole) - len(bars)).lines
+    opened, high, low, close = (line.values for line in lines)
+    return Bars(bars.instrument, bars.timeframe, bars.time, opened, high, low, close, bars.volume)
+
+
+def price(layer: Layer, picture: Picture, scale: Scale) -> None:
+    """The bars in the style that is asked for."""
+    style, theme = picture.look.style, picture.theme
+    close = scale.y(picture.bars.close)
+    if style == "line":
+        _line(layer, picture, close)
+    elif style == "area":
+        bottom = np.full(len(close), scale.box.bottom)
+        layer.items.append(Band(picture.x, close, bottom, faded(theme.accent, 46)))
+        _line(layer, picture, close)
+    elif style == "baseline":
+        _baseline(layer, picture, close)
+    elif style == "bars":
+        _ohlc(layer, picture, scale)
+    else:
+        _candles(layer, picture, scale, hollow=style == "hollow")
+
+
+def _line(layer: Layer, picture: Picture, close: Values) -> None:
+    layer.items.append(Stroke(picture.x, close, picture.theme.accent, 2.0))
+    _lone_dot(layer, picture, close)
+
+
+def _lone_dot(layer: Layer, picture: Picture, close: Values) -> None:
+    if len(close) == 1:
+        layer.items.append(Dot(float(picture.x[0]), float(close[0]), _LONE, picture.theme.accent))
+
+
+def _baseline(layer: Layer, picture: Picture, close: Values) -> None:
+    """Green above the first close, red below it."""
+    base = np.full(len(close), close[0] if len(close) else 0.0)
+    x, line, level = crossed(picture.x, close, base)
+    sides = ((line <= level, picture.theme.up), (line >= level, picture.theme.down))
+    for chosen, color in sides:
+        layer.items.append(Band(x, where(chosen, line), level, faded(color, 40)))
+    for chosen, color in sides:
+        layer.items.append(Stroke(x, where(chosen, line), color, 2.0))
+    _lone_dot(layer, picture, close)
+
+
+def _candles(layer: Layer, picture: Picture, scale: Scale, *, hollow: bool) -> None:
+    bars = picture.candles
+    body = body_width(picture.slot)
+    left = np.floor(picture.x - body / 2)
+    wick = np.floor(left + body / 2)
+    high, low = scale.y(bars.high), scale.y(bars.low)
+    top, bottom = scale.y(np.maximum(bars.open, bars.close)), scale.y(np.minimum(bars.open, bars.close))
+    bottom = np.maximum(bottom, top + 1)
+    rising = bars.close >= bars.open
+    for chosen, color in ((rising, picture.theme.up), (~rising, picture.theme.down)):
+        x, w = left[chosen], wick[chosen]
+        layer.items.append(Boxes(w, high[chosen], w + 1, low[chosen], color))
+        layer.items.append(Boxes(x, top[chosen], x + body, bottom[chosen], color))
+        if hollow and body >= 3 and chosen is rising:
+            inner = Boxes(x + 1, top[chosen] + 1, x + body - 1, bottom[chosen] - 1, picture.theme.background)
+            layer.items.append(inner)
+
+
+def body_width(slot: float) -> int:
+    """Odd, so that the wick stands in the middle."""
+    width = max(1, int(slot * 0.72))
+    return width if width % 2 or width < 3 else width - 1
+
+
+def _ohlc(layer: Layer, picture: Picture, scale: Scale) -> None:
+    bars = picture.bars
+    arm = max(1.0, np.floor(picture.slot * 0.36))
+    x = np.floor(picture.x)
+    opened, high, low, close = (scale.y(column) for column in (bars.open, bars.high, bars.low, bars.close))
+    rising = bars.close >= bars.open
+    for chosen, color in ((rising, picture.theme.up), (~rising, picture.theme.down)):
+        at = x[chosen]
+        layer.items.append(Boxes(at, high[chosen], at + 1, np.maximum(low[chosen], high[chosen] + 1), color))
+        layer.items.append(Boxes(at - arm, np.floor(opened[chosen]), at, np.floor(opened[chosen]) + 1, color))
+        layer.items.append(Boxes(at + 1, np.floor(close[chosen]), at + 1 + arm, np.floor(close[chosen]) + 1, color))
+
+
+def volume(layer: Layer, picture: Picture, area: Box) -> None:
+    """Pale bars at the bottom of the price panel."""
+    bars = picture.bars
+    highest = float(bars.volume.max(initial=0)) or 1.0
+    body = body_width(picture.slot)
+    left = np.floor(picture.x - body / 2)
+    top = area.bottom - bars.volume / highest * area.height * 0.18
+    rising = bars.close >= bars.open
+    for chosen, color in ((rising, picture.theme.up), (~rising, picture.theme.down)):
+        x = left[chosen]
+        bottom = np.full(len(x), area.bottom)
+        layer.items.append(Boxes(x, top[chosen], x + body, bottom, mixed(color, picture.theme.background, 0.35)))

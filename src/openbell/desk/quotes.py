@@ -1,0 +1,108 @@
+"""What an instrument costs now, how that has changed, and how much it moves."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import numpy as np
+
+from openbell.desk.bars import BarService
+from openbell.market.bars import MINUTE, Bars
+from openbell.market.clock import iso
+from openbell.market.errors import InsufficientData, NoData, StaleData
+from openbell.market.freshness import trading_seconds
+from openbell.market.instruments import Instrument
+from openbell.market.timeframes import Timeframe
+
+_HOUR, _DAY = 3600, 86400
+WINDOW = 100
+"""Bars that a volatility is measured over, if there are so many."""
+_ATR = 14
+_LEAST = _ATR + 2
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The newest close, and what it is compared with. A change is None where there was no price that long ago."""
+
+    price: float
+    change_1h: float | None
+    change_24h: float | None
+    volume_24h: float
+    end: int
+    """When the bar of the price ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Volatility:
+    """How much an instrument moved over the newest closed bars."""
+
+    deviation: float
+    """Of the logarithms of close over close, as of a population."""
+    atr: float
+    reach: float
+    """Highest high less lowest low."""
+    bars: Bars
+
+
+class QuoteService:
+    """What get_current_price and get_volatility ask."""
+
+    def __init__(self, bars: BarService, stale_after: float) -> None:
+        self._bars = bars
+        self._stale_after = stale_after
+
+    async def quote(self, instrument: Instrument) -> Quote:
+        """The current price. Raises `StaleData` if the market has traded on without a new bar for too long."""
+        minutes = await self._bars.latest(instrument, Timeframe.M1)
+        if not len(minutes):
+            raise NoData(f"No price of {instrument} yet", symbol=instrument.symbol)
+        now = self._bars.clock.epoch()
+        price, end = float(minutes.close[-1]), int(minutes.time[-1]) + MINUTE
+        self._refuse_stale(instrument, price, end, now)
+        before = [await self._close_at(minutes, now - ago) for ago in (_HOUR, _DAY)]
+        hour, day = ((price / then - 1) * 100 if then else None for then in before)
+        volume = float(minutes.volume[minutes.time >= now - _DAY].sum())
+        return Quote(price, hour, day, volume, end)
+
+    def _refuse_stale(self, instrument: Instrument, price: float, end: int, now: float) -> None:
+        missed = trading_seconds(instrument, end, now)
+        if missed > self._stale_after:
+            raise StaleData(
+                f"The newest price of {instrument} is of {iso(end)}; its market has been open for {missed / 60:.0f} "
+                "minutes since",
+                symbol=instrument.symbol,
+                last_price=price,
+                timestamp=iso(end),
+                age_s=int(now - end),
+                trading_age_s=int(missed),
+                threshold_s=self._stale_after,
+            )
+
+    async def _close_at(self, minutes: Bars, moment: float) -> float | None:
+        """The last close at or before a moment."""
+        end = int((moment - MINUTE) // MINUTE + 1) * MINUTE
+        known = minutes.between(0, end)
+        if not len(known):
+            known = await asyncio.to_thread(self._bars.store.tail, minutes.instrument, 1, end)
+        return float(known.close[-1]) if len(known) else None
+
+    async def volatility(self, instrument: Instrument, timeframe: Timeframe) -> Volatility:
+        """Measured over the newest `WINDOW` closed bars. Raises `InsufficientData`."""
+        bars, _ = await self._bars.page(instrument, timeframe, WINDOW, 0)
+        if len(bars) < _LEAST:
+            raise InsufficientData(instrument.symbol, len(bars), _LEAST)
+        return await asyncio.to_thread(_measure, bars)
+
+
+def _measure(bars: Bars) -> Volatility:
+    from openbell.indicators.catalogue.atr import atr
+
+    returns = np.diff(np.log(bars.close))
+    return Volatility(
+        deviation=float(np.sqrt(np.square(returns - returns.mean()).mean())),
+        atr=float(atr(bars, _ATR)[-1]),
+        reach=float(bars.high.max() - bars.low.min()),
+        bars=bars,
+    )

@@ -1,0 +1,71 @@
+"""The contract's words for timeframes, and the shapes of its answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from openbell.market.timeframes import Timeframe
+from openbell.protocol.pages import Pagination
+
+CANDLES = {
+    "1m": Timeframe.M1,
+    "5m": Timeframe.M5,
+    "15m": Timeframe.M15,
+    "1h": Timeframe.H1,
+    "4h": Timeframe.H4,
+    "1d": Timeframe.D1,
+}
+VOLATILITY = {name: CANDLES[name] for name in ("1h", "4h", "1d")}
+
+CandleTimeframe = Annotated[str, Field(json_schema_extra={"enum": list(CANDLES)})]
+VolatilityTimeframe = Annotated[str, Field(json_schema_extra={"enum": list(VOLATILITY)})]
+"""Texts, not enums: a name outside the list is the contract's own error, raised by the handler."""
+
+
+class Candle(TypedDict):
+    """One closed bar; the timestamp is its open."""
+
+    timestamp: str
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float
+
+
+class CandlePage(TypedDict):
+    """Candles from oldest to newest, and where they stand in the whole."""
+
+    items: list[Candle]
+    pagination: Pagination
+
+
+class Price(TypedDict):
+    """The newest close and its changes in per cent; null where there was no price then."""
+
+    price: float
+    change_1h: float | None
+    change_24h: float | None
+    volume_24h: float
+    timestamp: str
+
+
+class Window(TypedDict):
+    """The closed bars that were measured."""
+
+    timeframe: str
+    bars: int
+    start: str
+    end: str
+
+
+class VolatilityAnswer(TypedDict):
+    """How much a symbol moves."""
+
+    volatility: Annotated[float, Field(description="standard deviation of log returns per bar")]
+    atr: Annotated[float, Field(description="Wilder's, 14 bars")]
+    high_low_range: float
+    window: Window

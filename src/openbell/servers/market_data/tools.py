@@ -1,0 +1,156 @@
+"""get_candles, get_current_price and get_volatility."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from openbell.market.bars import MINUTE, Bars
+from openbell.market.clock import iso
+from openbell.market.errors import (
+    FeedUnavailable,
+    InsufficientData,
+    InvalidSymbol,
+    InvalidTimeframe,
+    NoData,
+    OutOfTime,
+    StaleData,
+    StoreError,
+    UnknownSymbol,
+)
+from openbell.market.instruments import parse
+from openbell.market.timeframes import named
+from openbell.protocol.call import Call
+from openbell.protocol.tool import Arguments, Tool
+from openbell.servers.market_data import shapes
+
+Symbol = Annotated[str, Field(description="BTC/USD, AAPL")]
+Refresh = Annotated[bool, Field(description="bypass the cache")]
+
+
+class CandlesInput(Arguments):
+    """What get_candles takes."""
+
+    symbol: Symbol
+    timeframe: shapes.CandleTimeframe = "1h"
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+    force_refresh: Refresh = False
+
+
+class PriceInput(Arguments):
+    """What get_current_price takes."""
+
+    symbol: Symbol
+    force_refresh: Refresh = False
+
+
+class VolatilityInput(Arguments):
+    """What get_volatility takes."""
+
+    symbol: Symbol
+    timeframe: shapes.VolatilityTimeframe = "1h"
+    force_refresh: Refresh = False
+
+
+async def get_candles(call: Call, given: CandlesInput) -> shapes.CandlePage:
+    """A page of closed bars, read through to the feed."""
+    timeframe = named(given.timeframe, shapes.CANDLES)
+    instrument = parse(given.symbol)
+    call.source = call.desk.store.name
+    if given.force_refresh:
+        call.desk.bars.forget(instrument)
+    bars, total = await call.desk.bars.page(instrument, timeframe, given.limit, given.offset)
+    if not total:
+        raise NoData(f"No closed {given.timeframe} candles of {instrument}", symbol=instrument.symbol)
+    if len(bars):
+        call.rests_on(instrument, int(bars.time[-1]) + timeframe.seconds)
+    return {
+        "items": _candles(bars),
+        "pagination": {
+            "offset": given.offset,
+            "limit": given.limit,
+            "total": total,
+            "has_more": given.offset + given.limit < total,
+        },
+    }
+
+
+def _candles(bars: Bars) -> list[shapes.Candle]:
+    times = np.datetime_as_string(bars.time.astype("datetime64[s]")).tolist()
+    columns = (column.tolist() for column in bars.columns()[1:])
+    return [
+        {"timestamp": f"{time}+00:00", "open": o, "high": h, "low": low, "close": c, "volume": v}
+        for time, o, h, low, c, v in zip(times, *columns, strict=True)
+    ]
+
+
+async def get_current_price(call: Call, given: PriceInput) -> shapes.Price:
+    """The newest close, unless it is stale."""
+    instrument = parse(given.symbol)
+    call.source = call.desk.store.name
+    quote = await call.desk.quotes.quote(instrument)
+    call.rests_on(instrument, quote.end)
+    return {
+        "price": quote.price,
+        "change_1h": quote.change_1h,
+        "change_24h": quote.change_24h,
+        "volume_24h": quote.volume_24h,
+        "timestamp": iso(quote.end),
+    }
+
+
+async def get_volatility(call: Call, given: VolatilityInput) -> shapes.VolatilityAnswer:
+    """Deviation of returns, average true range and range over one window."""
+    timeframe = named(given.timeframe, shapes.VOLATILITY)
+    instrument = parse(given.symbol)
+    call.source = call.desk.store.name
+    found = await call.desk.quotes.volatility(instrument, timeframe)
+    last = int(found.bars.time[-1])
+    call.rests_on(instrument, last + MINUTE)
+    return {
+        "volatility": found.deviation,
+        "atr": found.atr,
+        "high_low_range": found.reach,
+        "window": {
+            "timeframe": given.timeframe,
+            "bars": len(found.bars),
+            "start": iso(int(found.bars.time[0])),
+            "end": iso(last),
+        },
+    }
+
+
+_ANY = (InvalidSymbol, FeedUnavailable, StoreError, OutOfTime)
+
+TOOLS = (
+    Tool(
+        name="get_candles",
+        description="Closed OHLCV candles of a symbol, oldest first; offset counts from the newest.",
+        arguments=CandlesInput,
+        returns=shapes.CandlePage,
+        handler=get_candles,
+        cache="cache_candles",
+        errors=(*_ANY, InvalidTimeframe, NoData, UnknownSymbol),
+    ),
+    Tool(
+        name="get_current_price",
+        description="The newest price of a symbol, its change in per cent over 1 h and 24 h, and the volume of 24 h.",
+        arguments=PriceInput,
+        returns=shapes.Price,
+        handler=get_current_price,
+        cache="cache_price",
+        errors=(*_ANY, NoData, StaleData, UnknownSymbol),
+    ),
+    Tool(
+        name="get_volatility",
+        description="Standard deviation of log returns, ATR(14) and high-low range over the newest 100 closed bars.",
+        arguments=VolatilityInput,
+        returns=shapes.VolatilityAnswer,
+        handler=get_volatility,
+        cache="cache_volatility",
+        errors=(*_ANY, InvalidTimeframe, InsufficientData, UnknownSymbol),
+    ),
+)

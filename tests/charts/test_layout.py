@@ -1,0 +1,173 @@
+"""Where things stand: nothing leaves its panel, nothing covers another, whatever is asked for at whatever size."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+
+from openbell.charts.panels import Corner, Picture, heights, indicator_panel, price_panel
+from openbell.charts.request import Look
+from openbell.charts.scene import Box, Boxes, Dot, Stroke
+from openbell.charts.themes import THEMES
+from openbell.charts.time_axis import time_ticks
+from tests.charts.pictures import axis, computed, edges, extent, hours, items, labels, picture
+
+OVERLAYS: list[str | dict[str, object]] = ["bbands", "keltner", "donchian", "vwap_bands", "ema_stack", "sma", "wma"]
+PANELS: list[str | dict[str, object]] = ["rsi", "macd", "stoch", "adx", "cci", "obv", "atr", "awesome"]
+SIZES = [(200, 200), (300, 200), (400, 300), (640, 240), (1200, 675), (200, 1000)]
+
+
+def apart(one: tuple[float, ...], two: tuple[float, ...]) -> bool:
+    return one[2] <= two[0] + 0.5 or two[2] <= one[0] + 0.5 or one[3] <= two[1] + 0.5 or two[3] <= one[1] + 0.5
+
+
+@pytest.mark.parametrize("height", [3.0, 6.0, 12.0, 20.0, 25.0, 30.0, 60.0, 200.0])
+def test_a_panel_is_never_upside_down_or_flat(height: float) -> None:
+    for each in computed(hours(), ["rsi", "macd"], 100):
+        panel = indicator_panel(Box(0, 10, 100, 10 + height), each)
+        values = each.channels.lines[0].values
+        top, bottom = panel.scale.at(float(np.nanmax(values))), panel.scale.at(float(np.nanmin(values)))
+        assert 10 <= top < bottom <= 10 + height
+        assert bottom - top > 0.1 * height
+
+
+@pytest.mark.parametrize("height", [30.0, 45.0, 80.0, 300.0, 900.0])
+def test_ticks_stay_within_a_declared_range(height: float) -> None:
+    (rsi,) = computed(hours(), ["rsi"], 100)
+    assert all(0 <= tick <= 100 for tick in indicator_panel(Box(0, 0, 100, height), rsi).ticks)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 8, 24])
+def test_the_price_keeps_more_than_a_third(count: int) -> None:
+    (top, bottom), *others = heights(400.0, count)
+    assert bottom - top >= 0.37 * 400
+    assert len(others) == count
+    assert all(one[1] <= two[0] for one, two in pairwise([(top, bottom), *others]))
+    assert not others or others[-1][1] == pytest.approx(400.0)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("entries", [OVERLAYS, PANELS, OVERLAYS + PANELS, OVERLAYS[:1] + PANELS[:2]])
+class TestEverySize:
+    def test_legends_stay_in_their_panel_and_apart(
+        self, size: tuple[int, int], entries: list[str | dict[str, object]]
+    ) -> None:
+        scene = picture(Look(width=size[0], height=size[1]), entries=entries)
+        right, panels = edges(scene)
+        shown = [extent(label) for label in labels(scene)[1:] if label.x <= right and label.y < panels[-1][1]]
+        for left, top, end, bottom in shown:
+            assert left >= 0
+            assert end <= right + 0.5
+            assert any(start - 0.5 <= top and bottom <= stop + 0.5 for start, stop in panels)
+        for one, two in combinations(shown, 2):
+            assert apart(one, two)
+
+    def test_axis_labels_are_whole_and_apart(
+        self, size: tuple[int, int], entries: list[str | dict[str, object]]
+    ) -> None:
+        for scale in ("linear", "percent", "log"):
+            scene = picture(Look(width=size[0], height=size[1], price_scale=scale), entries=entries)
+            shown = [extent(label) for panel in axis(scene) for label in panel]
+            assert all(end <= size[0] - 4 for _, _, end, _ in shown), "not cut, and not at the very edge"
+            for one, two in combinations(shown, 2):
+                assert apart(one, two)
+
+    def test_tags_do_not_overlap(self, size: tuple[int, int], entries: list[str | dict[str, object]]) -> None:
+        scene = picture(Look(width=size[0], height=size[1]), entries=entries)
+        right, _ = edges(scene)
+        tags = [box for box in items(scene, Boxes) if len(box.left) == 1 and box.left[0] == right + 1]
+        spans = sorted((float(tag.top[0]), float(tag.bottom[0])) for tag in tags)
+        assert all(one[1] <= two[0] + 1e-6 for one, two in pairwise(spans))
+        assert spans
+
+
+def test_overlays_without_room_are_counted() -> None:
+    scene = picture(Look(width=600, height=300), entries=OVERLAYS + PANELS[:3])
+    assert any(label.text == "+7 more" for label in labels(scene))
+    assert not any("more" in label.text for label in labels(picture(entries=OVERLAYS)))
+
+
+def test_only_the_badges_own_row_is_shorter() -> None:
+    look = Look(width=760, height=400)
+    marked, plain = (picture(look, entries=["ema_line", "pivot"], mark=mark) for mark in ("SIMULATED", ""))
+    told = [[label.text for label in labels(scene) if label.y == 52] for scene in (marked, plain)]
+    assert told[0] == told[1]
+    assert len(told[0]) == 8, "its name and all seven values"
+
+
+def test_the_price_stays_clear_of_the_legend() -> None:
+    bars = hours().tail(100)
+    rising = bars.take(np.argsort(-bars.close, kind="stable"))  # the highest at the left, under the legend
+    drawn = Picture(rising, rising, "", Look(), THEMES["dark"], np.arange(100.0) * 10, 10.0, Box(0, 0, 1000, 400), [])
+    panel = price_panel(Box(0, 0, 1000, 400), drawn, [], Corner(200.0, 120.0, 26.0))
+    y = panel.scale.y(rising.high)
+    assert y[:20].min() >= 120
+    assert y.min() < 121, "and takes no more room than that"
+
+
+class TestNarrow:
+    def test_names_go_with_their_values_and_the_close_last(self) -> None:
+        for width in range(200, 900, 50):
+            told = [label.text.strip() for label in labels(picture(Look(width=width), entries=[]))]
+            for name in ("O", "H", "L", "C", "Vol"):
+                if name in told:
+                    assert told[told.index(name) + 1][0].isdigit()
+            assert ("O" in told) == ("H" in told) == ("L" in told)
+            assert "C" in told or "O" not in told
+        assert {"O", "H", "L", "C", "Vol"} <= {label.text.strip() for label in labels(picture(entries=[]))}
+        narrow = {label.text.strip() for label in labels(picture(Look(width=400), entries=[]))}
+        assert "C" in narrow
+        assert "O" not in narrow
+
+
+class TestMark:
+    @pytest.mark.parametrize("size", SIZES)
+    def test_the_badge_hides_no_candle_of_a_usual_chart(self, size: tuple[int, int]) -> None:
+        scene = picture(Look(width=size[0], height=size[1], volume=False), entries=[])
+        badge = [label for label in labels(scene) if label.text == "SIMULATED"][-1]
+        left, _, right, bottom = extent(badge)
+        assert scene.layers[-1].items[-1] is badge, "on top of everything"
+        for boxes in items(scene, Boxes):
+            if boxes.color in {THEMES["dark"].up, THEMES["dark"].down} and len(boxes.left) > 1:
+                under = (boxes.right > left) & (boxes.left < right)
+                assert not (boxes.top[under] < bottom - 1).any()
+
+
+class TestFewBars:
+    @pytest.mark.parametrize("style", ["line", "area", "baseline"])
+    def test_one_bar_is_a_dot(self, style: str) -> None:
+        (dot,) = items(picture(Look(style=style), bars=hours().tail(1), entries=[]), Dot)
+        assert 500 < dot.x < 620
+
+    def test_few_candles_are_not_broad_and_stand_in_the_middle(self) -> None:
+        scene = picture(Look(volume=False), bars=hours().tail(3), entries=[])
+        right, _ = edges(scene)
+        solid = [box for box in items(scene, Boxes) if box.color in {THEMES["dark"].up, THEMES["dark"].down}]
+        lefts = np.concatenate([box.left for box in solid if len(box.left) > 0 and box.left[0] < right])
+        rights = np.concatenate([box.right for box in solid if len(box.left) > 0 and box.left[0] < right])
+        assert (rights - lefts).max() <= 40
+        assert abs((lefts.min() + rights.max()) / 2 - right / 2) < 5
+
+    def test_the_first_bar_has_a_date_if_there_is_room(self) -> None:
+        one = hours().tail(1)
+        assert [tick.text for tick in time_ticks(one, 48.0, 400.0)] == ["Nov 12"]
+        assert not time_ticks(one, 5.0)
+        assert any(label.text.startswith("Nov") for label in labels(picture(bars=one, entries=[])))
+
+    def test_a_panel_without_values_says_why_and_has_no_axis(self) -> None:
+        scene = picture(bars=hours().tail(5), entries=["rsi", "macd"])
+        assert sum(label.text == "needs more bars" for label in labels(scene)) == 2
+        assert [len(panel) for panel in axis(scene)[1:]] == [0, 0]
+        dashed = [stroke for stroke in items(scene, Stroke) if stroke.dash == (4.0, 4.0)]
+        assert not dashed, "no levels without a scale"
+
+
+def test_a_histogram_alone_has_a_tag() -> None:
+    (each,) = computed(hours(), ["awesome"], 200)
+    assert not each.channels.lines
+    scene = picture(entries=["awesome"])
+    last = each.channels.histogram[0].values[-1]
+    assert axis(scene)[1][-1].text == f"{last:,.2f}".replace("-", "−")
+    assert axis(scene)[1][-1].bold

@@ -1,0 +1,131 @@
+"""A real InfluxDB on loopback, installed from Debian's package into the project's cache if the machine has none."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from tempfile import mkdtemp
+
+import httpx2
+
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "influxdb"
+PATIENCE = 30.0
+
+
+class NotHere(Exception):
+    """There is no InfluxDB on this machine and none can be installed."""
+
+
+def influxd() -> Path:
+    """The server's program."""
+    if found := shutil.which("influxd"):
+        return Path(found)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    program = CACHE / "usr" / "bin" / "influxd"
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            _install()
+    return program
+
+
+def _install() -> None:
+    """Debian's package, unpacked without being installed: needs no rights."""
+    for command in (["apt-get", "download", "influxdb"], ["dpkg-deb", "-x"]):
+        try:
+            package = [str(path) for path in CACHE.glob("influxdb_*.deb")]
+            rest = [package[0], str(CACHE)] if command[0] == "dpkg-deb" else []
+            subprocess.run([*command, *rest], cwd=CACHE, check=True, capture_output=True, timeout=300)
+        except (OSError, subprocess.SubprocessError, IndexError) as error:
+            said = getattr(error, "stderr", b"") or b""
+            raise NotHere(
+                f"InfluxDB is not installed and could not be fetched ({error} {said.decode(errors='replace')[-300:]}): "
+                "install Debian's influxdb to run these tests"
+            ) from error
+
+
+class InfluxServer:
+    """One server with a folder of its own. It can be killed, stopped, and started again on the same data."""
+
+    def __init__(self) -> None:
+        self._program = influxd()
+        self.folder = Path(mkdtemp(prefix="openbell-influx-"))
+        self._port, rpc = _free_port(), _free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        (self.folder / "influx.conf").write_text(
+            f"""reporting-disabled = true
+bind-address = "127.0.0.1:{rpc}"
+[meta]
+  dir = "{self.folder}/meta"
+[data]
+  dir = "{self.folder}/data"
+  wal-dir = "{self.folder}/wal"
+  query-log-enabled = false
+[http]
+  bind-address = "127.0.0.1:{self._port}"
+  log-enabled = false
+[monitor]
+  store-enabled = false
+"""
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        log = (self.folder / "log").open("ab")
+        self._process = subprocess.Popen(
+            [str(self._program), "-config", str(self.folder / "influx.conf")], stdout=log, stderr=log
+        )
+        log.close()
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                httpx2.get(f"{self.url}/ping", timeout=1.0)
+            except httpx2.HTTPError as error:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise NotHere(f"InfluxDB does not start: {(self.folder / 'log').read_text()[-500:]}") from error
+                time.sleep(0.02)
+            else:
+                return
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def pause(self) -> None:
+        """Stop answering without closing anything."""
+        assert self._process
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Go on."""
+        assert self._process
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def query(self, text: str, database: str = "") -> dict[str, object]:
+        """What the server itself says."""
+        answer: dict[str, object] = httpx2.post(
+            f"{self.url}/query", params={"q": text, "db": database, "epoch": "s"}, timeout=30
+        ).json()
+        return answer
+
+    def close(self) -> None:
+        """End it and remove its data."""
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,328 @@
+"""The InfluxDB store against a real server: the contract of every store, and what only this one has to promise."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbell.market.bars import Bars, empty, merge, resample
+from openbell.market.errors import StoreError, StoreTimeout
+from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.timeframes import Timeframe
+from openbell.stores.influx import InfluxStore
+from openbell.stores.influx_bars import InfluxBars
+from openbell.stores.influx_http import InfluxHttp, Pool
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import BarStore, Span
+from tests.stores.contract import BarStoreContract
+from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores.model import assert_same
+from tests.stores.samples import EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bits, run
+
+_servers: list[InfluxServer] = []
+
+
+def server() -> InfluxServer:
+    """One server for all tests of a process."""
+    if not _servers:
+        try:
+            _servers.append(InfluxServer())
+        except NotHere as error:
+            pytest.skip(f"NOT TESTED: {error}")
+    return _servers[0]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ended() -> Iterator[None]:
+    yield
+    while _servers:
+        _servers.pop().close()
+
+
+def database_of(folder: Path) -> str:
+    return "t" + hashlib.sha1(str(folder).encode()).hexdigest()[:16]
+
+
+def open_store(folder: Path, **pool: float) -> InfluxStore:
+    """The store of a folder, in a database of its own."""
+    http = InfluxHttp(server().url, database_of(folder), pool=Pool(**pool))  # type: ignore[arg-type]
+    return InfluxStore(http, folder)
+
+
+class TestInfluxStore(BarStoreContract):
+    @pytest.fixture
+    def store(self, folder: Path) -> Iterator[BarStore]:
+        store = open_store(folder)
+        yield store
+        store.close()
+        server().query(f'DROP DATABASE "{database_of(folder)}"')
+
+    def open_store(self, folder: Path) -> BarStore:
+        return open_store(folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "influx"
+    server().query(f'DROP DATABASE "{database_of(tmp_path / "influx")}"')
+
+
+class Outages:
+    """A server of its own that may be taken away."""
+
+    @pytest.fixture
+    def own(self) -> Iterator[InfluxServer]:
+        try:
+            made = InfluxServer()
+        except NotHere as error:
+            pytest.skip(f"NOT TESTED: {error}")
+        yield made
+        made.close()
+
+
+def stored_at(own: InfluxServer, folder: Path, **pool: float) -> InfluxStore:
+    return InfluxStore(InfluxHttp(own.url, "bars", pool=Pool(**pool)), folder)  # type: ignore[arg-type]
+
+
+class TestOutages(Outages):
+    """The server going away and coming back: nothing that was acknowledged is lost, and every call ends in time."""
+
+    def test_small_writes_go_on_and_arrive_later(self, own: InfluxServer, tmp_path: Path) -> None:
+        store = stored_at(own, tmp_path)
+        store.write([run("AAPL", OCTOBER, 5)], LIVE)
+        own.kill()
+        store.write([run("AAPL", OCTOBER + 5 * MINUTE, 5)], LIVE, covers=Span(OCTOBER, OCTOBER + 10 * MINUTE))
+        assert store.waiting() == 5
+        with pytest.raises(StoreError, match="cannot be reached"):
+            store.read(parse("AAPL"), 0, EVER)
+        assert store.compact(EVER) == 0
+        own.start()
+        assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", OCTOBER, 10))
+        store._not_before = 0.0
+        assert store.copy()
+        assert store.waiting() == 0
+        assert store.compact(EVER) == 10
+        assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", OCTOBER, 10))
+        store.close()
+
+    @pytest.mark.parametrize("how", ["kill", "pause"])
+    def test_a_large_write_fails_clearly_and_can_be_repeated(self, own: InfluxServer, tmp_path: Path, how: str) -> None:
+        store = stored_at(own, tmp_path, answer=0.3)
+        store.write([run("AAPL", SEPTEMBER, MANY)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
+        getattr(own, how)()
+        offered = run("AAPL", OCTOBER, MANY)
+        with pytest.raises(StoreError):
+            store.write([offered], LIVE, covers=Span(OCTOBER, NOVEMBER))
+        assert store.gaps(parse("AAPL"), Span(OCTOBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
+        own.start() if how == "kill" else own.resume()
+        store.write([offered], LIVE, covers=Span(OCTOBER, NOVEMBER))
+        assert_same(store.read(parse("AAPL"), OCTOBER, EVER), offered)
+        assert store.count(parse("AAPL"), Timeframe.H1, EVER) == 2 * -(-MANY // 60)
+        store.close()
+
+    def test_a_server_that_stands_still_is_a_time_out(self, own: InfluxServer, tmp_path: Path) -> None:
+        store = stored_at(own, tmp_path, answer=0.3)
+        store.write([run("AAPL", OCTOBER, MANY)], LIVE)
+        own.pause()
+        began = time.monotonic()
+        with pytest.raises(StoreTimeout, match="does not answer in time"):
+            store.read(parse("AAPL"), 0, EVER)
+        store.write([run("AAPL", NOVEMBER, 3)], LIVE)
+        store.write([run("AAPL", NOVEMBER + 3 * MINUTE, 3)], LIVE)
+        assert time.monotonic() - began < 5.0, "a second write does not wait for the server again"
+        own.resume()
+        assert len(store.read(parse("AAPL"), 0, EVER)) == MANY + 6
+        store.close()
+
+    def test_killed_at_any_moment_what_was_acknowledged_is_there(self, own: InfluxServer, tmp_path: Path) -> None:
+        """A writer goes on through several kills and restarts of the server."""
+        store = stored_at(own, tmp_path, answer=1.0)
+        ended = threading.Event()
+
+        def disturb() -> None:
+            while not ended.wait(0.15):
+                own.kill()
+                own.start()
+
+        thread = threading.Thread(target=disturb)
+        thread.start()
+        acknowledged: list[Bars] = []
+        try:
+            for number in range(60):
+                small = run("BTC/USD", NOVEMBER + number * 3 * MINUTE, 3)
+                store.write([small], LIVE)
+                acknowledged.append(small)
+                if number % 10 == 0:
+                    large = run("ETH/USD", SEPTEMBER + number * MANY * MINUTE // 10, MANY)
+                    with suppress(StoreError):
+                        store.write([large], LIVE)
+                        acknowledged.append(large)
+        finally:
+            ended.set()
+            thread.join()
+        for symbol in ("BTC/USD", "ETH/USD"):
+            expected = merge(empty(parse(symbol)), *(each for each in acknowledged if each.instrument.symbol == symbol))
+            found = store.read(parse(symbol), 0, EVER)
+            kept = found.take(np.isin(found.time, expected.time))
+            assert_same(kept, expected, symbol)
+        store.close()
+
+    def test_two_writers_of_one_home_end_up_with_the_same(self, own: InfluxServer, tmp_path: Path) -> None:
+        stores = [stored_at(own, tmp_path) for _ in range(2)]
+
+        def fill(store: InfluxStore, offset: int) -> None:
+            for number in range(offset, 40, 2):
+                store.write([run("AAPL", OCTOBER + number * 50 * MINUTE, 50)], LIVE)
+                if number % 8 == offset:
+                    store.write([run("BTC/USD", OCTOBER + number * 100 * MINUTE, MANY)], LIVE)
+                    store.compact(OCTOBER + number * 25 * MINUTE)
+
+        threads = [threading.Thread(target=fill, args=(store, at)) for at, store in enumerate(stores)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for store in stores:
+            assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", OCTOBER, 2000))
+            for timeframe in (Timeframe.H1, Timeframe.D1):
+                minutes = store.read(parse("BTC/USD"), 0, EVER)
+                whole = resample(minutes, timeframe, EVER)
+                assert bits(store.larger(parse("BTC/USD"), timeframe, EVER, EVER)) == bits(whole)
+            store.close()
+
+
+class TestInInflux:
+    """What stands in the database itself, as others see it."""
+
+    def test_candles_are_as_the_contract_names_them(self, folder: Path) -> None:
+        store = open_store(folder)
+        store.write([run("BTC/USD", OCTOBER, 2)], LIVE)
+        answer: Any = server().query('SELECT * FROM "candles"', database_of(folder))
+        series = answer["results"][0]["series"][0]
+        assert series["columns"] == ["time", "close", "currency_pair", "high", "low", "open", "volume"]
+        assert [row[0] for row in series["values"]] == [OCTOBER, OCTOBER + 60]
+        assert {row[2] for row in series["values"]} == {"BTC/USD"}
+        store.close()
+
+    def test_larger_bars_stand_in_measurements_of_their_own(self, folder: Path) -> None:
+        store = open_store(folder)
+        store.write([run("BTC/USD", OCTOBER, MANY)], LIVE)
+        store.larger(parse("BTC/USD"), Timeframe.H2, 5, NOVEMBER)
+        answer: Any = server().query("SHOW MEASUREMENTS", database_of(folder))
+        names = {row[0] for row in answer["results"][0]["series"][0]["values"]}
+        assert names == {"candles", "candles_m5", "candles_m15", "candles_h1", "candles_h4", "candles_d1", "candles_h2"}
+        store.close()
+
+    def test_what_others_have_written_is_read(self, folder: Path) -> None:
+        http = InfluxHttp(server().url, database_of(folder))
+        others = InfluxBars(http, lambda _: None)
+        written = run("BTC/USD", OCTOBER, 3000)
+        http.create()
+        others.write(written)
+        http.write(
+            [f"candles,currency_pair=BTC/USD open=1 {OCTOBER - 60}", "candles,currency_pair=odd\\ name close=1 60"]
+        )
+        store = InfluxStore(InfluxHttp(server().url, database_of(folder)), folder, shared=True)
+        assert store.instruments() == [parse("BTC/USD")]
+        assert_same(store.read(parse("BTC/USD"), 0, EVER), written)
+        assert store.count(parse("BTC/USD"), Timeframe.H1, EVER) == 50
+        mark = store.mark(parse("BTC/USD"))
+        changed = store.changed_since(parse("BTC/USD"), mark)
+        assert changed is not None
+        assert time.time() - changed >= 7200
+        store.close()
+        http.close()
+
+    @pytest.mark.parametrize("text", ["'; DROP MEASUREMENT candles; --", "x' OR '1'='1", 'a"b', "a,b=c d", "a\\b"])
+    def test_no_text_gets_out_of_its_place(self, folder: Path, text: str) -> None:
+        store = open_store(folder)
+        store.write([run("AAPL", OCTOBER, 3)], LIVE)
+        hostile = Instrument(text, AssetClass.STOCK)
+        bars_ = InfluxBars(store._http, lambda _: None)
+        bars_.write(replace(run("AAPL", OCTOBER, 2), instrument=hostile))
+        assert len(bars_.read(hostile, 0, EVER)) == 2
+        bars_.delete(hostile, Span(0, NOVEMBER))
+        assert len(bars_.read(hostile, 0, EVER)) == 0
+        assert len(store.read(parse("AAPL"), 0, EVER)) == 3
+        store.close()
+
+    def test_another_source_is_replaced_only_on_demand(self, folder: Path) -> None:
+        store = open_store(folder)
+        store.write([run("AAPL", OCTOBER, MANY)], LIVE)
+        store.write([run("AAPL", OCTOBER + MANY * MINUTE, 5)], LIVE)
+        assert store.conflicts(run("AAPL", OCTOBER, 1), FILE) == [f"2025-10 ({LIVE})"]
+        store.write([run("AAPL", OCTOBER, 10, 2)], FILE, replace=True)
+        assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", OCTOBER, 10, 2))
+        assert store.count(parse("AAPL"), Timeframe.H1, EVER) == 1
+        assert store.source(parse("AAPL"), OCTOBER) == FILE
+        store.close()
+
+    def test_a_refused_token_says_so_and_is_never_shown(self, folder: Path) -> None:
+        class Refusing(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(401)
+                self.end_headers()
+                self.wfile.write(b'{"error":"authorization failed"}')
+
+            do_POST = do_GET  # noqa: N815
+
+            def log_message(self, *_: object) -> None: ...
+
+        refusing = HTTPServer(("127.0.0.1", 0), Refusing)
+        threading.Thread(target=refusing.serve_forever, daemon=True).start()
+        http = InfluxHttp(f"http://127.0.0.1:{refusing.server_port}", "x", "very:secret")
+        with pytest.raises(StoreError, match="OPENBELL_INFLUX_TOKEN") as caught:
+            http.rows("SHOW DATABASES")
+        assert "secret" not in str(caught.value)
+        http.close()
+        refusing.shutdown()
+        refusing.server_close()
+
+
+@settings(deadline=None, max_examples=6 if not os.environ.get("OPENBELL_SOAK") else 60)
+@given(data=st.data())
+def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
+    """Whatever was written in whatever order: every timeframe, page and edge."""
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        pair: list[BarStore] = [ParquetStore(folder / "files"), open_store(folder / "influx")]
+        symbol = data.draw(st.sampled_from(["BTC/USD", "AAPL", "EUR/USD"]))
+        for version in range(data.draw(st.integers(1, 5))):
+            start = OCTOBER + data.draw(st.integers(-3000, 3000)) * MINUTE
+            count = data.draw(st.sampled_from([1, 7, 90, MANY]))
+            offered = run(symbol, start, count, version)
+            offered = offered.take(
+                np.random.default_rng(version).random(count) < data.draw(st.sampled_from([0.3, 1.0]))
+            )
+            for store in pair:
+                store.write([offered], LIVE)
+            if data.draw(st.booleans()):
+                for store in pair:
+                    store.compact(start)
+        instrument = parse(symbol)
+        assert pair[0].instruments() == pair[1].instruments()
+        for _ in range(8):
+            end = OCTOBER + data.draw(st.integers(-4000, 7000)) * MINUTE
+            timeframe = data.draw(st.sampled_from(list(Timeframe)))
+            count, skip = data.draw(st.integers(1, 200)), data.draw(st.integers(0, 300))
+            found = [bits(store.larger(instrument, timeframe, count, end, skip)) for store in pair]
+            assert found[0] == found[1], (end, timeframe, count, skip)
+            totals = [store.count(instrument, timeframe, end) for store in pair]
+            assert totals[0] == totals[1]
+        for store in pair:
+            store.close()
+        server().query(f'DROP DATABASE "{database_of(folder / "influx")}"')
