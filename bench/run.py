@@ -31,9 +31,11 @@ def main() -> int:
     environment["PYTHONPATH"] = str(ROOT / "src")
     command = [str(PYTHON), str(ROOT / "bench" / "measure.py"), *sys.argv[1:]]
     failed = subprocess.run(command, env=environment, check=False).returncode
-    # The rivals that draw charts are test dependencies: they live in the environment of the tests.
-    command = [str(ROOT / ".venv" / PYTHON.relative_to(HOME)), str(ROOT / "bench" / "charts.py")]
-    return subprocess.run(command, env=environment, check=False).returncode or failed
+    # The rivals that draw charts, and the real InfluxDB, come with the tests: they live in their environment.
+    for script in ("charts.py", "market_data.py"):
+        command = [str(ROOT / ".venv" / PYTHON.relative_to(HOME)), str(ROOT / "bench" / script)]
+        failed = subprocess.run(command, env=environment, check=False).returncode or failed
+    return failed
 
 
 if __name__ == "__main__":

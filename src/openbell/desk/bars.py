@@ -38,9 +38,12 @@ GRACE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class _Ring:
+    """The newest `depth` bars before `end`, or all if there are fewer, as the store had them at `mark`."""
+
     bars: Bars
     mark: Mark
     end: int
+    depth: int
 
 
 class BarService:
@@ -74,12 +77,7 @@ class BarService:
 
         Raises `FeedUnavailable` when the feed fails and nothing is stored, `UnknownSymbol` when nobody knows it.
         """
-        end = self.closed_until()
-        key = (instrument, timeframe)
-        ring = self._rings.get(key)
-        if ring and ring.end == end and self.store.changed_since(instrument, ring.mark) is None:
-            return ring.bars
-        return await self._flights.run((key, end), lambda: self._refresh(instrument, timeframe, end))
+        return (await self._newest(instrument, timeframe, RING, self.closed_until())).tail(RING)
 
     async def page(self, instrument: Instrument, timeframe: Timeframe, limit: int, offset: int) -> tuple[Bars, int]:
         """`limit` closed bars before the `offset` newest, and how many there are in all, after reading through.
@@ -87,37 +85,33 @@ class BarService:
         Raises as `latest` does.
         """
         end = self.closed_until()
-        ring = self._rings.get((instrument, timeframe))
-        if offset + limit <= RING and ring and ring.end == end:
-            newest = await self.latest(instrument, timeframe)
-            bars = newest.take(slice(max(0, len(newest) - offset - limit), max(0, len(newest) - offset)))
+        # One more than asked for: whether there are more is known then.
+        depth = offset + limit + 1
+        if depth <= RING:
+            newest = await self._newest(instrument, timeframe, depth, end)
         else:
-            # One more than asked for: whether there are more is known then.
-            span = Span(horizon(instrument, timeframe, offset + limit + 1, end), end)
-            key = (instrument, timeframe, end, limit, offset)
-            bars = await self._flights.run(key, lambda: self._page(instrument, timeframe, limit, offset, span))
-        return bars, await asyncio.to_thread(self.store.count, instrument, timeframe, end)
+            await self.fill(instrument, Span(horizon(instrument, timeframe, depth, end), end))
+            newest = await asyncio.to_thread(self.store.larger, instrument, timeframe, limit, end, offset)
+            offset = 0
+        last = max(0, len(newest) - offset)
+        total = await asyncio.to_thread(self.store.count, instrument, timeframe, end)
+        return newest.take(slice(max(0, last - limit), last)), total
 
-    async def _page(self, instrument: Instrument, timeframe: Timeframe, limit: int, offset: int, span: Span) -> Bars:
-        failure = await self.fill(instrument, span)
-        bars = await asyncio.to_thread(self.store.larger, instrument, timeframe, limit, span.end, offset)
-        if not len(bars) and not offset:
-            if failure:
-                raise failure
-            if not await self.known(instrument):
-                raise UnknownSymbol(instrument.symbol)
-        return bars
+    async def _newest(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> Bars:
+        """At least the newest `depth` closed bars, if there are so many."""
+        ring = self._rings.get((instrument, timeframe))
+        fits = ring is not None and ring.end == end and ring.depth >= depth
+        if ring and fits and self.store.changed_since(instrument, ring.mark) is None:
+            return ring.bars
+        depth = max(depth, ring.depth) if ring else depth
+        key = (instrument, timeframe, end, depth)
+        return await self._flights.run(key, lambda: self._refresh(instrument, timeframe, depth, end))
 
-    def forget(self, instrument: Instrument) -> None:
-        """Read everything of an instrument again when it is asked for next."""
-        for key in [key for key in self._rings if key[0] == instrument]:
-            del self._rings[key]
-
-    async def _refresh(self, instrument: Instrument, timeframe: Timeframe, end: int) -> Bars:
-        span = Span(horizon(instrument, timeframe, RING, end), end)
+    async def _refresh(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> Bars:
+        span = Span(horizon(instrument, timeframe, depth, end), end)
         for _ in range(_TRIES):
             failure = await self.fill(instrument, span)
-            ring = await asyncio.to_thread(self._read, instrument, timeframe, end)
+            ring = await asyncio.to_thread(self._read, instrument, timeframe, depth, end)
             # Reading may have found a damaged file and set it aside: its month is a gap again.
             if failure or not self._gaps(instrument, Span(span.start, self._complete(end))):
                 break
@@ -129,17 +123,17 @@ class BarService:
         self._rings[instrument, timeframe] = ring
         return ring.bars
 
-    def _read(self, instrument: Instrument, timeframe: Timeframe, end: int) -> _Ring:
+    def _read(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> _Ring:
         mark = self.store.mark(instrument)
         ring = self._rings.get((instrument, timeframe))
-        if ring and ring.end <= end and len(ring.bars):
+        if ring and ring.end <= end and ring.depth >= depth and len(ring.bars):
             changed = self.store.changed_since(instrument, ring.mark)
             again = floor(instrument, timeframe, ring.end if changed is None else max(0, min(changed, ring.end)))
             if again > ring.bars.time[0]:
                 fresh = barlib.resample(self.store.read(instrument, again, end), timeframe, end)
                 kept = ring.bars.between(0, again)
-                return _Ring(barlib.merge(kept, fresh).tail(RING).copy(), mark, end)
-        return _Ring(self.store.larger(instrument, timeframe, RING, end), mark, end)
+                return _Ring(barlib.merge(kept, fresh).tail(depth).copy(), mark, end, depth)
+        return _Ring(self.store.larger(instrument, timeframe, depth, end), mark, end, depth)
 
     async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | None:
         """Ask the feed for what the store lacks of a span. A failing feed is returned, not raised: stored bars may do."""

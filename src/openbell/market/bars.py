@@ -164,6 +164,13 @@ def resample(minutes: Bars, timeframe: Timeframe, closed_until: float) -> Bars:
     )
 
 
+def count(instrument: Instrument, timeframe: Timeframe, times: Times, closed_until: float) -> int:
+    """How many bars `resample` would make of minutes with these times."""
+    start, end = bucket_bounds(instrument, timeframe, times)
+    start = start[(start >= 0) & (end <= closed_until)]
+    return int(np.count_nonzero(start[1:] != start[:-1])) + bool(len(start))
+
+
 def faults(bars: Bars, now: float, leeway: float = 0.0) -> list[tuple[str, npt.NDArray[np.bool_]]]:
     """What is wrong with offered bars: a reason and the mask of bars it applies to, each bar under its first reason."""
     o, h, low, c, v = (np.asarray(column) for column in bars.columns()[1:])

@@ -25,6 +25,7 @@ from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile, InvalidSymbol, StoreError
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 from openbell.stores.months import month_span
 
@@ -220,6 +221,18 @@ def version(file: MonthFile) -> tuple[int, ...] | None:
 
 def _version(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def times(file: MonthFile) -> Times:
+    """When the bars of a month opened. Raises as `read` does."""
+    with _open(file) as parquet:
+        _source(parquet, file)
+        try:
+            column = parquet.read(columns=[_NAMES[0]], use_threads=False).column(0)
+            found: Times = column.to_numpy().astype("datetime64[s]").astype(np.int64)
+        except (pa.ArrowException, OSError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
+            raise _corrupt(file, str(error)) from error
+    return found
 
 
 _sound: dict[Path, tuple[int, ...]] = {}

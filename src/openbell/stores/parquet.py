@@ -21,6 +21,7 @@ from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 from openbell.stores import larger, leases, month_files
 from openbell.stores.buffer import Buffer
@@ -198,10 +199,20 @@ class ParquetStore(BufferedStore):
         known = self._counts.get((file.path, timeframe))
         if version and known and known[0] == version:
             return known[1]
-        found = len(barlib.resample(self.read(instrument, start, min(stop, end)), timeframe, end)) if start < end else 0
-        if version:
-            self._counts[file.path, timeframe] = version, found
+        if start >= end:
+            return 0
+        if not version:
+            return barlib.count(instrument, timeframe, self.read(instrument, start, min(stop, end)).time, end)
+        found = barlib.count(instrument, timeframe, self._mending(self._times, file), end)
+        self._counts[file.path, timeframe] = version, found
         return found
+
+    @staticmethod
+    def _times(file: MonthFile) -> Times:
+        try:
+            return month_files.times(file)
+        except FileNotFoundError:
+            return barlib.empty(file.instrument).time
 
     def _read(self, instrument: Instrument, start: int, end: int, newest: int | None) -> Bars:
         """Buffer first, files second; again if bars were moved from one to the other in between."""

@@ -39,6 +39,7 @@ class Rollups:
         self._bars = bars
         self._buffer = buffer
         self._read = read
+        self._counts: dict[tuple[Instrument, Timeframe], tuple[object, int]] = {}
 
     def newest(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int) -> Bars:
         """The newest `count` bars that had closed at `end`."""
@@ -60,8 +61,18 @@ class Rollups:
         first = self._start(instrument, timeframe)
         if first is None or first >= today:
             return fresh
-        self._keep(instrument, timeframe, Span(first, today))
-        return fresh + self._bars.count(instrument, timeframe, first, today)
+        return fresh + self._count(instrument, timeframe, Span(first, today))
+
+    def _count(self, instrument: Instrument, timeframe: Timeframe, span: Span) -> int:
+        """How many bars whole days hold; remembered as long as nothing is written."""
+        state = (span, self._buffer.state(instrument))
+        known = self._counts.get((instrument, timeframe))
+        if known and known[0] == state:
+            return known[1]
+        self._keep(instrument, timeframe, span)
+        found = self._bars.count(instrument, timeframe, span.start, span.end)
+        self._counts[instrument, timeframe] = state, found
+        return found
 
     def spoil(self, db: sqlite3.Connection, parts: Sequence[Bars]) -> None:
         """Minutes are about to change: what was made of their days is no longer kept."""

@@ -60,8 +60,6 @@ async def get_candles(call: Call, given: CandlesInput) -> shapes.CandlePage:
     timeframe = named(given.timeframe, shapes.CANDLES)
     instrument = parse(given.symbol)
     call.source = call.desk.store.name
-    if given.force_refresh:
-        call.desk.bars.forget(instrument)
     bars, total = await call.desk.bars.page(instrument, timeframe, given.limit, given.offset)
     if not total:
         raise NoData(f"No closed {given.timeframe} candles of {instrument}", symbol=instrument.symbol)
