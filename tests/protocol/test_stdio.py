@@ -90,6 +90,19 @@ def test_a_bad_line_that_has_an_id_is_answered_under_it(tmp_path: Path) -> None:
         assert client.receive()["id"] == 77
 
 
+@pytest.mark.parametrize(
+    "value", [rb'"\ud800"', b"[" * 5000 + b"]" * 5000, b"9" * 5000], ids=["half a character", "deep", "long number"]
+)
+def test_json_that_nothing_takes_is_answered_under_its_id(tmp_path: Path, value: bytes) -> None:
+    with Client(tmp_path) as client:
+        client.initialize()
+        call = b'{"jsonrpc": "2.0", "id": 78, "method": "tools/call", "params": {"name": "x", "arguments": {"a": %s}}}'
+        client.send_raw(call % value)
+        answer = client.receive()
+        assert (answer["id"], answer["error"]["code"]) == (78, -32600)
+        assert client.request("ping")["result"] == {}
+
+
 def test_a_notification_never_gets_a_reply(tmp_path: Path) -> None:
     with Client(tmp_path) as client:
         client.initialize()

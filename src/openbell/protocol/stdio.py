@@ -8,7 +8,9 @@ being worked on are answered before the server stops.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import stat
 import sys
 from collections.abc import AsyncIterator
@@ -25,6 +27,10 @@ PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 LONGEST_LINE = 8 * 1024 * 1024
 _CHUNK = 256 * 1024
+_HEAD = re.compile(
+    rb'\s*\{(\s*"(jsonrpc|method)"\s*:\s*"[^"\\]{0,200}"\s*,)*\s*"id"\s*:\s*(?P<id>"[^"\\]{0,200}"|\d{1,15})\s*,'
+)
+"""The beginning of a message up to its id."""
 _LAST_WORDS = 60.0
 """Seconds that open requests have to finish after the input has ended."""
 _FAREWELL = 5.0
@@ -241,12 +247,28 @@ class _Input:
             self._pending.end((message.params or {}).get("requestId"))
         return message
 
+    async def _refuse_unread(self, line: bytes) -> None:
+        """What cannot be read may still be JSON, of a kind that nothing here takes: then its id is answered."""
+        head = _HEAD.match(line)
+        try:
+            # Numbers stay text: one of thousands of digits is no reason to lose the id.
+            json.loads(line, parse_int=str)
+        except RecursionError:
+            pass
+        except ValueError:
+            head = None
+        if head is None:
+            await self._output.refuse(PARSE_ERROR, "Parse error: not JSON")
+            return
+        said = "Invalid Request: text with half a character, a number too long, or nested too deep"
+        await self._output.refuse(INVALID_REQUEST, said, json.loads(head["id"]))
+
     async def _explain(self, line: bytes) -> None:
         """Say what is wrong with a line."""
         try:
             value = from_json(line)
         except ValueError:
-            await self._output.refuse(PARSE_ERROR, "Parse error: not JSON")
+            await self._refuse_unread(line)
             return
         if isinstance(value, list):
             await self._output.refuse(INVALID_REQUEST, "Invalid Request: batches are not part of this protocol")
