@@ -59,6 +59,8 @@ MUST_HOLD = {
         "indicators/test_references.py::test_vwap_of_stocks_is_that_of_the_regular_session",
         "indicators/test_overlays.py::test_a_span_comes_from_base_bars_before_and_the_lagging_line_from_base_bars_after",
         "indicators/test_overlays.py::test_is_the_prior_sessions_by_the_exchanges_calendar",
+        "indicators/test_regular_hours.py::test_pivots_are_those_of_the_daily_bars_at_every_timeframe",
+        "desk/test_charts.py::test_vwap_and_bands_are_those_of_the_minutes",
     ],
     "golden scenes as text, golden pixels with tolerance, a picture of the difference": [
         "charts/test_golden.py::test_the_display_list_is_what_it_was",
@@ -66,6 +68,24 @@ MUST_HOLD = {
     ],
     "10,000 fuzzed chart requests, each a chart or a typed error, within 2 s and 300 MB": [
         "servers/test_chartgen.py::test_fuzzed_requests_are_a_chart_or_an_error"
+    ],
+    "both live feeds pass the feeds' suite against a local vendor, faults included": [
+        "feeds/test_alpaca.py::TestAlpaca",
+        "feeds/test_exchange.py::TestCcxt",
+    ],
+    "InfluxDB passes the stores' suite": ["stores/test_influx.py::TestInfluxStore"],
+    "the store is killed, stopped, restarted and filled by two writers": [
+        "stores/test_influx.py::test_killed_at_any_moment_what_was_acknowledged_is_there",
+        "stores/test_influx.py::test_a_server_that_stands_still_is_a_time_out",
+        "stores/test_influx.py::test_small_writes_go_on_and_arrive_later",
+        "stores/test_influx.py::test_two_writers_of_one_home_end_up_with_the_same",
+    ],
+    "answers from Parquet and InfluxDB are equal": ["stores/test_influx.py::test_parquet_and_influxdb_answer_the_same"],
+    "every error code of market-data is really raised": [
+        "servers/test_market_data.py::test_every_mistake_has_its_code",
+        "servers/test_market_data.py::test_old_and_few_bars_have_their_codes",
+        "servers/test_market_data.py::test_a_store_that_is_gone_is_a_database_error",
+        "servers/test_market_data.py::test_a_call_that_takes_too_long_is_a_time_out",
     ],
     "docs/indicators.md is what the registry says": ["cli/test_reference.py::test_generated_pages_are_up_to_date"],
 }
@@ -97,6 +117,12 @@ DEFECTS_SEEN_ELSEWHERE = {
         "indicators/test_references.py::test_wilders_own_worksheet",
         "charts/test_charts.py::test_values_before_warm_up_are_null",
     ],
+    "get_candles ignored timeframe and offset and returned the oldest rows": [
+        "servers/test_market_data.py::test_pages_put_together_are_the_whole",
+        "servers/test_market_data.py::test_candles_are_the_minutes",
+    ],
+    "cache keys left out arguments": ["servers/test_market_data.py::test_each_argument_has_an_answer_of_its_own"],
+    "unescaped query text": ["stores/test_influx.py::test_no_text_gets_out_of_its_place"],
     "two rsi entries with other lengths collided on one key": [
         "servers/test_chartgen.py::test_two_entries_of_one_indicator_have_keys_of_their_own"
     ],

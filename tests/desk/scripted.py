@@ -60,6 +60,8 @@ class ScriptedFeed:
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
         raise NoSuchSeries(self.name, kind, instrument.symbol, "ask another feed")
 
+    async def close(self) -> None: ...
+
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
         self.streams.append(since)
         while self.script:

@@ -1,20 +1,33 @@
-"""Charts of what there is: a fetch that fails is an error, never a chart of something else."""
+"""Charts of what there is: a fetch that fails is an error, never a chart of something else.
+
+Stocks' bars of an hour and more hold more than regular hours; what rests on those is held against the minutes.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from openbell.charts.compose import compose
 from openbell.charts.request import Look, wanted_indicators
 from openbell.desk.bars import BarService
-from openbell.desk.charts import ChartService
+from openbell.desk.charts import Chart, ChartService
+from openbell.feeds.sim import SimFeed
+from openbell.market.bars import Bars, Values, resample
 from openbell.market.clock import StandingClock
 from openbell.market.errors import FeedUnavailable, InsufficientData, UnknownSymbol
+from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from tests.desk.scripted import BTC, ScriptedFeed
+from tests.indicators import references
+from tests.market.new_york import oracle
+from tests.market.walks import STOCK, at
 
 NOW = 1_767_744_000
 
@@ -55,5 +68,169 @@ def test_pictures_asked_for_at_once_are_each_drawn(tmp_path: Path) -> None:
 
     pictures = asyncio.run(ask())
     assert [int.from_bytes(data[16:20], "big") for data in pictures] == [300, 310, 320, 330, 340, 350]
+    charts.close()
+    store.close()
+
+
+class NotingStore(ParquetStore):
+    """Remembers which minutes were read."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.reads: list[tuple[int, int]] = []
+
+    def read(self, instrument: Instrument, start: int, end: int) -> Bars:
+        self.reads.append((start, end))
+        return super().read(instrument, start, end)
+
+
+class Simulated:
+    """Charts of the simulator at a fixed time, and the minutes that they are made of."""
+
+    def __init__(self, folder: Path, now: str, since: str) -> None:
+        clock = StandingClock(at(now))
+        feed = SimFeed(clock)
+        self.store = NotingStore(folder)
+        self.charts = ChartService(BarService(self.store, feed, clock), feed)
+        self.minutes = asyncio.run(feed.history(STOCK, at(since), at(now)))
+        pairs = zip(oracle().open.tolist(), oracle().close.tolist(), strict=True)
+        self.hours = [pair for pair in pairs if at(since) <= pair[0] < at(now)]
+        self.rows = list(zip(*(column.tolist() for column in self.minutes.columns()), strict=True))
+
+    def chart(self, timeframe: Timeframe, count: int, *names: str, instrument: Instrument = STOCK) -> Chart:
+        self.store.reads.clear()
+        return asyncio.run(self.charts.chart(instrument, timeframe, count, wanted_indicators(list(names))))
+
+    def close(self) -> None:
+        self.charts.close()
+        self.store.close()
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("2025-12-02T22:00Z", "2025-10-13T00:00Z"),  # a holiday, a half day
+        ("2025-03-19T15:00Z", "2025-02-24T00:00Z"),  # the clocks go forward; a session under way
+    ],
+    ids=["autumn", "spring"],
+)
+def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulated]:
+    found = Simulated(tmp_path_factory.mktemp("data"), *request.param)
+    yield found
+    found.close()
+
+
+def lines(chart: Chart, number: int = 0) -> dict[str, Values]:
+    return {line.label: line.values for line in chart.indicators[number].channels.lines}
+
+
+def agree(found: Values, expected: list[float]) -> bool:
+    return bool(np.allclose(found, expected, rtol=1e-11, atol=0.0, equal_nan=True))
+
+
+CUT = [(Timeframe.H1, 190), (Timeframe.H2, 100), (Timeframe.H4, 60), (Timeframe.H6, 40), (Timeframe.H12, 24)]
+"""Timeframes whose bars hold more than regular hours, and bars for about twelve sessions."""
+WHOLE = [(Timeframe.M1, 1000), (Timeframe.M5, 1000), (Timeframe.M15, 700), (Timeframe.M30, 350)]
+
+
+class TestRegularHours:
+    @pytest.mark.parametrize(("timeframe", "count"), CUT)
+    def test_vwap_and_bands_are_those_of_the_minutes(
+        self, simulated: Simulated, timeframe: Timeframe, count: int
+    ) -> None:
+        chart = simulated.chart(timeframe, count, "vwap", "vwap_bands")
+        starts = chart.bars.time.tolist()
+        whole = sorted({row[0] - row[0] % timeframe.seconds for row in simulated.rows})
+        mean, deviation = references.session_vwap(whole, simulated.rows, simulated.hours, timeframe.seconds)
+        expected = {start: pair for start, *pair in zip(whole, mean, deviation, strict=True)}
+
+        vwap, bands = lines(chart)["VWAP"], lines(chart, 1)
+
+        assert len(starts) == count
+        assert agree(vwap, [expected[start][0] for start in starts])
+        assert agree(bands["middle"], [expected[start][0] for start in starts])
+        assert np.allclose(
+            bands["upper"] - bands["middle"], [2 * expected[start][1] for start in starts], atol=1e-8, equal_nan=True
+        )
+        inside = [
+            references.session_at(start, start + timeframe.seconds, simulated.hours) is not None for start in starts
+        ]
+        assert (~np.isnan(vwap)).tolist() == inside
+        assert sum(inside) >= 10
+
+    @pytest.mark.parametrize(("timeframe", "count"), WHOLE + CUT)
+    def test_pivots_are_those_of_the_daily_bars(self, simulated: Simulated, timeframe: Timeframe, count: int) -> None:
+        chart = simulated.chart(timeframe, count, "pivot")
+        daily = resample(simulated.minutes, Timeframe.D1, float(simulated.minutes.time[-1]) + 60)
+        middles = dict(zip(daily.time.tolist(), ((daily.high + daily.low + daily.close) / 3).tolist(), strict=True))
+        closes = dict(simulated.hours)
+        before = [max(day for day in middles if closes[day] <= start) for start in chart.bars.time.tolist()]
+
+        found = lines(chart)["P"]
+
+        assert len(found) == count
+        assert agree(found, [middles[day] for day in before])
+        assert len(set(before)) > 1
+
+    def test_the_daily_chart_shows_the_session_before(self, simulated: Simulated) -> None:
+        daily = resample(simulated.minutes, Timeframe.D1, float(simulated.minutes.time[-1]) + 60)
+        expected = ((daily.high + daily.low + daily.close) / 3).tolist()
+
+        assert agree(lines(simulated.chart(Timeframe.D1, 8, "pivot"))["P"], expected[-9:-1])
+
+    @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13, 60])
+    def test_how_many_bars_are_shown_changes_no_number(self, simulated: Simulated, count: int) -> None:
+        names = ("vwap", "vwap_bands", "pivot", "histvol")
+        whole, part = (simulated.chart(Timeframe.H4, shown, *names) for shown in (120, count))
+
+        for number in range(len(names)):
+            for label, values in lines(part, number).items():
+                assert np.array_equal(values, lines(whole, number)[label][-count:], equal_nan=True), label
+
+    def test_minutes_are_read_from_the_session_before_the_first_bar_on(self, simulated: Simulated) -> None:
+        chart = simulated.chart(Timeframe.H4, 60, "vwap", "pivot")
+
+        first = int(chart.bars.time[0])
+        start = [opened for opened, _ in simulated.hours if opened < first + Timeframe.H4.seconds][-2]
+        assert simulated.store.reads[0][0] == start - start % Timeframe.H4.seconds
+        assert simulated.store.reads[-1][1] == int(chart.bars.time[-1]) + Timeframe.H4.seconds
+
+    def test_a_long_chart_is_read_in_pieces_that_cut_no_bar(self, simulated: Simulated) -> None:
+        simulated.chart(Timeframe.H4, 500, "vwap")
+
+        pieces = simulated.store.reads
+        assert len(pieces) > 3
+        assert all(before[1] == after[0] for before, after in pairwise(pieces))
+        assert all(end % 86400 == 0 for _, end in pieces[:-1])
+        assert all(end - start <= 30 * 86400 for start, end in pieces)
+
+    @pytest.mark.parametrize(
+        ("instrument", "timeframe", "name"),
+        [
+            (STOCK, Timeframe.M30, "vwap"),
+            (STOCK, Timeframe.D1, "pivot"),
+            (STOCK, Timeframe.H4, "rsi"),
+            (BTC, Timeframe.H4, "vwap"),
+        ],
+    )
+    def test_no_minutes_are_read_where_the_bars_tell(
+        self, simulated: Simulated, instrument: Instrument, timeframe: Timeframe, name: str
+    ) -> None:
+        simulated.chart(timeframe, 50, name, instrument=instrument)
+
+        assert simulated.store.reads == []
+
+
+def test_averaged_candles_begin_before_the_first_shown_bar(tmp_path: Path) -> None:
+    """The picture of a few bars shows the same candles as that of many."""
+    feed = ScriptedFeed()
+    feed.table[BTC] = {NOW - 60 * n: 100.0 + n % 9 for n in range(1, 600)}
+    charts, store = service(tmp_path, feed)
+    chart = asyncio.run(charts.chart(BTC, Timeframe.M5, 4, wanted_indicators([])))
+    assert len(chart.bars) == 4
+    assert len(chart.whole) == 120
+    look = Look(style="heikin_ashi", volume=False)
+    drawn = compose(chart.bars, [], look, "BTC/USD", "", chart.whole).text()
+    assert drawn != compose(chart.bars, [], look, "BTC/USD", "").text()
     charts.close()
     store.close()

@@ -14,9 +14,9 @@ from openbell.desk.bars import BarService
 from openbell.desk.collector import Collector
 from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.port import Batch
-from openbell.market.bars import make
-from openbell.market.errors import FeedUnavailable, LeaseLost
-from openbell.market.instruments import parse
+from openbell.market.bars import Bars, make
+from openbell.market.errors import FeedUnavailable, LeaseLost, UnknownSymbol
+from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
@@ -193,5 +193,48 @@ def test_a_collector_that_lost_its_lease_writes_nothing_more(tmp_path: Path) -> 
                 await collector._store_batch(Batch((bars((NOW, 1.0)),), NOW + 60), [BTC], NOW, lease)
             assert stored(store) == {}
             other.close()
+
+    asyncio.run(main())
+
+
+def test_a_symbol_that_the_vendor_turns_out_not_to_have_costs_only_itself(tmp_path: Path) -> None:
+    """The vendor seemed to know it until it was asked; a change of the watchlist gives it another chance."""
+
+    class Picky(ScriptedFeed):
+        async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
+            if instrument == ETH:
+                self.asked.append((instrument, start, end))
+                raise UnknownSymbol(instrument.symbol)
+            return await super().history(instrument, start, end)
+
+    async def main() -> None:
+        feed = Picky(Batch((bars((NOW, 10.0)),), NOW + 60), known=(BTC, ETH))
+        clock = HandClock(NOW + 90)
+        async with collecting(tmp_path, feed, clock, "ETH/USD\nBTC/USD\n") as (collector, store):
+            await until(lambda: bool(stored(store)), "the other symbol's bar")
+            assert collector.status.watched == 1
+            assert [asked for asked, _, _ in feed.asked].count(ETH) == 1
+
+    asyncio.run(main())
+
+
+def test_a_stream_that_always_breaks_at_once_is_tried_less_and_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    real = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        if seconds >= 0.5:
+            pauses.append(seconds)
+        await real(0)
+
+    async def main() -> None:
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        feed = ScriptedFeed(*[FeedUnavailable("broken")] * 6)
+        async with collecting(tmp_path, feed, HandClock(NOW + 90)):
+            await until(lambda: len([p for p in pauses if p != 5.0]) >= 5, "five pauses")
+        found = [p for p in pauses if p != 5.0]
+        assert found[4] > 7.9, "the fifth pause is at least half of 16 s"
 
     asyncio.run(main())

@@ -246,3 +246,43 @@ class TestReadOnly:
         assert home.load("read_only = true", read_only="0").read_only is True
         assert home.load("read_only = false", read_only="1").read_only is True
         assert home.load().read_only is False
+
+
+class TestConnections:
+    @pytest.mark.parametrize("feed", ["alpaca", "ccxt:binance", "ccxt:kraken", "none"])
+    def test_live_feeds_are_known_by_name(self, home: Home, feed: str) -> None:
+        assert home.load(FEED=feed).feed == feed
+
+    @pytest.mark.parametrize("feed", ["ccxt", "ccxt:", "ccxt:Binance!", "ccxt:EXCHANGE", "alpaca2"])
+    def test_a_feed_without_a_place_is_refused(self, home: Home, feed: str) -> None:
+        with pytest.raises(SettingsError, match="OPENBELL_FEED"):
+            home.load(FEED=feed)
+
+    def test_a_token_is_never_shown(self, home: Home) -> None:
+        settings = home.load(INFLUX_TOKEN="hush")
+        assert settings.influx_token == "hush"
+        assert "hush" not in repr(settings)
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("INFLUX_URL", "ftp://x"),
+            ("INFLUX_URL", "http://user:password@host"),
+            ("INFLUX_DATABASE", 'a"; DROP'),
+            ("POOL_INFLUX_CONNECTIONS", "0"),
+            ("POOL_INFLUX_TIMEOUT", "0"),
+            ("CACHE_CANDLES", "-1"),
+            ("TIMEOUT", "nan"),
+            ("ALPACA_FEED", "otc"),
+            ("ALPACA_ADJUSTMENT", "some"),
+        ],
+    )
+    def test_values_that_cannot_work_are_refused_by_name(self, home: Home, name: str, value: str) -> None:
+        with pytest.raises(SettingsError, match=f"OPENBELL_{name}") as caught:
+            home.load("", None, **{name: value})
+        assert "password@" not in str(caught.value)
+
+    def test_each_database_has_a_buffer_of_its_own(self, home: Home) -> None:
+        one = home.load(INFLUX_URL="http://127.0.0.1:8086")
+        other = home.load(INFLUX_URL="http://127.0.0.1:8087")
+        assert len({one.bar_folder, other.bar_folder, home.load().bar_folder}) == 3

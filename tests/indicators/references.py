@@ -103,3 +103,59 @@ def vwap(columns: Sequence[Numbers], days: Sequence[int]) -> list[float]:
         traded = fsum(volume)
         out.append(fsum(turnover) / traded if day >= 0 and traded > 0 else nan)
     return out
+
+
+Row = tuple[int, float, float, float, float, float]
+"""A minute: time, open, high, low, close, volume."""
+Hours = Sequence[tuple[int, int]]
+"""Opening and closing of each session, oldest first."""
+
+
+def session_at(start: int, end: int, hours: Hours) -> int | None:
+    """The session that [start, end) shares time with."""
+    return next((number for number, (opened, closed) in enumerate(hours) if opened < end and start < closed), None)
+
+
+def regular_parts(minutes: Sequence[Row], hours: Hours, seconds: int) -> dict[int, tuple[float, float, float, float]]:
+    """High, low, close and volume of the regular minutes of each larger bar, by its start."""
+    groups: dict[int, list[Row]] = {}
+    for row in minutes:
+        if session_at(row[0], row[0] + 60, hours) is not None:
+            groups.setdefault(row[0] - row[0] % seconds, []).append(row)
+    return {
+        start: (max(row[2] for row in rows), min(row[3] for row in rows), rows[-1][4], fsum(row[5] for row in rows))
+        for start, rows in groups.items()
+    }
+
+
+def session_vwap(
+    starts: Sequence[int], minutes: Sequence[Row], hours: Hours, seconds: int
+) -> tuple[list[float], list[float]]:
+    """VWAP and the deviation around it at each larger bar, from the regular parts of its session so far, in two passes."""
+    parts = regular_parts(minutes, hours, seconds)
+    sessions = {start: session_at(start, start + seconds, hours) for start in starts}
+    means, deviations = [], []
+    for start, session in sessions.items():
+        so_far = [part for at, part in parts.items() if at <= start and sessions.get(at) == session]
+        traded = fsum(volume for *_, volume in so_far)
+        if session is None or not traded:
+            means.append(nan)
+            deviations.append(nan)
+            continue
+        prices = [((high + low + close) / 3.0, volume) for high, low, close, volume in so_far]
+        mean = fsum(price * volume for price, volume in prices) / traded
+        means.append(mean)
+        deviations.append(sqrt(fsum(volume * (price - mean) ** 2 for price, volume in prices) / traded))
+    return means, deviations
+
+
+def last_closed_session(
+    starts: Sequence[int], minutes: Sequence[Row], hours: Hours
+) -> list[tuple[float, float, float] | None]:
+    """High, low and close of the last session that was traded in and had closed when each bar began."""
+    known = []
+    for opened, closed in hours:
+        rows = [row for row in minutes if opened <= row[0] < closed]
+        if rows:
+            known.append((closed, (max(row[2] for row in rows), min(row[3] for row in rows), rows[-1][4])))
+    return [next((found for closed, found in reversed(known) if closed <= start), None) for start in starts]

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.indicators.channels import Channels
 from openbell.indicators.registry import all_indicators, get
+from openbell.indicators.regular_hours import regular_part_of_minutes, session_days
 from openbell.indicators.spec import Bar, Indicator, Parameter, Setting
-from openbell.market.bars import Bars, Values, empty, make
+from openbell.market.bars import Bars, Values, empty, make, resample
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import KINDS, Extra
 from openbell.market.instruments import Instrument
@@ -87,11 +89,13 @@ def series(channels: Channels) -> Iterator[tuple[str, Values]]:
         yield f"fill {number} lower", fill.lower
 
 
-def streamed(indicator: Indicator, chosen: dict[str, Setting], bars: Bars) -> list[Values]:
+def streamed(
+    indicator: Indicator, chosen: dict[str, Setting], bars: Bars, days: npt.NDArray[np.int64] | None = None
+) -> list[Values]:
     """The running form over all bars: one array for each value that it gives."""
     assert indicator.stream
     stream = indicator.stream(**chosen)
-    days = trading_day(bars.instrument, bars.time)
+    days = trading_day(bars.instrument, bars.time) if days is None else days
     columns = (column.tolist() for column in bars.columns())
     rows = [stream.update(Bar(*row)) for row in zip(*columns, days.tolist(), strict=True)]
     return [np.array(column) for column in zip(*rows, strict=True)]
@@ -170,6 +174,48 @@ class TestBothWays:
             )
 
         assert data.same_as(before)
+
+
+@cache
+def larger_stock_bars(timeframe: Timeframe) -> tuple[Bars, Bars]:
+    """Bars that hold more than regular hours, and their regular part: a month with the clock's change and a half day."""
+    time = minutes("2025-10-30T09:00Z", "2025-12-02T01:00Z")
+    time = time[(time // 3600 - 9) % 24 < 16]
+    time = time[(np.random.default_rng(4).random(len(time)) < 0.9) & ((time // 86400 + 3) % 7 < 5)]
+    traded = walk(time, 22, STOCK, price=187.3)
+    bars = resample(traded, timeframe, at("2025-12-02T12:00Z"))
+    return bars, regular_part_of_minutes(bars, traded)
+
+
+@pytest.mark.parametrize("timeframe", [Timeframe.H1, Timeframe.H4])
+@every_indicator
+class TestLargerStockBars:
+    def test_bar_by_bar_is_the_same_as_all_at_once(self, indicator: Indicator, timeframe: Timeframe) -> None:
+        bars, regular = larger_stock_bars(timeframe)
+        extras = extras_for(bars)
+        for chosen in settings_of(indicator):
+            batch = indicator.run(bars, extras, regular, **chosen)
+            assert {len(values) for _, values in series(batch)} <= {len(bars)}
+            if indicator.stream is None:
+                continue
+
+            values = streamed(indicator, chosen, regular if indicator.regular else bars, session_days(bars))
+
+            for line, value in zip((*batch.lines, *batch.histogram), values, strict=True):
+                if line.label in indicator.displaced:
+                    continue
+                assert np.array_equal(np.isnan(line.values), np.isnan(value)), (line.label, chosen)
+                assert close_enough(value, line.values, bars), (line.label, chosen)
+
+    def test_never_sees_the_future(self, indicator: Indicator, timeframe: Timeframe) -> None:
+        bars, regular = larger_stock_bars(timeframe)
+        extras = extras_for(bars)
+        whole = indicator.run(bars, extras, regular)
+        for cut in sorted({1, 2, 3, 5, *range(7, len(bars), max(1, len(bars) // 19)), len(bars) - 1}):
+            before = slice(0, cut)
+            then = indicator.run(bars.take(before), extras, regular.take(before))
+            for (label, past), (_, all_of_it) in zip(series(then), series(whole), strict=True):
+                assert label in indicator.displaced or close_enough(past, all_of_it[:cut], bars), (label, cut)
 
 
 @every_indicator

@@ -22,7 +22,7 @@ from openbell.indicators.channels import Channels, Signal
 from openbell.indicators.cipher import CipherLines, Family, crosses, divergences, families, gold_buys
 from openbell.indicators.fractals import bearish, bottoms, bullish, tops
 from openbell.indicators.registry import get
-from openbell.indicators.spec import Bar
+from openbell.indicators.regular_hours import session_days
 from openbell.indicators.sums import mean_and_deviation
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values, make
@@ -32,6 +32,7 @@ from openbell.market.timeframes import Timeframe
 from tests.indicators import references
 from tests.indicators.test_every_indicator import close_enough, streamed
 from tests.indicators.test_references import agree, lines
+from tests.market.new_york import oracle
 from tests.market.walks import CRYPTO, DAY, FOREX, STOCK, at, closes, minutes, walk
 
 PRICES = [0.0000123, 4.2, 245.5, 98234.5]
@@ -377,9 +378,6 @@ class TestHistoricalVolatility:
             (FOREX, Timeframe.H1, 365 * 24),
             (CRYPTO, Timeframe.D1, 365),
             (CRYPTO, Timeframe.W1, 365 / 7),
-            (STOCK, Timeframe.M1, 252 * 390),
-            (STOCK, Timeframe.M30, 252 * 13),
-            (STOCK, Timeframe.H12, 252),
             (STOCK, Timeframe.D1, 252),
             (STOCK, Timeframe.W1, 252 / 5),
         ],
@@ -394,21 +392,51 @@ class TestHistoricalVolatility:
 
         assert found[-1] == pytest.approx(100 * sqrt(per_year) * deviation, rel=1e-9)
 
+    @pytest.mark.parametrize(
+        ("timeframe", "winter", "summer"),
+        [
+            (Timeframe.M1, 390, 390),
+            (Timeframe.M5, 78, 78),
+            (Timeframe.M30, 13, 13),
+            (Timeframe.H1, 7, 7),
+            (Timeframe.H2, 4, 4),
+            (Timeframe.H4, 3, 2),
+            (Timeframe.H6, 2, 2),
+            (Timeframe.H12, 1, 1),
+        ],
+    )
+    def test_of_stocks_only_bars_with_time_in_regular_hours_count(
+        self, timeframe: Timeframe, winter: int, summer: int
+    ) -> None:
+        """Around the clock over a weekend in which daylight saving begins: nights and Saturdays leave no trace."""
+        start, end = at("2025-03-05T00:00Z"), at("2025-03-12T00:00Z")
+        data = walk(np.arange(start, end, timeframe.seconds), 8, STOCK, timeframe)
+        book = oracle()
+        known: list[float] = []
+        expected, value = [], nan
+        for time, close in zip(data.time.tolist(), data.close.tolist(), strict=True):
+            if any(o < time + timeframe.seconds and time < c for o, c in zip(book.open, book.close, strict=True)):
+                known.append(close)
+                count = winter if time < at("2025-03-09T00:00Z") else summer
+                returns = [log(b / a) for a, b in pairwise(known[-4:])]
+                value = 100 * sqrt(252 * count) * pstdev(returns) if len(returns) == 3 else nan
+            expected.append(value)
+
+        found = lines("histvol", data, length=3)["HV"]
+
+        assert agree(found, expected)
+        assert len(known) == 3 * winter + 2 * summer
+
     @pytest.mark.parametrize("timeframe", list(Timeframe))
     @pytest.mark.parametrize("instrument", [CRYPTO, FOREX, STOCK])
     def test_a_stream_finds_the_timeframe_and_the_sessions_out(
         self, instrument: Instrument, timeframe: Timeframe
     ) -> None:
         data = shifted(walk(minutes("2025-03-04T00:00Z", "2025-03-04T02:00Z"), 8), instrument, timeframe)
-        stream = get("histvol").stream
-        assert stream
-        running = stream(length=20)
-        days = trading_day(instrument, data.time).tolist()
-        rows = zip(*(column.tolist() for column in data.columns()), days, strict=True)
 
-        found = [running.update(Bar(*row))[0] for row in rows]
+        found = streamed(get("histvol"), {"length": 20}, data, session_days(data))[0]
 
-        assert agree(np.array(found), lines("histvol", data)["HV"].tolist())
+        assert agree(found, lines("histvol", data)["HV"].tolist())
 
 
 def labels(result: Channels) -> list[tuple[int, str]]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -326,3 +326,50 @@ def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
         for store in pair:
             store.close()
         server().query(f'DROP DATABASE "{database_of(folder / "influx")}"')
+
+
+def test_there_are_never_more_connections_than_allowed() -> None:
+    open_now, most, guard = 0, 0, threading.Lock()
+    full = threading.Event()
+
+    class Counting(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            nonlocal open_now, most
+            super().setup()
+            with guard:
+                open_now += 1
+                most = max(most, open_now)
+                if open_now >= 5:
+                    full.set()
+
+        def finish(self) -> None:
+            nonlocal open_now
+            super().finish()
+            with guard:
+                open_now -= 1
+
+        def do_GET(self) -> None:
+            full.wait(10)
+            body = b'{"results":[{}]}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    counting = ThreadingHTTPServer(("127.0.0.1", 0), Counting)
+    thread = threading.Thread(target=counting.serve_forever, daemon=True)
+    thread.start()
+    http = InfluxHttp(f"http://127.0.0.1:{counting.server_port}", "x", pool=Pool(answer=20, connect=20))
+    threads = [threading.Thread(target=http.rows, args=("SHOW DATABASES",)) for _ in range(20)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(30)
+    http.close()
+    counting.shutdown()
+    counting.server_close()
+    assert most == 5

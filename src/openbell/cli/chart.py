@@ -131,7 +131,7 @@ async def _draw(
     finally:
         await desk.close()
     mark = "SIMULATED" if desk.data == "simulated" else ""
-    scene = compose(drawn.bars, drawn.indicators, look, f"{instrument} · {timeframe}", mark)
+    scene = compose(drawn.bars, drawn.indicators, look, f"{instrument} · {timeframe}", mark, drawn.whole)
     if ending == ".svg":
         return svg(scene, look.scale).encode(), len(drawn.bars)
     pixels = render(scene, look.scale)

@@ -88,7 +88,8 @@ def _codes(service: Service, tool: Tool) -> list[str]:
     codes: dict[str, None] = {}
     table = {**getattr(service.dialect, "codes", {}), **getattr(service.dialect, "by_tool", {}).get(tool.name, {})}
     for error in tool.errors:
-        found = next((table[kind] for kind in error.__mro__ if kind in table), None)
+        words = (error.__doc__ or "").splitlines()[0].rstrip(".")
+        found = next((table[kind] for kind in error.__mro__ if kind in table), words)
         codes[" ".join(map(str, found)) if isinstance(found, tuple) else str(found)] = None
     return list(codes)
 

@@ -90,8 +90,10 @@ class BarService:
         if depth <= RING:
             newest = await self._newest(instrument, timeframe, depth, end)
         else:
-            await self.fill(instrument, Span(horizon(instrument, timeframe, depth, end), end))
+            failure = await self.fill(instrument, Span(horizon(instrument, timeframe, depth, end), end))
             newest = await asyncio.to_thread(self.store.larger, instrument, timeframe, limit, end, offset)
+            if failure and not len(newest) and not await asyncio.to_thread(self.store.tail, instrument, 1, end):
+                raise failure
             offset = 0
         last = max(0, len(newest) - offset)
         total = await asyncio.to_thread(self.store.count, instrument, timeframe, end)
@@ -135,7 +137,7 @@ class BarService:
                 return _Ring(barlib.merge(kept, fresh).tail(depth).copy(), mark, end, depth)
         return _Ring(self.store.larger(instrument, timeframe, depth, end), mark, end, depth)
 
-    async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | None:
+    async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | UnknownSymbol | None:
         """Ask the feed for what the store lacks of a span. A failing feed is returned, not raised: stored bars may do."""
         source = self.feed.source
         if source is None:
@@ -147,7 +149,7 @@ class BarService:
                 complete = self._complete(gap.end)
                 covers = Span(gap.start, complete) if complete > gap.start else None
                 await asyncio.to_thread(self.store.write, [bars], source, covers=covers)
-            except FeedUnavailable as error:
+            except (FeedUnavailable, UnknownSymbol) as error:
                 log.warning("%s: %s", instrument, error)
                 return error
             except SourceConflict as error:

@@ -7,18 +7,24 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import ParamSpec, TypeVar
 
 from openbell.charts.request import Computed, Look, Wanted
 from openbell.desk.bars import BarService
 from openbell.feeds.port import Feed
-from openbell.market.bars import Bars
+from openbell.indicators.day_sums import day_begins
+from openbell.indicators.regular_hours import cut_by_session, regular_part_of_minutes, session_days
+from openbell.market.bars import Bars, empty, merge
 from openbell.market.errors import InsufficientData, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import Timeframe
+from openbell.stores.port import BarStore
 
-_BEFORE = 3 * 86400
+_DAY = 86400
+_BEFORE = 3 * _DAY
+_PIECE = 30 * _DAY
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -29,6 +35,8 @@ class Chart:
 
     bars: Bars
     indicators: list[Computed]
+    whole: Bars
+    """The bars before them too: what some styles begin with."""
 
 
 class ChartService:
@@ -53,7 +61,8 @@ class ChartService:
         if not len(bars):
             raise InsufficientData(instrument.symbol, 0, 1)
         extras = await self._extras(bars, wanted)
-        return await self._run(_compute, bars, count, wanted, extras)
+        regular = await self._regular(bars, count, wanted)
+        return await self._run(_compute, bars, count, wanted, extras, regular)
 
     async def png(self, chart: Chart, look: Look, title: str, mark: str) -> bytes:
         """The picture of a chart."""
@@ -72,17 +81,38 @@ class ChartService:
         start, end = int(bars.time[0]) - _BEFORE, int(bars.time[-1]) + bars.timeframe.seconds
         return {kind: await self._feed.extra(kind, bars.instrument, start, end) for kind in sorted(kinds)}
 
+    async def _regular(self, bars: Bars, count: int, wanted: list[Wanted]) -> Bars | None:
+        """What was traded of the bars in regular hours, if somebody needs that and the bars themselves do not tell."""
+        if not any(each.indicator.regular for each in wanted) or not cut_by_session(bars).any():
+            return None
+        return await asyncio.to_thread(_read_regular, self._bars.store, bars, len(bars) - count)
 
-def _compute(bars: Bars, count: int, wanted: list[Wanted], extras: dict[str, Extra]) -> Chart:
+
+def _read_regular(store: BarStore, bars: Bars, first: int) -> Bars:
+    """From one session before the first shown bar's on: nothing that needs regular hours looks further back."""
+    day = session_days(bars)
+    sessions = [at for at in day_begins(day).tolist() if day[at] >= 0 and at <= first]
+    start, end = int(bars.time[sessions[-2] if len(sessions) > 1 else 0]), int(bars.time[-1]) + bars.timeframe.seconds
+    # In pieces, so that a year of minutes is never in memory at once; bars within a day do not cross midnight.
+    edges = [start, *range(start - start % _DAY + _PIECE, end, _PIECE), end]
+    pieces = [
+        regular_part_of_minutes(bars.between(a, b), store.read(bars.instrument, a, b)) for a, b in pairwise(edges)
+    ]
+    return merge(regular_part_of_minutes(bars.between(0, start), empty(bars.instrument)), *pieces)
+
+
+def _compute(bars: Bars, count: int, wanted: list[Wanted], extras: dict[str, Extra], regular: Bars | None) -> Chart:
     shown = bars.tail(count)
     first = len(bars) - len(shown)
     found = []
     for each in wanted:
         # A profile is of the bars that are seen; everything else begins before them.
         profile = each.indicator.profile
-        channels = each.indicator.run(shown if profile else bars, extras, **each.settings)
+        given = shown if profile else bars
+        part = None if regular is None else regular.tail(len(given))
+        channels = each.indicator.run(given, extras, part, **each.settings)
         found.append(Computed(each, channels if profile else channels.since(first)))
-    return Chart(shown, found)
+    return Chart(shown, found, bars)
 
 
 def _draw(chart: Chart, look: Look, title: str, mark: str) -> bytes:
@@ -90,4 +120,4 @@ def _draw(chart: Chart, look: Look, title: str, mark: str) -> bytes:
     from openbell.charts.encode import png
     from openbell.charts.raster import render
 
-    return png(render(compose(chart.bars, chart.indicators, look, title, mark), look.scale))
+    return png(render(compose(chart.bars, chart.indicators, look, title, mark, chart.whole), look.scale))

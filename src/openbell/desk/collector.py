@@ -16,7 +16,7 @@ from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.clock import Clock
-from openbell.market.errors import FeedUnavailable, LeaseHeld, LeaseLost, SourceConflict
+from openbell.market.errors import FeedUnavailable, LeaseHeld, LeaseLost, SourceConflict, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.market.lookback import horizon
 from openbell.market.provenance import Source
@@ -41,6 +41,7 @@ class Status:
     stored: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     reconnects: int = 0
+    batches: int = 0
     through: int = 0
     """Every minute before this is stored."""
 
@@ -63,6 +64,7 @@ class Collector:
         self._on_stored = on_stored
         self._on_progress = on_progress
         self._pause = random.Random()  # noqa: S311 - spreads reconnects, decides nothing
+        self._unknown: set[str] = set()
         self.status = Status()
 
     async def run(self) -> None:
@@ -99,15 +101,18 @@ class Collector:
         """Fill the gap, stream, and do both again after every failure or change of the watchlist."""
         failures = 0
         while True:
+            before = self.status.batches
             instruments = self._watched()
             self.status.watched = len(instruments)
             try:
                 since = await self._catch_up(instruments)
                 await self._tidy()
                 self.status.state = "collecting"
-                failures = 0
                 await self._stream(instruments, since, lease)
+            except UnknownSymbol as error:
+                self._refuse(error)
             except FeedUnavailable as error:
+                failures = 0 if self.status.batches > before else failures
                 self.status.state = "waiting for the feed"
                 self.status.reconnects += 1
                 pause = min(_LONGEST_PAUSE, 2.0**failures) * self._pause.uniform(0.5, 1.0)
@@ -115,7 +120,14 @@ class Collector:
                 log.warning("%s; trying again in %.1f s", error, pause)
                 await asyncio.sleep(pause)
 
+    def _refuse(self, error: UnknownSymbol) -> None:
+        """Leave a symbol out that the vendor turned out not to have, until the watchlist is another."""
+        log.warning("%s; left out until %s changes", error, self._watchlist.path)
+        self._unknown.add(str(error.details["symbol"]))
+
     def _watched(self) -> list[Instrument]:
+        if self._watchlist.changed():
+            self._unknown.clear()
         watchlist = self._watchlist.read()
         for fault in watchlist.faults:
             log.warning("%s: %s", self._watchlist.path, fault)
@@ -124,7 +136,7 @@ class Collector:
         unknown = [i.symbol for i in watchlist.instruments if not self._feed.knows(i)]
         if unknown:
             log.warning("feed %s does not know %s", self._feed.name, ", ".join(unknown))
-        return [i for i in watchlist.instruments if self._feed.knows(i)]
+        return [i for i in watchlist.instruments if self._feed.knows(i) and i.symbol not in self._unknown]
 
     async def _catch_up(self, instruments: Sequence[Instrument]) -> int:
         """Ask the history for what was missed, for as long as a minute chart looks back; where the stream begins."""
@@ -164,6 +176,7 @@ class Collector:
             heard = {part.instrument for part in good}
             silent = [empty(i) for i in instruments if i not in heard] if covers else []
             count = await asyncio.to_thread(self._write, [*good, *silent], self._feed.source, covers, lease)
+        self.status.batches += 1
         self.status.stored += count
         self.status.through = max(self.status.through, batch.complete_until)
         self._on_stored(batch, count)

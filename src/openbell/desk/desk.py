@@ -122,6 +122,8 @@ class Desk:
             await self.alerts.close()
         if "charts" in self.__dict__:
             self.charts.close()
+        if "feed" in self.__dict__:
+            await self.feed.close()
         if "store" in self.__dict__:
             # A cancelled task leaves its thread at work: the store must not close under it.
             await asyncio.get_running_loop().shutdown_default_executor()

@@ -40,6 +40,9 @@ class NoFeed:
         """None."""
         raise NoSuchSeries(self.name, kind, instrument.symbol, "set OPENBELL_FEED to a feed that has it, such as sim")
 
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:  # noqa: ARG002
         """Wait for ever."""
         await asyncio.Event().wait()

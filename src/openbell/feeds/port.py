@@ -61,3 +61,6 @@ class Feed(Protocol):
 
         Raises `FeedUnavailable` when the connection breaks: the caller fetches the gap and opens a new stream.
         """
+
+    async def close(self) -> None:
+        """Let go of connections."""

@@ -48,6 +48,9 @@ class ReplayFeed:
         hint = "it plays stored bars only; set OPENBELL_FEED to a feed that has it, such as sim"
         raise NoSuchSeries(self.name, kind, instrument.symbol, hint)
 
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
         """The stored bars, minute by minute as the clock passes them."""
         at = since

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.indicators.channels import HorizontalBar
+from openbell.indicators.regular_hours import session_days, session_rows
 from openbell.market.bars import Bars, Values
 from openbell.market.instruments import AssetClass
-from openbell.market.session_table import Times, table_for
+from openbell.market.session_table import Times
 
 SESSIONS = ("daily", "weekly", "hourly")
 WIDEST = 0.3
@@ -22,7 +23,7 @@ WIDEST = 0.3
 THIN = 0.25
 """The height of a bar that marks a price, as a part of its row's."""
 
-_HOUR, _DAY, _WEEK = 3600, 86400, 604800
+_HOUR, _WEEK = 3600, 604800
 _MONDAY = 345600  # 1970-01-05, the first Monday
 
 Indices = npt.NDArray[np.intp]
@@ -75,15 +76,12 @@ def _numbers(bars: Bars, kind: str) -> Times:
     """
     if kind == "hourly":
         return bars.time // _HOUR
+    if kind == "daily":
+        return session_days(bars)
     if bars.instrument.asset_class is not AssetClass.STOCK:
-        return bars.time // _DAY if kind == "daily" else (bars.time - _MONDAY) // _WEEK
-    if not len(bars):
-        return bars.time.copy()
-    ends = bars.time + min(bars.timeframe.seconds, _DAY)
-    table = table_for(int(bars.time[0]), int(ends[-1]))
-    row = np.searchsorted(table.open, ends) - 1
-    closes, names = (np.append(column, -1) for column in (table.close, table.week))  # −1: before any session
-    return np.where(bars.time < closes[row], row if kind == "daily" else names[row], -1)
+        return (bars.time - _MONDAY) // _WEEK
+    table, row = session_rows(bars)
+    return np.append(table.week, -1)[row]
 
 
 class PriceRows:

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import NamedTuple, Protocol
 
 from openbell.indicators.channels import Channels
+from openbell.indicators.regular_hours import regular_part
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import Extra
@@ -21,7 +22,10 @@ Setting = int | float | str | bool
 
 
 class Bar(NamedTuple):
-    """One bar as a stream takes it; `day` tells trading days apart, −1 outside them."""
+    """One bar as a stream takes it; `day` tells trading days apart, −1 without any time in one.
+
+    A stream of `regular` takes what was traded in regular hours: NaN prices and no volume where nothing was.
+    """
 
     time: int
     open: float
@@ -81,7 +85,7 @@ class Indicator:
     overlay: bool
     """Drawn over the price; otherwise in a panel of its own."""
     compute: Callable[..., Channels]
-    """(bars, **parameters), and each of `needs` by its name."""
+    """(bars, **parameters), each of `needs` by its name, and `regular` by its."""
     warmup: Callable[..., int]
     """How many bars the first value of the slowest line needs."""
     stream: Callable[..., Stream] | None = None
@@ -91,6 +95,9 @@ class Indicator:
     inputs: tuple[str, ...] = ("close",)
     needs: tuple[str, ...] = ()
     """Series beyond bars that the feed must have: `funding`, `open_interest`, …"""
+    regular: bool = False
+    """Computed on what was traded of each bar in regular hours: bars like the given ones, without prices and volume where
+    nothing was."""
     labels: tuple[str, ...] = ()
     """The signals it can emit."""
     profile: bool = False
@@ -113,7 +120,15 @@ class Indicator:
         numbers = [value for value in settings.values() if not isinstance(value, bool | str)]
         return f"{self.title}({','.join(f'{value:g}' for value in numbers)})" if numbers else self.title
 
-    def run(self, bars: Bars, extras: Mapping[str, Extra] | None = None, /, **overrides: object) -> Channels:
-        """Compute with checked parameters; `extras` holds what `needs` names."""
-        given = {name: (extras or {})[name] for name in self.needs}
+    def run(
+        self, bars: Bars, extras: Mapping[str, Extra] | None = None, regular: Bars | None = None, /, **overrides: object
+    ) -> Channels:
+        """Compute with checked parameters; `extras` holds what `needs` names.
+
+        Without the `regular` part of the bars it is taken from the bars themselves, which raises `DataError` if they hold
+        more than regular hours.
+        """
+        given: dict[str, Extra | Bars] = {name: (extras or {})[name] for name in self.needs}
+        if self.regular:
+            given["regular"] = regular_part(bars) if regular is None else regular
         return self.compute(bars, **given, **self.settings(**overrides))

@@ -68,6 +68,9 @@ class SimFeed:
             return await asyncio.to_thread(series, kind, instrument, self._seed, start, end)
         return series(kind, instrument, self._seed, start, end)
 
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
         """What closed since then, at most a day at a time, then each minute as it closes. Raises `UnknownSymbol`."""
         for instrument in instruments:

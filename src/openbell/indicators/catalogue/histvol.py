@@ -1,37 +1,70 @@
-"""Historical volatility: the deviation of the log returns, for a year, in per cent."""
+"""Historical volatility: the deviation of the log returns, for a year, in per cent.
+
+Of a stock only the bars with time in regular hours count, and the returns from one of them to the next: the first of a
+session holds the night before it. So a year has as many returns as its sessions have bars, and outside regular hours the
+last value stands.
+"""
 
 from __future__ import annotations
 
 from math import inf, isnan, log, nan, sqrt
+from typing import TypeVar
 
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
+from openbell.indicators.regular_hours import session_rows
 from openbell.indicators.running import RunningWindow
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.sums import mean_and_deviation
 from openbell.market.bars import Bars, Values
 from openbell.market.instruments import AssetClass
+from openbell.market.session_table import Times
+from openbell.market.sessions import eastern, session_on
 from openbell.market.timeframes import Timeframe
+
+Moment = TypeVar("Moment", int, Times)
 
 DAY = Timeframe.D1.seconds
 DAYS, SESSIONS = 365, 252
-SESSION = 6.5 * 3600
-"""Regular hours: what a year of intraday bars of a stock is counted by."""
+SESSION = 23400
+"""Six and a half hours: a session that is not cut short."""
 
 
-def bars_per_year(timeframe: Timeframe, stock: bool) -> float:
-    """365 days of 24 hours, or 252 sessions of six and a half."""
-    days, hours, week = (SESSIONS, SESSION, 5) if stock else (DAYS, DAY, 7)
-    return days / week if timeframe is Timeframe.W1 else days * max(1.0, hours / timeframe.seconds)
+def bars_per_year(timeframe: Timeframe) -> float:
+    """What trades around the clock has 365 days of 24 hours."""
+    return DAYS * DAY / timeframe.seconds
+
+
+def bars_per_session(timeframe: Timeframe, opens: Moment) -> Moment:
+    """How many bars share time with a whole session that opens then.
+
+    Buckets are anchored to UTC midnight, so daylight saving makes a difference: 4-hour bars are 2 in summer, 3 in winter.
+    """
+    return -(-(opens + SESSION) // timeframe.seconds) - opens // timeframe.seconds
+
+
+def sessions_per_year(timeframe: Timeframe) -> float:
+    """252, or the weeks that they make."""
+    return SESSIONS / 5 if timeframe is Timeframe.W1 else SESSIONS
 
 
 def histvol(bars: Bars, length: int) -> Values:
-    """In per cent a year, NaN for the first `length` bars."""
-    out = np.full(len(bars), np.nan)
-    stock = bars.instrument.asset_class is AssetClass.STOCK
-    _, deviation = mean_and_deviation(np.log(bars.close[1:] / bars.close[:-1]), length)
-    out[1:] = 100.0 * sqrt(bars_per_year(bars.timeframe, stock)) * deviation
+    """In per cent a year, NaN for the first `length` bars that count."""
+    if bars.instrument.asset_class is not AssetClass.STOCK:
+        return _deviation(bars.close, length) * 100.0 * sqrt(bars_per_year(bars.timeframe))
+    table, row = session_rows(bars)
+    inside = np.flatnonzero(row >= 0)
+    year = sessions_per_year(bars.timeframe) * bars_per_session(bars.timeframe, table.open[row[inside]])
+    values = np.append(_deviation(bars.close[inside], length) * 100.0 * np.sqrt(year), nan)
+    newest = np.searchsorted(inside, np.arange(len(bars)), side="right") - 1  # −1, the NaN at the end: none yet
+    return values[newest]
+
+
+def _deviation(close: Values, length: int) -> Values:
+    """Of the newest log returns."""
+    out = np.full(len(close), np.nan)
+    out[1:] = mean_and_deviation(np.log(close[1:] / close[:-1]), length)[1]
     return out
 
 
@@ -44,20 +77,38 @@ class _Stream:
 
     def __init__(self, length: int) -> None:
         self._window = RunningWindow(length)
-        self._close = nan
-        self._time = -inf
-        self._step = inf
-        self._year = nan
+        self._close = self._deviation = self._year = nan
+        self._time, self._step = -inf, inf
+        self._day = -1
+        self._opened: int | None = None
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        step = bar.time - self._time
-        if step < self._step:
-            self._step = step
-            self._year = 100.0 * sqrt(bars_per_year(_timeframe(step), bar.day != bar.time // DAY))
-        before, self._close, self._time = self._close, bar.close, bar.time
-        if isnan(before):
-            return (nan,)
-        return (self._year * self._window.update(log(bar.close / before))[1],)
+        step, self._time = bar.time - self._time, bar.time
+        another = bar.day not in (self._day, -1)
+        if another:
+            self._day, self._opened = bar.day, _opened(bar)
+        if another or step < self._step:
+            self._step = min(step, self._step)
+            self._year = 100.0 * sqrt(_per_year(_timeframe(self._step), self._opened))
+        if bar.day >= 0:
+            before, self._close = self._close, bar.close
+            if not isnan(before):
+                self._deviation = self._window.update(log(bar.close / before))[1]
+        return (self._year * self._deviation,)
+
+
+def _opened(bar: Bar) -> int | None:
+    """When the bar's session opened; None where trading never stops."""
+    if bar.day == bar.time // DAY:
+        return None
+    session = session_on(eastern(bar.time).date())
+    return session.open if session else bar.time
+
+
+def _per_year(timeframe: Timeframe, opened: int | None) -> float:
+    if opened is None:
+        return bars_per_year(timeframe)
+    return sessions_per_year(timeframe) * bars_per_session(timeframe, opened)
 
 
 def _timeframe(step: float) -> Timeframe:
@@ -71,7 +122,10 @@ def _timeframe(step: float) -> Timeframe:
 INDICATOR = Indicator(
     name="histvol",
     title="HV",
-    description="Population deviation of the log returns in per cent a year: 365 days, or 252 sessions for stocks",
+    description=(
+        "Population deviation of the log returns in per cent a year: 365 days, or 252 sessions for stocks, "
+        "of which only bars with time in regular hours count"
+    ),
     overlay=False,
     compute=_compute,
     stream=_Stream,

@@ -1,21 +1,22 @@
 """Classic pivot points: support and resistance from high, low and close of the session before.
 
-They stand during the trading day (for stocks: in regular hours) and are missing in the first session of the data. A session
-of which the data hold only a part counts with that part.
+Those at a bar are of the last session that had closed when the bar began (for stocks: of its regular hours, as in the daily
+bar), so extended hours show them too. They are missing until the first session of the data has closed. A session of which
+the data hold only a part counts with that part.
 """
 
 from __future__ import annotations
 
-from math import nan
+from math import inf, isnan, nan
 from typing import TypeVar
 
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.day_sums import day_begins
+from openbell.indicators.regular_hours import session_days
 from openbell.indicators.spec import Bar, Indicator
 from openbell.market.bars import Bars, Values
-from openbell.market.session_table import trading_day
 
 Price = TypeVar("Price", float, Values)
 
@@ -38,52 +39,56 @@ def levels(high: Price, low: Price, close: Price) -> tuple[Price, ...]:
     )
 
 
-def pivots(bars: Bars) -> Values:
+def pivots(bars: Bars, regular: Bars) -> Values:
     """A row for each of `LEVELS`."""
     out = np.full((len(LEVELS), len(bars)), np.nan)
-    day = trading_day(bars.instrument, bars.time)
-    inside = np.flatnonzero(day >= 0)
-    begins = day_begins(day[inside])
-    if len(begins) < 2:
+    day = session_days(bars)
+    traded = np.flatnonzero((day >= 0) & ~np.isnan(regular.close))
+    if not len(traded):
         return out
-    high = np.maximum.reduceat(bars.high[inside], begins)[:-1]
-    low = np.minimum.reduceat(bars.low[inside], begins)[:-1]
-    close = bars.close[inside[begins[1:] - 1]]
-    lengths = np.diff(begins, append=len(inside))[1:]
-    out[:, inside[begins[1] :]] = np.repeat(levels(high, low, close), lengths, axis=1)
+    begins = day_begins(day[traded])
+    high = np.maximum.reduceat(regular.high[traded], begins)
+    low = np.minimum.reduceat(regular.low[traded], begins)
+    close = regular.close[traded[np.append(begins[1:], len(traded)) - 1]]
+    # A session's levels stand from the first bar that has no time in it to the last of the next session.
+    runs = np.append(day_begins(day), len(bars))
+    since = runs[np.searchsorted(runs, traded[begins], side="right")]
+    out[:, since[0] :] = np.repeat(levels(high, low, close), np.diff(since, append=len(bars)), axis=1)
     return out
 
 
-def _compute(bars: Bars) -> Channels:
-    return Channels(lines=tuple(Line(label, row) for label, row in zip(LEVELS, pivots(bars), strict=True)))
+def _compute(bars: Bars, regular: Bars) -> Channels:
+    return Channels(lines=tuple(Line(label, row) for label, row in zip(LEVELS, pivots(bars, regular), strict=True)))
 
 
 class _Stream:
     def __init__(self) -> None:
         self._day = -1
-        self._high, self._low, self._close = nan, nan, nan
+        self._high, self._low, self._close = -inf, inf, nan
         self._levels: tuple[float, ...] = _NONE
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        if bar.day < 0:
-            return _NONE
         if bar.day != self._day:
-            self._levels = levels(self._high, self._low, self._close)
-            self._day, self._high, self._low = bar.day, bar.high, bar.low
-        elif bar.high > self._high or bar.low < self._low:
-            self._high, self._low = max(bar.high, self._high), min(bar.low, self._low)
-        self._close = bar.close
+            if not isnan(self._close):
+                self._levels = levels(self._high, self._low, self._close)
+            self._day, self._high, self._low, self._close = bar.day, -inf, inf, nan
+        if bar.day >= 0 and not isnan(bar.close):
+            self._high, self._low, self._close = max(bar.high, self._high), min(bar.low, self._low), bar.close
         return self._levels
 
 
 INDICATOR = Indicator(
     name="pivot",
     title="Pivots",
-    description="Classic pivot points: three supports and resistances from the prior session's high, low and close",
+    description=(
+        "Classic pivot points: three supports and resistances from high, low and close of the last session that had closed "
+        "when the bar began (prior UTC day where trading never stops, prior week on weekly bars)"
+    ),
     overlay=True,
     compute=_compute,
     stream=_Stream,
     warmup=lambda: 0,  # depends on where sessions begin
     aliases=("pivot_points",),
     inputs=("high", "low", "close"),
+    regular=True,
 )

@@ -8,24 +8,26 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.day_sums import day_begins, day_sums
+from openbell.indicators.regular_hours import regular_part, session_days, typical_price
 from openbell.indicators.spec import Bar, Indicator
 from openbell.market.bars import Bars, Values
-from openbell.market.session_table import trading_day
 
 
-def vwap(bars: Bars) -> Values:
-    """NaN outside the trading day (for stocks: outside regular hours) and until something has traded in it."""
-    day = trading_day(bars.instrument, bars.time)
-    begins = day_begins(day)
-    price = (bars.high + bars.low + bars.close) / 3.0
-    traded = day_sums(bars.volume, begins)
+def vwap(bars: Bars, regular: Bars | None = None) -> Values:
+    """NaN outside the trading day (for stocks: outside regular hours) and until something has traded in it.
+
+    Without the `regular` part of the bars it is taken from the bars themselves.
+    """
+    part = regular_part(bars) if regular is None else regular
+    begins = day_begins(session_days(bars))
+    traded = day_sums(part.volume, begins)
     out = np.full(len(bars), np.nan)
-    np.divide(day_sums(price * bars.volume, begins), traded, out=out, where=(traded > 0.0) & (day >= 0))
+    np.divide(day_sums(typical_price(part) * part.volume, begins), traded, out=out, where=traded > 0.0)
     return out
 
 
-def _compute(bars: Bars) -> Channels:
-    return Channels(lines=(Line("VWAP", vwap(bars)),))
+def _compute(bars: Bars, regular: Bars) -> Channels:
+    return Channels(lines=(Line("VWAP", vwap(bars, regular)),))
 
 
 class _Stream:
@@ -39,18 +41,23 @@ class _Stream:
             self._day, self._turnover, self._volume = bar.day, 0.0, 0.0
         if bar.day < 0:
             return (nan,)
-        self._turnover += (bar.high + bar.low + bar.close) / 3.0 * bar.volume
-        self._volume += bar.volume
+        if bar.volume:
+            self._turnover += (bar.high + bar.low + bar.close) / 3.0 * bar.volume
+            self._volume += bar.volume
         return (self._turnover / self._volume if self._volume else nan,)
 
 
 INDICATOR = Indicator(
     name="vwap",
     title="VWAP",
-    description="Volume-weighted average price since the session began (UTC day where trading never stops)",
+    description=(
+        "Volume-weighted average price since the session began (UTC day where trading never stops), of the regular-hours "
+        "part of each bar: the mean of its high, low and close by its volume"
+    ),
     overlay=True,
     compute=_compute,
     stream=_Stream,
     warmup=lambda: 1,
     inputs=("high", "low", "close", "volume"),
+    regular=True,
 )

@@ -11,26 +11,24 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Fill, Line
 from openbell.indicators.day_sums import day_begins, day_sums
+from openbell.indicators.regular_hours import session_days, typical_price
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
-from openbell.market.session_table import trading_day
 
 
-def vwap_bands(bars: Bars, multiplier: float) -> tuple[Values, Values, Values]:
+def vwap_bands(bars: Bars, regular: Bars, multiplier: float) -> tuple[Values, Values, Values]:
     """Upper, middle and lower band; NaN where the VWAP is."""
-    day = trading_day(bars.instrument, bars.time)
-    begins = day_begins(day)
-    price = (bars.high + bars.low + bars.close) / 3.0
-    volume = day_sums(bars.volume, begins)
-    middle = _over(day_sums(price * bars.volume, begins), volume, np.nan)
+    begins = day_begins(session_days(bars))
+    price = typical_price(regular)
+    volume = day_sums(regular.volume, begins)
+    middle = _over(day_sums(price * regular.volume, begins), volume, np.nan)
 
     earlier = _one_later(volume)
     earlier[begins] = 0.0
     away = np.where(earlier > 0.0, price - _one_later(middle), 0.0)
-    squares = day_sums(away * away * bars.volume * _over(earlier, volume, 0.0), begins)
+    squares = day_sums(away * away * regular.volume * _over(earlier, volume, 0.0), begins)
     width = multiplier * np.sqrt(_over(squares, volume, 0.0))
 
-    middle[day < 0] = np.nan
     return middle + width, middle, middle - width
 
 
@@ -45,8 +43,8 @@ def _one_later(values: Values) -> Values:
     return np.concatenate((np.zeros(min(1, len(values))), values[:-1]))
 
 
-def _compute(bars: Bars, multiplier: float) -> Channels:
-    upper, middle, lower = vwap_bands(bars, multiplier)
+def _compute(bars: Bars, regular: Bars, multiplier: float) -> Channels:
+    upper, middle, lower = vwap_bands(bars, regular, multiplier)
     return Channels(
         lines=(Line("upper", upper), Line("middle", middle), Line("lower", lower)), fills=(Fill(upper, lower),)
     )
@@ -65,11 +63,12 @@ class _Stream:
         volume = self._volume = earlier + bar.volume
         if bar.day < 0 or not volume:
             return nan, nan, nan
-        price = (bar.high + bar.low + bar.close) / 3.0
-        if earlier:
-            away = price - self._turnover / earlier
-            self._squares += away * away * bar.volume * (earlier / volume)
-        self._turnover += price * bar.volume
+        if bar.volume:
+            price = (bar.high + bar.low + bar.close) / 3.0
+            if earlier:
+                away = price - self._turnover / earlier
+                self._squares += away * away * bar.volume * (earlier / volume)
+            self._turnover += price * bar.volume
         middle = self._turnover / volume
         width = self._multiplier * sqrt(self._squares / volume)
         return middle + width, middle, middle - width
@@ -78,11 +77,15 @@ class _Stream:
 INDICATOR = Indicator(
     name="vwap_bands",
     title="VWAP Bands",
-    description="The session's VWAP and volume-weighted deviations of the typical price around it",
+    description=(
+        "The session's VWAP and volume-weighted deviations of the typical price around it; "
+        "without width where a bar is a whole session"
+    ),
     overlay=True,
     compute=_compute,
     stream=_Stream,
     warmup=lambda multiplier: 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("multiplier", 2.0, 0.1, 20.0),),
     inputs=("high", "low", "close", "volume"),
+    regular=True,
 )

@@ -1,0 +1,42 @@
+"""ccxt, loaded on first use: it takes most of a second and a hundred megabytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from openbell.market.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What ccxt has for one exchange."""
+
+    rest: Any
+    """The class that asks over HTTP."""
+    sockets: Any | None
+    """The class that also listens on WebSockets; None where ccxt has none for this exchange."""
+    errors: Any
+    """The module of ccxt's exceptions."""
+
+
+@cache
+def load(exchange: str) -> Library:
+    """Import ccxt and find the exchange. Raises `SettingsError` if either is not there."""
+    try:
+        import ccxt.async_support as rest
+        import ccxt.pro as sockets
+        from ccxt.base import errors
+    except ImportError as missing:
+        raise SettingsError(
+            f"The feed ccxt:{exchange} needs a package that is not installed ({missing}): pip install 'openbell[ccxt]'"
+        ) from missing
+    if exchange not in rest.exchanges:
+        near = get_close_matches(exchange.lower(), rest.exchanges, 3)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see https://docs.ccxt.com for those it knows"
+        raise SettingsError(f"ccxt knows no exchange {exchange[:40]!r}: {hint}", exchange=exchange[:40], near=near)
+    return Library(
+        getattr(rest, exchange), getattr(sockets, exchange) if exchange in sockets.exchanges else None, errors
+    )

@@ -1,0 +1,340 @@
+"""As much of Binance as ccxt's `binance` uses, on loopback: a real server in a thread, on the test's own clock.
+
+Its candles are the simulator's, so a test knows what an exchange of that kind holds at any moment; `fail` and the switches
+make it behave as exchanges do on a bad day. Like Binance it gives the forming candle along with the closed ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from openbell.feeds.sim.minutes import minute_bars
+from openbell.market import bars as barlib
+from openbell.market.bars import MINUTE, Bars
+from openbell.market.clock import Clock
+from openbell.market.instruments import Instrument, parse
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+BTC, ETH, SOL, LTC = (parse(f"{coin}/USDT") for coin in ("BTC", "ETH", "SOL", "LTC"))
+SEED = 11
+HOUR = 3600
+_SPOT = {"BTCUSDT": BTC, "ETHUSDT": ETH, "SOLUSDT": SOL}
+_FUNDING_STEP = {"BTCUSDT": 8 * HOUR, "ETHUSDT": 4 * HOUR}
+_DAY = 86400
+_BODIES = {
+    "401": '{"code": -2015, "msg": "Invalid API-key, IP, or permissions for action."}',
+    "418": '{"code": -1003, "msg": "Way too much request weight used; IP banned."}',
+    "429": '{"code": -1003, "msg": "Too much request weight used."}',
+}
+
+
+@cache
+def _day(instrument: Instrument, day: int) -> Bars:
+    return minute_bars(instrument, SEED, day * _DAY, (day + 1) * _DAY)
+
+
+def funding(moment: int) -> float:
+    """The rate per 8 hours."""
+    return round(1e-5 * (moment // HOUR % 97 - 30), 8)
+
+
+class BinanceServer:
+    """Started by `with`; everything may be changed while it runs."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.requests: list[tuple[str, dict[str, str], float]] = []
+        """Path, query and monotonic time of every request."""
+        self.connections = 0
+        """Sockets that have been opened so far."""
+        self.page = 1000
+        """The most candles in one answer."""
+        self.narrow = False
+        """Whether an answer holds nothing later than `limit` minutes after its start, as on some exchanges."""
+        self.quiet: Callable[[Instrument, int], bool] = lambda _instrument, _minute: False
+        """Minutes without trades: there is no candle."""
+        self.duplicate = self.reorder = self.mute = self.garble = self.refuse = self.hang = False
+        """On the socket: every message twice; a minute's end after the next one's beginning; nothing; no JSON; no entry; no
+        answer to whoever knocks."""
+        self.lag = 0.3
+        """Seconds that a slow answer takes."""
+        self._faults: deque[tuple[str, str]] = deque()
+        self._corrections: list[tuple[Instrument, int, float]] = []
+        self._open: dict[Any, Any] = {}
+        self._port = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+
+    def __enter__(self) -> BinanceServer:
+        self._thread.start()
+        assert self._started.wait(10), "the server did not start"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._loop
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+    def options(self, **more: Any) -> dict[str, Any]:
+        """What makes ccxt talk to this server, without its pauses."""
+        base = f"http://127.0.0.1:{self._port}"
+        rest = {"public": "api/v3", "fapiPublic": "fapi/v1", "dapiPublic": "dapi/v1", "fapiData": "futures/data"}
+        api: dict[str, Any] = {name: f"{base}/{path}" for name, path in rest.items()}
+        api["ws"] = {"spot": f"ws://127.0.0.1:{self._port}/stream/ws"}
+        return {"urls": {"api": api}, "rateLimit": 1, "timeout_on_exit": 1, "verify": False, **more}
+
+    def fail(self, *faults: str, on: str = "klines") -> None:
+        """What the next requests for something meet, in turn; "" lets one through.
+
+        A number is a status (`429:1` with Retry-After), `half` a body cut off, `text` no JSON, `shape` other JSON, `slow`,
+        `drop` a connection that closes, `unknown` a symbol that is refused.
+        """
+        self._faults.extend((fault, on) for fault in faults)
+
+    @property
+    def pending(self) -> int:
+        """Faults that nobody has met yet."""
+        return len(self._faults)
+
+    def mend(self) -> None:
+        """End all faults."""
+        self._faults.clear()
+        self.duplicate = self.reorder = self.mute = self.garble = self.refuse = self.hang = False
+
+    def drop(self) -> None:
+        """Break every open socket, without a farewell."""
+        assert self._loop
+        self._loop.call_soon_threadsafe(lambda: [request.transport.abort() for request in self._open.values()])
+
+    def correct(self, instrument: Instrument, minute: int, factor: float) -> None:
+        """Change a closed candle, and say so on the socket."""
+        self._corrections.append((instrument, minute, factor))
+
+    def truth(self, instrument: Instrument, start: int, end: int) -> Bars:
+        """The candles that the exchange holds in [start, end), whatever the time."""
+        days = range(start // _DAY, (end - 1) // _DAY + 1)
+        found = barlib.merge(barlib.empty(instrument), *(_day(instrument, day) for day in days)).between(start, end)
+        found = found.take(np.array([not self.quiet(instrument, at) for at in found.time.tolist()], dtype=bool))
+        factors = {minute: factor for corrected, minute, factor in self._corrections if corrected == instrument}
+        volume = found.volume * np.array([factors.get(at, 1.0) for at in found.time.tolist()])
+        return barlib.make(instrument, found.timeframe, *found.columns()[:5], volume)
+
+    async def _serve(self) -> None:
+        from aiohttp import web
+
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application()
+        app.router.add_get("/stream/ws/{stream}", self._socket)
+        for path, answer in (
+            ("/api/v3/exchangeInfo", self._spot),
+            ("/fapi/v1/exchangeInfo", self._swaps),
+            ("/dapi/v1/exchangeInfo", lambda _query: {"symbols": []}),
+            ("/api/v3/klines", self._klines),
+            ("/fapi/v1/fundingRate", self._funding),
+            ("/futures/data/openInterestHist", self._open_interest),
+            ("/futures/data/globalLongShortAccountRatio", self._long_short),
+        ):
+            app.router.add_get(path, self._handler(answer))
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        self._port = runner.addresses[0][1]
+        self._started.set()
+        await self._stop.wait()
+        for request in self._open.values():
+            request.transport.abort()
+        await runner.cleanup()
+
+    def _handler(self, answer: Callable[[dict[str, str]], Any]) -> Callable[[web.Request], Any]:
+        async def handler(request: web.Request) -> web.StreamResponse:
+            from aiohttp import web
+
+            if failed := await self._meet(request):
+                return failed
+            found = answer(dict(request.query))
+            return web.json_response(found, status=400 if isinstance(found, dict) and "code" in found else 200)
+
+        return handler
+
+    async def _meet(self, request: web.Request) -> web.StreamResponse | None:
+        """Count the request, and let it meet the next fault if that is meant for it."""
+        from aiohttp import web
+
+        self.requests.append((request.path, dict(request.query), time.monotonic()))
+        fault = self._faults.popleft()[0] if self._faults and self._faults[0][1] in request.path else ""
+        if fault == "slow":
+            await asyncio.sleep(self.lag)
+        elif fault == "drop":
+            request.transport.abort()  # type: ignore[union-attr]
+        elif fault == "half":
+            answer = web.StreamResponse(headers={"Content-Length": "5000", "Content-Type": "application/json"})
+            await answer.prepare(request)
+            await answer.write(b"[[1767790800000,")
+            request.transport.close()  # type: ignore[union-attr]
+            return answer
+        elif fault == "text":
+            return web.Response(text="<html>bad gateway</html>", content_type="text/html")
+        elif fault == "shape":
+            return web.json_response({"answer": "of another shape"})
+        elif fault == "unknown":
+            return web.json_response({"code": -1121, "msg": "Invalid symbol."}, status=400)
+        elif fault:
+            status, _, wait = fault.partition(":")
+            headers = {"Retry-After": wait} if wait else {}
+            return web.Response(text=_BODIES.get(status, "out of order"), status=int(status), headers=headers)
+        return None
+
+    def _klines(self, query: dict[str, str]) -> Any:
+        instrument = _SPOT.get(query["symbol"])
+        if instrument is None:
+            return {"code": -1121, "msg": "Invalid symbol."}
+        start, limit = int(query["startTime"]) // 1000, min(int(query["limit"]), self.page)
+        now = int(self.clock.epoch())
+        forming = now // MINUTE * MINUTE
+        end = min(forming, start + int(query["limit"]) * MINUTE) if self.narrow else forming
+        # The oldest candles first, as many as are asked for: never more than a few days are looked through.
+        closed = self.truth(instrument, start, min(end, start + 4 * _DAY)) if end > start else barlib.empty(instrument)
+        rows = [_row(*values) for values in zip(*(column.tolist() for column in closed.columns()), strict=True)]
+        if start <= forming < start + 4 * _DAY and not self.narrow:
+            rows += [_row(*values) for values in self._forming(instrument, forming)]
+        return rows[:limit]
+
+    def _forming(self, instrument: Instrument, minute: int) -> list[tuple[Any, ...]]:
+        """The candle of a minute that has just begun; none if it will have no trades."""
+        found = self.truth(instrument, minute, minute + MINUTE)
+        return [(minute, o, o, o, o, v / 4) for o, v in zip(found.open.tolist(), found.volume.tolist(), strict=True)]
+
+    def _spot(self, _query: dict[str, str]) -> Any:
+        trading = dict.fromkeys(_SPOT, "TRADING") | {"LTCUSDT": "BREAK"}
+        return {"symbols": [_symbol(name, status=status) for name, status in trading.items()]}
+
+    def _swaps(self, _query: dict[str, str]) -> Any:
+        swaps = [_symbol(name, status="TRADING") for name in _FUNDING_STEP]
+        return {"symbols": [swap | {"contractType": "PERPETUAL", "marginAsset": "USDT"} for swap in swaps]}
+
+    def _funding(self, query: dict[str, str]) -> Any:
+        step = _FUNDING_STEP[query["symbol"]]
+        return [
+            {
+                "symbol": query["symbol"],
+                "fundingTime": at * 1000,
+                "fundingRate": f"{funding(at) * step / 8 / HOUR:.10f}",
+            }
+            for at in self._moments(query, step)
+        ]
+
+    def _open_interest(self, query: dict[str, str]) -> Any:
+        found = self._moments(query, HOUR, newest="endTime" not in query)
+        return [
+            {"symbol": query["symbol"], "sumOpenInterest": f"{at % 1000}.5", "timestamp": at * 1000} for at in found
+        ]
+
+    def _long_short(self, query: dict[str, str]) -> Any:
+        found = self._moments(query, HOUR, newest="endTime" not in query)
+        return [
+            {"symbol": query["symbol"], "longShortRatio": f"1.{at // HOUR % 10}", "timestamp": at * 1000}
+            for at in found
+        ]
+
+    def _moments(self, query: dict[str, str], step: int, *, newest: bool = False) -> list[int]:
+        """The moments of a series from startTime on; without an endTime its statistics begin at the other end."""
+        start, limit = int(query["startTime"]) // 1000, int(query["limit"])
+        end = min(int(self.clock.epoch()), int(query.get("endTime", 10**14)) // 1000)
+        moments = list(range(-(-start // step) * step, end + 1, step))
+        return moments[-limit:] if newest else moments[:limit]
+
+    async def _socket(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import WSMsgType, web
+
+        while self.hang:
+            await asyncio.sleep(0.002)
+        if self.refuse:
+            return web.Response(status=503)
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self.connections += 1
+        self._open[socket] = request
+        told: dict[Instrument, int] = {}
+        pump = asyncio.ensure_future(self._pump(socket, told))
+        try:
+            async for message in socket:
+                if message.type == WSMsgType.TEXT:
+                    asked = json.loads(message.data)
+                    for name in asked["params"]:
+                        told.setdefault(_SPOT[name.partition("@")[0].upper()], 0)
+                    await socket.send_json({"result": None, "id": asked["id"]})
+        finally:
+            del self._open[socket]
+            pump.cancel()
+        return socket
+
+    async def _pump(self, socket: web.WebSocketResponse, told: dict[Instrument, int]) -> None:
+        """Say how the candles stand: the forming one at the start, then each one's end and the next one's beginning."""
+        corrected = len(self._corrections)
+        while not socket.closed:
+            forming = int(self.clock.epoch()) // MINUTE * MINUTE
+            for instrument, at in list(told.items()):
+                messages = [] if at else [self._kline(instrument, forming, ended=False)]
+                for minute in range(at or forming, forming, MINUTE):
+                    turn = [
+                        self._kline(instrument, minute, ended=True),
+                        self._kline(instrument, minute + MINUTE, ended=False),
+                    ]
+                    messages += turn[::-1] if self.reorder else turn
+                told[instrument] = forming
+                await self._say(socket, [message for message in messages if message])
+            for instrument, minute, _ in self._corrections[corrected:]:
+                corrected += 1
+                message = self._kline(instrument, minute, ended=True)
+                await self._say(socket, [message] if message and instrument in told else [])
+            await asyncio.sleep(0.002)
+
+    async def _say(self, socket: web.WebSocketResponse, messages: list[str]) -> None:
+        for message in () if self.mute else messages:
+            for _ in range(2 if self.duplicate else 1):
+                if not socket.closed:
+                    await socket.send_str('{"e":' if self.garble else message)
+
+    def _kline(self, instrument: Instrument, minute: int, *, ended: bool) -> str:
+        found = self.truth(instrument, minute, minute + MINUTE)
+        rows = (
+            list(zip(*(c.tolist() for c in found.columns()), strict=True))
+            if ended
+            else self._forming(instrument, minute)
+        )
+        if not rows:
+            return ""
+        _, o, h, low, c, v = (repr(value) for value in rows[0])
+        name = instrument.file_name.replace("_", "")
+        candle = {"t": minute * 1000, "s": name, "i": "1m", "o": o, "h": h, "l": low, "c": c, "v": v, "x": ended}
+        return json.dumps({"e": "kline", "E": minute * 1000, "s": name, "k": candle})
+
+
+def _row(time: int, *values: float) -> list[Any]:
+    return [time * 1000, *map(repr, values), time * 1000 + 59_999, "0", 1, "0", "0", "0"]
+
+
+def _symbol(name: str, *, status: str) -> dict[str, Any]:
+    return {
+        "symbol": name,
+        "status": status,
+        "baseAsset": name.removesuffix("USDT"),
+        "quoteAsset": "USDT",
+        "isSpotTradingAllowed": True,
+        "permissions": ["SPOT"],
+        "filters": [{"filterType": "PRICE_FILTER", "minPrice": "0.01", "maxPrice": "1000000", "tickSize": "0.01"}],
+    }
