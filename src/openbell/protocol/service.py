@@ -108,7 +108,10 @@ class Runner:
             async with asyncio.timeout(limit or None):
                 return await work
         except TimeoutError:
-            raise OutOfTime(f"{name} took longer than {limit:g} s (OPENBELL_TIMEOUT)", timeout_s=limit) from None
+            raise OutOfTime(
+                f"{name} took longer than {limit:g} s (OPENBELL_TIMEOUT); bars fetched so far are kept: ask again",
+                timeout_s=limit,
+            ) from None
 
 
 def _explain(error: ValidationError) -> str:

@@ -1,0 +1,202 @@
+"""Alpaca's history over HTTP: paged, paced by the vendor's own headers, tried again a bounded number of times."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from openbell.feeds.alpaca import refusals
+from openbell.feeds.alpaca.session import Session
+from openbell.feeds.alpaca.wire import Malformed, Page, Row, decode, read_page
+from openbell.feeds.pacing import Budget, backoff, retry_after, vendor_time
+from openbell.market.clock import Clock, iso
+from openbell.market.errors import FeedUnavailable, OpenbellError
+from openbell.market.instruments import AssetClass, Instrument
+
+log = logging.getLogger(__name__)
+
+PER_MINUTE = 200
+TRIES = 4
+WHOLE = 30.0
+"""Seconds that one try may take: a read time-out alone lets a trickle go on for ever."""
+PATIENCE = 60.0
+"""The longest Retry-After that is waited for; whoever asks is better told than kept."""
+_PAGE = 10_000
+_SYMBOLS = 100
+"""Symbols in one request, so that its address stays short."""
+_LARGE = 100_000
+"""Bytes from which reading a page would hold up the event loop noticeably."""
+
+_PATHS = {AssetClass.STOCK: "/v2/stocks/bars", AssetClass.CRYPTO: "/v1beta3/crypto/us/bars"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Rest:
+    """Asks Alpaca over HTTP. Raises `FeedUnavailable` and `UnknownSymbol`, never anything of the HTTP client."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        keys: tuple[str, str],
+        *,
+        feed: str,
+        adjustment: str,
+        data_url: str,
+        trading_url: str,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._clock = clock
+        self._secrets = keys
+        self._stocks = {"adjustment": adjustment, "feed": feed}
+        self._data_url = data_url.rstrip("/")
+        self._trading_url = trading_url.rstrip("/")
+        self._pause = pause
+        self._session = Session({"APCA-API-KEY-ID": keys[0], "APCA-API-SECRET-KEY": keys[1]})
+        self._budgets = {url: Budget(PER_MINUTE) for url in (self._data_url, self._trading_url)}
+        self._chance = random.Random()  # noqa: S311 - spreads retries, decides nothing
+        self.apart = 0.0
+        """Seconds between the vendor's time and the clock's, by the newest answer."""
+
+    async def rows(self, instruments: Sequence[Instrument], start: int, end: int) -> dict[Instrument, list[Row]]:
+        """The rows that opened in [start, end), by instrument, sorted, of two with one time the last."""
+        found: dict[Instrument, dict[int, Row]] = {instrument: {} for instrument in instruments}
+        for group in _groups(instruments):
+            token: str | None = None
+            seen: set[str] = set()
+            while True:
+                page = await self._page(group, start, end, token)
+                for instrument, rows in page.rows.items():
+                    found[instrument].update((row.time, row) for row in rows if start <= row.time < end)
+                token = page.token
+                if token is None:
+                    break
+                if token in seen:
+                    raise refusals.unread("history", "its pages go round in a circle")
+                seen.add(token)
+        return {instrument: [rows[at] for at in sorted(rows)] for instrument, rows in found.items()}
+
+    async def listed(self, instrument: Instrument) -> bool | None:
+        """Whether Alpaca lists it; None if that cannot be found out now, or with these keys."""
+        url = f"{self._trading_url}/v2/assets/{quote(instrument.symbol, safe='')}"
+        with suppress(FeedUnavailable):
+            answer = await self._get(self._trading_url, url, {}, tries=1)
+            if answer.status in {200, 404}:
+                return answer.status == 200
+            log.info("Alpaca does not tell whether it lists %s (HTTP %d)", instrument, answer.status)
+        return None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def _page(self, group: Sequence[Instrument], start: int, end: int, token: str | None) -> Page:
+        asset_class = group[0].asset_class
+        params = {
+            "symbols": ",".join(instrument.symbol for instrument in group),
+            "timeframe": "1Min",
+            "start": _rfc3339(start),
+            "end": _rfc3339(end - 1),  # the vendor's end is inclusive
+            "limit": str(_PAGE),
+            "sort": "asc",
+        }
+        if asset_class is AssetClass.STOCK:
+            params |= self._stocks
+        if token:
+            params["page_token"] = token
+        answer = await self._get(self._data_url, self._data_url + _PATHS[asset_class], params)
+        if answer.status != 200:
+            raise self._refusal(answer, group)
+        asked = {instrument.symbol: instrument for instrument in group}
+        try:
+            if len(answer.body) < _LARGE:
+                page = read_page(answer.body, asked)
+            else:
+                page = await asyncio.to_thread(read_page, answer.body, asked)
+        except Malformed as why:
+            raise refusals.unread("history", str(why)) from None
+        for reason, count in page.dropped.items():
+            log.warning("dropped %d bars of Alpaca's history (%s): %s", count, params["symbols"], reason)
+        return page
+
+    async def _get(self, base: str, url: str, params: Mapping[str, str], tries: int = TRIES) -> _Answer:
+        """An answer that another try would not change."""
+        for attempt in range(tries):
+            try:
+                answer = await self._once(self._budgets[base], url, params)
+            except FeedUnavailable as error:
+                fault, wait = error.message, 0.0
+            else:
+                if not (answer.status in {408, 429} or answer.status >= 500):
+                    return answer
+                fault, wait = f"HTTP {answer.status}", retry_after(answer.headers) or 0.0
+                if wait > PATIENCE:
+                    raise FeedUnavailable(
+                        f"Alpaca asks to be left alone for {wait:.0f} s (HTTP {answer.status}): ask later"
+                    )
+                if answer.status == 429:
+                    self._budgets[base].hold(wait, time.monotonic())
+            if attempt + 1 < tries:
+                pause = max(wait, backoff(attempt, self._chance.random()))
+                log.info("Alpaca: %s; trying again in %.1f s", fault, pause)
+                await self._pause(pause)
+        raise FeedUnavailable(
+            f"Alpaca does not answer ({fault}, {tries} tries): ask again later; "
+            "if it lasts, look at the network here and at status.alpaca.markets"
+        )
+
+    async def _once(self, budget: Budget, url: str, params: Mapping[str, str]) -> _Answer:
+        """One try. Raises `FeedUnavailable` when nothing whole comes back."""
+        import httpx2
+
+        async with self._session.client() as client:
+            if wait := budget.wait(time.monotonic()):
+                log.info("Alpaca's requests of this minute are used up; going on in %.1f s", wait)
+                await self._pause(wait)
+            budget.take(time.monotonic())
+            headers: Mapping[str, str] = {}
+            before = self._clock.epoch()
+            try:
+                async with asyncio.timeout(WHOLE):
+                    response = await client.get(url, params=params)
+                headers = response.headers
+                return _Answer(response.status_code, headers, response.content)
+            except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError) as error:
+                # Its text may hold more than the caller should see; its name says enough.
+                raise FeedUnavailable(type(error).__name__) from None
+            finally:
+                budget.answered(headers, time.monotonic())
+                if (vendor := vendor_time(headers)) is not None:
+                    self.apart = max(before - vendor, vendor - self._clock.epoch(), 0.0)
+
+    def _refusal(self, answer: _Answer, group: Sequence[Instrument]) -> OpenbellError:
+        message: Any = ""
+        with suppress(Malformed, AttributeError):
+            message = decode(answer.body).get("message")
+        said = message[:200] if isinstance(message, str) else ""
+        for secret in self._secrets:
+            said = said.replace(secret, "…")
+        return refusals.by_status(answer.status, said, group)
+
+
+def _groups(instruments: Sequence[Instrument]) -> Iterator[Sequence[Instrument]]:
+    for asset_class in _PATHS:
+        of_class = [instrument for instrument in instruments if instrument.asset_class is asset_class]
+        for at in range(0, len(of_class), _SYMBOLS):
+            yield of_class[at : at + _SYMBOLS]
+
+
+def _rfc3339(epoch: int) -> str:
+    return iso(epoch).replace("+00:00", "Z")

@@ -1,0 +1,123 @@
+"""What Alpaca's JSON holds: rows of bars, pages of them, messages of a stream. Whatever else comes is refused here."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from openbell.market.bars import MINUTE
+from openbell.market.instruments import Instrument
+
+
+class Malformed(Exception):
+    """Not what the vendor's protocol says; the text says what instead."""
+
+
+class Row(NamedTuple):
+    """One minute's bar, in the order of `bars.COLUMNS`."""
+
+    time: int
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float
+
+
+@dataclass(slots=True)
+class Page:
+    """One answer of the history: rows by instrument, why others were dropped, and where the next page is."""
+
+    rows: dict[Instrument, list[Row]]
+    token: str | None
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def decode(body: bytes | str) -> Any:
+    """JSON, or `Malformed`."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise Malformed("not JSON") from None
+
+
+def read_page(body: bytes, asked: Mapping[str, Instrument]) -> Page:
+    """The bars of the instruments that were asked for. Raises `Malformed` for another shape; a bad row is only dropped."""
+    answer = decode(body)
+    if not isinstance(answer, dict) or "bars" not in answer:
+        raise Malformed("JSON without bars")
+    bars, token = answer["bars"] or {}, answer.get("next_page_token") or None
+    if not isinstance(bars, dict) or not isinstance(token, str | None):
+        raise Malformed("JSON of another shape")
+    page = Page({}, token)
+    for symbol, raws in bars.items():
+        if not isinstance(raws, list | None):
+            raise Malformed("JSON of another shape")
+        if instrument := asked.get(symbol):
+            page.rows[instrument] = _rows(raws or [], page.dropped)
+    return page
+
+
+def _rows(raws: list[Any], dropped: Counter[str]) -> list[Row]:
+    found = []
+    for raw in raws:
+        try:
+            found.append(read_row(raw))
+        except Malformed as why:
+            dropped[str(why)] += 1
+    return found
+
+
+def read_message(text: str | bytes) -> list[dict[str, Any]]:
+    """The items of one message of a stream. Raises `Malformed`."""
+    items = decode(text)
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise Malformed("JSON of another shape")
+    return items
+
+
+def read_row(raw: Any) -> Row:
+    """One bar that can be true. Raises `Malformed` with the reason."""
+    if not isinstance(raw, dict):
+        raise Malformed("not an object")
+    time = _time(raw.get("t"))
+    open_, high, low, close, volume = (_number(raw.get(key)) for key in "ohlcv")
+    if min(open_, low, close) <= 0:
+        raise Malformed("price not positive")
+    if volume < 0:
+        raise Malformed("volume negative")
+    if high < low:
+        raise Malformed("high below low")
+    if not (low <= open_ <= high and low <= close <= high):
+        raise Malformed("open or close outside high and low")
+    return Row(time, open_, high, low, close, volume)
+
+
+def _number(value: Any) -> float:
+    if type(value) not in {int, float}:  # not isinstance: true is no price
+        raise Malformed("a field is missing or no number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise Malformed("not finite")
+    return number
+
+
+def _time(value: Any) -> int:
+    try:
+        moment = datetime.fromisoformat(value)
+        epoch = moment.timestamp() if moment.tzinfo else math.nan
+    except (TypeError, ValueError, OverflowError):
+        epoch = math.nan
+    if math.isnan(epoch):
+        raise Malformed("no time")
+    if epoch % MINUTE:
+        raise Malformed("time not on the minute")
+    return int(epoch)

@@ -1,0 +1,351 @@
+"""Alpaca on this machine: its REST and WebSocket protocol on loopback, with faults that a test switches on.
+
+It runs in a thread of its own, like a vendor, and lives by the test's clock: a bar is there once its minute has passed, its
+correction half a minute later. What is due is sent before any ping is answered, as a vendor that is on time would have done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from typing import Any, Self
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+from websockets.protocol import State
+
+from openbell.feeds.sim.minutes import minute_bars
+from openbell.feeds.sim.universe import LISTINGS
+from openbell.market.bars import MINUTE, Bars, make
+from openbell.market.clock import Clock, iso, parse_time
+from openbell.market.errors import InvalidSymbol
+from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.timeframes import Timeframe
+
+KEY, SECRET = "PKTESTKEY0123456789", "s3cr3t/that+nobody=sees"
+SEED = 11
+FIRST_AFTER, CORRECTED_AFTER = 0.5, 30.0
+"""Seconds after its end at which a minute's bar and its correction are sent."""
+
+Values = tuple[int, float, float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the history answers with, whole or not."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cut: bool = False
+
+
+_frames = logging.getLogger(f"{__name__}.frames")
+_frames.setLevel(logging.CRITICAL)  # a test reads the log for what the feed writes, not for what the vendor does
+
+
+class Line(ServerConnection):
+    """A connection that sends what is due before it reads, so that no pong overtakes a bar."""
+
+    vendor: AlpacaServer
+    subscribed: tuple[Instrument, ...] = ()
+    opened_at = 0.0
+    deaf = False
+    sent: set[tuple[str, Instrument, int]]
+
+    def data_received(self, data: bytes) -> None:
+        if self.subscribed:
+            self.vendor.flush(self)
+        if not self.deaf:
+            super().data_received(data)
+
+    def push(self, text: str) -> None:
+        self.protocol.send_text(text.encode())
+        self.send_data()
+
+
+class AlpacaServer:
+    """Start it with `with`; give its `urls` to the feed."""
+
+    def __init__(self, clock: Clock, corrected: Callable[[Instrument, int], bool] = lambda _i, _t: False) -> None:
+        self.clock = clock
+        self.corrected = corrected
+        """Which minutes are corrected half a minute after their end."""
+        self.page = 10_000
+        self.shown_after = 0.5
+        """Seconds after which a bar or a correction is in the history too."""
+        self.bad_answers: deque[Answer | str] = deque()
+        """What the next requests for bars get instead: an answer, or `drop` or `slow`."""
+        self.bad_messages: deque[str] = deque()
+        """What the next messages suffer: see `flush`."""
+        self.refused: tuple[int, str] | None = None
+        """The error that answers whoever signs in to a stream."""
+        self.spoil: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = lambda rows: rows
+        """Changes rows before the history answers with them."""
+        self.spoil_message: Callable[[str], str] = lambda text: text
+        self.unlisted: set[str] = set()
+        self.requests: list[tuple[str, dict[str, str], dict[str, str]]] = []
+        self.assets_answer: Answer | None = None
+        self.rate: dict[str, str] = {}
+        self.late = 0.0
+        """Seconds that a minute's first bar is sent too late."""
+        self.lines: set[Line] = set()
+        self.opened = 0
+        self.at_once = 0
+        self._now_open = 0
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="alpaca", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._ready.wait(10)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+    @property
+    def urls(self) -> dict[str, str]:
+        http = f"http://127.0.0.1:{self._http_port}"
+        return {"data_url": http, "trading_url": http, "stream_url": f"ws://127.0.0.1:{self._ws_port}"}
+
+    def truth(self, instrument: Instrument, start: int, end: int, now: float = 1e12) -> Bars:
+        """What the vendor says at `now` that the minutes in [start, end) were."""
+        rows = self._rows(instrument, start, end, now)
+        return make(instrument, Timeframe.M1, *(zip(*rows, strict=True) if rows else ([] for _ in range(6))))
+
+    def _rows(self, instrument: Instrument, start: int, end: int, now: float) -> list[Values]:
+        end = min(end, int((now - self.shown_after) // MINUTE) * MINUTE)
+        if instrument.symbol in self.unlisted or instrument not in LISTINGS:
+            return []
+        bars = minute_bars(instrument, SEED, start, end)
+        known_after = MINUTE + CORRECTED_AFTER + self.shown_after
+        rows = zip(*(column.tolist() for column in bars.columns()), strict=True)
+        return [
+            _correction(row) if self.corrected(instrument, row[0]) and row[0] + known_after <= now else row
+            for row in rows
+        ]
+
+    async def _run(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        http = await asyncio.start_server(self._serve_http, "127.0.0.1", 0)
+        async with (
+            http,
+            serve(self._serve_stream, "127.0.0.1", 0, create_connection=Line, ping_interval=None, logger=_frames) as ws,
+        ):
+            self._http_port = http.sockets[0].getsockname()[1]
+            self._ws_port = next(iter(ws.sockets)).getsockname()[1]
+            self._ready.set()
+            while not self._stop.is_set():
+                for line in list(self.lines):
+                    self.flush(line)
+                try:  # the test's clock is in another thread: it is looked at
+                    async with asyncio.timeout(0.003):
+                        await self._stop.wait()
+                except TimeoutError:
+                    pass
+            for line in list(self.lines):
+                line.transport.abort()
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    # --- REST
+
+    async def _serve_http(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._now_open += 1
+        self.at_once = max(self.at_once, self._now_open)
+        try:
+            while head := await _head(reader):
+                lines = head.split("\r\n")
+                url = urlsplit(lines[0].split()[1])
+                pairs = (line.split(": ", 1) for line in lines[1:])
+                headers = {name.lower(): value for name, value in pairs}
+                params = {name: values[0] for name, values in parse_qs(url.query).items()}
+                self.requests.append((unquote(url.path), params, headers))
+                answer = await self._answer(url.path, params, headers)
+                if answer is None:
+                    break
+                fields = {
+                    "Date": formatdate(self.clock.epoch(), usegmt=True),
+                    "Content-Length": str(len(answer.body)),
+                    **self.rate,
+                    **dict(answer.headers),
+                }
+                text = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+                body = answer.body[: len(answer.body) // 2] if answer.cut else answer.body
+                writer.write(f"HTTP/1.1 {answer.status} X\r\n{text}\r\n".encode() + body)
+                await writer.drain()
+                if answer.cut:
+                    break
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            self._now_open -= 1
+            writer.close()
+
+    async def _answer(self, path: str, params: dict[str, str], headers: dict[str, str]) -> Answer | None:
+        if (headers.get("apca-api-key-id"), headers.get("apca-api-secret-key")) != (KEY, SECRET):
+            return answer(401, {"message": "unauthorized."})
+        if path.startswith("/v2/assets/"):
+            if self.assets_answer:
+                return self.assets_answer
+            symbol = unquote(path.removeprefix("/v2/assets/"))
+            known = symbol not in self.unlisted and parse(symbol) in LISTINGS
+            return (
+                answer(200, {"symbol": symbol}) if known else answer(404, {"message": f"asset not found for {symbol}"})
+            )
+        if self.bad_answers:
+            bad = self.bad_answers.popleft()
+            if isinstance(bad, Answer):
+                return bad
+            if bad == "slow":
+                await self._stop.wait()
+            return None
+        return self._bars(path, params)
+
+    def _bars(self, path: str, params: dict[str, str]) -> Answer:
+        crypto = {"/v2/stocks/bars": False, "/v1beta3/crypto/us/bars": True}[path]
+        assert params["timeframe"] == "1Min"
+        assert params["sort"] == "asc"
+        assert crypto or {"feed", "adjustment"} <= params.keys()
+        start, end = parse_time(params["start"]), parse_time(params["end"])
+        rows: list[tuple[str, Values]] = []
+        for symbol in params["symbols"].split(","):
+            try:
+                instrument = parse(symbol)
+            except InvalidSymbol:
+                return answer(400, {"message": f"invalid symbol: {symbol}"})
+            assert (instrument.asset_class is AssetClass.CRYPTO) is crypto
+            # Inclusive at both ends, and whole minutes only, as they were at this moment.
+            found = self._rows(instrument, int(start), int(end) + 1, self.clock.epoch())
+            rows += [(symbol, row) for row in found]
+        at = int(params.get("page_token", "0"))
+        size = min(self.page, int(params["limit"]))
+        bars: dict[str, list[dict[str, Any]]] = {}
+        for symbol, row in rows[at : at + size]:
+            bars.setdefault(symbol, []).append(_json(row))
+        bars = {symbol: self.spoil(found) for symbol, found in bars.items()}
+        token = str(at + size) if at + size < len(rows) else None
+        return answer(200, {"bars": bars, "next_page_token": token})
+
+    # --- the stream
+
+    async def _serve_stream(self, line: ServerConnection) -> None:
+        assert isinstance(line, Line)
+        assert line.request is not None
+        assert line.request.path in {"/v2/iex", "/v1beta3/crypto/us"}
+        line.vendor = self
+        try:
+            await line.send('[{"T":"success","msg":"connected"}]')
+            if self.bad_messages and self.bad_messages[0] == "mute":
+                self.bad_messages.popleft()
+                line.deaf = True
+            signed = json.loads(await line.recv())
+            right = signed == {"action": "auth", "key": KEY, "secret": SECRET}
+            if self.refused or not right:
+                code, text = self.refused or (402, "auth failed")
+                await line.send(json.dumps([{"T": "error", "code": code, "msg": text}]))
+                return
+            await line.send('[{"T":"success","msg":"authenticated"}]')
+            wanted = json.loads(await line.recv())
+            assert wanted["action"] == "subscribe"
+            assert wanted["bars"] == wanted["updatedBars"]
+            line.opened_at, line.sent = self.clock.epoch(), set()
+            await line.send(json.dumps([{"T": "subscription", "bars": wanted["bars"], "updatedBars": wanted["bars"]}]))
+            line.subscribed = tuple(parse(symbol) for symbol in wanted["bars"])
+            self.lines.add(line)
+            self.opened += 1
+            await line.wait_closed()
+        except ConnectionClosed:
+            pass
+        finally:
+            self.lines.discard(line)
+
+    def flush(self, line: Line) -> None:
+        """Send what is due; a fault on the list takes hold of the first messages that come after it."""
+        if line not in self.lines or line.protocol.state is not State.OPEN:  # the client may be leaving
+            return
+        now = self.clock.epoch()
+        messages = self._due(line, now)
+        broken = {"drop", "half", "garbage", "shape", "deaf", "slow client"}
+        if self.bad_messages and (messages or self.bad_messages[0] in broken):
+            messages = self._suffer(self.bad_messages.popleft(), line, messages)
+        for text in messages:
+            line.push(self.spoil_message(text))
+
+    def _suffer(self, fault: str, line: Line, messages: list[str]) -> list[str]:
+        if fault == "duplicate":
+            return [text for text in messages for _ in range(2)]
+        if fault == "reorder":
+            return messages[::-1]
+        if fault == "garbage":
+            return ['[{"T":"b","S":"BTC']
+        if fault == "shape":
+            return ['{"T":"b"}']
+        if fault == "slow client":
+            return ['[{"T":"error","code":407,"msg":"slow client"}]']
+        self.lines.discard(line)
+        if fault == "deaf":
+            line.deaf = True
+        elif fault == "half":  # a frame that announces 4,096 bytes and has three
+            line.transport.write(b'\x81\x7e\x10\x00[{"')
+            line.transport.close()
+        else:
+            assert fault == "drop"
+            line.transport.abort()
+        return []
+
+    def _due(self, line: Line, now: float) -> list[str]:
+        """The messages whose moment has come since the line was opened, in their order."""
+        found: list[tuple[float, str]] = []
+        back = int(max(line.opened_at - 120, now - 900) // MINUTE) * MINUTE
+        for instrument in line.subscribed:
+            bars = minute_bars(instrument, SEED, back, int(now // MINUTE) * MINUTE)
+            for row in zip(*(column.tolist() for column in bars.columns()), strict=True):
+                kinds = {"b": (FIRST_AFTER + self.late, row)}
+                if self.corrected(instrument, row[0]):
+                    kinds["u"] = (CORRECTED_AFTER, _correction(row))
+                for kind, (after, values) in kinds.items():
+                    moment, key = row[0] + MINUTE + after, (kind, instrument, row[0])
+                    if line.opened_at < moment <= now and key not in line.sent:
+                        line.sent.add(key)
+                        found.append((moment, _message(kind, instrument, values)))
+        return [text for _, text in sorted(found, key=lambda item: item[0])]
+
+
+def answer(status: int, body: object, **headers: str) -> Answer:
+    """JSON with a status and headers (`retry_after="1"`)."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, json.dumps(body).encode(), named)
+
+
+async def _head(reader: asyncio.StreamReader) -> str:
+    try:
+        return (await reader.readuntil(b"\r\n\r\n")).decode().strip()
+    except asyncio.IncompleteReadError:
+        return ""
+
+
+def _correction(row: Values) -> Values:
+    time, open_, high, low, _, volume = row
+    return (time, open_, high, low, low, volume + 7)
+
+
+def _json(row: Values) -> dict[str, Any]:
+    names = zip("ohlcv", row[1:], strict=True)
+    return {"t": iso(row[0]).replace("+00:00", "Z"), **dict(names), "n": 3, "vw": row[1]}
+
+
+def _message(kind: str, instrument: Instrument, row: Values) -> str:
+    return json.dumps([{"T": kind, "S": instrument.symbol, **_json(row)}])
