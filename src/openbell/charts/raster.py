@@ -79,8 +79,11 @@ class _Canvas:
             if (x0 := max(x0, left)) < (x1 := min(x1, right)) and (y0 := max(y0, top)) < (y1 := min(y1, bottom)):
                 if alpha == 255:
                     pixels[y0:y1, x0:x1] = value
-                else:
-                    pixels[y0:y1, x0:x1] = _blend(pixels[y0:y1, x0:x1], item.color, share)
+                    continue
+                tall = max(1, _STRIP // (x1 - x0))
+                for start in range(y0, y1, tall):
+                    patch = pixels[start : min(start + tall, y1), x0:x1]
+                    patch[...] = _blend(patch, item.color, share)
 
     def _columns(self, item: Boxes) -> bool:
         """Many boxes of one width, such as candles, all at once; False when this is not such a case."""

@@ -144,10 +144,11 @@ class BarService:
             return None
         for gap in _pieces(self._gaps(instrument, span)):
             try:
-                bars = await self.feed.history(instrument, gap.start, gap.end)
-                # What a vendor may still add to is stored, but asked for again.
+                # What a vendor may still add to is stored, but asked for again. Taken before the question: the answer
+                # cannot be newer than that.
                 complete = self._complete(gap.end)
                 covers = Span(gap.start, complete) if complete > gap.start else None
+                bars = await self.feed.history(instrument, gap.start, gap.end)
                 await asyncio.to_thread(self.store.write, [bars], source, covers=covers)
             except (FeedUnavailable, UnknownSymbol) as error:
                 log.warning("%s: %s", instrument, error)

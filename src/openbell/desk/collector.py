@@ -142,15 +142,16 @@ class Collector:
         """Ask the history for what was missed, for as long as a minute chart looks back; where the stream begins."""
         self.status.state = "catching up"
         until = self._bars.closed_until()
+        # The vendor may still add to the newest minutes: the stream begins before them.
+        complete = min(until, int(self._feed.watermark(self._clock.epoch()) // MINUTE * MINUTE))
         for done, instrument in enumerate(instruments):
             self._on_progress(done, len(instruments))
             start = horizon(instrument, Timeframe.M1, 3000, until)
             if failure := await self._bars.fill(instrument, Span(start, until)):
                 raise failure
         self._on_progress(len(instruments), len(instruments))
-        # The vendor may still add to the newest minutes: the stream begins before them.
-        self.status.through = min(until, int(self._feed.watermark(self._clock.epoch()) // MINUTE * MINUTE))
-        return self.status.through
+        self.status.through = complete
+        return complete
 
     async def _stream(self, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
         until = since

@@ -26,7 +26,7 @@ SILENCE = 10.0
 """Seconds between pings, and until each has to be answered."""
 _CLOSING = 1.0
 _SYMBOLS = 400
-"""Symbols in one subscribe message, which the vendor wants below 16 kB."""
+"""Symbols in one subscribe message, so that it stays small (about 8 kB)."""
 _LARGEST = 8 * 2**20
 
 _TOLD = {"b": Told.FIRST, "u": Told.CORRECTION}
