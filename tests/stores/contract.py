@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openbell.market.bars import Bars, empty, make, merge, resample
@@ -77,7 +77,7 @@ class BarStoreContract:
         assert store.gaps(instrument, Span(60, 120)) == [Span(60, 120)]
         assert (store.instruments(), store.problems(), store.compact(EVER)) == ([], [], 0)
 
-    @settings(deadline=None, max_examples=8)
+    @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=8)
     @given(
         moved=st.integers(0, 3000),
         queries=st.lists(st.tuples(minutes, minutes, st.integers(0, 4000)), min_size=30, max_size=60),
@@ -274,7 +274,7 @@ class BarStoreContract:
         store.write([], LIVE, covers=Span(0, EVER))
         store.write([run("AAPL", SEPTEMBER, 1)], FILE)
 
-    @settings(deadline=None, max_examples=40)
+    @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=40)
     @given(
         spans=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=12),
         asked=st.tuples(st.integers(0, 40), st.integers(0, 40)),
@@ -298,7 +298,7 @@ class BarStoreContract:
 
     # What has changed
 
-    @settings(deadline=None, max_examples=25)
+    @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=25)
     @given(data=st.data())
     def test_a_reader_that_reads_only_changes_sees_everything(self, data: st.DataObject) -> None:
         with TemporaryDirectory() as folder:

@@ -118,7 +118,11 @@ class Collector:
                 pause = min(_LONGEST_PAUSE, 2.0**failures) * self._pause.uniform(0.5, 1.0)
                 failures += 1
                 log.warning("%s; trying again in %.1f s", error, pause)
-                await asyncio.sleep(pause)
+                await self._rest(pause)
+
+    @staticmethod
+    async def _rest(seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
     def _refuse(self, error: UnknownSymbol) -> None:
         """Leave a symbol out that the vendor turned out not to have, until the watchlist is another."""
