@@ -63,6 +63,9 @@ def settings_for(
         stream=sys.stderr,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    # What libraries say about every request is noise, and their innermost layers would write headers down.
+    for name in ("httpx2", "httpcore2", "httpcore", "websockets", "ccxt", "aiohttp"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     return settings
 
 
