@@ -81,3 +81,18 @@ def test_an_exchange_that_is_none_is_named_with_its_neighbours(tmp_path: Path) -
     assert done.returncode != 0
     assert "binance" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["collect", "up"])
+def test_commands_that_run_on_say_it_too(tmp_path: Path, command: str) -> None:
+    done = run(tmp_path, command, FEED="ccxt:binanse")
+    assert done.returncode == 1
+    assert "binance" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_simulated_bars_in_influxdb_are_never_served_as_real(tmp_path: Path) -> None:
+    settings = {"FEED": "none", "INFLUX_URL": "http://127.0.0.1:9", "INFLUX_DATABASE": "openbell_simulated_7"}
+    done = run(tmp_path, "call", "market-data", "get_candles", '{"symbol": "BTC/USD"}', **settings)
+    assert json.loads(done.stdout)["error"]["code"] == "DATABASE_ERROR"
+    assert "simulated" in done.stdout

@@ -17,7 +17,7 @@ from openbell.feeds.none import NoFeed
 from openbell.feeds.sim import SimFeed
 from openbell.market.bars import merge, resample
 from openbell.market.clock import StandingClock
-from openbell.market.errors import FeedUnavailable, UnknownSymbol
+from openbell.market.errors import FeedUnavailable, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
@@ -191,5 +191,19 @@ def test_simulated_history_before_the_feeds_edge_has_no_cut_bucket(tmp_path: Pat
         day = int(got.time[0]) // 86400 * 86400
         whole = resample(await feed.history(parse("AAPL"), day, day + 86400), Timeframe.H1, NOW)
         assert merge(got.between(day, day + 86400)).same_as(whole.between(int(got.time[0]), day + 86400))
+
+    run(tmp_path, work)
+
+
+def test_a_store_that_cannot_write_is_said_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(store: ParquetStore) -> None:
+        def full(*_: Any, **__: Any) -> None:
+            raise StoreError("disk is full")
+
+        monkeypatch.setattr(store, "write", full)
+        feed = ScriptedFeed()
+        feed.table[BTC] = minutes(10)
+        with pytest.raises(StoreError, match="disk is full"):
+            await BarService(store, feed, StandingClock(NOW)).latest(BTC, Timeframe.M1)
 
     run(tmp_path, work)

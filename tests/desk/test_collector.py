@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from openbell.desk.collector import Collector
 from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.port import Batch
 from openbell.market.bars import Bars, make
-from openbell.market.errors import FeedUnavailable, LeaseLost, UnknownSymbol
+from openbell.market.errors import FeedUnavailable, LeaseLost, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
@@ -233,5 +234,31 @@ def test_a_stream_that_always_breaks_at_once_is_tried_less_and_less_often(
             await until(lambda: len(pauses) >= 5, "five pauses")
         for number, pause in enumerate(pauses[:5]):
             assert 2**number / 2 <= pause <= 2**number
+
+    asyncio.run(main())
+
+
+def test_a_store_that_fails_for_a_while_does_not_end_the_collector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[float] = []
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    async def main() -> None:
+        monkeypatch.setattr(Collector, "_rest", staticmethod(rest))
+        feed = ScriptedFeed(Batch((bars((NOW, 10.0)),), NOW + 60), Batch((bars((NOW, 10.0)),), NOW + 60))
+        real, failures = ParquetStore.write, [StoreError("disk is full")]
+
+        def write(self: ParquetStore, *parts: Any, **more: Any) -> None:
+            if failures and any(len(part) for part in parts[0]):
+                raise failures.pop()
+            real(self, *parts, **more)
+
+        monkeypatch.setattr(ParquetStore, "write", write)
+        async with collecting(tmp_path, feed, HandClock(NOW + 90)) as (_, store):
+            await until(lambda: bool(stored(store)), "the bar that came again")
+        assert rests == [5.0]
 
     asyncio.run(main())

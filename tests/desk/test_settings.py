@@ -268,6 +268,10 @@ class TestConnections:
         [
             ("INFLUX_URL", "ftp://x"),
             ("INFLUX_URL", "http://user:password@host"),
+            ("INFLUX_URL", "http://127.0.0.1:notaport"),
+            ("INFLUX_URL", "http://☃"),
+            ("INFLUX_TOKEN", "password@\n"),
+            ("INFLUX_TOKEN", "password@ t\u00f6k"),
             ("INFLUX_DATABASE", 'a"; DROP'),
             ("POOL_INFLUX_CONNECTIONS", "0"),
             ("POOL_INFLUX_TIMEOUT", "0"),

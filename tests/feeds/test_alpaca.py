@@ -722,7 +722,7 @@ def test_no_stream_without_its_server_or_its_package(server: AlpacaServer, monke
     with pytest.raises(FeedUnavailable, match="HTTP 401"):
         asyncio.run(first(feed_of(server, clock=moving, stream_url=http)))
     monkeypatch.setitem(sys.modules, "websockets.asyncio.client", None)
-    with pytest.raises(FeedUnavailable, match=r"pip install 'openbell\[alpaca\]'"):
+    with pytest.raises(SettingsError, match=r"pip install 'openbell\[alpaca\]'"):
         asyncio.run(first(feed_of(server, clock=moving)))
 
 

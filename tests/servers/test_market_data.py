@@ -325,3 +325,20 @@ def test_each_argument_has_an_answer_of_its_own(client: Client) -> None:
         page = data(client, "get_candles", symbol="BTC/USD", **arguments)
         seen.add(json.dumps(page["items"]))
     assert len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "age"),
+    [
+        ("get_candles", {"symbol": "AAPL", "timeframe": "1d"}, 1800),
+        ("get_volatility", {"symbol": "AAPL", "timeframe": "1d"}, 1800),
+        ("get_candles", {"symbol": "BTC/USD", "timeframe": "1h"}, 1800),
+        ("get_volatility", {"symbol": "BTC/USD", "timeframe": "4h"}, 5400),
+    ],
+)
+def test_the_age_is_counted_from_the_end_of_the_newest_bar(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], age: int
+) -> None:
+    with Client(tmp_path, command=COMMAND, AS_OF="2025-11-10T21:30:00Z", TIMEOUT="60") as made:
+        made.initialize()
+        assert ask(made, tool, **arguments)["_meta"]["openbell/truth"]["age_s"] == age

@@ -31,7 +31,7 @@ from openbell.stores.port import BarStore, Span
 from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.model import assert_same
-from tests.stores.samples import EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bits, run
+from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bits, run
 
 _servers: list[InfluxServer] = []
 
@@ -247,6 +247,62 @@ class TestInInflux:
         store.close()
         http.close()
 
+    @pytest.mark.parametrize("timeframe", [Timeframe.H1, Timeframe.D1, Timeframe.W1])
+    def test_minutes_that_others_write_late_are_in_the_larger_bars(self, folder: Path, timeframe: Timeframe) -> None:
+        """Late ones, backfills and corrections, in this process and in the next."""
+        http = InfluxHttp(server().url, database_of(folder))
+        others = InfluxBars(http, lambda _: None)
+        instrument = parse("BTC/USD")
+        end = OCTOBER + 5 * DAY
+        day = run("BTC/USD", OCTOBER, 1440)
+        for written in (
+            day.take(slice(0, 1439)),
+            day,
+            run("BTC/USD", OCTOBER + DAY, 3 * 1440),
+            run("BTC/USD", OCTOBER, 3, 7),
+            run("BTC/USD", OCTOBER - DAY, 60),
+        ):
+            others.write(written)
+            for _ in range(2):
+                store = InfluxStore(InfluxHttp(server().url, database_of(folder)), folder, shared=True)
+                whole = resample(store.read(instrument, 0, end), timeframe, end)
+                assert bits(store.larger(instrument, timeframe, EVER, end)) == bits(whole)
+                assert store.count(instrument, timeframe, end) == len(whole)
+                store.close()
+        http.close()
+
+    def test_what_is_no_influxdb_is_not_believed(self, tmp_path: Path) -> None:
+        """A proxy or a login page that answers 200 to everything has stored nothing."""
+        web = HTTPServer(("127.0.0.1", 0), AlwaysFine)
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        store = InfluxStore(InfluxHttp(f"http://127.0.0.1:{web.server_port}", "x"), tmp_path)
+        store.write([run("AAPL", OCTOBER, 5)], LIVE)
+        assert store.waiting() == 5
+        assert store.compact(EVER) == 0
+        with pytest.raises(StoreError):
+            store.write([run("AAPL", OCTOBER, MANY)], LIVE)
+        with pytest.raises(StoreError, match="answered what is no") as caught:
+            store.read(parse("AAPL"), 0, EVER)
+        assert "\n" not in str(caught.value)
+        store.close()
+        web.shutdown()
+        web.server_close()
+
+    def test_reading_makes_no_database(self, folder: Path) -> None:
+        store = open_store(folder)
+        assert len(store.read(parse("AAPL"), 0, EVER)) == 0
+        assert store.instruments() == []
+        assert "not there yet" in store.where()
+        assert database_of(folder) not in str(server().query("SHOW DATABASES"))
+        store.close()
+
+    def test_a_token_that_cannot_be_sent_is_not_quoted(self) -> None:
+        http = InfluxHttp(server().url, "x", "tok-SECRET\n")
+        with pytest.raises(StoreError, match="OPENBELL_INFLUX_TOKEN") as caught:
+            http.rows("SHOW DATABASES")
+        assert "SECRET" not in str(caught.value)
+        http.close()
+
     @pytest.mark.parametrize("text", ["'; DROP MEASUREMENT candles; --", "x' OR '1'='1", 'a"b', "a,b=c d", "a\\b"])
     def test_no_text_gets_out_of_its_place(self, folder: Path, text: str) -> None:
         store = open_store(folder)
@@ -326,6 +382,19 @@ def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
         for store in pair:
             store.close()
         server().query(f'DROP DATABASE "{database_of(folder / "influx")}"')
+
+
+class AlwaysFine(BaseHTTPRequestHandler):
+    """Answers everything as if it were fine."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<html>\n<body>Please\nsign in</body></html>")
+
+    do_POST = do_GET  # noqa: N815
+
+    def log_message(self, *_: object) -> None: ...
 
 
 def test_there_are_never_more_connections_than_allowed() -> None:

@@ -50,6 +50,14 @@ def said_plainly() -> Iterator[None]:
         yield
     except OpenbellError as error:
         fail(error.message)
+    except BaseExceptionGroup as group:
+        # What tasks that ran together ended with: one reason is enough.
+        known: BaseException | None = group.subgroup(OpenbellError)
+        while isinstance(known, BaseExceptionGroup):
+            known = known.exceptions[0]
+        if not isinstance(known, OpenbellError):
+            raise
+        fail(known.message)
 
 
 def settings_for(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
 import typer
 
@@ -19,7 +20,8 @@ from openbell.desk.desk import Desk
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
 from openbell.market.sessions import stock_phase
 
-_PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "holidays", "pydantic")
+_EXTRAS = {"alpaca": ("websockets", "alpaca"), "ccxt": ("ccxt", "ccxt")}
+_PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "pydantic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def _safely(look: Callable[[Desk], Iterator[Finding]], desk: Desk) -> Iterator[F
         yield Finding("bad", str(error))
 
 
-def _software(_desk: Desk) -> Iterator[Finding]:
+def _software(desk: Desk) -> Iterator[Finding]:
     yield Finding("ok", f"openbell {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}")
     missing = []
     for part in _PARTS:
@@ -69,6 +71,9 @@ def _software(_desk: Desk) -> Iterator[Finding]:
             missing.append(part)
     if missing:
         yield Finding("bad", f"missing: {', '.join(missing)}", f"{sys.executable} -m pip install openbell")
+    extra = _EXTRAS.get(desk.settings.feed.partition(":")[0])
+    if extra and find_spec(extra[0]) is None:
+        yield Finding("bad", f"the feed {desk.settings.feed} needs {extra[0]}", f"pip install 'openbell[{extra[1]}]'")
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         yield Finding(
             "note",
@@ -123,7 +128,8 @@ def _bars(desk: Desk) -> Iterator[Finding]:
     try:
         where = desk.store.where()
     except StoreError as error:
-        yield Finding("bad", error.message, "start InfluxDB, or check OPENBELL_INFLUX_URL; new bars are kept meanwhile")
+        influx = "start InfluxDB, or check OPENBELL_INFLUX_URL; new bars are kept meanwhile"
+        yield Finding("bad", error.message, influx if desk.settings.influx_url else "")
         return
     instruments = desk.store.instruments()
     yield Finding("ok", f"{len(instruments)} symbols, {desk.store.size() / 1e6:.1f} MB in {where}")

@@ -137,8 +137,8 @@ class BarService:
                 return _Ring(barlib.merge(kept, fresh).tail(depth).copy(), mark, end, depth)
         return _Ring(self.store.larger(instrument, timeframe, depth, end), mark, end, depth)
 
-    async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | UnknownSymbol | None:
-        """Ask the feed for what the store lacks of a span. A failing feed is returned, not raised: stored bars may do."""
+    async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | UnknownSymbol | StoreError | None:
+        """Ask the feed for what the store lacks of a span. A failure is returned, not raised: stored bars may do."""
         source = self.feed.source
         if source is None:
             return None
@@ -157,7 +157,7 @@ class BarService:
                 log.warning("%s", error)
             except StoreError as error:
                 log.warning("%s", error)
-                return FeedUnavailable(error.message)
+                return error
         return None
 
     def _gaps(self, instrument: Instrument, span: Span) -> list[Span]:

@@ -16,7 +16,7 @@ from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.clock import Clock
-from openbell.market.errors import FeedUnavailable, LeaseHeld, LeaseLost, SourceConflict, UnknownSymbol
+from openbell.market.errors import FeedUnavailable, LeaseHeld, LeaseLost, SourceConflict, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.market.lookback import horizon
 from openbell.market.provenance import Source
@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 LEASE = "collector"
 LEASE_SECONDS = 15.0
 _LONGEST_PAUSE = 60.0
+_STORE_PAUSE = 5.0
 _DAY = 86400
 
 
@@ -69,8 +70,17 @@ class Collector:
 
     async def run(self) -> None:
         """Wait for the lease, collect while it is held, and start over when it is lost."""
+        begun = False
         while True:
-            lease = await self._take_lease()
+            try:
+                lease = await self._take_lease()
+            except StoreError as error:
+                if not begun:
+                    raise
+                log.warning("%s; trying again in %.0f s", error, _STORE_PAUSE)
+                await self._rest(_STORE_PAUSE)
+                continue
+            begun = True
             try:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._keep_lease(lease))
@@ -78,6 +88,11 @@ class Collector:
             except* LeaseLost as lost:
                 log.warning("%s", lost.exceptions[0])
                 self.status.state = "lost the lease"
+            except* StoreError as failed:
+                # A full disk, say: it may pass, and there is nothing to be done without the store meanwhile.
+                log.warning("%s; trying again in %.0f s", failed.exceptions[0], _STORE_PAUSE)
+                self.status.state = "waiting for the store"
+                await self._rest(_STORE_PAUSE)
             finally:
                 with suppress(Exception):
                     await asyncio.shield(asyncio.to_thread(self._store.release, lease))

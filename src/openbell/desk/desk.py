@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,8 @@ def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
     from openbell.stores.influx import InfluxStore
     from openbell.stores.influx_http import InfluxHttp, Pool
 
+    if not settings.simulated and re.search(r"_simulated_\d+$", settings.influx_database):
+        raise StoreError(f"{settings.influx_database} holds simulated bars: they are never served as real ones")
     # Another seed is another market: its bars must not meet the first one's.
     database = settings.influx_database + (f"_simulated_{settings.sim_seed}" if settings.simulated else "")
     pool = Pool(

@@ -35,9 +35,10 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 _PATTERNS = {
     "influx_url": (
-        r"(https?://[^\s/@]+(/\S*)?)?",
-        "must be like http://HOST:8086; a password goes to OPENBELL_INFLUX_TOKEN",
+        r"(https?://([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/[!-~]*)?)?",
+        "must be like http://HOST:8086, its password in OPENBELL_INFLUX_TOKEN",
     ),
+    "influx_token": (r"[!-~]*", "holds characters that no token has, such as a space or the end of a line"),
     "influx_database": (r"[A-Za-z0-9_.-]{1,60}", "may have letters, digits, dots, dashes and underscores"),
 }
 _CCXT = re.compile(r"ccxt:[a-z0-9_]+")

@@ -164,6 +164,12 @@ def resample(minutes: Bars, timeframe: Timeframe, closed_until: float) -> Bars:
     )
 
 
+def closed_at(bars: Bars) -> int:
+    """When the newest of some bars ended."""
+    _, end = bucket_bounds(bars.instrument, bars.timeframe, bars.time[-1:])
+    return int(end[0])
+
+
 def count(instrument: Instrument, timeframe: Timeframe, times: Times, closed_until: float) -> int:
     """How many bars `resample` would make of minutes with these times."""
     start, end = bucket_bounds(instrument, timeframe, times)

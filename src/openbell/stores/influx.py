@@ -36,9 +36,12 @@ log = logging.getLogger(__name__)
 
 _MORE = """
 CREATE TABLE copied (series INTEGER PRIMARY KEY, seq INTEGER NOT NULL /* bars up to it are in InfluxDB */) STRICT;
-CREATE TABLE earliest (series INTEGER PRIMARY KEY, time INTEGER NOT NULL) STRICT;
+CREATE TABLE written (series INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;
 """
-_EARLIER = "INSERT INTO earliest VALUES (?, ?) ON CONFLICT (series) DO UPDATE SET time = min(time, excluded.time)"
+_WRITTEN = """
+INSERT INTO written VALUES (?, ?, ?)
+ON CONFLICT (series) DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)
+"""
 _AT_ONCE = 1000
 _LONGEST_PAUSE = 30.0
 _DAY = 86400
@@ -92,14 +95,29 @@ class InfluxStore(BufferedStore):
             self.copy()
 
     def _touch(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:
-        db.executemany(_EARLIER, [(series, int(bars.time[0])) for series, bars in parts])
+        db.executemany(_WRITTEN, [(series, int(bars.time[0]), int(bars.time[-1])) for series, bars in parts])
         self._rollups.spoil(db, [bars for _, bars in parts])
 
-    def _earliest(self, instrument: Instrument) -> int | None:
+    def _written(self, instrument: Instrument) -> tuple[int, int] | None:
+        """The first and the last minute that were written through this home."""
         rows = self._buffer.ask(
-            "SELECT e.time FROM earliest e JOIN series s ON s.id = e.series WHERE s.symbol = ?", instrument.symbol
+            "SELECT w.first, w.last FROM written w JOIN series s ON s.id = w.series WHERE s.symbol = ?",
+            instrument.symbol,
         )
-        return int(rows[0][0]) if rows else None
+        return (int(rows[0][0]), int(rows[0][1])) if rows else None
+
+    def _earliest(self, instrument: Instrument) -> int | None:
+        written = self._written(instrument)
+        return written[0] if written else None
+
+    def _others_write(self, instrument: Instrument) -> bool:
+        """Whether there are minutes that did not come through this home: of those nobody tells when they change."""
+        if not self._shared:
+            return False
+        written, last = self._written(instrument), self._bars.last(instrument)
+        if last is None:
+            return False
+        return written is None or last > written[1] or (self._bars.first(instrument) or 0) < written[0]
 
     def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
         """Announced before and confirmed after, so that readers read again whatever happens in between."""
@@ -229,7 +247,7 @@ class InfluxStore(BufferedStore):
 
     def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
-        if timeframe is Timeframe.M1:
+        if timeframe is Timeframe.M1 or self._others_write(instrument):
             return larger.newest(self.tail, instrument, timeframe, count, end, skip)
         found = self._rollups.newest(instrument, timeframe, count + skip, end)
         return found.take(slice(0, max(0, len(found) - skip))).tail(count).copy()
@@ -237,6 +255,8 @@ class InfluxStore(BufferedStore):
     def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
         """See the port."""
         if timeframe is not Timeframe.M1:
+            if self._others_write(instrument):
+                return barlib.count(instrument, timeframe, self.read(instrument, FIRST, end).time, end)
             return self._rollups.count(instrument, timeframe, end)
         waiting = self._buffer.get(instrument, FIRST, end)
         split = min(end, int(waiting.time[0])) if len(waiting) else end
@@ -271,7 +291,8 @@ class InfluxStore(BufferedStore):
 
     def where(self) -> str:
         """See the port."""
-        return f"InfluxDB {self._http.version()} at {self._http.url}, database {self._http.database}"
+        there = "" if self._http.exists() else " (not there yet)"
+        return f"InfluxDB {self._http.version()} at {self._http.url}, database {self._http.database}{there}"
 
     def waiting(self) -> int:
         """How many bars the buffer holds that InfluxDB lacks."""

@@ -74,15 +74,20 @@ class InfluxHttp:
         if answer.status_code == 404:
             self.create()
             answer = self._send("POST", "/write", params=params, content="\n".join(lines).encode())
-        if answer.status_code >= 300:
+        # Whatever else answers 200 here, a proxy or a login page, has stored nothing.
+        if answer.status_code != 204:
             raise self._refused(answer)
 
     def create(self) -> None:
         """Make the database; it is left alone if it is there. A year to a shard: bars are read over long stretches."""
         made = f'CREATE DATABASE "{self.database}" WITH DURATION INF REPLICATION 1 SHARD DURATION 52w NAME "autogen"'
         answer = self._send("POST", "/query", params={"q": made})
-        if answer.status_code >= 300:
+        if answer.status_code != 200 or b'"results"' not in answer.content[:200]:
             raise self._refused(answer)
+
+    def exists(self) -> bool:
+        """Whether the database is there."""
+        return [self.database] in self.rows("SHOW DATABASES")
 
     def delete(self, measurements: Iterable[str], tags: dict[str, str], start: int, end: int) -> None:
         """Remove a series' points in [start, end). (DELETE takes no bound values: the tags are quoted.)"""
@@ -103,17 +108,21 @@ class InfluxHttp:
         try:
             result = json.loads(answer.content)["results"][0]
             if "error" in result:
+                if "database not found" in result["error"]:
+                    return []  # it is made by the first write
                 raise StoreError(f"InfluxDB: {result['error']}")
             found: list[dict[str, Any]] = [dict(each) for each in result.get("series") or []]
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            raise StoreError(f"InfluxDB at {self.url} answered what is no result: {error}") from error
+            raise StoreError(f"{self.url} answered what is no result of InfluxDB's: {error}") from error
         return found
 
     def table(self, query: str, **bound: Any) -> bytes:
         """The rows of a query as comma-separated values with a header; nothing if there are none."""
         content: bytes = self._ask(query, bound, accept="application/csv").content
+        if b"database not found" in content[:300]:
+            return b""
         if content.strip() and not content.startswith(b"name,tags,time,"):
-            raise StoreError(f"InfluxDB at {self.url} answered what is no table: {content[:200]!r}")
+            raise StoreError(f"{self.url} answered what is no table of InfluxDB's: {_shown(content)}")
         return content
 
     def version(self) -> str:
@@ -125,10 +134,7 @@ class InfluxHttp:
         if bound:
             params["params"] = json.dumps(bound)
         answer = self._send(method, "/query", params=params, headers={"Accept": accept} if accept else {})
-        if answer.status_code == 404 or (answer.status_code == 200 and b"database not found" in answer.content[:300]):
-            self.create()
-            answer = self._send(method, "/query", params=params, headers={"Accept": accept} if accept else {})
-        if answer.status_code >= 300:
+        if answer.status_code != 200:
             raise self._refused(answer)
         return answer
 
@@ -143,8 +149,17 @@ class InfluxHttp:
                 return self._client.request(method, path, **rest)
         except httpx2.TimeoutException as error:
             raise StoreTimeout(f"InfluxDB at {self.url} does not answer in time ({type(error).__name__})") from None
+        except httpx2.LocalProtocolError:
+            # Its text would quote what it does not like, the token included.
+            raise StoreError(
+                f"InfluxDB at {self.url}: the request cannot be sent; check OPENBELL_INFLUX_TOKEN"
+            ) from None
         except httpx2.HTTPError as error:
             raise StoreError(f"InfluxDB at {self.url} cannot be reached: {error}") from None
+        except (httpx2.InvalidURL, ValueError):
+            raise StoreError(
+                f"{self.url!r} cannot be asked: check OPENBELL_INFLUX_URL and OPENBELL_INFLUX_TOKEN"
+            ) from None
 
     def _refused(self, answer: httpx2.Response) -> StoreError:
         if answer.status_code in {401, 403}:
@@ -152,8 +167,13 @@ class InfluxHttp:
         try:
             reason = str(json.loads(answer.content)["error"])
         except (ValueError, KeyError, TypeError):
-            reason = answer.text[:200]
+            reason = _shown(answer.content)
         return StoreError(f"InfluxDB at {self.url} answers {answer.status_code}: {reason}")
+
+
+def _shown(content: bytes) -> str:
+    """The beginning of an unexpected answer, in one line."""
+    return " ".join(content[:120].decode(errors="replace").split())
 
 
 def escaped(tag: str) -> str:

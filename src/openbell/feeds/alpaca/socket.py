@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from openbell.feeds.alpaca import refusals
 from openbell.feeds.alpaca.minutes import Told
 from openbell.feeds.alpaca.wire import Malformed, Row, read_message, read_row
-from openbell.market.errors import FeedUnavailable
+from openbell.market.errors import FeedUnavailable, SettingsError
 from openbell.market.instruments import Instrument
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Socket:
         try:
             from websockets.asyncio.client import connect
         except ImportError:
-            raise FeedUnavailable("Alpaca's stream needs a package more: pip install 'openbell[alpaca]'") from None
+            raise SettingsError("Alpaca's stream needs a package more: pip install 'openbell[alpaca]'") from None
         async with _faults():
             async with asyncio.timeout(OPENING):
                 self._connection = await connect(

@@ -18,7 +18,6 @@ from openbell.charts.choices import (
     one_of,
 )
 from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, StoreError, UnknownSymbol
-from openbell.market.timeframes import Timeframe
 from openbell.protocol.call import Call
 from openbell.protocol.media import Media, Picture
 from openbell.protocol.tool import Arguments, NoArguments, Tool
@@ -77,7 +76,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Media | dict[str, Any
     look = Look(given.width, given.height, given.scale, given.style, given.theme, given.price_scale)
     instrument = await call.desk.charts.find(symbol)
     chart = await call.desk.charts.chart(instrument, timeframe, given.bars, wanted)
-    _rest_on(call, instrument, chart, timeframe)
+    _rest_on(call, instrument, chart)
     if given.format == "series":
         return series(symbol, interval, chart.bars, chart.indicators)
     numbers = summary(symbol, interval, chart.bars, chart.indicators) if given.format != "png" else None
@@ -95,8 +94,10 @@ def _either(name: str, one: str | None, two: str | None) -> str | None:
     return one if one is not None else two
 
 
-def _rest_on(call: Call, instrument: Instrument, chart: Chart, timeframe: Timeframe) -> None:
-    call.rests_on(instrument, int(chart.bars.time[-1]) + timeframe.seconds)
+def _rest_on(call: Call, instrument: Instrument, chart: Chart) -> None:
+    from openbell.market.bars import closed_at
+
+    call.rests_on(instrument, closed_at(chart.bars))
 
 
 async def list_indicators(_call: Call, _given: NoArguments) -> shapes.CatalogueResponse:
@@ -146,7 +147,7 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> shapes.Indicator
         raise InvalidParameter("indicators must name at least one")
     instrument = await call.desk.charts.find(given.symbol)
     chart = await call.desk.charts.chart(instrument, timeframe, shapes.DEFAULT_BARS, wanted)
-    _rest_on(call, instrument, chart, timeframe)
+    _rest_on(call, instrument, chart)
     return {
         "symbol": given.symbol,
         "interval": interval,

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from openbell.market.bars import MINUTE, Bars
+from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.errors import (
     FeedUnavailable,
@@ -64,7 +64,7 @@ async def get_candles(call: Call, given: CandlesInput) -> shapes.CandlePage:
     if not total:
         raise NoData(f"No closed {given.timeframe} candles of {instrument}", symbol=instrument.symbol)
     if len(bars):
-        call.rests_on(instrument, int(bars.time[-1]) + timeframe.seconds)
+        call.rests_on(instrument, closed_at(bars))
     return {
         "items": _candles(bars),
         "pagination": {
@@ -107,7 +107,7 @@ async def get_volatility(call: Call, given: VolatilityInput) -> shapes.Volatilit
     call.source = call.desk.store.name
     found = await call.desk.quotes.volatility(instrument, timeframe)
     last = int(found.bars.time[-1])
-    call.rests_on(instrument, last + MINUTE)
+    call.rests_on(instrument, closed_at(found.bars))
     return {
         "volatility": found.deviation,
         "atr": found.atr,
