@@ -20,9 +20,8 @@ from tests.charts.pictures import FIXTURE, computed, hours
 
 from measure import row, rows
 from openbell.charts.compose import compose
-from openbell.charts.encode import png
 from openbell.charts.payload import summary
-from openbell.charts.raster import render
+from openbell.charts.picture import picture
 from openbell.charts.request import Look
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.indicators.registry import all_indicators
@@ -48,7 +47,7 @@ def cpu(work: Callable[[], object], repeat: int) -> float:
 def ours() -> bytes:
     bars = hours().tail(BARS)
     look = Look()
-    return png(render(compose(bars, DRAWN, look, "BTC/USD · 1h", "SIMULATED"), look.scale))
+    return picture(compose(bars, DRAWN, look, "BTC/USD · 1h", "SIMULATED"), look.scale)
 
 
 DRAWN = computed(hours(), FIXTURE, BARS)
@@ -158,10 +157,10 @@ def main() -> int:
     for work in (ours, with_matplotlib, with_mplfinance):
         work()
     mine, plain, finance = [], [], []
-    for _ in range(3):
-        mine.append(cpu(ours, 5))
-        plain.append(cpu(with_matplotlib, 2))
-        finance.append(cpu(with_mplfinance, 1))
+    for _ in range(5):
+        mine.append(cpu(ours, 3))
+        plain.append(cpu(with_matplotlib, 3))
+        finance.append(cpu(with_mplfinance, 3))
     fast = min(mine)
     for name, other, target in (("matplotlib", min(plain), 10), ("mplfinance", min(finance), 35)):
         figure = f"{other / fast:.1f} × ({other:.0f} / {fast:.1f} ms)"

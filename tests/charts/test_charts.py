@@ -15,6 +15,7 @@ from PIL import Image
 from openbell.charts.choices import STYLES
 from openbell.charts.encode import jpeg, png, rgb
 from openbell.charts.payload import series, summary
+from openbell.charts.picture import picture as encoded
 from openbell.charts.raster import render
 from openbell.charts.request import Look, wanted_indicators
 from openbell.charts.scales import nice_ticks
@@ -76,6 +77,13 @@ def test_a_profile_is_as_opaque_as_asked() -> None:
 
 
 class TestFiles:
+    def test_a_canvas_that_is_used_again_leaves_no_trace(self) -> None:
+        large, small, light = picture(), picture(Look(width=400, height=300)), picture(Look(theme="light"))
+        expected = [png(render(scene)) for scene in (large, small, light)]
+        for order in ((0, 1, 2), (2, 0, 0), (1, 1, 2)):
+            scenes = (large, small, light)
+            assert [encoded(scenes[each]) for each in order] == [expected[each] for each in order]
+
     def test_a_png_is_what_was_drawn(self) -> None:
         pixels = render(picture())
         data = png(pixels)

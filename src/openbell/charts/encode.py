@@ -29,15 +29,16 @@ def png(pixels: Pixels) -> bytes:
     strips = [_strip(pixels[top : top + tall].reshape(-1)) for top in range(0, height, tall)]
     table, size = _entries(strips)
     packer = zlib.compressobj(_LEVEL)
-    body = []
+    body, colors, ranks = [], np.zeros(256, dtype="<u4"), np.zeros(256, dtype=np.uint8)
     for strip in strips:
-        index = np.repeat(table[strip.bins], strip.lengths).reshape(-1, width)
-        rows = np.zeros((len(index), width + 1), dtype=np.uint8)
-        rows[:, 1:] = index
+        index = table[strip.bins]
+        _note_colors(colors, ranks, index, strip)
+        rows = np.zeros((-(-int(strip.lengths.sum()) // width), width + 1), dtype=np.uint8)
+        rows[:, 1:] = np.repeat(index, strip.lengths).reshape(-1, width)
         body.append(packer.compress(rows.data))
     body.append(packer.flush())
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    palette = _colors(strips, table)[:size].tobytes()
+    palette = colors.view(np.uint8).reshape(-1, 4)[:size, :3].tobytes()
     chunks = (_chunk(b"IHDR", header), _chunk(b"PLTE", palette), _chunk(b"IDAT", b"".join(body)), _chunk(b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
@@ -77,14 +78,16 @@ def _entries(strips: list[_Strip]) -> tuple[npt.NDArray[np.uint8], int]:
     return table, len(kept)
 
 
-def _colors(strips: list[_Strip], table: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """The palette. An entry takes the colour of its longest runs, so that areas keep theirs exactly."""
-    entries = np.zeros(256, dtype="<u4")
-    for least in _LONGER:
-        for strip in strips:
-            longer = np.flatnonzero(strip.lengths >= least)
-            entries[table[strip.bins[longer]]] = strip.colors[longer]
-    return entries.view(np.uint8).reshape(-1, 4)[:, :3]
+def _note_colors(colors: Pixels, ranks: npt.NDArray[np.uint8], index: npt.NDArray[np.uint8], strip: _Strip) -> None:
+    """Put a strip's colours into their entries. The longer a run the higher its rank, so that areas keep their colour."""
+    chosen = np.arange(len(index))
+    for rank, least in enumerate(_LONGER):
+        if rank:
+            chosen = chosen[strip.lengths[chosen] >= least]
+        entry = index[chosen]
+        free = ranks[entry] <= rank
+        colors[entry[free]] = strip.colors[chosen[free]]
+        ranks[entry[free]] = rank
 
 
 def _channels(bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:

@@ -24,9 +24,12 @@ _FEW, _NARROW = 8, 24
 """From how many boxes on, and up to which width, drawing them column by column is faster than one by one."""
 
 
-def render(scene: Scene, scale: float = 1.0, text: bool = True) -> Pixels:
-    """The scene as packed pixels. Without `text`, for comparisons that fonts must not disturb."""
-    canvas = _Canvas(round(scene.width * scale), round(scene.height * scale), scene.background, scale)
+def render(scene: Scene, scale: float = 1.0, text: bool = True, into: Pixels | None = None) -> Pixels:
+    """The scene as packed pixels, in an array of exactly its size if one is given.
+
+    Without `text`, for comparisons that fonts must not disturb.
+    """
+    canvas = _Canvas(round(scene.width * scale), round(scene.height * scale), scene.background, scale, into)
     for layer in scene.layers:
         canvas.clip(layer.clip)
         for item in layer.items:
@@ -51,10 +54,11 @@ def _packed(color: Color) -> int:
 class _Canvas:
     """Pixels as packed 32-bit values, red in the lowest byte."""
 
-    def __init__(self, width: int, height: int, background: Color, scale: float) -> None:
+    def __init__(self, width: int, height: int, background: Color, scale: float, into: Pixels | None) -> None:
         self.width, self.height, self.scale = width, height, scale
         self.background = np.uint32(_packed(background))
-        self.pixels: Pixels = np.full((height, width), self.background, dtype=np.uint32)
+        self.pixels: Pixels = np.empty((height, width), dtype=np.uint32) if into is None else into
+        self.pixels[...] = self.background
         self.flat = self.pixels.reshape(-1)
         self.clip(Box(0, 0, width, height))
 

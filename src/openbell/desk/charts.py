@@ -117,7 +117,6 @@ def _compute(bars: Bars, count: int, wanted: list[Wanted], extras: dict[str, Ext
 
 def _draw(chart: Chart, look: Look, title: str, mark: str) -> bytes:
     from openbell.charts.compose import compose
-    from openbell.charts.encode import png
-    from openbell.charts.raster import render
+    from openbell.charts.picture import picture
 
-    return png(render(compose(chart.bars, chart.indicators, look, title, mark, chart.whole), look.scale))
+    return picture(compose(chart.bars, chart.indicators, look, title, mark, chart.whole), look.scale)

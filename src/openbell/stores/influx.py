@@ -114,10 +114,10 @@ class InfluxStore(BufferedStore):
         """Whether there are minutes that did not come through this home: of those nobody tells when they change."""
         if not self._shared:
             return False
-        written, last = self._written(instrument), self._bars.last(instrument)
-        if last is None:
-            return False
-        return written is None or last > written[1] or (self._bars.first(instrument) or 0) < written[0]
+        written = self._written(instrument)
+        if written is None:
+            return self._bars.first(instrument) is not None
+        return (self._bars.first(instrument) or 0) < written[0] or self._bars.any_after(instrument, written[1])
 
     def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
         """Announced before and confirmed after, so that readers read again whatever happens in between."""

@@ -101,6 +101,10 @@ class InfluxBars:
         """When the newest minute opened."""
         return self._edge(instrument, Timeframe.M1, "last", _EARLIEST, _LATEST)
 
+    def any_after(self, instrument: Instrument, moment: int) -> bool:
+        """Whether a minute opened after a moment."""
+        return self._edge(instrument, Timeframe.M1, "last", moment + 1, _LATEST) is not None
+
     def _bounds(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> tuple[int, int] | None:
         """The part of a long stretch in which there are bars."""
         first = self._edge(instrument, timeframe, "first", start, end)
