@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from openbell.market.bars import merge
 from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.instruments import parse
-from openbell.stores import month_files, parquet
+from openbell.stores import buffered, month_files
 from openbell.stores.buffered import BULK
 from openbell.stores.months import month_of
 from openbell.stores.parquet import ParquetStore
@@ -249,7 +249,7 @@ class TestParquetStore(BarStoreContract):
         replacing = st.tuples(st.sampled_from(["replace", "foreign"]), st.just("AAPL"), minutes, st.integers(1, 9))
         steps = data.draw(st.lists(step(6) | replacing, min_size=3, max_size=25))
         with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-            patch.setattr(parquet, "BULK", 6)
+            patch.setattr(buffered, "BULK", 6)
             _follow(self.open_store(Path(folder)), steps)
 
 

@@ -11,12 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from openbell.market.bars import Bars
-from openbell.market.errors import SourceConflict
+from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.instruments import Instrument
-from openbell.market.provenance import Source
+from openbell.market.provenance import Origin, Source
 from openbell.stores import leases
 from openbell.stores.buffer import Buffer
 from openbell.stores.months import by_month, months_of
+from openbell.stores.offered import checked
 from openbell.stores.port import Lease, Mark, Problem, Span
 
 BULK = 2000
@@ -29,12 +30,38 @@ class BufferedStore(ABC):
     """The half of a bar store that its buffer is enough for."""
 
     _buffer: Buffer
+    _origins: frozenset[Origin] | None
+    """The only ones whose bars may be kept here; None if any may."""
 
     @abstractmethod
     def _owner(self, db: sqlite3.Connection, series: int, instrument: Instrument, month: str) -> Source | None:
         """Whose the bars of a month are; None if there are none."""
 
     # Writing
+
+    def write(
+        self,
+        parts: Sequence[Bars],
+        source: Source,
+        *,
+        covers: Span | None = None,
+        lease: Lease | None = None,
+        replace: bool = False,
+    ) -> None:
+        """See the port."""
+        if self._origins is not None and source.origin not in self._origins:
+            raise StoreError(f"{source.origin} bars have no place among {', '.join(sorted(self._origins))} ones")
+        parts = checked(parts)
+        large = [part for part in parts if len(part) >= BULK or replace]
+        for part in large:
+            for month, bars in by_month(part):
+                self._write_month(month, bars, source, lease, replace)
+        if len(large) < len(parts) or covers is not None:
+            self._write_small(parts, source, covers, lease, replace)
+
+    @abstractmethod
+    def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
+        """Put many bars of one month where they stay. `replace` drops those of another source first."""
 
     def _write_small(
         self, parts: Sequence[Bars], source: Source, covers: Span | None, lease: Lease | None, replace: bool

@@ -24,11 +24,10 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores import larger, leases
 from openbell.stores.buffer import Buffer
-from openbell.stores.buffered import BULK, FIRST, BufferedStore, conflict
+from openbell.stores.buffered import FIRST, BufferedStore, conflict
 from openbell.stores.influx_bars import TAG, InfluxBars
 from openbell.stores.influx_http import InfluxHttp
-from openbell.stores.months import by_month, month_of, month_span
-from openbell.stores.offered import checked
+from openbell.stores.months import month_of, month_span
 from openbell.stores.port import Lease, Mark, Span
 from openbell.stores.rollups import Rollups
 
@@ -73,26 +72,11 @@ class InfluxStore(BufferedStore):
 
     # Writing
 
-    def write(
-        self,
-        parts: Sequence[Bars],
-        source: Source,
-        *,
-        covers: Span | None = None,
-        lease: Lease | None = None,
-        replace: bool = False,
+    def _write_small(
+        self, parts: Sequence[Bars], source: Source, covers: Span | None, lease: Lease | None, replace: bool
     ) -> None:
-        """See the port."""
-        if self._origins is not None and source.origin not in self._origins:
-            raise StoreError(f"{source.origin} bars have no place in {self._http.database}")
-        parts = checked(parts)
-        large = [part for part in parts if len(part) >= BULK or replace]
-        for part in large:
-            for month, bars in by_month(part):
-                self._write_month(month, bars, source, lease, replace)
-        if len(large) < len(parts) or covers is not None:
-            self._write_small(parts, source, covers, lease, replace)
-            self.copy()
+        super()._write_small(parts, source, covers, lease, replace)
+        self.copy()
 
     def _touch(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:
         db.executemany(_WRITTEN, [(series, int(bars.time[0]), int(bars.time[-1])) for series, bars in parts])

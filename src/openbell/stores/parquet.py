@@ -25,10 +25,9 @@ from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 from openbell.stores import larger, leases, month_files
 from openbell.stores.buffer import Buffer
-from openbell.stores.buffered import BULK, FIRST, LAST, BufferedStore, conflict
+from openbell.stores.buffered import FIRST, LAST, BufferedStore, conflict
 from openbell.stores.month_files import MonthFile
 from openbell.stores.months import by_month, month_of, month_span
-from openbell.stores.offered import checked
 from openbell.stores.port import Lease, Span
 
 log = logging.getLogger(__name__)
@@ -61,32 +60,20 @@ class ParquetStore(BufferedStore):
 
     # Writing
 
-    def write(
-        self,
-        parts: Sequence[Bars],
-        source: Source,
-        *,
-        covers: Span | None = None,
-        lease: Lease | None = None,
-        replace: bool = False,
+    def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
+        self._mending(self._put_month, month, bars, source, lease, replace)
+
+    def _write_small(
+        self, parts: Sequence[Bars], source: Source, covers: Span | None, lease: Lease | None, replace: bool
     ) -> None:
-        """See the port. `replace` drops the months of other sources that stand in the way."""
-        if self._origins is not None and source.origin not in self._origins:
-            raise StoreError(f"{source.origin} bars have no place in {self.root}")
-        parts = checked(parts)
-        large = [part for part in parts if len(part) >= BULK or replace]
-        for part in large:
-            for month, bars in by_month(part):
-                self._mending(self._write_month, month, bars, source, lease, replace)
-        if len(large) < len(parts) or covers is not None:
-            self._mending(self._write_small, parts, source, covers, lease, replace)
+        self._mending(super()._write_small, parts, source, covers, lease, replace)
 
     def _owner(self, db: sqlite3.Connection, series: int, instrument: Instrument, month: str) -> Source | None:
         """As the month is marked or, if it is not, as its file says."""
         marked = self._buffer.month_source(db, series, month)
         return marked or month_files.source_of(self._file(instrument, month))
 
-    def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
+    def _put_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
         """Merge bars into their month's file.
 
         A file cannot change in the same instant as the buffer. So that being killed in between hides nothing, the change
