@@ -29,7 +29,7 @@ def acquire(buffer: Buffer, name: str, holder: str, ttl: float) -> Lease:
     with buffer.transaction() as db:
         row = db.execute("SELECT token, holder, expires FROM leases WHERE name = ?", (name,)).fetchone()
         now = time.monotonic()
-        if row and row[1] and row[1] != holder and now < row[2] <= now + 10 * ttl and not _dead(row[1]):
+        if row and row[1] and row[1] != holder and now < row[2] <= now + 10 * ttl and not is_dead(row[1]):
             raise LeaseHeld(
                 f"the {name} is already running as {row[1]}; stop it first, or leave it the work",
                 holder=row[1],
@@ -56,7 +56,7 @@ def release(buffer: Buffer, lease: Lease) -> None:
 def holder(buffer: Buffer, name: str) -> str | None:
     """Who holds a lease now."""
     rows = buffer.ask("SELECT holder, expires FROM leases WHERE name = ?", name)
-    if not rows or not rows[0][0] or rows[0][1] < time.monotonic() or _dead(rows[0][0]):
+    if not rows or not rows[0][0] or rows[0][1] < time.monotonic() or is_dead(rows[0][0]):
         return None
     return str(rows[0][0])
 
@@ -79,7 +79,7 @@ def _state(pid: int) -> tuple[str, str]:
         return "", ""
 
 
-def _dead(holder: str) -> bool:
+def is_dead(holder: str) -> bool:
     """Whether the holder was a process of this machine that is gone."""
     try:
         place, pid, began = holder.rsplit(":", 2)

@@ -1,0 +1,1 @@
+"""Brokers that stand outside this machine, behind the port of `trading.broker`."""

@@ -1,0 +1,73 @@
+"""Writing: every row of a journaled table goes in together with the ledger entry that holds the same row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from openbell.market.errors import StoreError
+from openbell.stores.records.tables import JOURNALED, ledger
+from openbell.trading.ledger import GENESIS, Entry, Head, canonical, seal
+from openbell.trading.rows import to_row
+
+
+class LedgerBroken(StoreError):
+    """The ledger is not the one whose head was noted: nothing is written to it."""
+
+
+class Journal:
+    """One transaction that writes. Nothing of it is there until all of it is."""
+
+    def __init__(self, connection: Connection, at: float, least: Head | None = None) -> None:
+        """`least` is the newest head that this desk has noted: a ledger that ends before it was cut."""
+        self.connection = connection
+        self.at = at
+        self._entries: list[Entry] = []
+        newest = head_of(connection)
+        if least and newest.seq < least.seq:
+            raise LedgerBroken(
+                f"the ledger ends at entry {newest.seq}, and its head was noted at {least.seq}: nothing is written to it; "
+                "run openbell verify"
+            )
+        self._head = newest
+
+    @property
+    def seq(self) -> int:
+        """The newest entry's number."""
+        return self._head.seq
+
+    def put(self, kind: str, value: Any, *, new: bool = False) -> int:
+        """Write a row and its entry; `new` if no such row can be there yet. The entry's number."""
+        row = value if isinstance(value, dict) else to_row(value)
+        table, key = JOURNALED[kind]
+        seq = self.note(kind, str(row[key]), row)
+        stored = {**row, "seq": seq}
+        if not new:
+            changed = self.connection.execute(update(table).where(table.c[key] == row[key]), stored)
+            if changed.rowcount:
+                return seq
+        self.connection.execute(insert(table), stored)
+        return seq
+
+    def note(self, kind: str, key: str, body: Any) -> int:
+        """Write an entry that is no row. Its number."""
+        entry = seal(self._head.seq + 1, self.at, kind, key, canonical(body), self._head.hash)
+        self._entries.append(entry)
+        self._head = Head(entry.seq, entry.hash)
+        return entry.seq
+
+    def finish(self) -> Head | None:
+        """Put the entries into the ledger; the head that they make, if there are any."""
+        if not self._entries:
+            return None
+        names = Entry.__dataclass_fields__
+        rows = [{name: getattr(entry, name) for name in names} for entry in self._entries]
+        self.connection.execute(insert(ledger), rows)
+        return self._head
+
+
+def head_of(connection: Connection) -> Head:
+    """The newest entry's number and hash."""
+    row = connection.execute(select(ledger.c.seq, ledger.c.hash).order_by(ledger.c.seq.desc()).limit(1)).first()
+    return Head(row.seq, row.hash) if row else Head(0, GENESIS)

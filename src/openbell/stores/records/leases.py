@@ -1,0 +1,69 @@
+"""Leases in the records: as those of the bar store, but several machines may share a PostgreSQL, so its clock counts there.
+
+On SQLite all holders are processes of one machine, whose monotonic time counts, and a holder that died is known at once.
+"""
+
+from __future__ import annotations
+
+import time
+
+from sqlalchemy import Connection, insert, select, text, update
+
+from openbell.market.errors import LeaseHeld, LeaseLost
+from openbell.stores.leases import is_dead
+from openbell.stores.port import Lease
+from openbell.stores.records.tables import leases
+
+
+def acquire(connection: Connection, name: str, holder: str, ttl: float) -> Lease:
+    """Take the lease if it is free, expired, or its holder has died."""
+    row = connection.execute(select(leases).where(leases.c.name == name)).first()
+    now = _now(connection)
+    if row and row.holder not in {"", holder} and now < row.expires <= now + 10 * ttl and not is_dead(row.holder):
+        raise LeaseHeld(
+            f"the {name} is already running as {row.holder}",
+            holder=row.holder,
+            expires_in_s=round(row.expires - now, 1),
+        )
+    token = (row.token if row else 0) + 1
+    values = {"token": token, "holder": holder, "expires": now + ttl}
+    if row:
+        connection.execute(update(leases).where(leases.c.name == name), values)
+    else:
+        connection.execute(insert(leases), {"name": name, **values})
+    return Lease(name, token, holder)
+
+
+def renew(connection: Connection, lease: Lease, ttl: float) -> None:
+    """Move the expiry on. Raises `LeaseLost`."""
+    check(connection, lease)
+    connection.execute(update(leases).where(leases.c.name == lease.name), {"expires": _now(connection) + ttl})
+
+
+def release(connection: Connection, lease: Lease) -> None:
+    """Give it back, if it is still ours; the token stays, so that a late write is still refused."""
+    mine = (leases.c.name == lease.name) & (leases.c.token == lease.token)
+    connection.execute(update(leases).where(mine), {"holder": "", "expires": 0.0})
+
+
+def holder(connection: Connection, name: str) -> str | None:
+    """Who holds a lease now."""
+    row = connection.execute(select(leases).where(leases.c.name == name)).first()
+    if row is None or not row.holder or row.expires < _now(connection) or is_dead(row.holder):
+        return None
+    return str(row.holder)
+
+
+def check(connection: Connection, lease: Lease) -> None:
+    """Refuse unless the lease is still ours; called inside the write's own transaction."""
+    row = connection.execute(select(leases.c.token, leases.c.holder).where(leases.c.name == lease.name)).first()
+    if row is None or row.token != lease.token or row.holder != lease.holder:
+        raise LeaseLost(
+            f"the lease of the {lease.name} has passed to {(row and row.holder) or 'nobody'}; nothing was written"
+        )
+
+
+def _now(connection: Connection) -> float:
+    if connection.dialect.name == "postgresql":
+        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+    return time.monotonic()

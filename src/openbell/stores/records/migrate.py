@@ -1,0 +1,29 @@
+"""Running the migrations on a connection that is in a transaction already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+FOLDER = Path(__file__).with_name("migrations")
+
+
+def scripts() -> ScriptDirectory:
+    """The migrations that there are."""
+    return ScriptDirectory(str(FOLDER))
+
+
+def upgrade(connection: Connection) -> None:
+    """Run those that the database has not seen, all in the transaction that it is in."""
+    directory = scripts()
+
+    def steps(revision: object, _context: object) -> list[object]:
+        return list(directory._upgrade_revs("head", revision))  # type: ignore[arg-type]  # noqa: SLF001 - as its own commands do
+
+    context = MigrationContext.configure(connection, opts={"fn": steps, "transactional_ddl": True})
+    with Operations.context(context):
+        context.run_migrations()

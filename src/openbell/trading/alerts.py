@@ -1,0 +1,128 @@
+"""Alerts: one condition on one symbol, that fires once.
+
+A price alert fires on the first bar that opened after it was set and whose high (low) reaches the threshold, already true
+included. A signal alert fires when a bar that closes after it was set confirms the signal. What happened before an alert
+was set never fires it, however much of it a chart still shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from openbell.indicators.channels import Signal
+from openbell.indicators.registry import get
+from openbell.market.bars import Bars, bucket_bounds
+from openbell.market.errors import InvalidParameter
+from openbell.trading import amounts
+
+
+class Type(StrEnum):
+    """What an alert waits for."""
+
+    PRICE_ABOVE = "price_above"
+    PRICE_BELOW = "price_below"
+    INDICATOR_SIGNAL = "indicator_signal"
+
+    @property
+    def of_price(self) -> bool:
+        """Whether bars alone decide it."""
+        return self is not Type.INDICATOR_SIGNAL
+
+
+class AlertState(StrEnum):
+    """Where an alert stands."""
+
+    ACTIVE = "active"
+    FIRED = "fired"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One alert."""
+
+    id: str
+    principal: str
+    symbol: str
+    spelling: str
+    """The symbol as the caller wrote it, which answers echo."""
+    interval: str
+    """As the caller named the timeframe."""
+    type: Type
+    set_at: float
+    threshold: Decimal | None = None
+    indicator: str | None = None
+    signal: str | None = None
+    state: AlertState = AlertState.ACTIVE
+    fired_at: float | None = None
+    updated_at: float = 0.0
+
+    @property
+    def condition(self) -> dict[str, Any]:
+        """As pushed: the type and what it is about."""
+        if self.threshold is not None:
+            return {"type": self.type.value, "threshold": amounts.number(self.threshold)}
+        return {"type": self.type.value, "indicator": self.indicator, "signal": self.signal}
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """That an alert has come true: at which bar, and with what value."""
+
+    alert: Alert
+    index: int
+    value: float
+    at: float
+    """When the bar closed."""
+
+
+def registered(indicator: str, signal: str) -> str:
+    """The indicator's own name, if it can emit such a signal. Raises `InvalidParameter` naming those that it can."""
+    found = get(indicator)
+    if signal not in found.labels:
+        known = ", ".join(found.labels) or "none"
+        raise InvalidParameter(f"{indicator} has no signal {signal[:40]!r}; it has {known}")
+    return found.name
+
+
+def price_firings(alerts: Iterable[Alert], bars: Bars, since: float) -> list[Firing]:
+    """Which price alerts on these bars' symbol and timeframe come true in bars that opened at `since` or later."""
+    if not len(bars):
+        return []
+    ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
+    firings = []
+    for alert in alerts:
+        first = int(np.searchsorted(bars.time, max(since, alert.set_at)))
+        above = alert.type is Type.PRICE_ABOVE
+        values = bars.high if above else bars.low
+        level = float(alert.threshold or 0)
+        if first >= len(bars):
+            continue
+        reached = values[first:] >= level if above else values[first:] <= level
+        at = int(reached.argmax())
+        if reached[at]:
+            index = first + at
+            firings.append(Firing(alert, index, float(values[index]), float(ends[index])))
+    return firings
+
+
+def signal_firings(alerts: Iterable[Alert], bars: Bars, signals: Iterable[Signal], since: float) -> list[Firing]:
+    """Which signal alerts come true by signals of bars that closed after `since` and after the alert was set."""
+    if not len(bars):
+        return []
+    ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
+    found = sorted(signals, key=lambda signal: signal.index)
+    firings = []
+    for alert in alerts:
+        for signal in found:
+            end = float(ends[signal.index])
+            if signal.label == alert.signal and end > alert.set_at and end > since:
+                firings.append(Firing(alert, signal.index, signal.value, end))
+                break
+    return firings

@@ -1,0 +1,86 @@
+"""The ledger: every decision, verdict, order, fill and alert as an entry in a chain of hashes.
+
+An entry's hash covers its number, time, kind, key, content and the hash before it, so that no entry can be edited, removed
+or moved without breaking the chain. Cutting off the end leaves a chain that is whole: that is why the newest hash, the head,
+is also kept outside the database, durable before anything is acknowledged. An entry's content is a whole row of its table,
+so the ledger alone rebuilds every table, and `openbell verify` compares the two.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+GENESIS = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the ledger."""
+
+    seq: int
+    """From 1 on, without gaps."""
+    at: float
+    """The desk's clock."""
+    kind: str
+    key: str
+    """Which row of its kind."""
+    body: str
+    """The row as JSON in its one canonical form."""
+    prev: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest entry, as noted outside the database."""
+
+    seq: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is not as it was written."""
+
+    seq: int
+    reason: str
+
+
+def canonical(body: Any) -> str:
+    """JSON in the one form that is hashed."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def seal(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> Entry:
+    """An entry with its hash."""
+    return Entry(seq, at, kind, key, body, prev, digest(seq, at, kind, key, body, prev))
+
+
+def digest(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> str:
+    """What an entry's hash must be."""
+    return sha256(canonical([seq, at, kind, key, body, prev]).encode()).hexdigest()
+
+
+def check(entries: Iterable[Entry], heads: Iterable[Head] = ()) -> Iterator[Fault]:
+    """Walk the chain from its beginning; each break is a fault, and so is a noted head that it does not have."""
+    wanted = {head.seq: head.hash for head in heads if head.seq}
+    expected, prev = 1, GENESIS
+    for entry in entries:
+        if entry.seq != expected:
+            yield Fault(expected, f"entry {expected} is missing; entry {entry.seq} stands there")
+        elif entry.prev != prev:
+            yield Fault(entry.seq, f"entry {entry.seq} does not follow the one before it")
+        if digest(entry.seq, entry.at, entry.kind, entry.key, entry.body, entry.prev) != entry.hash:
+            yield Fault(entry.seq, f"entry {entry.seq} ({entry.kind} {entry.key}) was changed")
+        noted = wanted.pop(entry.seq, None)
+        if noted not in {None, entry.hash}:
+            yield Fault(entry.seq, f"entry {entry.seq} is not the one that was noted as the head: it was rewritten")
+        expected, prev = entry.seq + 1, entry.hash
+    for seq in sorted(wanted):
+        yield Fault(
+            seq, f"the ledger ends at entry {expected - 1}, and its head was noted at {seq}: its end is cut off"
+        )

@@ -1,0 +1,137 @@
+"""What a caller asks for, checked for sense before anything else looks at it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import sha256
+from itertools import pairwise
+from typing import Any
+
+from openbell.market.errors import InvalidParameter
+from openbell.market.instruments import STABLE, AssetClass, Instrument
+from openbell.trading import amounts
+from openbell.trading.orders import Force, Kind, Side
+
+LONGEST_KEY = 128
+_KEY = re.compile(r"[!-~]{1,128}")
+CURRENCY = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An order as asked for."""
+
+    instrument: Instrument
+    side: Side
+    kind: Kind
+    quantity: Decimal
+    time_in_force: Force = Force.GTC
+    limit_price: Decimal | None = None
+    stop_price: Decimal | None = None
+    take_profit: Decimal | None = None
+    stop_loss: Decimal | None = None
+    client_order_id: str | None = None
+
+    @property
+    def bracket(self) -> bool:
+        """Whether exits come with it."""
+        return self.take_profit is not None or self.stop_loss is not None
+
+    def digest(self) -> str:
+        """The same for the same order, however its numbers were written."""
+        parts = (
+            self.instrument.symbol,
+            self.side,
+            self.kind,
+            self.time_in_force,
+            *(
+                None if value is None else amounts.text(value)
+                for value in (self.quantity, self.limit_price, self.stop_price, self.take_profit, self.stop_loss)
+            ),
+        )
+        return sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def request(
+    instrument: Instrument,
+    side: Side,
+    kind: Kind,
+    quantity: Any,
+    *,
+    time_in_force: Force = Force.GTC,
+    price: Any = None,
+    stop_price: Any = None,
+    take_profit: Any = None,
+    stop_loss: Any = None,
+    client_order_id: str | None = None,
+) -> Request:
+    """A checked request. Raises `InvalidParameter` with what to change."""
+    refuse_foreign_money(instrument)
+
+    def priced(name: str, value: Any) -> Decimal | None:
+        return None if value is None else amounts.price(value, name)
+
+    asked = Request(
+        instrument,
+        side,
+        kind,
+        amounts.quantity(quantity),
+        time_in_force,
+        priced("price", price),
+        priced("stop_price", stop_price),
+        priced("take_profit", take_profit),
+        priced("stop_loss", stop_loss),
+        client_order_id,
+    )
+    _check_key(client_order_id)
+    _check_prices(asked)
+    _check_bracket(asked)
+    return asked
+
+
+def refuse_foreign_money(instrument: Instrument) -> None:
+    """The account counts dollars; stable coins of the dollar are taken at par, anything else would be a guess."""
+    if instrument.asset_class is AssetClass.STOCK:
+        return
+    quote = instrument.symbol.rpartition("/")[2]
+    if quote != CURRENCY and quote not in STABLE:
+        raise InvalidParameter(
+            f"{instrument} is priced in {quote} and the account is in {CURRENCY}: trade it against {CURRENCY} or a "
+            "stable coin of it",
+            symbol=instrument.symbol,
+        )
+
+
+def _check_key(key: str | None) -> None:
+    if key is not None and not _KEY.fullmatch(key):
+        raise InvalidParameter(f"client_order_id must be 1 to {LONGEST_KEY} printable characters without spaces")
+
+
+def _check_prices(asked: Request) -> None:
+    wants_limit = asked.kind in {Kind.LIMIT, Kind.STOP_LIMIT}
+    wants_stop = asked.kind in {Kind.STOP, Kind.STOP_LIMIT}
+    for name, value, wanted in (
+        ("price", asked.limit_price, wants_limit),
+        ("stop_price", asked.stop_price, wants_stop),
+    ):
+        if wanted and value is None:
+            raise InvalidParameter(f"{name} is required for a {asked.kind} order")
+        if not wanted and value is not None:
+            raise InvalidParameter(f"a {asked.kind} order takes no {name}")
+
+
+def _check_bracket(asked: Request) -> None:
+    """Profit must lie on the far side of the entry, the stop on the near one."""
+    entry = asked.limit_price or asked.stop_price
+    rising = [asked.stop_loss, entry, asked.take_profit]
+    names = ["stop_loss", "the entry's price", "take_profit"]
+    if asked.side is Side.SELL:
+        rising.reverse()
+        names.reverse()
+    known = [(name, value) for name, value in zip(names, rising, strict=True) if value is not None]
+    for (low_name, low), (high_name, high) in pairwise(known):
+        if low >= high:
+            raise InvalidParameter(f"for a {asked.side} order {low_name} must be below {high_name}")
