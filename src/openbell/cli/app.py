@@ -93,4 +93,4 @@ def _root(
 
 
 # Importing a module registers its command; the order is that of --help.
-from openbell.cli import collect, serve, tool, load_file, chart, doctor  # noqa: E402, F401, I001
+from openbell.cli import collect, serve, tool, load_file, chart, account, halt, verify, doctor  # noqa: E402, F401, I001

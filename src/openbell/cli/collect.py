@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 @app.command("up")
 def up(trade: Trade = False, read_only: ReadOnly = False, as_of: AsOf = None) -> None:
-    """Run the desk on this machine: collect bars and show a live view. Ctrl-C stops it; nothing is lost.
+    """Run the desk on this machine: collect bars, fill paper orders, fire alerts, and show a live view.
+
+    Ctrl-C stops it; nothing is lost.
 
     Without settings it runs on a simulated market. Connect a client with: openbell mcp chart-signals
     """
@@ -92,6 +94,8 @@ async def _up(desk: Desk) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(collector.run())
+            if not desk.settings.read_only:
+                group.create_task(desk.trading.engine.run())
             group.create_task((show if sys.stdout.isatty() else tell)(desk, collector))
     finally:
         await desk.close()

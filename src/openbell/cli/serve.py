@@ -33,6 +33,10 @@ def mcp(
     from openbell.protocol.server import build
 
     desk = Desk(settings)
+    if settings.trade:
+        with said_plainly():
+            # What cannot trade says so now, not at the first order.
+            _ = desk.trading.broker
     sdk_server = build(service, desk)
     gc.freeze()
     gc.enable()
@@ -51,6 +55,8 @@ async def _serve(server: Any, desk: Any) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, stop.set)
+    if desk.settings.trade:
+        desk.trading.start()
     try:
         await serve(server, stop)
     finally:

@@ -39,7 +39,8 @@ def call(
         message = f"Unknown tool: {tool[:80]}; there are {', '.join(service.by_name)}"
         typer.echo(json.dumps({"code": service.dialect.unknown_tool, "message": message}))
         raise typer.Exit(1)
-    reply = asyncio.run(_call(settings, service, tool, given))
+    with said_plainly():
+        reply = asyncio.run(_call(settings, service, tool, given))
     from pydantic_core import to_json
 
     typer.echo(to_json(_shown(reply)).decode())
@@ -72,6 +73,9 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
 
     desk = Desk(settings)
     try:
+        if settings.trade and not settings.read_only:
+            # Whatever became of orders and alerts since somebody last looked.
+            await desk.trading.catch_up()
         return await Runner(service, desk).run(tool, given, Call(desk))
     finally:
         await desk.close()

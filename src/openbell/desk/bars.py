@@ -79,6 +79,10 @@ class BarService:
         """
         return (await self._newest(instrument, timeframe, RING, self.closed_until())).tail(RING)
 
+    async def newest(self, instrument: Instrument, timeframe: Timeframe, count: int) -> Bars:
+        """The newest `count` closed bars, at most `RING`. Raises as `latest` does."""
+        return (await self._newest(instrument, timeframe, min(count, RING), self.closed_until())).tail(count)
+
     async def page(self, instrument: Instrument, timeframe: Timeframe, limit: int, offset: int) -> tuple[Bars, int]:
         """`limit` closed bars before the `offset` newest, and how many there are in all, after reading through.
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from openbell.desk.charts import ChartService
     from openbell.desk.quotes import QuoteService
     from openbell.desk.signals import SignalService
+    from openbell.desk.trading.desk import TradingDesk
     from openbell.feeds.port import Feed
     from openbell.market.provenance import Origin
     from openbell.stores.port import BarStore
@@ -117,8 +118,22 @@ class Desk:
 
         return AlertService(self.signals, self.clock)
 
+    @cached_property
+    def trading(self) -> TradingDesk:
+        """Orders, alerts, decisions and their records."""
+        from openbell.desk.trading.desk import TradingDesk
+
+        return TradingDesk(self)
+
+    @property
+    def account(self) -> str:
+        """What results call the account that orders are placed on: `paper` or `live`."""
+        return "live" if self.settings.live else "paper"
+
     async def close(self) -> None:
         """End what was begun."""
+        if "trading" in self.__dict__:
+            await self.trading.close()
         if "alerts" in self.__dict__:
             await self.alerts.close()
         if "charts" in self.__dict__:

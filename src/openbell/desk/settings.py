@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,27 @@ _HOME = Path("~/.openbell")
 _SEED = 7
 FEEDS = ("sim", "replay", "alpaca", "ccxt:EXCHANGE", "none")
 _CHOICES = {
+    "broker": ("paper", "alpaca"),
     "alpaca_feed": ("iex", "sip"),
     "alpaca_adjustment": ("raw", "split", "dividend", "all"),
     "log": ("debug", "info", "warning", "error"),
 }
 _RANGES: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(("timeout", "stale_after", "cache_candles", "cache_price", "cache_volatility"), (0, 1e9)),
+    **dict.fromkeys(
+        ("timeout", "stale_after", "cache_candles", "cache_price", "cache_volatility", "cache_decisions"), (0, 1e9)
+    ),
+    **dict.fromkeys(("pool_postgres_idle", "pool_postgres_connect", "pool_postgres_timeout"), (0.001, 1e9)),
+    "pool_postgres_min": (0, 1000),
+    "pool_postgres_max": (1, 1000),
+    "paper_cash": (0, 1e15),
+    "paper_fee": (0, 0.5),
+    "paper_slippage": (0, 0.5),
+    "paper_volume_share": (1e-6, 1),
+    **dict.fromkeys(("risk_order_share", "risk_symbol_share", "risk_collar"), (0, 1000)),
+    **dict.fromkeys(("risk_order_notional", "risk_symbol_notional"), (0, 1e15)),
+    "risk_positions": (0, 1_000_000),
+    "risk_daily_loss": (0, 1),
+    "risk_leverage": (0.01, 100),
     **dict.fromkeys(("pool_influx_idle", "pool_influx_connect", "pool_influx_timeout"), (0.001, 1e9)),
     "pool_influx_connections": (1, 1000),
     "replay_speed": (0, 1e6),
@@ -39,6 +55,8 @@ _PATTERNS = {
         "must be like http://HOST:8086, its password in OPENBELL_INFLUX_TOKEN",
     ),
     "influx_token": (r"[!-~]*", "holds characters that no token has, such as a space or the end of a line"),
+    "account": (r"([A-Za-z0-9][A-Za-z0-9_.-]{0,59})?", "may have letters, digits, dots, dashes and underscores"),
+    "database_url": (r"(postgres(ql)?://[!-~]*)?", "must be like postgresql://USER:PASSWORD@HOST/NAME"),
     "influx_database": (r"[A-Za-z0-9_.-]{1,60}", "may have letters, digits, dots, dashes and underscores"),
 }
 _CCXT = re.compile(r"ccxt:[a-z0-9_]+")
@@ -81,6 +99,43 @@ class Settings:
     pool_influx_idle: float = _setting(60.0, "seconds after which an idle connection to it is closed")
     pool_influx_connect: float = _setting(3.0, "seconds in which a connection to it must stand")
     pool_influx_timeout: float = _setting(5.0, "seconds in which it must answer")
+    database_url: str = _setting(
+        "",
+        "keep orders, alerts, decisions and the ledger in this PostgreSQL, such as postgresql://USER:PASSWORD@HOST/NAME, "
+        "instead of SQLite in the home",
+        secret=True,
+    )
+    pool_postgres_min: int = _setting(2, "connections to PostgreSQL that are kept")
+    pool_postgres_max: int = _setting(10, "the most connections to it")
+    pool_postgres_idle: float = _setting(300.0, "seconds after which an idle connection to it is closed")
+    pool_postgres_connect: float = _setting(5.0, "seconds in which a connection to it must stand")
+    pool_postgres_timeout: float = _setting(10.0, "seconds in which it must answer")
+    cache_decisions: float = _setting(30.0, "seconds for which get_recent_decisions may answer the same again")
+    broker: str = _setting("paper", "who carries orders out: paper (filled from bars, no money) or alpaca")
+    alpaca_live: bool = _setting(False, "with broker alpaca: trade with real money, not on Alpaca's own paper account")
+    account: str = _setting("", "the account to trade on; the broker's name if left out (openbell account lists them)")
+    account_token: str = _setting("", "its token, if it has one", secret=True)
+    paper_cash: Decimal = _setting(Decimal(100_000), "what a new paper account begins with, in USD")
+    paper_fee: Decimal = _setting(Decimal("0.001"), "fee on paper, as a share of what is traded")
+    paper_slippage: Decimal = _setting(
+        Decimal("0.0005"), "how much worse than the price a paper order fills, as a share"
+    )
+    paper_volume_share: Decimal = _setting(Decimal("0.1"), "share of a bar's volume that paper orders can have")
+    risk_order_share: Decimal = _setting(
+        Decimal("0.1"), "the most that an order may open, as a share of equity; 0: any"
+    )
+    risk_symbol_share: Decimal = _setting(Decimal("0.25"), "the same of all that is held of a symbol")
+    risk_order_notional: Decimal = _setting(Decimal(0), "the most that an order may open, in USD; 0: any")
+    risk_symbol_notional: Decimal = _setting(Decimal(0), "the same of all that is held of a symbol")
+    risk_positions: int = _setting(20, "the most positions at once; 0: any number")
+    risk_daily_loss: Decimal = _setting(
+        Decimal("0.05"), "loss since 00:00 UTC, as a share of equity, after which nothing is opened; 0: never"
+    )
+    risk_leverage: Decimal = _setting(Decimal(1), "how many times equity all positions may be worth")
+    risk_collar: Decimal = _setting(
+        Decimal("0.05"), "how far an order's price may be from the last bar's close, as a share; 0: any distance"
+    )
+    risk_symbols: str = _setting("", "the only symbols that may be opened, separated by commas; none: all")
     log: str = _setting("warning", "how much goes to the log on standard error: debug, info, warning, error")
 
     @property
@@ -97,11 +152,20 @@ class Settings:
         name = (
             f"influx/{crc32(f'{self.influx_url} {self.influx_database}'.encode()):08x}" if self.influx_url else "data"
         )
+        return self.market_folder / name
+
+    @property
+    def market_folder(self) -> Path:
+        """Where what belongs to one market lives: another seed is another market, and none of them is the real one."""
         if not self.simulated:
-            return self.home / name
-        # Another seed is another market: its bars must not meet the first one's.
+            return self.home
         market = self.home / "simulated"
-        return (market if self.sim_seed == _SEED else market / f"seed-{self.sim_seed}") / name
+        return market if self.sim_seed == _SEED else market / f"seed-{self.sim_seed}"
+
+    @property
+    def live(self) -> bool:
+        """Whether orders move real money."""
+        return self.broker == "alpaca" and self.alpaca_live
 
     @property
     def watchlist_file(self) -> Path:
@@ -164,6 +228,8 @@ def _typed(name: str, value: Any) -> Any:
     variable = PREFIX + name.upper()
     if isinstance(default, bool):
         return _flag(variable, value)
+    if isinstance(default, Decimal):
+        return _decimal(variable, value)
     if isinstance(default, int | float):
         return _number(variable, value, type(default))
     if isinstance(default, str) and not isinstance(value, str):
@@ -179,6 +245,16 @@ def _number(variable: str, value: Any, kind: type[int] | type[float]) -> int | f
     except (TypeError, ValueError, OverflowError):
         pass
     raise SettingsError(f"{variable} must be a {'whole ' if kind is int else ''}number, not {value!r}")
+
+
+def _decimal(variable: str, value: Any) -> Decimal:
+    try:
+        number = Decimal(str(value).strip())
+    except InvalidOperation:
+        number = Decimal("nan")
+    if isinstance(value, bool) or not number.is_finite():
+        raise SettingsError(f"{variable} must be a number, not {value!r}")
+    return number
 
 
 def _flag(variable: str, value: Any) -> bool:
@@ -203,7 +279,23 @@ def _check(settings: Settings) -> None:
     for name, (pattern, hint) in _PATTERNS.items():
         if not re.fullmatch(pattern, getattr(settings, name)):
             raise SettingsError(f"{PREFIX}{name.upper()} {hint}")
+    if settings.pool_postgres_min > settings.pool_postgres_max:
+        raise SettingsError("OPENBELL_POOL_POSTGRES_MIN must not be more than OPENBELL_POOL_POSTGRES_MAX")
     _check_clock(settings)
+    _check_broker(settings)
+
+
+def _check_broker(settings: Settings) -> None:
+    """Orders at a broker are about the real market now: no other bars may decide them."""
+    if settings.broker == "paper":
+        return
+    if settings.feed in {"sim", "replay"}:
+        raise SettingsError(
+            f"OPENBELL_BROKER={settings.broker} needs real prices, and the feed is {settings.feed}: "
+            "set OPENBELL_FEED=alpaca, or trade on paper"
+        )
+    if settings.as_of:
+        raise SettingsError(f"OPENBELL_BROKER={settings.broker} trades now: it cannot be used with --as-of")
 
 
 def _check_clock(settings: Settings) -> None:

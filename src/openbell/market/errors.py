@@ -21,8 +21,17 @@ OpenbellError
 ├── LeaseError
 │   ├── LeaseHeld             another process holds it
 │   └── LeaseLost             it was ours and has passed to another
-└── Refused                   allowed by nobody here: read-only, no --trade, missing scope
-    └── SettingsError         the settings contradict each other or cannot be read
+├── Refused                   allowed by nobody here: read-only, no --trade, missing scope
+│   ├── Unauthorized          the account is another's (trading.accounts)
+│   ├── RiskRefused           the risk gate says no
+│   │   └── CannotPay         the account has not the money
+│   └── SettingsError         the settings contradict each other or cannot be read
+├── OrderError
+│   ├── DuplicateOrder        the same again within seconds, or another order under a used id
+│   ├── NoSuchOrder           nobody's, or another's
+│   └── TooManyOrders         faster than the desk lets anybody trade
+├── AccountNotFound           (trading.accounts)
+└── BrokerError               what stands behind the broker's port (trading.broker)
 
 Every message says what is wrong and, where there is one, what to do next. `details` holds the same facts as values.
 """
@@ -155,3 +164,27 @@ class Refused(OpenbellError):
 
 class SettingsError(Refused):
     """The settings cannot be read or contradict each other."""
+
+
+class RiskRefused(Refused):
+    """The risk gate says no; `details` has the rule and the largest size that would pass."""
+
+
+class CannotPay(RiskRefused):
+    """The account has not the money."""
+
+
+class OrderError(OpenbellError):
+    """About one order."""
+
+
+class DuplicateOrder(OrderError):
+    """The same order again within seconds, or another one under an id that is used."""
+
+
+class NoSuchOrder(OrderError):
+    """No order, alert or subscription of the caller has this id."""
+
+
+class TooManyOrders(OrderError):
+    """Faster than the desk lets anybody trade."""

@@ -34,6 +34,23 @@ class Timeframe(Enum):
         return self.value < Timeframe.D1.value
 
 
+SHORT = {
+    "1m": Timeframe.M1,
+    "3m": Timeframe.M3,
+    "5m": Timeframe.M5,
+    "15m": Timeframe.M15,
+    "30m": Timeframe.M30,
+    "1h": Timeframe.H1,
+    "2h": Timeframe.H2,
+    "4h": Timeframe.H4,
+    "6h": Timeframe.H6,
+    "12h": Timeframe.H12,
+    "1d": Timeframe.D1,
+    "1w": Timeframe.W1,
+}
+"""All of them by their short names."""
+
+
 def named(text: str, names: dict[str, Timeframe]) -> Timeframe:
     """Read a timeframe by the names of one contract. Raises `InvalidTimeframe`."""
     try:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
 from openbell.market.instruments import Instrument
 from openbell.market.sessions import phase, stock_phase
+
+if TYPE_CHECKING:
+    from openbell.desk.trading.desk import TradingDesk
 
 Notify = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Sends a notification to whoever made the call: method and parameters."""
@@ -23,7 +26,8 @@ class Principal:
     scopes: frozenset[str]
 
 
-LOCAL_OPERATOR = Principal("local", frozenset({"read", "write", "trade"}))
+TRADE = "trade"
+LOCAL_OPERATOR = Principal("local", frozenset({"read", "write", TRADE}))
 """Whoever started a stdio server owns this machine's desk."""
 
 
@@ -41,6 +45,8 @@ class Call:
     newest: int | None = None
     """The end of the newest bar that the answer rests on; a handler says it with `rests_on`."""
     instrument: Instrument | None = None
+    account: str = "none"
+    """Whose money the answer is about: `none`, `paper` or `live`; a handler says it with `on_account`."""
     source: str | None = None
     """What the data was read from, where the contract wants it said."""
     _clock: float = field(default=0.0, init=False)
@@ -52,12 +58,18 @@ class Call:
         """Remember what data the answer rests on."""
         self.instrument, self.newest = instrument, end
 
+    def on_account(self) -> TradingDesk:
+        """The trading desk; the answer is about its account and its records."""
+        trading = self.desk.trading
+        self.account, self.source = self.desk.account, trading.records.source
+        return trading
+
     def truth(self) -> dict[str, Any]:
         """What every result says about itself: made-up or real, whose account, from which feed, how old."""
         now = self._clock
         return {
             "data": self.desk.data,
-            "account": "none",
+            "account": self.account,
             "feed": self.desk.settings.feed,
             "as_of": iso(int(now)),
             "age_s": None if self.newest is None else max(0, int(now) - self.newest),

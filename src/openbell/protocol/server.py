@@ -42,6 +42,8 @@ def build(service: Service, desk: Desk) -> Server[Any]:
     runner = Runner(service, desk)
     offered = service.offered(desk)
     listing: list[types.ListToolsResult] = []
+    # Whoever may be alerted is, from the first call on: the subscription may be an earlier process's.
+    pushes = desk.settings.trade and not desk.settings.read_only and any(tool.trade for tool in service.tools)
 
     async def list_tools(_context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         if not listing:
@@ -52,6 +54,8 @@ def build(service: Service, desk: Desk) -> Server[Any]:
         if params.name not in service.by_name:
             raise MCPError(service.dialect.unknown_tool, f"Unknown tool: {params.name[:80]}", None)
         call = Call(desk, notify=_notifier(context))
+        if pushes:
+            desk.trading.push_to(call.principal.subject, call.notify)
         result = _wire(await runner.run(params.name, params.arguments or {}, call))
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result["resultType"] = "complete"
@@ -136,4 +140,7 @@ def _instructions(service: Service, desk: Desk) -> str:
         "replay": "Market data is a replay of stored bars, not live.",
         "live": f"Market data comes live from {desk.settings.feed}.",
     }[desk.data]
+    if any(tool.trade for tool in service.tools) and desk.settings.trade:
+        money = "LIVE: orders move real money." if desk.account == "live" else "on PAPER: no real money moves."
+        said = f"{said} Trading is {money}"
     return f"{said} {service.instructions}"

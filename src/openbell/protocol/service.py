@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from openbell.desk.desk import Desk
+from openbell.desk.settings import Settings
 from openbell.market.errors import InvalidParameter, OpenbellError, OutOfTime, Refused
 from openbell.protocol.cache import Answer, TtlCache
-from openbell.protocol.call import Call
+from openbell.protocol.call import TRADE, Call, Principal
 from openbell.protocol.dialects import Dialect, Metrics, Reply
 from openbell.protocol.tool import Effect, Tool
 
@@ -83,6 +84,8 @@ class Runner:
     async def _answer(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Answer:
         if self.desk.settings.read_only and tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}:
             raise Refused(f"{tool.name} writes, and this desk was started with --read-only")
+        if tool.trade:
+            _allow_trading(tool.name, self.desk.settings, call.principal)
         try:
             checked = tool.arguments.model_validate(dict(arguments))
         except ValidationError as error:
@@ -94,7 +97,9 @@ class Runner:
 
         ttl = float(getattr(self.desk.settings, tool.cache)) if tool.cache else 0.0
         if ttl <= 0:
-            return Answer(await work(), cached=False, remaining=None)
+            answer = Answer(await work(), cached=False, remaining=None)
+            self._cache.forget(lambda key: isinstance(key, tuple) and key[0] in tool.changes)
+            return answer
         given = checked.model_dump(mode="json")
         refresh = bool(given.pop("force_refresh", False))
         standing = None if self.desk.clock.moving else self.desk.clock.epoch()
@@ -112,6 +117,14 @@ class Runner:
                 f"{name} took longer than {limit:g} s (OPENBELL_TIMEOUT); bars fetched so far are kept: ask again",
                 timeout_s=limit,
             ) from None
+
+
+def _allow_trading(tool: str, settings: Settings, principal: Principal) -> None:
+    """Raise `Refused` unless this desk and this caller may trade."""
+    if not settings.trade:
+        raise Refused(f"{tool} is a trading tool: start the server with --trade to allow it")
+    if TRADE not in principal.scopes:
+        raise Refused(f"{tool} needs the scope {TRADE}")
 
 
 def _explain(error: ValidationError) -> str:

@@ -51,8 +51,12 @@ class Tool:
     open_world: bool = False
     """Whether it reaches out to systems beyond this desk and its feed."""
     idempotent: bool = True
+    trade: bool = False
+    """Whether it needs --trade, and a caller with the scope `trade`."""
     cache: str = ""
     """The setting that says for how many seconds an answer may be given again; none: not at all."""
+    changes: tuple[str, ...] = ()
+    """The tools whose kept answers are no longer true after this one."""
     errors: tuple[type[OpenbellError], ...] = ()
     """What it raises beyond a bad argument."""
     method: bool = False

@@ -10,7 +10,13 @@ from openbell.market.errors import InvalidParameter
 if TYPE_CHECKING:
     from openbell.protocol.service import Service
 
-NAMES = {"chart-signals": "chart_signals", "market-data": "market_data", "chartgen": "chartgen"}
+NAMES = {
+    "chart-signals": "chart_signals",
+    "market-data": "market_data",
+    "portfolio": "portfolio",
+    "decisions": "decisions",
+    "chartgen": "chartgen",
+}
 """The servers by the name that `openbell mcp` takes; each is loaded alone."""
 
 

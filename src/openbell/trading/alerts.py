@@ -61,6 +61,10 @@ class Alert:
     signal: str | None = None
     state: AlertState = AlertState.ACTIVE
     fired_at: float | None = None
+    """When the bar closed that fired it."""
+    value: float | None = None
+    """The price or the indicator's value at which it fired."""
+    bar_hash: str | None = None
     updated_at: float = 0.0
 
     @property

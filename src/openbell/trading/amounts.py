@@ -49,12 +49,12 @@ def _positive(value: float | str | Decimal, name: str, places: int) -> Decimal:
 
 def decimal(value: float | str | Decimal, name: str) -> Decimal:
     """The number as written. Raises `InvalidParameter`."""
-    written = str(value).strip()
-    if isinstance(value, bool) or len(written) > _LONGEST or not written.isascii() or "_" in written:
-        raise InvalidParameter(f"{name} must be a number")
     try:
+        written = str(value).strip()  # a whole number of thousands of digits has no text
+        if isinstance(value, bool) or len(written) > _LONGEST or not written.isascii() or "_" in written:
+            raise InvalidParameter(f"{name} must be a number")
         number = Decimal(written)
-    except InvalidOperation:
+    except (InvalidOperation, ValueError):
         raise InvalidParameter(f"{name} must be a number") from None
     # An exponent of thousands is a short text and a very long number.
     if not number.is_finite() or (number and not -_LONGEST < number.adjusted() < _LONGEST):

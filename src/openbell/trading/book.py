@@ -1,14 +1,15 @@
 """The book: cash and positions, made of fills alone.
 
-Everything is sums of exact products; the one division (the cost that a partial close releases) is rounded to 1e-8, and what
-is left of it stays in the position, so that cash, cost and realised profit always add up to the last digit.
+Everything is sums of exact products; the one division (the cost that a partial close releases) is cut to 1e-8, and what is
+left of it stays in the position, so that cash, cost and realised profit always add up to the last digit, and no cost ever
+has another sign than its quantity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_DOWN, Decimal
 
 from openbell.trading import amounts
 from openbell.trading.amounts import CENT, ONE, ZERO
@@ -111,7 +112,7 @@ def _filled(held: Position | None, fill: Fill) -> tuple[Position | None, Decimal
         old_quantity, old_cost, opened = (held.quantity, held.cost, held.opened_at) if held else (ZERO, ZERO, fill.at)
         return Position(fill.symbol, old_quantity + signed, old_cost + signed * fill.price, opened), ZERO
     if abs(signed) < abs(held.quantity):
-        released = (held.cost * -signed / held.quantity).quantize(CENT, ROUND_HALF_EVEN)
+        released = (held.cost * -signed / held.quantity).quantize(CENT, ROUND_DOWN)
         rest = replace(held, quantity=held.quantity + signed, cost=held.cost - released)
         return rest, -signed * fill.price - released
     realised = held.quantity * fill.price - held.cost

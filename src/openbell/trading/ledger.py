@@ -57,6 +57,7 @@ def canonical(body: Any) -> str:
 
 def seal(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> Entry:
     """An entry with its hash."""
+    at = float(at)  # as it will be read back: 5 and 5.0 are two texts
     return Entry(seq, at, kind, key, body, prev, digest(seq, at, kind, key, body, prev))
 
 
@@ -67,20 +68,31 @@ def digest(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> st
 
 def check(entries: Iterable[Entry], heads: Iterable[Head] = ()) -> Iterator[Fault]:
     """Walk the chain from its beginning; each break is a fault, and so is a noted head that it does not have."""
-    wanted = {head.seq: head.hash for head in heads if head.seq}
+    wanted: dict[int, list[str]] = {}
+    for head in heads:
+        if head.seq:
+            wanted.setdefault(head.seq, []).append(head.hash)
     expected, prev = 1, GENESIS
     for entry in entries:
+        # A damaged database may give anything for a number.
+        seq = entry.seq if type(entry.seq) is int else expected
         if entry.seq != expected:
             yield Fault(expected, f"entry {expected} is missing; entry {entry.seq} stands there")
         elif entry.prev != prev:
-            yield Fault(entry.seq, f"entry {entry.seq} does not follow the one before it")
-        if digest(entry.seq, entry.at, entry.kind, entry.key, entry.body, entry.prev) != entry.hash:
-            yield Fault(entry.seq, f"entry {entry.seq} ({entry.kind} {entry.key}) was changed")
-        noted = wanted.pop(entry.seq, None)
-        if noted not in {None, entry.hash}:
-            yield Fault(entry.seq, f"entry {entry.seq} is not the one that was noted as the head: it was rewritten")
-        expected, prev = entry.seq + 1, entry.hash
+            yield Fault(seq, f"entry {seq} does not follow the one before it")
+        if not _sealed(entry):
+            yield Fault(seq, f"entry {seq} ({entry.kind} {entry.key}) was changed")
+        if any(noted != entry.hash for noted in wanted.pop(seq, ())):
+            yield Fault(seq, f"entry {seq} is not the one that was noted as the head: it was rewritten")
+        expected, prev = seq + 1, entry.hash
     for seq in sorted(wanted):
-        yield Fault(
-            seq, f"the ledger ends at entry {expected - 1}, and its head was noted at {seq}: its end is cut off"
-        )
+        where = f"the ledger ends at entry {expected - 1}, and its head was noted at {seq}: its end is cut off"
+        yield Fault(seq, where if seq >= expected else f"entry {seq} was noted as the head, and it is missing")
+
+
+def _sealed(entry: Entry) -> bool:
+    """Whether an entry has the hash of what it says; what cannot be written as it should be has none."""
+    try:
+        return digest(entry.seq, entry.at, entry.kind, entry.key, entry.body, entry.prev) == entry.hash
+    except (TypeError, ValueError, RecursionError):
+        return False

@@ -1,12 +1,19 @@
 """An order and the states it can be in.
 
-pending           written down, not yet known to the broker            → open, filled …, rejected, unknown
-held              an exit of a bracket, until its entry fills          → open, cancelled
-open              working at the broker                                → partially_filled, filled, cancelling, cancelled …
-partially_filled  working, some of it done                             → filled, cancelling, cancelled, expired
-cancelling        its cancellation was asked for; fills may still come → cancelled, filled, expired, open if refused
-unknown           sent, and nobody knows whether it arrived            → whatever the broker says of it, or lost
-lost              the broker has no record of it                       → whatever the broker says, should it appear after all
+pending           written down, not yet known to the broker
+                  → open, partially_filled, filled, cancelled, expired, rejected, unknown
+held              an exit of a bracket, until its entry fills
+                  → open, cancelled, expired
+open              working at the broker
+                  → partially_filled, filled, cancelling, cancelled, expired, rejected
+partially_filled  working, some of it done
+                  → filled, cancelling, cancelled, expired
+cancelling        its cancellation was asked for; fills may still come, and the broker may refuse
+                  → open, partially_filled, filled, cancelled, expired
+unknown           sent, and nobody knows whether it arrived: whatever the broker says of it
+                  → open, partially_filled, cancelling, filled, cancelled, expired, rejected, lost
+lost              the broker has no record of it: whatever it says should it appear after all
+                  → open, partially_filled, cancelling, filled, cancelled, expired, rejected
 filled, cancelled, expired, rejected: final
 
 `unknown` is never sent again: it is asked for by its id until the broker has answered. `MOVES` is the whole machine;
@@ -96,8 +103,8 @@ MOVES: dict[State, frozenset[State]] = {
     State.OPEN: _AT_BROKER,
     State.PARTIALLY_FILLED: _AT_BROKER - {State.OPEN, State.REJECTED},
     State.CANCELLING: _AT_BROKER - {State.REJECTED},
-    State.UNKNOWN: _AT_BROKER - {State.CANCELLING} | {State.LOST},
-    State.LOST: _AT_BROKER - {State.CANCELLING},
+    State.UNKNOWN: _AT_BROKER | {State.LOST},
+    State.LOST: _AT_BROKER,
     **dict.fromkeys(_ENDS, frozenset()),
 }
 """From each state those that may follow; staying is always allowed."""
@@ -124,9 +131,11 @@ class Order:
     kind: Kind
     quantity: Decimal
     opening: Decimal
-    """How much of it may open a position; the rest only reduces one, and is cut if there is less to reduce by then."""
+    """How much of it may yet open a position; the rest only reduces one, and is cut if there is less to reduce by then."""
     time_in_force: Force
     placed_at: float
+    spelling: str = ""
+    """The symbol as the caller wrote it, which answers echo."""
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
     take_profit: Decimal | None = None
@@ -175,6 +184,8 @@ class Order:
     def with_fill(self, quantity: Decimal, price: Decimal, fee: Decimal, at: float) -> Order:
         """The order after one more fill; what was being cancelled stays so until it is all done."""
         filled = self.filled + quantity
+        if quantity <= 0:
+            raise ImpossibleMove(f"order {self.id} cannot have a fill of nothing", order_id=self.id)
         if filled > self.quantity:
             raise ImpossibleMove(f"order {self.id} would be filled beyond its quantity", order_id=self.id)
         with amounts.exact():

@@ -22,13 +22,15 @@ from openbell.trading import amounts
 from openbell.trading.amounts import CENT, ONE, ZERO
 from openbell.trading.evidence import bar_hash
 from openbell.trading.fills import Fill, fill_of
-from openbell.trading.orders import FINAL, RESTING, Force, Kind, Order, Role, Side, State
+from openbell.trading.orders import RESTING, Force, Kind, Order, Role, Side, State
 
 Change = Order | Fill
 _EXIT_REACHED = "its exit was reached"
 _NOTHING_LEFT = "nothing is left to reduce"
 _ENTRY_ENDED = "its entry ended unfilled"
 _OTHER_EXIT = "the other exit closed the position"
+_MOST = Decimal("1e18")
+"""More than all orders together: a volume beyond sense must not spoil the sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,10 @@ class _Bar:
     high: float
     low: float
 
+    @property
+    def end(self) -> float:
+        return float(self.time + MINUTE)
+
 
 @dataclass(frozen=True, slots=True)
 class _Deal:
@@ -63,15 +69,19 @@ def match(
 ) -> list[Change]:
     """What becomes of resting orders of one symbol in some minute bars, and of those whose time is over by `until`."""
     matching = _Matching(orders, position, costs, halted)
-    share = float(costs.volume_share)
     for index in _tradable(bars):
         if not matching.any_left:
             break
         time, o, h, low, _, volume = (column[index].item() for column in bars.columns())
-        matching.begin(bars, time, amounts.down(amounts.of_bar(volume * share)))
+        matching.begin(bars, time, _to_be_had(volume, costs.volume_share))
         matching.bar(_Bar(index, time, o, h, low))
-    matching.expire(until, until)
+    matching.expire(until)
     return matching.changes
+
+
+def _to_be_had(volume: float, share: Decimal) -> Decimal:
+    with amounts.exact():
+        return amounts.down(min(amounts.of_bar(volume) * share, _MOST))
 
 
 def _tradable(bars: Bars) -> Iterable[int]:
@@ -101,11 +111,12 @@ class _Matching:
 
     def begin(self, bars: Bars, time: int, capacity: Decimal) -> None:
         self.bars, self.capacity = bars, capacity
-        self.expire(time, time)
+        self.expire(time)
 
     def bar(self, bar: _Bar) -> None:
         """First the exits that were there before, a stop before a target; then entries, and what they bring with them."""
-        for order_id in self._exits():
+        before = self._exits()
+        for order_id in before:
             self._try(order_id, bar)
         for order_id in [each.id for each in self.orders.values() if not each.role.exit]:
             deal = self._try(order_id, bar)
@@ -113,8 +124,8 @@ class _Matching:
                 continue
             # Whether the price came to the target before or after the entry is not known, unless that was at the open.
             for exit_id in self._exits(order_id):
-                if deal.at_open or self.orders[exit_id].role is Role.STOP_LOSS:
-                    self._try(exit_id, bar)
+                if exit_id not in before and (deal.at_open or self.orders[exit_id].role is Role.STOP_LOSS):
+                    self._try(exit_id, bar, deal)
 
     def _exits(self, parent: str | None = None) -> list[str]:
         found = [
@@ -124,19 +135,20 @@ class _Matching:
         ]
         return [each.id for each in sorted(found, key=lambda each: each.role is not Role.STOP_LOSS)]
 
-    def _try(self, order_id: str, bar: _Bar) -> _Deal | None:
+    def _try(self, order_id: str, bar: _Bar, entered: _Deal | None = None) -> _Deal | None:
+        """Fill what a bar fills of an order, once a bar; `entered` is how its entry has filled in the same one."""
         order = self.orders[order_id]
         # Cancelling is no shelter: until the end is confirmed an order may trade, but on paper the end is at once.
         if order.state not in RESTING or bar.time < order.placed_at or order.state is State.CANCELLING:
             return None
-        deal = self._deal(order, bar)
+        deal = self._deal(order, bar, entered)
         order = self.orders[order_id]  # a stop may have been triggered
         if deal is None:
             return None
         allowed = self._allowed(order)
         if not allowed:
             if not order.remaining_opening:
-                self._end(order, State.CANCELLED, _NOTHING_LEFT, bar.time + MINUTE)
+                self._nothing_left(order, bar.end)
             return None
         whole = order.quantity == order.quantity.to_integral_value() and self._is_stock
         quantity = min(order.remaining, allowed, amounts.down(self.capacity, ONE if whole else CENT))
@@ -151,25 +163,30 @@ class _Matching:
 
     def _allowed(self, order: Order) -> Decimal:
         """What it may trade: all that reduces, and what it may open unless that is halted."""
-        against = max(ZERO, self.position * -order.side.sign)
-        return against + (ZERO if self.halted else order.remaining_opening)
+        return self._reducible(order) + (ZERO if self.halted else order.remaining_opening)
 
-    def _deal(self, order: Order, bar: _Bar) -> _Deal | None:
+    def _reducible(self, order: Order) -> Decimal:
+        return max(ZERO, self.position * -order.side.sign)
+
+    def _deal(self, order: Order, bar: _Bar, entered: _Deal | None) -> _Deal | None:
         """The price at which a bar fills an order."""
         buying = order.side is Side.BUY
         if order.kind is Kind.MARKET or (order.kind is Kind.STOP and order.triggered):
             return _Deal(self._taken(amounts.of_bar(bar.open), buying), at_open=True)
         if order.kind is Kind.LIMIT or order.triggered:
             return _limit(order.limit_price, bar, buying)
-        return self._stop(order, bar, buying)
+        return self._stop(order, bar, buying, entered)
 
-    def _stop(self, order: Order, bar: _Bar, buying: bool) -> _Deal | None:
+    def _stop(self, order: Order, bar: _Bar, buying: bool, entered: _Deal | None) -> _Deal | None:
         stop = order.stop_price or ZERO
         level = float(stop)
-        at_open = bar.open >= level if buying else bar.open <= level
-        if not at_open and not (bar.high >= level if buying else bar.low <= level):
+        if not (bar.high >= level if buying else bar.low <= level):
             return None
-        order = self._change(order.to(order.state, bar.time + MINUTE, triggered=True))
+        at_open = bar.open >= level if buying else bar.open <= level
+        if entered and not entered.at_open:
+            # The open was before the entry, and what was beyond the stop by then is left where it was entered.
+            at_open, stop = False, max(stop, entered.price) if buying else min(stop, entered.price)
+        order = self._change(order.to(order.state, bar.end, triggered=True))
         reached = amounts.of_bar(bar.open) if at_open else stop
         if order.kind is Kind.STOP:
             return _Deal(self._taken(reached, buying), at_open)
@@ -190,57 +207,78 @@ class _Matching:
         assert self.bars is not None
         with amounts.exact():
             fee = amounts.up(quantity * price * self.costs.fee)
-        at = float(bar.time + MINUTE)
+        at = bar.end
         count = f"{order.id}-{bar.time}"
         self.changes.append(
             fill_of(order, count, quantity, price, at, fee=fee, bar=bar.time, bar_hash=bar_hash(self.bars, bar.index))
         )
+        opened = max(ZERO, quantity - self._reducible(order))
         self.capacity -= quantity
         self.position += quantity * order.side.sign
-        order = self._change(order.with_fill(quantity, price, fee, at))
-        if order.role is Role.ENTRY or order.role.exit:
-            self._follow_bracket(order.parent or order.id, at)
-        if not self._allowed(order) and not order.final and not order.remaining_opening:
-            self._end(order, State.CANCELLED, _NOTHING_LEFT, at)
+        order = self._change(replace(order.with_fill(quantity, price, fee, at), opening=order.opening - opened))
+        if order.role is Role.ENTRY:
+            self._entered(order, opened, at)
+        elif order.role.exit:
+            self._exited(order, at)
+        if not self._reducible(order) and not order.final and not order.remaining_opening:
+            self._nothing_left(order, at)
 
     # Brackets
 
-    def _follow_bracket(self, entry_id: str, at: float) -> None:
-        """Keep the exits as large as what their entry has opened and they have not yet closed."""
-        entry = self.orders.get(entry_id)
-        exits = [each for each in self.orders.values() if each.parent == entry_id]
-        if entry is None or not exits:
-            return
-        left = entry.filled - sum((each.filled for each in exits), ZERO)
-        if left <= 0 and entry.filled:
-            self._close_bracket(entry, exits, at)
-            return
-        for each in exits:
-            wanted = each.filled + left
-            if not each.final and left and (each.state is State.HELD or each.quantity != wanted):
-                state = State.OPEN if each.state is State.HELD else each.state
-                placed = entry.placed_at if each.state is State.HELD else each.placed_at
-                self._change(each.to(state, at, quantity=wanted, placed_at=placed))
+    def _others(self, order: Order) -> list[Order]:
+        """The exits of an order's bracket that have not ended, but for itself. Its entry may have, and not be here."""
+        entry_id = order.parent or order.id
+        return [
+            each for each in self.orders.values() if each.parent == entry_id and each.id != order.id and not each.final
+        ]
 
-    def _close_bracket(self, entry: Order, exits: list[Order], at: float) -> None:
-        if not entry.final:
+    def _entered(self, entry: Order, opened: Decimal, at: float) -> None:
+        """The exits grow by what their entry has opened."""
+        for each in self._others(entry) if opened else ():
+            held = each.state is State.HELD
+            state, before = (State.OPEN, ZERO) if held else (each.state, each.quantity)
+            self._change(each.to(state, at, quantity=before + opened))
+        self._end_exits(entry, at)
+
+    def _exited(self, order: Order, at: float) -> None:
+        """What one exit has closed the other need not; when nothing is left the bracket is over."""
+        if not order.remaining:
+            self._close_bracket(order, _OTHER_EXIT, at)
+            return
+        for each in self._others(order):
+            self._change(each.to(each.state, at, quantity=each.filled + order.remaining))
+
+    def _close_bracket(self, order: Order, reason: str, at: float) -> None:
+        entry = self.orders.get(order.parent or "")
+        if entry is not None and not entry.final:
             self._change(entry.to(State.CANCELLED, at, _EXIT_REACHED))
-        for each in exits:
-            if not each.final:
-                self._change(each.to(State.CANCELLED, at, _OTHER_EXIT))
+        for each in self._others(order):
+            self._change(each.to(State.CANCELLED, at, reason))
 
     # Ends
 
-    def expire(self, moment: float, at: float) -> None:
-        """End what stood for a time that is over."""
-        for order in list(self.orders.values()):
-            over = order.expires_at is not None and order.expires_at <= moment
-            if over and order.state in RESTING and self.orders[order.id].state not in FINAL:
-                self._end(order, State.EXPIRED, "its day is over", min(at, order.expires_at or at))
+    def expire(self, moment: float) -> None:
+        """End what stood for a time that is over by some moment, what was over first first."""
+        over = [
+            (order.expires_at, order.id)
+            for order in self.orders.values()
+            if order.state in RESTING and order.expires_at is not None and order.expires_at <= moment
+        ]
+        for at, order_id in sorted(over, key=lambda each: each[0]):
+            if not self.orders[order_id].final:
+                self._end(self.orders[order_id], State.EXPIRED, "its day is over", at)
+
+    def _nothing_left(self, order: Order, at: float) -> None:
+        """End what can only reduce when there is nothing to reduce; of a bracket, all of it."""
+        self._end(order, State.CANCELLED, _NOTHING_LEFT, at)
+        if order.role.exit:
+            self._close_bracket(order, _NOTHING_LEFT, at)
 
     def _end(self, order: Order, state: State, reason: str, at: float) -> None:
-        ended = self._change(order.to(state, at, reason))
-        for change in end_exits(ended, self.orders.values(), at):
+        self._end_exits(self._change(order.to(state, at, reason)), at)
+
+    def _end_exits(self, entry: Order, at: float) -> None:
+        for change in end_exits(entry, self.orders.values(), at):
             self._change(change)
 
     def _change(self, order: Order) -> Order:
@@ -250,10 +288,14 @@ class _Matching:
 
 
 def end_exits(ended: Order, orders: Iterable[Order], at: float) -> list[Order]:
-    """The exits of an entry that ended without opening anything end with it."""
-    if ended.role is not Role.ENTRY or ended.filled:
+    """The exits of an entry that ended without opening anything end with it; those still held have nothing to close."""
+    if ended.role is not Role.ENTRY or not ended.final:
         return []
-    return [each.to(State.CANCELLED, at, _ENTRY_ENDED) for each in orders if each.parent == ended.id and not each.final]
+    return [
+        each.to(State.CANCELLED, at, _ENTRY_ENDED)
+        for each in orders
+        if each.parent == ended.id and not each.final and (each.state is State.HELD or not ended.filled)
+    ]
 
 
 def exits_of(entry: Order) -> list[Order]:
@@ -280,6 +322,7 @@ def exits_of(entry: Order) -> list[Order]:
                 time_in_force=Force.GTC,
                 expires_at=None,
                 state=State.HELD,
+                broker_id=None,
             )
         )
     return exits

@@ -34,6 +34,8 @@ class Request:
     take_profit: Decimal | None = None
     stop_loss: Decimal | None = None
     client_order_id: str | None = None
+    spelling: str = ""
+    """The symbol as the caller wrote it; no part of what is asked for."""
 
     @property
     def bracket(self) -> bool:
@@ -67,6 +69,7 @@ def request(
     take_profit: Any = None,
     stop_loss: Any = None,
     client_order_id: str | None = None,
+    spelling: str = "",
 ) -> Request:
     """A checked request. Raises `InvalidParameter` with what to change."""
     refuse_foreign_money(instrument)
@@ -85,6 +88,7 @@ def request(
         priced("take_profit", take_profit),
         priced("stop_loss", stop_loss),
         client_order_id,
+        spelling or instrument.symbol,
     )
     _check_key(client_order_id)
     _check_prices(asked)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from openbell.trading import amounts
 from openbell.trading.amounts import CENT, ONE, ZERO
 from openbell.trading.book import Book
-from openbell.trading.orders import EXPOSED, Order, Side, State
+from openbell.trading.orders import EXPOSED, Order, Side
 
 _DIGITS = 15
 """What a JSON number carries exactly: no largest size has more."""
@@ -102,10 +102,11 @@ def _claimed(side: Side, symbol: str, orders: Iterable[Order]) -> Decimal:
     for order in orders:
         if order.symbol != symbol or order.side is not side:
             continue
+        if order.state not in EXPOSED:
+            continue
         if order.role.exit and order.parent:
-            if order.state is not State.HELD:
-                exits[order.parent] = max(exits.get(order.parent, ZERO), order.remaining)
-        elif order.state in EXPOSED:
+            exits[order.parent] = max(exits.get(order.parent, ZERO), order.remaining)
+        else:
             total += order.remaining - order.remaining_opening
     return total + sum(exits.values(), ZERO)
 
@@ -122,7 +123,7 @@ class _Judgement:
         self.opening = max(ZERO, proposal.quantity - self.reducible)
         self.equity = situation.book.equity(situation.marks)
         waiting = [
-            (order, order.remaining_opening * _price_of(order, situation.marks[order.symbol]))
+            (order, order.remaining_opening * price_of(order, situation.marks[order.symbol]))
             for order in situation.orders
             if order.state in EXPOSED and not order.role.exit
         ]
@@ -176,7 +177,7 @@ class _Judgement:
 
     def _lost_too_much(self) -> str | None:
         start, most = self.situation.day_start, self.limits.daily_loss
-        if start is None or not most or start - self.equity < most * start:
+        if start is None or start <= 0 or not most or start - self.equity < most * start:
             return None
         return (
             f"the account has lost {_percent(amounts.share(start - self.equity, start))} today, and opens nothing after "
@@ -192,11 +193,12 @@ class _Judgement:
         """Each rule by size: what an opening quantity needs and what there is, both in dollars."""
         limits, leverage = self.limits, self.limits.leverage
         worth = opening * self.price
-        taken = self.situation.book.exposure(self.situation.marks) + self.waiting - self._freed()
         # Multiplied by the leverage on both sides, which is exact where a quotient would not be.
+        with_fee = ONE + limits.fee * leverage
+        taken = self.situation.book.exposure(self.situation.marks) + self.waiting * with_fee - self._freed()
         yield (
             "balance",
-            worth * (ONE + limits.fee * leverage),
+            worth * with_fee,
             self.equity * leverage - taken,
             lambda need, have: f"it needs {_money(need)} and {_money(max(ZERO, have))} is available",
         )
@@ -230,12 +232,12 @@ class _Judgement:
     def _score(self) -> Decimal:
         used = [amounts.share(need, have) for _, need, have, _ in self._sizes(self.opening)]
         start, most = self.situation.day_start, self.limits.daily_loss
-        if start and most:
+        if start is not None and start > 0 and most:
             used.append(amounts.share(max(ZERO, start - self.equity), most * start))
         return min(ONE, max(used))
 
 
-def _price_of(order: Order, mark: Decimal) -> Decimal:
+def price_of(order: Order, mark: Decimal) -> Decimal:
     """What a unit of a resting order is counted at."""
     price = order.limit_price or order.stop_price
     if price is None:

@@ -16,8 +16,12 @@ T = TypeVar("T")
 
 
 def to_row(value: Any) -> dict[str, Any]:
-    """A dataclass as a row."""
-    return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    """A dataclass as a row; a time that happens to be whole is written as it will be read back."""
+    row = {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    for name, wanted in _types(cast("Hashable", type(value))).items():
+        if wanted is float and row[name] is not None:
+            row[name] = float(row[name])
+    return row
 
 
 def from_row(kind: type[T], row: dict[str, Any]) -> T:

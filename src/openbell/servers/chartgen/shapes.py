@@ -9,22 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from openbell.charts.choices import one_of
-from openbell.market.timeframes import Timeframe
+from openbell.market.timeframes import SHORT, Timeframe
 
-TIMEFRAMES = {
-    "1m": Timeframe.M1,
-    "3m": Timeframe.M3,
-    "5m": Timeframe.M5,
-    "15m": Timeframe.M15,
-    "30m": Timeframe.M30,
-    "1h": Timeframe.H1,
-    "2h": Timeframe.H2,
-    "4h": Timeframe.H4,
-    "6h": Timeframe.H6,
-    "12h": Timeframe.H12,
-    "1d": Timeframe.D1,
-    "1w": Timeframe.W1,
-}
+TIMEFRAMES = SHORT
 DEFAULT_TIMEFRAME = "4h"
 DEFAULT_BARS = 200
 FORMATS = ("png", "summary", "both", "series")

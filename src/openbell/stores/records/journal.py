@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Float, Table, insert, select, update
 
 from openbell.market.errors import StoreError
 from openbell.stores.records.tables import JOURNALED, ledger
@@ -20,17 +20,17 @@ class Journal:
     """One transaction that writes. Nothing of it is there until all of it is."""
 
     def __init__(self, connection: Connection, at: float, least: Head | None = None) -> None:
-        """`least` is the newest head that this desk has noted: a ledger that ends before it was cut."""
+        """`least` is the newest head that this desk has noted: a ledger that does not have it was cut or rewritten."""
         self.connection = connection
-        self.at = at
+        self.at = float(at)
         self._entries: list[Entry] = []
-        newest = head_of(connection)
-        if least and newest.seq < least.seq:
+        self._failed = False
+        self._head = head_of(connection)
+        if least is not None and not has(connection, self._head, least):
             raise LedgerBroken(
-                f"the ledger ends at entry {newest.seq}, and its head was noted at {least.seq}: nothing is written to it; "
-                "run openbell verify"
+                f"the ledger ends at entry {self._head.seq}, and entry {least.seq} is not there as it was noted: it was cut "
+                "or rewritten. Nothing is written to it; look with openbell verify"
             )
-        self._head = newest
 
     @property
     def seq(self) -> int:
@@ -39,15 +39,19 @@ class Journal:
 
     def put(self, kind: str, value: Any, *, new: bool = False) -> int:
         """Write a row and its entry; `new` if no such row can be there yet. The entry's number."""
-        row = value if isinstance(value, dict) else to_row(value)
         table, key = JOURNALED[kind]
+        row = _as_stored(table, value if isinstance(value, dict) else to_row(value))
         seq = self.note(kind, str(row[key]), row)
         stored = {**row, "seq": seq}
-        if not new:
-            changed = self.connection.execute(update(table).where(table.c[key] == row[key]), stored)
-            if changed.rowcount:
-                return seq
-        self.connection.execute(insert(table), stored)
+        try:
+            if not new:
+                changed = self.connection.execute(update(table).where(table.c[key] == row[key]), stored)
+                if changed.rowcount:
+                    return seq
+            self.connection.execute(insert(table), stored)
+        except BaseException:
+            self._failed = True
+            raise
         return seq
 
     def note(self, kind: str, key: str, body: Any) -> int:
@@ -59,6 +63,8 @@ class Journal:
 
     def finish(self) -> Head | None:
         """Put the entries into the ledger; the head that they make, if there are any."""
+        if self._failed:
+            raise StoreError("a row could not be written, so nothing is: its entry would have no row")
         if not self._entries:
             return None
         names = Entry.__dataclass_fields__
@@ -71,3 +77,21 @@ def head_of(connection: Connection) -> Head:
     """The newest entry's number and hash."""
     row = connection.execute(select(ledger.c.seq, ledger.c.hash).order_by(ledger.c.seq.desc()).limit(1)).first()
     return Head(row.seq, row.hash) if row else Head(0, GENESIS)
+
+
+def has(connection: Connection, newest: Head, noted: Head) -> bool:
+    """Whether a head that was noted is in the ledger that ends with `newest`."""
+    if newest == noted or not noted.seq:
+        return True
+    found = connection.execute(select(ledger.c.hash).where(ledger.c.seq == noted.seq)).scalar()
+    return bool(found == noted.hash)
+
+
+def _as_stored(table: Table, row: dict[str, Any]) -> dict[str, Any]:
+    """The row as it is read back: what is sealed must be equal to it. A column of floats has no 1 and no −0.0."""
+    numbers = {
+        name: float(value) + 0.0
+        for name, value in row.items()
+        if value is not None and name in table.c and isinstance(table.c[name].type, Float)
+    }
+    return {**row, **numbers}

@@ -7,7 +7,10 @@ from pathlib import Path
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection
+
+from openbell.market.errors import StoreError
 
 FOLDER = Path(__file__).with_name("migrations")
 
@@ -25,5 +28,8 @@ def upgrade(connection: Connection) -> None:
         return list(directory._upgrade_revs("head", revision))  # type: ignore[arg-type]  # noqa: SLF001 - as its own commands do
 
     context = MigrationContext.configure(connection, opts={"fn": steps, "transactional_ddl": True})
-    with Operations.context(context):
-        context.run_migrations()
+    try:
+        with Operations.context(context):
+            context.run_migrations()
+    except CommandError as error:
+        raise StoreError(f"the records cannot be brought to their newest form: {error}") from error

@@ -1,31 +1,39 @@
 """Records in PostgreSQL, through asyncpg.
 
 The pool is our own: so many connections at least and at most, idle ones closed after a time, a new one made in a bounded
-time or not at all.
+time or not at all. A connection proves that it is alive by beginning the transaction: one that does not is replaced before
+anything was done on it. What fails later is not repeated, and a commit without an answer is said to be one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from openbell.market.errors import SettingsError
+from openbell.market.errors import SettingsError, StoreError, StoreTimeout
+from openbell.stores.records import failures
+from openbell.stores.records import schema as schemas
 
 T = TypeVar("T")
-_SNAPSHOT = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-_ASK_AFTER = 5.0
-"""Seconds of idleness after which a connection is asked whether it is still there."""
+_READING = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+_WRITING = text("SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE")
+"""A writer that has waited in line must see what was committed meanwhile, whatever the server's default is."""
+_SWEEP_SECONDS = 15.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,95 +56,185 @@ class PostgresDatabase:
     def __init__(self, url: str, schema: str, pool: Pool = Pool()) -> None:  # noqa: B008 - immutable
         self._pool = pool
         parsed = read_url(url)
-        self.where = f"{parsed.host or 'localhost'}:{parsed.port or 5432}/{parsed.database or ''}, schema {schema}"
+        host = parsed.host or parsed.query.get("host") or "localhost"
+        self.where = f"{host}:{parsed.port or 5432}/{parsed.database or ''}, schema {schema}"
         self._schema = schema
+        self._session = {
+            "search_path": '"' + schema.replace('"', '""') + '"',
+            "application_name": "openbell",
+            "synchronous_commit": "on",
+            # Who was stopped, or cut off, in the middle of a write must not hold up all others.
+            "idle_in_transaction_session_timeout": str(max(1, round(pool.timeout * 1000))),
+        }
+        self._url = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
         self._engine = create_async_engine(
-            parsed,
-            poolclass=NullPool,
-            connect_args={
-                "timeout": pool.connect,
-                "command_timeout": pool.timeout,
-                "server_settings": {"search_path": schema, "application_name": "openbell"},
-            },
+            "postgresql+asyncpg://", async_creator=self._open, poolclass=NullPool, hide_parameters=True
         )
         self._idle: deque[tuple[float, AsyncConnection]] = deque()
         self._free = asyncio.Semaphore(pool.most)
+        self._busy = 0
+        # One writer of a process at a time: the others would only hold connections while they wait in line.
+        self._writer = asyncio.Lock()
         self._made_schema = False
+        self._closed = False
         self._sweeper: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def run(
         self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
     ) -> T:
         """Run it on a connection of the pool."""
-        async with self._connection() as connection, connection.begin():
-            if not writing:
-                await connection.execute(_SNAPSHOT)
-            result = await connection.run_sync(work)
+        async with self._writer if writing else nullcontext():
+            result = await self._transaction(work, writing=writing)
         if then is not None:
             await asyncio.to_thread(then, result)
         return result
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection, those in use once they are done."""
+        self._closed = True
         if self._sweeper is not None:
             self._sweeper.cancel()
+            await asyncio.wait([self._sweeper])
+        for _ in range(self._pool.most):
+            await self._free.acquire()
         while self._idle:
-            await self._idle.popleft()[1].close()
+            await _end(self._idle.popleft()[1])
+        if self._closing:
+            await asyncio.wait(self._closing)
         await self._engine.dispose()
+        for _ in range(self._pool.most):
+            self._free.release()
 
     @property
     def idle(self) -> int:
         """How many connections wait to be used."""
         return len(self._idle)
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[AsyncConnection]:
-        async with self._free:
-            connection = await self._take()
-            try:
-                yield connection
-            except BaseException:
-                # It may be in the middle of anything; a new one is cheap.
-                with suppress(SQLAlchemyError, OSError):
-                    await connection.close()
-                raise
-            self._idle.append((time.monotonic(), connection))
-            if self._sweeper is None:
-                self._sweeper = asyncio.create_task(self._sweep())
+    async def _transaction(self, work: Callable[[Connection], T], *, writing: bool) -> T:
+        if self._closed:
+            raise StoreError("the connections to PostgreSQL were closed")
+        await self._free.acquire()
+        self._busy += 1
+        if self._sweeper is None:
+            self._sweeper = asyncio.create_task(self._sweep())
+        connection: AsyncConnection | None = None
+        try:
+            while connection is None:
+                fresh = not self._idle
+                connection = await self._connect() if fresh else self._idle.pop()[1]
+                try:
+                    await connection.execute(_WRITING if writing else _READING)
+                except SQLAlchemyError as error:
+                    if fresh or not failures.is_lost(error):
+                        raise
+                    self._spawn(_end(connection))
+                    connection = None
+            result = await connection.run_sync(work)
+            await self._commit(connection, writing=writing)
+        except BaseException as error:
+            # It may be in the middle of anything; a new one is cheap. Closed in the background: nobody waits for that.
+            self._spawn(self._give_up(connection))
+            if isinstance(error, TimeoutError):
+                self._doubt()
+            raise
+        self._idle.append((time.monotonic(), connection))
+        self._release()
+        return result
 
-    async def _take(self) -> AsyncConnection:
-        """The connection that was used last, if it is still there, or a new one."""
+    async def _commit(self, connection: AsyncConnection, *, writing: bool) -> None:
+        try:
+            await connection.commit()
+        except (SQLAlchemyError, OSError) as error:
+            if not writing or failures.was_answered(error):
+                raise
+            kind = StoreTimeout if isinstance(error, TimeoutError) else StoreError
+            raise kind(
+                "PostgreSQL was lost while it committed: whether this was written is unknown. Look before doing it again",
+                outcome="unknown",
+            ) from None
+
+    async def _give_up(self, connection: AsyncConnection | None) -> None:
+        try:
+            if connection is not None:
+                await _end(connection)
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        self._busy -= 1
+        self._free.release()
+
+    def _doubt(self) -> None:
+        """A server that did not answer on one connection would not answer on those that stand idle either."""
         while self._idle:
-            since, connection = self._idle.pop()
-            if time.monotonic() - since < _ASK_AFTER or await _answers(connection):
+            self._spawn(_end(self._idle.pop()[1]))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    # Making and closing connections
+
+    async def _open(self) -> Any:
+        return await asyncpg.connect(
+            self._url,
+            timeout=self._pool.connect,
+            command_timeout=self._pool.timeout,
+            server_settings=self._session,
+        )
+
+    async def _connect(self) -> AsyncConnection:
+        try:
+            async with asyncio.timeout(self._pool.connect):
+                connection = await self._engine.connect()
+                try:
+                    if not self._made_schema:
+                        await connection.run_sync(schemas.create, self._schema)
+                        await connection.commit()
+                        self._made_schema = True
+                except BaseException:
+                    self._spawn(_end(connection))
+                    raise
                 return connection
-        async with asyncio.timeout(self._pool.connect):
-            connection = await self._engine.connect()
-            if not self._made_schema:
-                async with connection.begin():
-                    await connection.execute(text(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'))
-                self._made_schema = True
-        return connection
+        except TimeoutError:
+            raise StoreTimeout(f"no connection to PostgreSQL at {self.where} in {self._pool.connect:g} s") from None
+        except (SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            raise StoreError(f"no connection to PostgreSQL at {self.where}: {failures.words(error)}") from None
 
     async def _sweep(self) -> None:
         """Close what was idle for too long, but for the least that are kept; make up to that many."""
         while True:
-            await asyncio.sleep(min(self._pool.idle, 30.0) / 2)
-            while len(self._idle) > self._pool.least and time.monotonic() - self._idle[0][0] > self._pool.idle:
-                _, connection = self._idle.popleft()
-                with suppress(SQLAlchemyError, OSError):
-                    await connection.close()
+            try:
+                await self._make_least()
+                await self._close_idle()
+            except StoreError as error:
+                log.warning("%s; it is tried again", error)
+            except Exception:
+                log.exception("the connections to PostgreSQL could not be looked after; it is tried again")
+            await asyncio.sleep(min(self._pool.idle / 2, _SWEEP_SECONDS))
+
+    async def _make_least(self) -> None:
+        while self._busy + len(self._idle) < min(self._pool.least, self._pool.most):
+            async with self._free:
+                self._idle.append((time.monotonic(), await self._connect()))
+
+    async def _close_idle(self) -> None:
+        while self._idle and self._busy + len(self._idle) > self._pool.least:
+            if time.monotonic() - self._idle[0][0] < self._pool.idle:
+                return
+            _, connection = self._idle.popleft()
+            async with self._free:  # it counts until it is closed
+                await _end(connection)
 
 
-async def _answers(connection: AsyncConnection) -> bool:
-    try:
-        async with connection.begin():
-            await connection.execute(text("SELECT 1"))
-    except (SQLAlchemyError, OSError):
-        with suppress(SQLAlchemyError, OSError):
-            await connection.close()
-        return False
-    return True
+async def _end(connection: AsyncConnection) -> None:
+    """Close it without a word to the server that would need an answer."""
+    with suppress(SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        await connection.invalidate()
+    with suppress(SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        await connection.close()
 
 
 def read_url(url: str) -> URL:

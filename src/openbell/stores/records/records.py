@@ -8,22 +8,28 @@ ledger's head is noted outside the database.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
+import threading
+from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from openbell.market.clock import Clock
-from openbell.market.errors import StoreError, StoreTimeout
+from openbell.market.errors import StoreError
 from openbell.stores.port import Lease
-from openbell.stores.records import leases, schema
+from openbell.stores.records import failures, leases, schema
 from openbell.stores.records.head import HeadFile
-from openbell.stores.records.journal import Journal, LedgerBroken, head_of
-from openbell.stores.records.tables import ledger
+from openbell.stores.records.journal import Journal, LedgerBroken, has, head_of
 from openbell.trading.ledger import Head
 
 T = TypeVar("T")
+
+_migrating = threading.Lock()
+"""Alembic's scripts speak to one database of a process at a time."""
+
+log = logging.getLogger(__name__)
 
 
 class Database(Protocol):
@@ -53,6 +59,7 @@ class Records:
         self._prepared: asyncio.Task[None] | None = None
         self._noted: Head | None = None
         self._trusted = False
+        self._closed = False
         self._writing: set[asyncio.Task[object]] = set()
 
     @property
@@ -63,7 +70,7 @@ class Records:
     async def read(self, work: Callable[[Connection], T]) -> T:
         """What a function finds, in one view of the database."""
         await self._prepare()
-        return await _said(self.database.run(work, writing=False))
+        return await self._run(work, writing=False)
 
     async def write(self, work: Callable[[Journal], T], lease: Lease | None = None) -> T:
         """Run a function that writes. It ends even if its caller goes away: what it does is never half known.
@@ -74,7 +81,11 @@ class Records:
         task = asyncio.ensure_future(self._write(work, lease))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_tell)
+            raise
 
     async def _write(self, work: Callable[[Journal], T], lease: Lease | None) -> T:
         await self._trust()
@@ -83,15 +94,18 @@ class Records:
             schema.queue_up(connection)
             if lease is not None:
                 leases.check(connection, lease)
-            journal = Journal(connection, round(self.clock.epoch(), 3), self._noted)
+            journal = Journal(connection, round(float(self.clock.epoch()), 3), self._noted)
             result = work(journal)
             return result, journal.finish()
 
         def anchor(done: tuple[T, Head | None]) -> None:
             if done[1] is not None:
-                self.head.note(done[1])
+                try:
+                    self.head.note(done[1])
+                except StoreError as error:
+                    raise StoreError(f"this was written, but the ledger's head was not noted: {error}") from error
 
-        result, head = await _said(self.database.run(transaction, writing=True, then=anchor))
+        result, head = await self._run(transaction, writing=True, then=anchor)
         if head and (self._noted is None or head.seq > self._noted.seq):
             self._noted = head
         return result
@@ -99,13 +113,14 @@ class Records:
     async def adopt(self) -> Head:
         """Take the ledger as it stands and note its head anew: an operator's decision."""
         await self._prepare()
-        head = await _said(self.database.run(head_of, writing=False))
+        head = await self._run(head_of, writing=False)
         await asyncio.to_thread(self.head.reset, head)
         self._noted, self._trusted = head, True
         return head
 
     async def close(self) -> None:
         """End what was begun, then let go."""
+        self._closed = True
         if self._writing:
             await asyncio.gather(*self._writing, return_exceptions=True)
         await self.database.close()
@@ -113,48 +128,66 @@ class Records:
 
     async def _prepare(self) -> None:
         """Bring the tables to their newest form, once."""
-        if self._prepared is None or (self._prepared.done() and self._prepared.exception()):
-            self._prepared = asyncio.ensure_future(_said(self.database.run(schema.prepare, writing=True)))
+        if self._closed:
+            raise StoreError("the records were closed")
+        failed = self._prepared and self._prepared.done() and (self._prepared.cancelled() or self._prepared.exception())
+        if self._prepared is None or failed:
+            self._prepared = asyncio.ensure_future(self._migrate())
         await asyncio.shield(self._prepared)
 
-    async def _trust(self) -> None:
-        """Before the first write: the ledger must hold the head that was noted."""
-        if self._trusted:
+    async def _migrate(self) -> None:
+        if await self._run(schema.is_newest, writing=False):
             return
-        noted = await asyncio.to_thread(self.head.read)
+        while not _migrating.acquire(blocking=False):
+            await asyncio.sleep(0.01)
+        try:
+            await self._run(schema.prepare, writing=True)
+        finally:
+            _migrating.release()
 
-        def compare(connection: Connection) -> str | None:
-            newest = head_of(connection)
-            if noted is None:
-                return f"it has {newest.seq} entries, and this home has noted no head of it" if newest.seq else None
-            if not noted.seq:
-                return None
-            found = connection.execute(select(ledger.c.hash).where(ledger.c.seq == noted.seq)).scalar()
-            return None if found == noted.hash else f"its entry {noted.seq} is not the one that was noted"
+    async def _trust(self) -> None:
+        """Before the first write: the ledger must hold the head that was noted.
 
-        if objection := await _said(self.database.run(compare, writing=False)):
-            raise LedgerBroken(
-                f"the ledger cannot be trusted: {objection}; nothing is written to it. Look with openbell verify; if it is "
-                "as it should be, take it as it stands with openbell verify --adopt"
-            )
-        self._noted, self._trusted = noted, True
+        An empty ledger's head is noted before its first entry, so that an entry without any head is never one of ours.
+        """
+        while not self._trusted:
+            noted = await asyncio.to_thread(self.head.read)
+            newest, found = await self._run(lambda connection: _compare(connection, noted), writing=False)  # noqa: B023
+            if noted is None and newest.seq == 0:
+                noted, found = newest, True
+                await asyncio.to_thread(self.head.note, newest)
+            if not found and noted is None and await asyncio.to_thread(self.head.read) is not None:
+                continue  # somebody has just begun it
+            if not found:
+                raise LedgerBroken(
+                    f"the ledger cannot be trusted: {_objection(newest, noted)}; nothing is written to it. Look with "
+                    "openbell verify; if it is as it should be, take it as it stands with openbell verify --adopt"
+                )
+            self._noted, self._trusted = noted, True
+
+    async def _run(
+        self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
+    ) -> T:
+        """What the work gives; a database's failure as one of ours, without its statement and values."""
+        try:
+            return await self.database.run(work, writing=writing, then=then)
+        except (SQLAlchemyError, OSError) as error:
+            raise failures.said(self.database.where, error) from None
 
 
-async def _said(work: Awaitable[T]) -> T:
-    """What the work gives; a database's failure as one of ours, without its statement and values."""
-    try:
-        return await work
-    except TimeoutError:
-        raise StoreTimeout("the records database did not answer in time") from None
-    except SQLAlchemyError as error:
-        cause = getattr(error, "orig", None) or error
-        kind = StoreTimeout if isinstance(cause.__cause__, TimeoutError) else StoreError
-        raise kind(f"the records database failed: {_first_line(cause)}") from error
-    except OSError as error:
-        raise StoreError(f"the records database cannot be reached: {error.strerror or error}") from error
+def _compare(connection: Connection, noted: Head | None) -> tuple[Head, bool]:
+    """The newest entry, and whether the ledger has the head that was noted."""
+    newest = head_of(connection)
+    return newest, noted is not None and has(connection, newest, noted)
 
 
-def _first_line(error: BaseException) -> str:
-    """An error's own words: drivers put their class before them and the statement behind."""
-    lines = str(error).splitlines()
-    return (lines[0] if lines else type(error).__name__).rpartition(">: ")[2][:300]
+def _objection(newest: Head, noted: Head | None) -> str:
+    if noted is None:
+        return f"it has {newest.seq} entries, and this home has noted no head of it"
+    return f"its entry {noted.seq} is not the one that was noted"
+
+
+def _tell(task: asyncio.Task[object]) -> None:
+    """Nobody else hears of a failure whose caller has gone away."""
+    if not task.cancelled() and (error := task.exception()):
+        log.error("a write failed after its caller had gone away: %s", error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.schema import CreateSchema
 
 from openbell.market.errors import StoreError
 
@@ -12,18 +13,32 @@ _QUEUE = 701_287
 """Any number: PostgreSQL's advisory lock of the ledger, within one schema."""
 
 
+def is_newest(connection: Connection) -> bool:
+    """Whether there is nothing to do: asked first, since many may ask at once and only one can write."""
+    return _version(connection) == NEWEST
+
+
 def prepare(connection: Connection) -> None:
     """Migrate if need be. Alembic is loaded only then."""
-    if _version(connection) == NEWEST:
-        return
     queue_up(connection)
     found = _version(connection)
     if found is not None and found > NEWEST:
-        raise StoreError(f"the records are of version {found}, and this Openbell knows {NEWEST}: use a newer one")
+        raise StoreError(
+            f"the records are of version {found}, and this Openbell knows versions up to {NEWEST}: use a newer Openbell"
+        )
     if found != NEWEST:
         from openbell.stores.records.migrate import upgrade
 
         upgrade(connection)
+
+
+def create(connection: Connection, name: str) -> None:
+    """Make a PostgreSQL schema if there is none. Asked first: who may only use it has no right to make one."""
+    there = text("SELECT 1 FROM pg_namespace WHERE nspname = :name")
+    if connection.execute(there, {"name": name}).scalar() is None:
+        # Two that make it at once collide, whatever IF NOT EXISTS says.
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_QUEUE}, hashtext(:name))"), {"name": name})
+        connection.execute(CreateSchema(name, if_not_exists=True))
 
 
 def queue_up(connection: Connection) -> None:

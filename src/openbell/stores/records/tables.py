@@ -68,6 +68,7 @@ orders = Table(
     Column("opening", Text, nullable=False),
     Column("time_in_force", Text, nullable=False),
     Column("placed_at", Time, nullable=False),
+    Column("spelling", Text, nullable=False),
     Column("limit_price", Text),
     Column("stop_price", Text),
     Column("take_profit", Text),
@@ -153,6 +154,8 @@ alerts = Table(
     Column("signal", Text),
     Column("state", Text, nullable=False),
     Column("fired_at", Time),
+    Column("value", Time),
+    Column("bar_hash", Text),
     Column("updated_at", Time, nullable=False),
     Column("seq", Number, nullable=False),
 )

@@ -1,0 +1,91 @@
+"""`openbell account`: the accounts there are, new ones, and their tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, TypeVar
+
+import typer
+
+from openbell.cli.app import app, fail, said_plainly, settings_for
+from openbell.desk.desk import Desk
+from openbell.market.clock import iso
+from openbell.trading import amounts
+
+T = TypeVar("T")
+accounts = typer.Typer(help="List, add and protect trading accounts.", no_args_is_help=True)
+app.add_typer(accounts, name="account")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
+Name = Annotated[str, typer.Argument(help="Letters, digits, dots, dashes and underscores.")]
+
+
+@accounts.command("list")
+def listing() -> None:
+    """The accounts there are. OPENBELL_ACCOUNT chooses one."""
+    found = _run(lambda desk: desk.trading.accounts.listing())
+    for account in found:
+        money = f"{amounts.text(account.cash):>14} USD"
+        guarded = "token" if account.token else "no token"
+        typer.echo(f"{account.name:20} {account.broker:8} {money}  {guarded:8}  {iso(account.created_at)}")
+    if not found:
+        typer.echo("no account yet: the default one begins with its first order")
+
+
+@accounts.command("add")
+def add(
+    name: Name,
+    cash: Annotated[
+        str, typer.Option("--cash", help="What it begins with, in USD; OPENBELL_PAPER_CASH if left out.")
+    ] = "",
+    token: Annotated[bool, typer.Option("--token", help="Protect it with a token, which is printed once.")] = False,
+) -> None:
+    """Make a paper account."""
+    if not _NAME.fullmatch(name):
+        fail("a name may have letters, digits, dots, dashes and underscores", 2)
+    secret = _run(lambda desk: desk.trading.accounts.add(name, "paper", _cash(cash, desk), with_token=token))
+    typer.echo(f"made the account {name}; use it with OPENBELL_ACCOUNT={name}")
+    _tell(secret)
+
+
+@accounts.command("token")
+def token(
+    name: Name, remove: Annotated[bool, typer.Option("--remove", help="Take its token away instead.")] = False
+) -> None:
+    """Give an account a new token; the old one ends at once."""
+    secret = _run(lambda desk: desk.trading.accounts.renew_token(name, remove=remove))
+    typer.echo(f"{name} has no token now" if remove else f"{name} has a new token")
+    _tell(secret)
+
+
+def _tell(secret: str | None) -> None:
+    if secret:
+        typer.echo(f"its token, shown this once (set it as OPENBELL_ACCOUNT_TOKEN):\n{secret}")
+
+
+def _cash(text: str, desk: Desk) -> Decimal:
+    if not text:
+        return desk.settings.paper_cash
+    try:
+        cash = Decimal(text.replace(",", ""))
+    except InvalidOperation:
+        cash = Decimal(-1)
+    if not 0 <= cash < Decimal("1e15"):
+        fail("--cash must be an amount in USD", 2)
+    return cash
+
+
+def _run(work: Callable[[Desk], Awaitable[T]]) -> T:
+    settings = settings_for()
+
+    async def whole() -> T:
+        desk = Desk(settings)
+        try:
+            return await work(desk)
+        finally:
+            await desk.close()
+
+    with said_plainly():
+        return asyncio.run(whole())

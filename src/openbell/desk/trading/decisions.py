@@ -1,0 +1,68 @@
+"""The journal of decisions: what an agent decided, and why."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from openbell.market.clock import Clock
+from openbell.market.instruments import parse
+from openbell.stores.records import decisions as queries
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.records import Records
+from openbell.trading.errors import ReasoningTooLong
+
+LONGEST_REASONING = 16_384
+
+
+class DecisionService:
+    """Decisions of principals."""
+
+    def __init__(self, records: Records, clock: Clock) -> None:
+        self._records = records
+        self._clock = clock
+
+    async def save(
+        self,
+        principal: str,
+        symbol: str,
+        action: str,
+        confidence: float,
+        opportunity_score: float | None,
+        reasoning: str,
+        tool_calls: list[Any] | None,
+    ) -> str:
+        """Keep a decision for good; its id. Raises `InvalidSymbol`, `ReasoningTooLong`."""
+        if len(reasoning) > LONGEST_REASONING:
+            raise ReasoningTooLong(
+                f"the reasoning has {len(reasoning)} characters, the most is {LONGEST_REASONING}",
+                length=len(reasoning),
+                maximum=LONGEST_REASONING,
+            )
+        row = {
+            "id": f"dec_{secrets.token_hex(10)}",
+            "principal": principal,
+            "symbol": parse(symbol).symbol,
+            "action": action,
+            "confidence": float(confidence),
+            "opportunity_score": None if opportunity_score is None else float(opportunity_score),
+            "reasoning": reasoning,
+            "tool_calls": tool_calls,
+        }
+
+        def work(journal: Journal) -> None:
+            journal.put("decision", {**row, "created_at": journal.at}, new=True)
+
+        await self._records.write(work)
+        return str(row["id"])
+
+    async def recent(
+        self, principal: str, limit: int, offset: int, symbol: str | None, action: str | None
+    ) -> tuple[list[Mapping[str, Any]], int]:
+        """A page of a principal's decisions, newest first, and how many there are."""
+        wanted = None if symbol is None else parse(symbol).symbol
+        until = self._clock.epoch()
+        return await self._records.read(
+            lambda connection: queries.recent(connection, principal, until, limit, offset, wanted, action)
+        )

@@ -1,0 +1,131 @@
+"""The engine: what goes on by itself. One works per records database: it holds the lease, and every write names it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from openbell.market.clock import Clock
+from openbell.market.errors import LeaseHeld, LeaseLost, StoreError
+from openbell.stores.leases import this_process
+from openbell.stores.port import Lease
+from openbell.stores.records import leases
+from openbell.stores.records.records import Records
+
+log = logging.getLogger(__name__)
+
+LEASE = "engine"
+LEASE_SECONDS = 15.0
+_STEP = 1.0
+_PAUSE = 5.0
+Step = Callable[[Lease | None, int], Awaitable[int]]
+
+
+@dataclass(slots=True)
+class Status:
+    """What the engine has done so far, for whoever shows it."""
+
+    state: str = "starting"
+    changes: int = 0
+    through: int = 0
+
+
+class Engine:
+    """Runs its steps, in their order, each minute and whenever it is woken, while it holds the lease."""
+
+    def __init__(
+        self,
+        records: Records,
+        clock: Clock,
+        closed_until: Callable[[], int],
+        steps: tuple[Step, ...],
+        every: float = _STEP,
+    ) -> None:
+        self._records = records
+        self._clock = clock
+        self._closed_until = closed_until
+        self._steps = steps
+        self._every = every
+        self._woken = asyncio.Event()
+        self.status = Status()
+
+    def wake(self) -> None:
+        """Something has changed that a step should see soon."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Wait for the lease, work while it is held, start over when it is lost; until cancelled."""
+        while True:
+            try:
+                lease = await self._take_lease()
+                await self._work(lease)
+            except LeaseLost as lost:
+                log.warning("%s", lost)
+                self.status.state = "lost the lease"
+            except StoreError as error:
+                log.warning("%s; trying again in %.0f s", error, _PAUSE)
+                self.status.state = "waiting for the records"
+                await asyncio.sleep(_PAUSE)
+
+    async def once(self) -> int:
+        """One step of everything, if nobody else is the engine; how much it changed."""
+        try:
+            lease = await self._acquire()
+        except LeaseHeld:
+            return 0
+        try:
+            return await self.step(lease)
+        finally:
+            await self._release(lease)
+
+    async def step(self, lease: Lease | None) -> int:
+        """One step of everything."""
+        until = self._closed_until()
+        changes = 0
+        for step in self._steps:
+            changes += await step(lease, until)
+        self.status.changes += changes
+        self.status.through = until
+        return changes
+
+    async def _work(self, lease: Lease) -> None:
+        self.status.state = "working"
+        renewing = asyncio.create_task(self._keep_lease(lease))
+        try:
+            while not renewing.done():
+                self._woken.clear()
+                await self.step(lease)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._woken.wait(), self._every)
+            await renewing  # raises why it ended
+        finally:
+            renewing.cancel()
+            await self._release(lease)
+
+    async def _keep_lease(self, lease: Lease) -> None:
+        while True:
+            await asyncio.sleep(LEASE_SECONDS / 3)
+            await self._records.write(lambda journal: leases.renew(journal.connection, lease, LEASE_SECONDS))
+
+    async def _take_lease(self) -> Lease:
+        while True:
+            try:
+                return await self._acquire()
+            except LeaseHeld as held:
+                if self.status.state != "standing by":
+                    log.info("%s; standing by", held)
+                self.status.state = "standing by"
+                await asyncio.sleep(1.0)
+
+    async def _acquire(self) -> Lease:
+        holder = this_process(LEASE)
+        return await self._records.write(
+            lambda journal: leases.acquire(journal.connection, LEASE, holder, LEASE_SECONDS)
+        )
+
+    async def _release(self, lease: Lease) -> None:
+        with suppress(StoreError, LeaseLost):
+            await self._records.write(lambda journal: leases.release(journal.connection, lease))

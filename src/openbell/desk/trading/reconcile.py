@@ -1,0 +1,88 @@
+"""What a broker outside this machine says of our orders, asked for until every one of them is known."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from openbell.desk.trading import reports
+from openbell.desk.trading.orders import end
+from openbell.stores.port import Lease
+from openbell.stores.records import orders as queries
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.records import Records
+from openbell.trading.broker import Broker, BrokerError, Report
+from openbell.trading.orders import Order, State
+
+log = logging.getLogger(__name__)
+
+SENDING_SECONDS = 60.0
+"""How long whoever sends an order may take; after that it has died, and the broker is asked."""
+LOST_SECONDS = 300.0
+"""For how long an order that the broker does not know is asked for before it is called lost."""
+_LOST_PAUSE = 60.0
+"""Seconds between two questions about a lost order."""
+
+
+class Reconciling:
+    """One step of the engine, for orders of one account."""
+
+    def __init__(
+        self, records: Records, account: str, broker: Broker, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._records = records
+        self._account = account
+        self._broker = broker
+        self._now = now
+        self._first_seen: dict[str, float] = {}
+        """When this engine first saw an order in doubt."""
+        self._lost_asked: dict[str, float] = {}
+
+    async def step(self, lease: Lease | None) -> int:
+        """Ask for everything that is not final; how many orders changed."""
+        orders = await self._records.read(self._unsettled)
+        in_doubt = {order.id for order in orders if order.state in {State.PENDING, State.UNKNOWN}}
+        self._first_seen = {key: self._first_seen.get(key, self._now()) for key in in_doubt}
+        changed = 0
+        for order in orders:
+            changed += await self._ask(order, lease)
+        return changed
+
+    def _unsettled(self, connection: Connection) -> list[Order]:
+        return [order for order in queries.working(connection, self._account) if order.state is not State.HELD]
+
+    async def _ask(self, order: Order, lease: Lease | None) -> bool:
+        waited = self._now() - self._first_seen.get(order.id, self._now())
+        if order.state is State.PENDING and waited < SENDING_SECONDS:
+            return False  # whoever placed it is sending it
+        if order.role.exit:
+            return False  # told with its entry
+        if order.state is State.LOST:
+            if self._now() - self._lost_asked.get(order.id, -_LOST_PAUSE) < _LOST_PAUSE:
+                return False
+            self._lost_asked[order.id] = self._now()
+        try:
+            report = await self._broker.find(order)
+        except BrokerError as error:
+            log.warning("order %s: %s", order.id, error)
+            return False
+        return await self._records.write(lambda journal: self._settle(journal, order.id, report, waited), lease)
+
+    def _settle(self, journal: Journal, order_id: str, report: Report | None, waited: float) -> bool:
+        order = queries.order(journal.connection, order_id)
+        if order is None or order.final:
+            return False
+        if report is not None:
+            before = journal.seq
+            reports.apply(journal, order, report)
+            return journal.seq > before
+        if order.state is State.PENDING:
+            journal.put("order", order.to(State.UNKNOWN, journal.at, "whoever sent it did not say what came of it"))
+            return True
+        if order.state is State.UNKNOWN and waited >= LOST_SECONDS:
+            end(journal, order, State.LOST, "the broker has no record of it")
+            return True
+        return False

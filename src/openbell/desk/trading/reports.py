@@ -1,0 +1,86 @@
+"""Writing down what a broker says of an order: its state, its fills, its exits. Saying it twice changes nothing."""
+
+from __future__ import annotations
+
+from openbell.stores.records import orders as queries
+from openbell.stores.records.journal import Journal
+from openbell.trading.amounts import ZERO
+from openbell.trading.broker import Execution, Report
+from openbell.trading.fills import fill_of
+from openbell.trading.orders import FINAL, MOVES, Order, Role, State
+from openbell.trading.paper import end_exits
+
+
+def apply(journal: Journal, order: Order, report: Report) -> Order:
+    """The order after a report. A state that cannot follow ours is older than what we know, and left alone."""
+    order = _filled(journal, order, report)
+    state = _believable(order, report)
+    if state is not order.state or order.broker_id is None:
+        order = order.to(state, journal.at, report.reason, broker_id=report.broker_id)
+        journal.put("order", order)
+    _exits(journal, order, report)
+    return order
+
+
+def _filled(journal: Journal, order: Order, report: Report) -> Order:
+    """Count the executions that are new."""
+    named = {_fill_id(order, each): each for each in report.executions}
+    known = queries.known_fills(journal.connection, named) if named else set()
+    for fill_id, execution in named.items():
+        if fill_id in known:
+            continue
+        fill = fill_of(order, fill_id, execution.quantity, execution.price, execution.at, fee=execution.fee)
+        journal.put("fill", fill, new=True)
+        if order.state in FINAL and order.state is not State.FILLED:
+            # The broker reported the end before the last fill: the money has moved all the same.
+            order = _late_fill(order, execution, journal.at)
+        else:
+            order = order.with_fill(execution.quantity, execution.price, execution.fee, journal.at)
+        order = order.to(order.state, journal.at, broker_id=report.broker_id)
+        journal.put("order", order)
+    return order
+
+
+def _late_fill(order: Order, execution: Execution, at: float) -> Order:
+    from dataclasses import replace
+
+    filled, paid = order.filled + execution.quantity, order.paid + execution.quantity * execution.price
+    return replace(order, filled=filled, paid=paid, fees=order.fees + execution.fee, updated_at=at)
+
+
+def _fill_id(order: Order, execution: Execution) -> str:
+    return f"{order.id}-{execution.id}"
+
+
+def _believable(order: Order, report: Report) -> State:
+    """The state to be in: the broker's, as far as it can follow ours and our fills explain it."""
+    state = report.state
+    if state is State.OPEN and order.filled:
+        state = State.PARTIALLY_FILLED
+    if order.state is State.CANCELLING and state in {State.OPEN, State.PARTIALLY_FILLED}:
+        return order.state
+    if state is State.FILLED and order.remaining:
+        # Fills that are not told yet will come; until then it only looks filled.
+        state = State.PARTIALLY_FILLED if order.filled else State.OPEN
+    return state if state is order.state or state in MOVES[order.state] else order.state
+
+
+def _exits(journal: Journal, order: Order, report: Report) -> None:
+    if order.role is not Role.ENTRY:
+        return
+    exits = {each.role: each for each in queries.bracket(journal.connection, order.id)}
+    for name, told in report.exits:
+        known = exits.get(Role(name))
+        if known is None:
+            continue
+        if known.state is State.HELD and told.state in {State.OPEN, State.PARTIALLY_FILLED, State.FILLED}:
+            if not order.filled:
+                continue  # held at the broker too, whatever it calls that
+            known = known.to(State.OPEN, journal.at, quantity=max(order.filled, known.filled))
+            journal.put("order", known)
+        if known.state is State.HELD and told.state is State.OPEN:
+            continue
+        apply(journal, known, told)
+    if order.final and order.filled == ZERO:
+        for ended in end_exits(order, queries.bracket(journal.connection, order.id), journal.at):
+            journal.put("order", ended)

@@ -1,0 +1,191 @@
+"""place_order, cancel_order, get_orders, get_positions and get_balance."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from openbell.charts.choices import one_of
+from openbell.market.clock import iso
+from openbell.market.errors import DataError, InvalidSymbol, OrderError, Refused, StoreError, UnknownSymbol
+from openbell.protocol.call import Call
+from openbell.protocol.tool import Arguments, Effect, NoArguments, Tool
+from openbell.servers.chartgen import trading_shapes as shapes
+from openbell.servers.chartgen.shapes import choice
+from openbell.trading import amounts
+from openbell.trading.accounts import AccountNotFound
+from openbell.trading.broker import BrokerError
+from openbell.trading.orders import Force, Kind, Side
+from openbell.trading.request import request
+
+SIDES = [each.value for each in Side]
+KINDS = [each.value for each in Kind]
+FORCES = [each.value for each in Force]
+FILTERS = ("open", "all")
+Quantity = Annotated[float | str, Field(description="number or decimal text")]
+Price = Annotated[float | str | None, Field(description="number or decimal text")]
+
+
+class OrderInput(Arguments):
+    """What place_order takes."""
+
+    symbol: str
+    side: Annotated[str, choice(SIDES)]
+    type: Annotated[str, choice(KINDS)]
+    quantity: Quantity
+    price: Annotated[float | str | None, Field(description="limit; for limit and stop_limit")] = None
+    stop_price: Annotated[float | str | None, Field(description="for stop and stop_limit")] = None
+    take_profit: Annotated[float | str | None, Field(description="exit with a profit at this price")] = None
+    stop_loss: Annotated[float | str | None, Field(description="exit with a loss at this price")] = None
+    time_in_force: Annotated[str, choice(FORCES)] = "gtc"
+    client_order_id: Annotated[
+        str | None, Field(max_length=128, description="your own id: the same again returns the first order")
+    ] = None
+
+
+class CancelInput(Arguments):
+    """What cancel_order takes."""
+
+    order_id: Annotated[str, Field(max_length=200)]
+
+
+class OrdersInput(Arguments):
+    """What get_orders takes."""
+
+    filter: Annotated[str, choice(FILTERS)] = "all"
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
+    """Judge an order, write it down, and hand it to the broker."""
+    for name, value, names in (
+        ("side", given.side, SIDES),
+        ("type", given.type, KINDS),
+        ("time_in_force", given.time_in_force, FORCES),
+    ):
+        one_of(name, value, names)
+    trading = call.on_account()
+    instrument = await call.desk.charts.find(given.symbol)
+    asked = request(
+        instrument,
+        Side(given.side),
+        Kind(given.type),
+        given.quantity,
+        time_in_force=Force(given.time_in_force),
+        price=given.price,
+        stop_price=given.stop_price,
+        take_profit=given.take_profit,
+        stop_loss=given.stop_loss,
+        client_order_id=given.client_order_id,
+        spelling=given.symbol,
+    )
+    order = await trading.orders.place(call.principal.subject, asked)
+    return shapes.order_shape(order, call.account)
+
+
+async def cancel_order(call: Call, given: CancelInput) -> shapes.OrderShape:
+    """End an order of one's own."""
+    order = await call.on_account().orders.cancel(call.principal.subject, given.order_id)
+    return shapes.order_shape(order, call.account)
+
+
+async def get_orders(call: Call, given: OrdersInput) -> shapes.OrdersResponse:
+    """One's orders, newest first."""
+    one_of("filter", given.filter, FILTERS)
+    found = await call.on_account().orders.listing(
+        call.principal.subject, open_only=given.filter == "open", limit=given.limit
+    )
+    return {"orders": [shapes.order_shape(order, call.account) for order in found]}
+
+
+async def get_positions(call: Call, _given: NoArguments) -> shapes.PositionsResponse:
+    """Open positions."""
+    holdings = await call.on_account().portfolio.holdings(call.principal.subject)
+    return {
+        "positions": [
+            {
+                "symbol": each.position.symbol,
+                "side": "long" if each.position.quantity > 0 else "short",
+                "quantity": amounts.text(abs(each.position.quantity)),
+                "entry_price": amounts.text(each.position.average_price),
+                "current_price": amounts.text(each.price),
+                "unrealized_pnl": amounts.text(each.unrealised),
+                "opened_at": iso(each.position.opened_at),
+            }
+            for each in holdings
+        ],
+        "account": call.account,  # type: ignore[typeddict-item]
+    }
+
+
+async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceResponse:
+    """The account's money."""
+    balance = await call.on_account().portfolio.balance(call.principal.subject)
+    return {
+        "total_balance": amounts.text(balance.total),
+        "available_balance": amounts.text(balance.available),
+        "margin_used": amounts.text(balance.margin_used),
+        "cash": amounts.text(balance.cash),
+        "unrealized_pnl": amounts.text(balance.unrealised),
+        "realized_pnl": amounts.text(balance.realised),
+        "fees": amounts.text(balance.fees),
+        "account": call.account,  # type: ignore[typeddict-item]
+    }
+
+
+_ANY = (Refused, AccountNotFound, StoreError)
+
+TOOLS = (
+    Tool(
+        "place_order",
+        "Place a market, limit, stop or stop_limit order; with take_profit and stop_loss, a bracket. Every order passes "
+        "the risk rules. Give a client_order_id, so that a retry can never place it twice.",
+        OrderInput,
+        shapes.OrderShape,
+        place_order,
+        effect=Effect.DESTRUCTIVE,
+        idempotent=False,
+        open_world=True,
+        trade=True,
+        errors=(*_ANY, InvalidSymbol, UnknownSymbol, DataError, OrderError, BrokerError),
+    ),
+    Tool(
+        "cancel_order",
+        "Cancel an open order.",
+        CancelInput,
+        shapes.OrderShape,
+        cancel_order,
+        effect=Effect.DESTRUCTIVE,
+        open_world=True,
+        trade=True,
+        errors=(*_ANY, OrderError),
+    ),
+    Tool(
+        "get_orders",
+        "Your orders, newest first.",
+        OrdersInput,
+        shapes.OrdersResponse,
+        get_orders,
+        trade=True,
+        errors=_ANY,
+    ),
+    Tool(
+        "get_positions",
+        "Open positions with unrealized profit.",
+        NoArguments,
+        shapes.PositionsResponse,
+        get_positions,
+        trade=True,
+        errors=_ANY,
+    ),
+    Tool(
+        "get_balance",
+        "Equity, available balance, cash, profit and fees, in USD.",
+        NoArguments,
+        shapes.BalanceResponse,
+        get_balance,
+        trade=True,
+        errors=_ANY,
+    ),
+)

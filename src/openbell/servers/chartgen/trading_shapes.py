@@ -1,0 +1,210 @@
+"""The shapes of chartgen's trading answers. Amounts are decimal text: nothing is rounded on the way."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, cast
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from openbell.market.clock import iso
+from openbell.trading import amounts
+from openbell.trading.alerts import Alert
+from openbell.trading.orders import Order
+
+
+class OrderShape(TypedDict):
+    """One order."""
+
+    order_id: str
+    client_order_id: str | None
+    symbol: str
+    side: str
+    type: str
+    quantity: str
+    price: str | None
+    stop_price: str | None
+    take_profit: str | None
+    stop_loss: str | None
+    time_in_force: str
+    status: str
+    filled_quantity: str
+    average_price: str | None
+    fees: str
+    reason: str | None
+    role: Annotated[str, Field(description="single, entry, take_profit or stop_loss")]
+    parent_id: str | None
+    placed_at: str
+    updated_at: str
+    account: Literal["paper", "live"]
+
+
+class OrdersResponse(TypedDict):
+    """Orders, newest first."""
+
+    orders: list[OrderShape]
+
+
+class PositionShape(TypedDict):
+    """One open position."""
+
+    symbol: str
+    side: Literal["long", "short"]
+    quantity: str
+    entry_price: str
+    current_price: str
+    unrealized_pnl: str
+    opened_at: str
+
+
+class PositionsResponse(TypedDict):
+    """Open positions."""
+
+    positions: list[PositionShape]
+    account: Literal["paper", "live"]
+
+
+class BalanceResponse(TypedDict):
+    """The account's money, in USD."""
+
+    total_balance: str
+    available_balance: str
+    margin_used: str
+    cash: str
+    unrealized_pnl: str
+    realized_pnl: str
+    fees: str
+    account: Literal["paper", "live"]
+
+
+class SignalShape(TypedDict):
+    """A signal of an indicator."""
+
+    indicator: str
+    signal: str
+
+
+class ConditionShape(TypedDict, total=False):
+    """What an alert waits for: one of these."""
+
+    price_above: float
+    price_below: float
+    indicator_signal: SignalShape
+
+
+class PushedCondition(TypedDict):
+    """The same, as it is pushed."""
+
+    type: str
+    threshold: NotRequired[float]
+    indicator: NotRequired[str]
+    signal: NotRequired[str]
+
+
+class NotificationShape(TypedDict):
+    """An alert that fired."""
+
+    alert_id: str
+    symbol: str
+    interval: str
+    condition: PushedCondition
+    value: float
+    triggered_at: str
+
+
+class AlertShape(TypedDict):
+    """One alert."""
+
+    alert_id: str
+    symbol: str
+    interval: str
+    condition: ConditionShape
+    status: str
+    set_at: str
+
+
+class AlertsResponse(TypedDict):
+    """Active alerts, oldest first."""
+
+    alerts: list[AlertShape]
+
+
+class NotificationsResponse(TypedDict):
+    """Alerts that fired, oldest first."""
+
+    notifications: list[NotificationShape]
+    cursor: Annotated[int | None, Field(description="of the newest one here; pass it on to acknowledge it")]
+    remaining: Annotated[int, Field(description="unseen ones after these")]
+
+
+class FilterShape(TypedDict):
+    """What is pushed."""
+
+    symbols: list[str]
+    alert_types: list[str]
+    created_at: str
+
+
+class SubscribedResponse(TypedDict):
+    """The subscription that stands now."""
+
+    subscribed: bool
+    subscription: FilterShape
+
+
+class SubscriptionsResponse(TypedDict):
+    """The subscription, if there is one, and what waits to be pushed."""
+
+    subscriptions: list[FilterShape]
+    queued: int
+
+
+class UnsubscribedResponse(TypedDict):
+    """Whether there was a subscription to end."""
+
+    unsubscribed: bool
+
+
+def order_shape(order: Order, account: Any) -> OrderShape:
+    """An order as shown."""
+
+    def text(value: Any) -> Any:
+        return None if value is None else amounts.text(value)
+
+    return {
+        "order_id": order.id,
+        "client_order_id": order.client_order_id,
+        "symbol": order.spelling,
+        "side": order.side.value,
+        "type": order.kind.value,
+        "quantity": amounts.text(order.quantity),
+        "price": text(order.limit_price),
+        "stop_price": text(order.stop_price),
+        "take_profit": text(order.take_profit),
+        "stop_loss": text(order.stop_loss),
+        "time_in_force": order.time_in_force.value,
+        "status": order.state.value,
+        "filled_quantity": amounts.text(order.filled),
+        "average_price": text(order.average_price),
+        "fees": amounts.text(order.fees),
+        "reason": order.reason,
+        "role": order.role.value,
+        "parent_id": order.parent,
+        "placed_at": iso(order.placed_at),
+        "updated_at": iso(order.updated_at),
+        "account": account,
+    }
+
+
+def alert_shape(alert: Alert) -> AlertShape:
+    """An alert as shown: the condition as it was set."""
+    said: Any = None if alert.threshold is None else amounts.number(alert.threshold)
+    condition = {alert.type.value: said or {"indicator": alert.indicator, "signal": alert.signal}}
+    return {
+        "alert_id": alert.id,
+        "symbol": alert.spelling,
+        "interval": alert.interval,
+        "condition": cast("ConditionShape", condition),
+        "status": alert.state.value,
+        "set_at": iso(alert.set_at),
+    }

@@ -1,0 +1,164 @@
+"""get_recent_decisions and save_decision."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from openbell.market.clock import iso
+from openbell.market.errors import InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
+from openbell.protocol.call import Call
+from openbell.protocol.pages import Pagination
+from openbell.protocol.tool import Arguments, Effect, Tool
+from openbell.trading.errors import InvalidAction, InvalidConfidence, ReasoningTooLong
+
+ACTIONS = ("BUY", "SELL", "HOLD")
+LONGEST_CALLS = 262_144
+Anything = Annotated[Any, Field(json_schema_extra={"type": ["object", "array", "string", "number", "boolean", "null"]})]
+Action = Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})]
+
+
+class Decision(TypedDict):
+    """One decision."""
+
+    decision_id: str
+    symbol: str
+    action: str
+    confidence: float
+    opportunity_score: NotRequired[float]
+    reasoning: str
+    created_at: str
+
+
+class DecisionPage(TypedDict):
+    """Decisions, newest first."""
+
+    items: list[Decision]
+    pagination: Pagination
+
+
+class Saved(TypedDict):
+    """That a decision was kept."""
+
+    decision_id: str
+    saved: bool
+
+
+class RecentInput(Arguments):
+    """What get_recent_decisions takes."""
+
+    symbol: str | None = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+    offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+    action: Action | None = None
+    force_refresh: Annotated[bool, Field(description="bypass the cache")] = False
+
+
+class SaveInput(Arguments):
+    """What save_decision takes."""
+
+    symbol: str
+    action: Action
+    confidence: Annotated[float, Field(description="0 to 1")]
+    opportunity_score: float | None = None
+    reasoning: Annotated[str, Field(description="at most 16,384 characters")]
+    tool_calls: Annotated[list[Anything] | None, Field(description="what it rests on")] = None
+
+
+async def get_recent_decisions(call: Call, given: RecentInput) -> DecisionPage:
+    """A page of the caller's decisions."""
+    _check_action(given.action)
+    call.source = call.desk.trading.records.source
+    rows, total = await call.desk.trading.decisions.recent(
+        call.principal.subject, given.limit, given.offset, given.symbol, given.action
+    )
+    return {
+        "items": [_shown(row) for row in rows],
+        "pagination": {
+            "offset": given.offset,
+            "limit": given.limit,
+            "total": total,
+            "has_more": given.offset + given.limit < total,
+        },
+    }
+
+
+def _shown(row: Any) -> Decision:
+    shown: Decision = {
+        "decision_id": row["id"],
+        "symbol": row["symbol"],
+        "action": row["action"],
+        "confidence": row["confidence"],
+        "reasoning": row["reasoning"],
+        "created_at": iso(row["created_at"]),
+    }
+    if row["opportunity_score"] is not None:
+        shown["opportunity_score"] = row["opportunity_score"]
+    return shown
+
+
+async def save_decision(call: Call, given: SaveInput) -> Saved:
+    """Keep a decision, sealed in the ledger."""
+    _check_action(given.action)
+    if not 0 <= given.confidence <= 1:
+        raise InvalidConfidence("confidence must be between 0 and 1")
+    _check_text(given.reasoning, given.tool_calls)
+    call.source = call.desk.trading.records.source
+    decision_id = await call.desk.trading.decisions.save(
+        call.principal.subject,
+        given.symbol,
+        given.action,
+        given.confidence,
+        given.opportunity_score,
+        given.reasoning,
+        given.tool_calls,
+    )
+    return {"decision_id": decision_id, "saved": True}
+
+
+def _check_action(action: str | None) -> None:
+    if action is not None and action not in ACTIONS:
+        raise InvalidAction(f"action must be {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}")
+
+
+def _check_text(reasoning: str, tool_calls: list[Any] | None) -> None:
+    """No database keeps half a character or the character 0, and a journal is no dump."""
+    written = json.dumps(tool_calls, ensure_ascii=False)
+    try:
+        size = len(written.encode())
+        reasoning.encode()
+    except UnicodeEncodeError:
+        raise InvalidParameter("the text holds half a character (a lone surrogate)") from None
+    if "\x00" in reasoning or "\\u0000" in written:
+        raise InvalidParameter("the text holds the character 0")
+    if size > LONGEST_CALLS:
+        raise InvalidParameter(f"tool_calls may take at most {LONGEST_CALLS} bytes as JSON")
+
+
+_ANY = (InvalidSymbol, InvalidAction, StoreError, OutOfTime, Refused)
+
+TOOLS = (
+    Tool(
+        name="get_recent_decisions",
+        description="Your decisions, newest first, of one symbol or action if given.",
+        arguments=RecentInput,
+        returns=DecisionPage,
+        handler=get_recent_decisions,
+        cache="cache_decisions",
+        errors=_ANY,
+    ),
+    Tool(
+        name="save_decision",
+        description="Keep a decision and its reasoning for good.",
+        arguments=SaveInput,
+        returns=Saved,
+        handler=save_decision,
+        effect=Effect.WRITE,
+        idempotent=False,
+        changes=("get_recent_decisions",),
+        errors=(*_ANY, InvalidConfidence, ReasoningTooLong),
+    ),
+)

@@ -1,0 +1,42 @@
+"""portfolio: positions, balance, and the risk gate's opinion of a trade (TradeStream's portfolio-mcp)."""
+
+from __future__ import annotations
+
+from openbell.market.errors import (
+    CannotPay,
+    InputError,
+    InvalidSymbol,
+    OutOfTime,
+    Refused,
+    StoreError,
+    StoreTimeout,
+    UnknownSymbol,
+)
+from openbell.protocol.dialects import EnvelopeDialect
+from openbell.protocol.service import Service
+from openbell.servers.portfolio import tools
+from openbell.trading.accounts import AccountNotFound
+from openbell.trading.errors import InvalidSide, InvalidSize
+
+SERVICE = Service(
+    name="portfolio-mcp",
+    command="portfolio",
+    title="Openbell portfolio",
+    instructions="Money is in USD. validate_trade asks the same risk gate as every order and changes nothing.",
+    tools=tools.TOOLS,
+    dialect=EnvelopeDialect(
+        {
+            InvalidSymbol: "INVALID_SYMBOL",
+            UnknownSymbol: "INVALID_SYMBOL",
+            InvalidSide: "INVALID_SIDE",
+            InvalidSize: "INVALID_SIZE",
+            InputError: "INVALID_PARAMETER",
+            CannotPay: "INSUFFICIENT_BALANCE",
+            AccountNotFound: "ACCOUNT_NOT_FOUND",
+            OutOfTime: "TIMEOUT",
+            StoreTimeout: "TIMEOUT",
+            StoreError: "DATABASE_ERROR",
+            Refused: "UNAUTHORIZED",
+        }
+    ),
+)

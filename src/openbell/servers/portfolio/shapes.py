@@ -1,0 +1,47 @@
+"""The shapes of portfolio's answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from openbell.protocol.pages import Pagination
+
+
+class PositionShape(TypedDict):
+    """One open position."""
+
+    symbol: str
+    side: Literal["LONG", "SHORT"]
+    size: float
+    entry_price: float
+    current_price: float
+    unrealized_pnl: float
+    opened_at: str
+
+
+class PositionPage(TypedDict):
+    """Positions, those opened last first."""
+
+    items: list[PositionShape]
+    pagination: Pagination
+
+
+class BalanceShape(TypedDict):
+    """The account's money."""
+
+    total_balance: Annotated[float, Field(description="cash and what the positions are worth")]
+    available_balance: Annotated[float, Field(description="what new positions may still tie up")]
+    margin_used: float
+    unrealized_pnl: float
+
+
+class VerdictShape(TypedDict):
+    """What the risk gate says."""
+
+    valid: bool
+    reason: str
+    max_size: Annotated[float, Field(description="the largest size that would pass")]
+    risk_score: Annotated[float, Field(description="0 to 1: how much of the tightest limit it uses")]

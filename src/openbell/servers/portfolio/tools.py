@@ -1,0 +1,131 @@
+"""get_positions, get_balance and validate_trade."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from openbell.market.clock import iso
+from openbell.market.errors import CannotPay, InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
+from openbell.market.instruments import parse
+from openbell.protocol.call import Call
+from openbell.protocol.tool import Arguments, NoArguments, Tool
+from openbell.servers.portfolio import shapes
+from openbell.trading import amounts
+from openbell.trading.accounts import AccountNotFound
+from openbell.trading.errors import InvalidSide, InvalidSize
+from openbell.trading.orders import Side
+
+SIDES = {"BUY": Side.BUY, "SELL": Side.SELL}
+
+
+class PositionsInput(Arguments):
+    """What get_positions takes."""
+
+    symbol: Annotated[str | None, Field(description="only this one")] = None
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+
+
+class TradeInput(Arguments):
+    """What validate_trade takes."""
+
+    symbol: str
+    side: Annotated[str, Field(json_schema_extra={"enum": list(SIDES)})]
+    size: float
+    price: Annotated[float | None, Field(description="a limit; the market's if left out")] = None
+
+
+async def get_positions(call: Call, given: PositionsInput) -> shapes.PositionPage:
+    """Open positions, those opened last first."""
+    wanted = None if given.symbol is None else parse(given.symbol).symbol
+    holdings = await call.on_account().portfolio.holdings(call.principal.subject)
+    found = [each for each in holdings if wanted in {None, each.position.symbol}]
+    items: list[shapes.PositionShape] = [
+        {
+            "symbol": each.position.symbol,
+            "side": "LONG" if each.position.quantity > 0 else "SHORT",
+            "size": amounts.number(abs(each.position.quantity)),
+            "entry_price": amounts.number(each.position.average_price),
+            "current_price": amounts.number(each.price),
+            "unrealized_pnl": amounts.number(each.unrealised),
+            "opened_at": iso(each.position.opened_at),
+        }
+        for each in found[given.offset : given.offset + given.limit]
+    ]
+    return {
+        "items": items,
+        "pagination": {
+            "offset": given.offset,
+            "limit": given.limit,
+            "total": len(found),
+            "has_more": given.offset + given.limit < len(found),
+        },
+    }
+
+
+async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceShape:
+    """The account's money."""
+    balance = await call.on_account().portfolio.balance(call.principal.subject)
+    return {
+        "total_balance": amounts.number(balance.total),
+        "available_balance": amounts.number(balance.available),
+        "margin_used": amounts.number(balance.margin_used),
+        "unrealized_pnl": amounts.number(balance.unrealised),
+    }
+
+
+async def validate_trade(call: Call, given: TradeInput) -> shapes.VerdictShape:
+    """The gate's opinion; what the account cannot pay is an error of its own."""
+    from openbell.desk.trading.orders import refusal
+
+    if given.side not in SIDES:
+        raise InvalidSide("side must be BUY or SELL")
+    try:
+        size = amounts.quantity(given.size, "size")
+    except InvalidParameter as error:
+        raise InvalidSize(error.message) from None
+    instrument = parse(given.symbol)
+    price = None if given.price is None else amounts.price(given.price)
+    verdict = await call.on_account().portfolio.validate(
+        call.principal.subject, instrument, SIDES[given.side], size, price
+    )
+    if verdict.rule == "balance":
+        raise refusal(verdict)
+    return {
+        "valid": verdict.valid,
+        "reason": verdict.reason,
+        "max_size": amounts.number(verdict.max_size),
+        "risk_score": amounts.number(verdict.risk_score),
+    }
+
+
+_ANY = (Refused, AccountNotFound, StoreError, OutOfTime)
+
+TOOLS = (
+    Tool(
+        name="get_positions",
+        description="Open positions of the account with their unrealized profit.",
+        arguments=PositionsInput,
+        returns=shapes.PositionPage,
+        handler=get_positions,
+        errors=(*_ANY, InvalidSymbol),
+    ),
+    Tool(
+        name="get_balance",
+        description="Equity, available balance, margin used and unrealized profit of the account, in USD.",
+        arguments=NoArguments,
+        returns=shapes.BalanceShape,
+        handler=get_balance,
+        errors=_ANY,
+    ),
+    Tool(
+        name="validate_trade",
+        description="Whether a trade would pass the risk rules, why not, and the largest size that would. Places nothing.",
+        arguments=TradeInput,
+        returns=shapes.VerdictShape,
+        handler=validate_trade,
+        errors=(*_ANY, InvalidSymbol, InvalidSide, InvalidSize, CannotPay),
+    ),
+)

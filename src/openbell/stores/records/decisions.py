@@ -1,0 +1,31 @@
+"""Questions about decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from openbell.stores.records.tables import decisions
+
+
+def recent(
+    connection: Connection,
+    principal: str,
+    until: float,
+    limit: int,
+    offset: int,
+    symbol: str | None,
+    action: str | None,
+) -> tuple[list[Mapping[str, Any]], int]:
+    """A page of a principal's decisions made by some time, newest first, and how many there are in all."""
+    wanted = (decisions.c.principal == principal) & (decisions.c.created_at <= until)
+    if symbol is not None:
+        wanted &= decisions.c.symbol == symbol
+    if action is not None:
+        wanted &= decisions.c.action == action
+    total = connection.execute(select(func.count()).select_from(decisions).where(wanted)).scalar_one()
+    newest = select(decisions).where(wanted).order_by(decisions.c.created_at.desc(), decisions.c.seq.desc())
+    rows = connection.execute(newest.limit(limit).offset(offset))
+    return [row._asdict() for row in rows], int(total)

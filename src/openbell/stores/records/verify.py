@@ -1,0 +1,51 @@
+"""Whether the ledger is whole, and whether the tables are what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from openbell.stores.records.orders import rows_of
+from openbell.stores.records.tables import JOURNALED, ledger
+from openbell.trading.ledger import Entry, Fault, Head, canonical, check, digest
+
+
+def entries(connection: Connection) -> Iterator[Entry]:
+    """The ledger from its beginning."""
+    found = connection.execution_options(yield_per=1000).execute(select(ledger).order_by(ledger.c.seq))
+    for row in found:
+        yield Entry(**row._asdict())
+
+
+def faults(connection: Connection, heads: tuple[Head, ...]) -> Iterator[Fault]:
+    """Everything that is not as it was written: the chain first, then each table against it."""
+    yield from check(entries(connection), heads)
+    yield from _tables(connection)
+
+
+def _tables(connection: Connection) -> Iterator[Fault]:
+    """A row must be the content of the last entry about it."""
+    newest: dict[tuple[str, str], tuple[int, str]] = {}
+    for entry in entries(connection):
+        if entry.kind in JOURNALED:
+            newest[entry.kind, entry.key] = (entry.seq, digest(0, 0.0, "", "", entry.body, ""))
+    for kind, (table, key) in JOURNALED.items():
+        for row in rows_of(connection, table):
+            seq = row.pop("seq")
+            written = newest.pop((kind, str(row[key])), None)
+            if written is None:
+                yield Fault(seq, f"{kind} {row[key]} is in its table and not in the ledger")
+            elif written[0] != seq or written[1] != digest(0, 0.0, "", "", _text(row), ""):
+                yield Fault(written[0], f"{kind} {row[key]} was changed in its table: the ledger says otherwise")
+    for (kind, key), (seq, _) in newest.items():
+        yield Fault(seq, f"{kind} {key} is in the ledger and not in its table")
+
+
+def _text(row: dict[str, Any]) -> str:
+    try:
+        return canonical(row)
+    except ValueError:
+        return json.dumps(None)
