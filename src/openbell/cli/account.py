@@ -25,7 +25,7 @@ Name = Annotated[str, typer.Argument(help="Letters, digits, dots, dashes and und
 @accounts.command("list")
 def listing() -> None:
     """The accounts there are. OPENBELL_ACCOUNT chooses one."""
-    found = _run(lambda desk: desk.trading.accounts.listing())
+    found = _run(lambda desk: desk.trading.accounts.listing(), writes=False)
     for account in found:
         money = f"{amounts.text(account.cash):>14} USD"
         guarded = "token" if account.token else "no token"
@@ -77,8 +77,10 @@ def _cash(text: str, desk: Desk) -> Decimal:
     return cash
 
 
-def _run(work: Callable[[Desk], Awaitable[T]]) -> T:
+def _run(work: Callable[[Desk], Awaitable[T]], *, writes: bool = True) -> T:
     settings = settings_for()
+    if writes and settings.read_only:
+        fail("this desk is read-only (OPENBELL_READ_ONLY)")
 
     async def whole() -> T:
         desk = Desk(settings)

@@ -57,8 +57,11 @@ def _shown(reply: Reply) -> Any:
 
 
 def _object(text: str) -> dict[str, Any]:
+    from pydantic_core import from_json
+
     try:
-        value = json.loads(text)
+        # As a server reads them: half a character and endless nesting are no JSON either.
+        value = from_json(text.encode(errors="surrogateescape"))
     except ValueError as error:
         fail(f"the arguments are not JSON: {error}", 2)
     if not isinstance(value, dict):

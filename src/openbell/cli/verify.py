@@ -16,6 +16,8 @@ from openbell.trading.ledger import Fault, Head
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from openbell.desk.settings import Settings
+
 _MOST = 20
 _HEAD = re.compile(r"(\d{1,15}):([0-9a-f]{64})")
 
@@ -36,8 +38,11 @@ def verify(
     it also finds what somebody with access to this whole machine has rewritten.
     """
     noted = _read(head)
+    settings = settings_for()
+    if adopt and settings.read_only:
+        fail("this desk is read-only (OPENBELL_READ_ONLY)")
     with said_plainly():
-        newest, found = asyncio.run(_verify(noted, adopt))
+        newest, found = asyncio.run(_verify(settings, noted, adopt))
     for fault in found[:_MOST]:
         typer.echo(f"bad   {fault.reason}")
     if len(found) > _MOST:
@@ -59,11 +64,11 @@ def _read(text: str | None) -> Head | None:
     return Head(int(match[1]), match[2])
 
 
-async def _verify(noted: Head | None, adopt: bool) -> tuple[Head, list[Fault]]:
+async def _verify(settings: Settings, noted: Head | None, adopt: bool) -> tuple[Head, list[Fault]]:
     from openbell.stores.records.journal import head_of
     from openbell.stores.records.verify import faults
 
-    desk = Desk(settings_for())
+    desk = Desk(settings)
     try:
         records = desk.trading.records
         damage: list[Fault] = []

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.json_schema import SkipJsonSchema
 
 from openbell.market.errors import OpenbellError
 from openbell.protocol.call import Call
@@ -19,6 +20,15 @@ class Arguments(BaseModel):
     """Base of every tool's input: nothing that the tool does not name, no silent conversions."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+Absent = SkipJsonSchema[None]
+"""Beside an argument's type: it may be left out, and the schema, like the contract's, knows no null."""
+
+
+def without_default(schema: dict[str, Any]) -> None:
+    """For a field's `json_schema_extra`: what is absent has no default."""
+    schema.pop("default", None)
 
 
 class NoArguments(Arguments):

@@ -7,8 +7,9 @@ number of processes may share it. Its write lock is also what serialises changes
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from itertools import chain, repeat
+from collections.abc import Mapping, Sequence
+from itertools import chain, groupby, repeat
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -166,6 +167,38 @@ class Buffer(Database):
         times, blobs = zip(*rows, strict=True)
         values = np.frombuffer(b"".join(blobs), dtype="<f8").reshape(-1, 5)
         return barlib.make(instrument, Timeframe.M1, times, *(values[:, column] for column in range(5)))
+
+    def news(self, marks: Mapping[Instrument, Mark], span: Span, covered: bool) -> dict[Instrument, Bars]:
+        """See the port: two queries, however many instruments."""
+        states = self.ask(
+            "SELECT id, symbol, epoch, compacted_seq, EXISTS (SELECT 1 FROM coverage c"
+            " WHERE c.series = series.id AND c.start <= ? AND c.end >= ?) FROM series",
+            *(span.start, span.end),
+        )
+        known = {symbol: state for _, symbol, *state in states}
+        numbers = {number: symbol for number, symbol, *_ in states}
+        quick: dict[str, Instrument] = {}
+        for instrument, mark in marks.items():
+            epoch, compacted_seq, is_covered = known.get(instrument.symbol, (0, 0, 0))
+            if epoch and epoch == mark.epoch and compacted_seq <= mark.version and (is_covered or not covered):
+                quick[instrument.symbol] = instrument
+        chosen = ",".join(str(number) for number, symbol in numbers.items() if symbol in quick)
+        rows = self.ask(
+            f"SELECT series, time, data FROM bars WHERE series IN ({chosen}) AND time >= ? AND time < ?"
+            " ORDER BY series, time",
+            *(span.start, span.end),
+        )
+        found = {instrument: barlib.empty(instrument) for instrument in quick.values()}
+        values = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f8").reshape(-1, 5)
+        times = np.array([row[1] for row in rows], dtype=np.int64)
+        start = 0
+        for number, group in groupby(rows, key=itemgetter(0)):
+            end = start + sum(1 for _ in group)
+            instrument = quick[numbers[number]]
+            columns = (values[start:end, column] for column in range(5))
+            found[instrument] = Bars(instrument, Timeframe.M1, times[start:end], *columns)
+            start = end
+        return found
 
     def oldest(self, instrument: Instrument) -> int | None:
         """When the earliest buffered bar opened."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from openbell.market.bars import Bars
 from openbell.market.errors import SourceConflict, StoreError
@@ -128,6 +128,10 @@ class BufferedStore(ABC):
         if compacted_seq > mark.version:
             return compacted_from if changed is None else min(changed, compacted_from)
         return changed
+
+    def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
+        """See the port."""
+        return self._buffer.news(marks, span, covered)
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """See the port."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -89,6 +89,14 @@ class BarStore(Protocol):
 
     def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
         """The earliest open time that may have changed since `mark`; None if nothing did."""
+
+    def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
+        """The minute bars in a span of many instruments at once, as far as that is quick.
+
+        Only instruments of which nothing but new bars was written since their mark, and, unless `covered` is waived, whose
+        span is covered; each of the others must be read. The marks must be no newer than the last look at what is before
+        the span.
+        """
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """The parts of `span` that no write has covered."""

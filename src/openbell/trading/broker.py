@@ -74,6 +74,9 @@ class Broker(Protocol):
     async def find(self, order: Order) -> Report | None:
         """What became of an order, by our id; None if the broker has no record of it. Raises `BrokerUnavailable`."""
 
+    async def cash(self) -> Decimal:
+        """The money in the account, of a broker outside. Raises `BrokerUnavailable`."""
+
     async def close(self) -> None:
         """Let go of connections."""
 
@@ -95,6 +98,10 @@ class PaperBroker:
     async def find(self, order: Order) -> Report | None:
         """It is what the records say."""
         return Report(order.id, order.state)
+
+    async def cash(self) -> Decimal:
+        """None of its own: a paper account's money is what it was made with."""
+        return ZERO
 
     async def close(self) -> None:
         """Nothing to let go of."""

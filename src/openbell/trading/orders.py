@@ -3,7 +3,7 @@
 pending           written down, not yet known to the broker
                   → open, partially_filled, filled, cancelled, expired, rejected, unknown
 held              an exit of a bracket, until its entry fills
-                  → open, cancelled, expired
+                  → open, cancelled, expired, rejected
 open              working at the broker
                   → partially_filled, filled, cancelling, cancelled, expired, rejected
 partially_filled  working, some of it done
@@ -99,7 +99,7 @@ _ENDS = frozenset({State.FILLED, State.CANCELLED, State.EXPIRED, State.REJECTED}
 _AT_BROKER = frozenset({State.OPEN, State.PARTIALLY_FILLED, State.CANCELLING}) | _ENDS
 MOVES: dict[State, frozenset[State]] = {
     State.PENDING: _AT_BROKER - {State.CANCELLING} | {State.UNKNOWN},
-    State.HELD: frozenset({State.OPEN, State.CANCELLED, State.EXPIRED}),
+    State.HELD: frozenset({State.OPEN, State.CANCELLED, State.EXPIRED, State.REJECTED}),
     State.OPEN: _AT_BROKER,
     State.PARTIALLY_FILLED: _AT_BROKER - {State.OPEN, State.REJECTED},
     State.CANCELLING: _AT_BROKER - {State.REJECTED},

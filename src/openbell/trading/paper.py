@@ -222,6 +222,10 @@ class _Matching:
             self._exited(order, at)
         if not self._reducible(order) and not order.final and not order.remaining_opening:
             self._nothing_left(order, at)
+        for exit_id in self._exits():
+            # Somebody has closed the position by hand: what was to close it is over.
+            if not self._reducible(self.orders[exit_id]) and not self.orders[exit_id].final:
+                self._nothing_left(self.orders[exit_id], at)
 
     # Brackets
 

@@ -129,13 +129,10 @@ def _check_prices(asked: Request) -> None:
 
 def _check_bracket(asked: Request) -> None:
     """Profit must lie on the far side of the entry, the stop on the near one."""
-    entry = asked.limit_price or asked.stop_price
-    rising = [asked.stop_loss, entry, asked.take_profit]
-    names = ["stop_loss", "the entry's price", "take_profit"]
-    if asked.side is Side.SELL:
-        rising.reverse()
-        names.reverse()
-    known = [(name, value) for name, value in zip(names, rising, strict=True) if value is not None]
-    for (low_name, low), (high_name, high) in pairwise(known):
-        if low >= high:
-            raise InvalidParameter(f"for a {asked.side} order {low_name} must be below {high_name}")
+    entries: list[Decimal | None] = [price for price in (asked.limit_price, asked.stop_price) if price is not None]
+    for entry in entries or [None]:
+        rising = [("stop_loss", asked.stop_loss), ("the entry's price", entry), ("take_profit", asked.take_profit)]
+        known = [(name, value) for name, value in rising if value is not None]
+        for (low_name, low), (high_name, high) in pairwise(known if asked.side is Side.BUY else known[::-1]):
+            if low >= high:
+                raise InvalidParameter(f"for a {asked.side} order {low_name} must be below {high_name}")

@@ -97,18 +97,18 @@ def reducible(side: Side, symbol: str, situation: Situation) -> Decimal:
 
 
 def _claimed(side: Side, symbol: str, orders: Iterable[Order]) -> Decimal:
-    """What resting orders of a side will take from a position; the two exits of a bracket take it once."""
-    total, exits = ZERO, dict[str, Decimal]()
-    for order in orders:
-        if order.symbol != symbol or order.side is not side:
-            continue
-        if order.state not in EXPOSED:
-            continue
-        if order.role.exit and order.parent:
-            exits[order.parent] = max(exits.get(order.parent, ZERO), order.remaining)
-        else:
-            total += order.remaining - order.remaining_opening
-    return total + sum(exits.values(), ZERO)
+    """What resting orders of a side will take from a position.
+
+    The exits of a bracket claim nothing: whoever closes the position by hand takes it from them, and they end.
+    """
+    return sum(
+        (
+            order.remaining - order.remaining_opening
+            for order in orders
+            if order.symbol == symbol and order.side is side and order.state in EXPOSED and not order.role.exit
+        ),
+        ZERO,
+    )
 
 
 class _Judgement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -20,13 +21,30 @@ OPERATOR = "local"
 class AccountService:
     """The account that the settings name. The default one needs no making: it begins with its first order."""
 
-    def __init__(self, records: Records, name: str, broker: str, cash: Decimal, token: str, *, default: bool) -> None:
+    def __init__(
+        self,
+        records: Records,
+        name: str,
+        broker: str,
+        cash: Callable[[], Awaitable[Decimal]],
+        token: str,
+        *,
+        default: bool,
+    ) -> None:
+        """`cash` says what a new account begins with."""
         self._records = records
         self.name = name
         self._broker = broker
-        self._cash = cash
+        self._opening_cash = cash
+        self._cash: Decimal | None = None
         self._token = token
         self._default = default
+
+    async def prepare(self) -> None:
+        """Find out what the account begins with, if it has not begun yet; to be called before `open`."""
+        if self._cash is None and self._default:
+            known = await self._records.read(lambda connection: queries.account(connection, self.name))
+            self._cash = known.cash if known else await self._opening_cash()
 
     def open(self, connection: Connection, principal: str) -> Account:
         """The account, for a principal. Raises `AccountNotFound` or `Unauthorized`."""
@@ -37,6 +55,7 @@ class AccountService:
                     f"there is no account {self.name}; make it with: openbell account add {self.name}",
                     account=self.name,
                 )
+            assert self._cash is not None
             found = Account(self.name, self._broker, OPERATOR, self._cash, None, 0.0)
         if found.broker != self._broker:
             raise SettingsError(

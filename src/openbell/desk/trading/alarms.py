@@ -6,11 +6,14 @@ bars that are new, symbol by symbol; an indicator is computed only when a bar of
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
 
 from sqlalchemy import Connection
 
@@ -24,9 +27,10 @@ from openbell.market.clock import Clock, iso
 from openbell.market.errors import DataError, InvalidParameter, NoSuchOrder, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import SHORT, Timeframe
-from openbell.stores.port import Lease
+from openbell.stores.port import Lease, Mark, Span
 from openbell.stores.records import alerts as queries
 from openbell.stores.records import marks
+from openbell.stores.records.history import known_at
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.trading import amounts
@@ -38,7 +42,12 @@ log = logging.getLogger(__name__)
 
 MOST_PER_PRINCIPAL = 20_000
 _MARK = "alerts"
-_CATCH_UP = RING
+_MARK_SEQ = "alerts through entry"
+_LONGEST = 1_100_000
+"""Minutes in two years."""
+_NOTE_SECONDS = 900.0
+_Found = tuple[Firing, str]
+"""What fired, and the hash of the bar that did it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +63,12 @@ class Condition:
 class AlertService:
     """Alerts of principals."""
 
-    def __init__(self, records: Records, charts: ChartService, clock: Clock) -> None:
+    def __init__(self, records: Records, charts: ChartService, clock: Clock, *, now: bool = True) -> None:
+        """`now`: the clock is the present, after which nothing was done."""
         self._records = records
         self._charts = charts
         self._clock = clock
+        self._now = now
 
     async def set(self, principal: str, symbol: str, interval: str, wanted: Condition) -> Alert:
         """Set an alert. Raises `InvalidSymbol`, `UnknownSymbol`, `InvalidParameter`."""
@@ -92,7 +103,14 @@ class AlertService:
     async def listing(self, principal: str) -> list[Alert]:
         """A principal's active alerts, oldest first."""
         until = self._clock.epoch()
-        return await self._records.read(lambda connection: queries.active(connection, principal, until))
+
+        def work(connection: Connection) -> list[Alert]:
+            if self._now:
+                return queries.active(connection, principal)
+            known = known_at(connection, "alert", Alert, until)
+            return [each for each in known if each.principal == principal and each.state is AlertState.ACTIVE]
+
+        return await self._records.read(work)
 
     async def cancel(self, principal: str, alert_id: str) -> Alert:
         """Remove an alert before it fires. Raises `NoSuchOrder`."""
@@ -110,80 +128,134 @@ class AlertService:
         return await self._records.write(work)
 
 
+class _Group:
+    """The active alerts on one symbol at one timeframe."""
+
+    def __init__(self, symbol: str, interval: str) -> None:
+        self.instrument = parse(symbol)
+        self.timeframe = SHORT[interval]
+        self.alerts: dict[str, Alert] = {}
+        self.seen: float = 0.0
+        """Bars were looked at up to here."""
+        self._reach: tuple[float, float] | None = None
+
+    def put(self, alert: Alert) -> None:
+        """Add an alert, or take out one that has ended."""
+        self._reach = None
+        if alert.state is AlertState.ACTIVE:
+            self.alerts[alert.id] = alert
+        else:
+            self.alerts.pop(alert.id, None)
+
+    def within_reach(self, bars: Bars) -> bool:
+        """Whether any price alert can fire in these bars: most minutes none does, and that is known at once."""
+        if self._reach is None:
+            above = [float(a.threshold or 0) for a in self.alerts.values() if a.type is Type.PRICE_ABOVE]
+            below = [float(a.threshold or 0) for a in self.alerts.values() if a.type is Type.PRICE_BELOW]
+            self._reach = min(above, default=inf), max(below, default=-inf)
+        lowest, highest = self._reach
+        return len(bars) > 0 and bool(bars.high.max() >= lowest or bars.low.min() <= highest)
+
+    def of_price(self) -> list[Alert]:
+        """Those that bars alone decide."""
+        return [alert for alert in self.alerts.values() if alert.type.of_price]
+
+    def by_indicator(self) -> dict[str, list[Alert]]:
+        """The others, by what must be computed."""
+        found: dict[str, list[Alert]] = defaultdict(list)
+        for alert in self.alerts.values():
+            if alert.indicator is not None:
+                found[alert.indicator].append(alert)
+        return found
+
+
 class Alarms:
     """The engine's step."""
 
-    def __init__(
-        self,
-        records: Records,
-        bars: BarService,
-        charts: ChartService,
-        inbox: Inbox,
-    ) -> None:
+    def __init__(self, records: Records, bars: BarService, charts: ChartService, inbox: Inbox) -> None:
         self._records = records
         self._bars = bars
         self._charts = charts
         self._inbox = inbox
-        self._active: dict[tuple[str, str], dict[str, Alert]] = defaultdict(dict)
-        """By symbol and interval, then by id."""
+        self._groups: dict[tuple[str, str], _Group] = {}
+        self._marks: dict[Instrument, Mark] = {}
+        """What the bars of a symbol were when they were last read one by one."""
         self._seq = 0
-        self._seen: dict[tuple[str, str], float] = {}
-        self._began: float | None = None
-        """How far all alerts had been looked at when this engine began."""
+        self._noted: float | None = None
+        """How far all alerts were looked at, as the records know it."""
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """Look at every alert in the bars that had closed by `until`; how many fired."""
         await self._load()
-        found: list[tuple[Firing, str]] = []
+        due = [group for group in self._groups.values() if group.alerts and group.seen < until]
+        news = await self._news(due, until)
+        found: list[_Found] = []
         behind = False
-        for (symbol, interval), alerts in self._active.items():
-            if not alerts:
-                continue
+        for group in due:
             try:
-                found += await self._look(symbol, interval, list(alerts.values()), until)
+                found += await self._look(group, news.get(group.instrument), until)
             except (DataError, UnknownSymbol, StoreError) as error:
                 behind = True
-                log.warning("alerts on %s wait: %s", symbol, error)
+                log.warning("alerts on %s wait: %s", group.instrument, error)
         fired = await self._fire(found, lease) if found else 0
-        if fired or (not behind and self._began is not None and until - self._began >= 900):
-            await self._note(until, lease, behind=behind)
+        if not behind and due and (fired or until - (self._noted or 0.0) >= _NOTE_SECONDS):
+            await self._note(until, lease)
         return fired
 
     async def _load(self) -> None:
-        def work(connection: Connection) -> tuple[list[tuple[int, Alert]], float]:
-            return queries.changed_after(connection, self._seq), marks.mark(connection, _MARK)
+        """Take over what was set, fired or cancelled since the last look."""
 
-        changed, marked = await self._records.read(work)
-        if self._began is None:
-            self._began = marked
+        def work(connection: Connection) -> tuple[list[tuple[int, Alert]], float, float]:
+            changed = queries.changed_after(connection, self._seq)
+            return changed, marks.mark(connection, _MARK), marks.mark(connection, _MARK_SEQ)
+
+        changed, noted, noted_seq = await self._records.read(work)
+        if self._noted is None:
+            self._noted = noted
         for seq, alert in changed:
             self._seq = max(self._seq, seq)
-            group = self._active[alert.symbol, alert.interval]
-            if alert.state is AlertState.ACTIVE:
-                group[alert.id] = alert
-            else:
-                group.pop(alert.id, None)
+            group = self._groups.get((alert.symbol, alert.interval))
+            if group is None:
+                group = self._groups[alert.symbol, alert.interval] = _Group(alert.symbol, alert.interval)
+                group.seen = self._noted
+            group.put(alert)
+            if alert.state is AlertState.ACTIVE and seq > noted_seq:
+                # Nobody has looked at it yet, and it may be older than what was looked at last.
+                group.seen = min(group.seen, alert.set_at)
 
-    async def _look(self, symbol: str, interval: str, alerts: list[Alert], until: int) -> list[tuple[Firing, str]]:
-        timeframe, instrument = SHORT[interval], parse(symbol)
-        since = max(self._seen.get((symbol, interval), self._began or 0.0), 0.0)
-        # An alert that is new here may be older than what was looked at last.
-        start = min(max(since, alert.set_at) for alert in alerts)
-        if start >= until and since >= until:
-            return []
-        firings: list[tuple[Firing, str]] = []
-        of_price = [alert for alert in alerts if alert.type.of_price]
-        if of_price:
-            bars = await self._bars_since(instrument, timeframe, min(since, start), until)
-            firings += [(each, bar_hash(bars, each.index)) for each in price_firings(of_price, bars, since)]
-        by_indicator: dict[str, list[Alert]] = defaultdict(list)
-        for alert in alerts:
-            if alert.indicator is not None:
-                by_indicator[alert.indicator].append(alert)
-        if by_indicator and await self._closed_since(instrument, timeframe, since, until):
-            firings += await self._signals(instrument, timeframe, by_indicator, since)
-        self._seen[symbol, interval] = float(until)
-        return firings
+    async def _news(self, due: list[_Group], until: int) -> dict[Instrument, Bars]:
+        """New minutes of all symbols at once, for those whose last look ended where most did."""
+        minutes = [group for group in due if group.timeframe is Timeframe.M1 and group.instrument in self._marks]
+        if not minutes:
+            return {}
+        since = max(group.seen for group in minutes)
+        wanted = {group.instrument: self._marks[group.instrument] for group in minutes if group.seen == since}
+        span = Span(int(since), until)
+        covered = self._bars.feed.source is not None
+        return await asyncio.to_thread(partial(self._bars.store.news, wanted, span, covered=covered))
+
+    async def _look(self, group: _Group, news: Bars | None, until: int) -> list[_Found]:
+        instrument, timeframe, since = group.instrument, group.timeframe, group.seen
+        found: list[_Found] = []
+        bars = news if timeframe is Timeframe.M1 else None
+        if bars is None and any(alert.type.of_price for alert in group.alerts.values()):
+            bars = await self._read(instrument, timeframe, since, until)
+        if bars is not None and group.within_reach(bars):
+            found += [(each, bar_hash(bars, each.index)) for each in price_firings(group.of_price(), bars, since)]
+        wanted = group.by_indicator()
+        if wanted and await self._closed_since(instrument, timeframe, since, until):
+            found += await self._signals(instrument, timeframe, wanted, since)
+        group.seen = float(until)
+        return found
+
+    async def _read(self, instrument: Instrument, timeframe: Timeframe, since: float, until: int) -> Bars:
+        if timeframe is Timeframe.M1:
+            self._marks[instrument] = self._bars.store.mark(instrument)
+        count = max(2, int((until - since) // timeframe.seconds) + 2)
+        if count <= RING:
+            return await self._bars.newest(instrument, timeframe, count)
+        # After a long rest; no series goes back further than the store and its feed.
+        return (await self._bars.page(instrument, timeframe, min(count, _LONGEST), 0))[0]
 
     async def _closed_since(self, instrument: Instrument, timeframe: Timeframe, since: float, until: int) -> bool:
         """Whether a bar of this timeframe has closed since."""
@@ -192,23 +264,19 @@ class Alarms:
         newest = await self._bars.newest(instrument, timeframe, 1)
         return len(newest) > 0 and closed_at(newest) > since
 
-    async def _bars_since(self, instrument: Instrument, timeframe: Timeframe, since: float, until: int) -> Bars:
-        count = min(_CATCH_UP, max(2, int((until - since) // timeframe.seconds) + 2))
-        return await self._bars.newest(instrument, timeframe, count)
-
     async def _signals(
         self, instrument: Instrument, timeframe: Timeframe, wanted: dict[str, list[Alert]], since: float
-    ) -> list[tuple[Firing, str]]:
+    ) -> list[_Found]:
         asked = [Wanted(name, get(name), get(name).settings()) for name in wanted]
         chart = await self._charts.chart(instrument, timeframe, RING, asked)
-        firings: list[tuple[Firing, str]] = []
+        found: list[_Found] = []
         for computed in chart.indicators:
             alerts = wanted[computed.wanted.indicator.name]
-            found = signal_firings(alerts, chart.bars, computed.channels.signals, since)
-            firings += [(each, bar_hash(chart.bars, each.index)) for each in found]
-        return firings
+            firings = signal_firings(alerts, chart.bars, computed.channels.signals, since)
+            found += [(each, bar_hash(chart.bars, each.index)) for each in firings]
+        return found
 
-    async def _fire(self, found: Iterable[tuple[Firing, str]], lease: Lease | None) -> int:
+    async def _fire(self, found: Iterable[_Found], lease: Lease | None) -> int:
         """Write down what fired: the alert's end, its notification, and what is to be pushed, all or nothing."""
         firings = sorted(found, key=lambda pair: (pair[0].at, pair[0].alert.id))
 
@@ -224,22 +292,27 @@ class Alarms:
                     fired_at=firing.at,
                     value=firing.value,
                     bar_hash=evidence,
-                    updated_at=journal.at,
+                    updated_at=firing.at,
                 )
                 cursor = journal.put("alert", alert)
-                self._inbox.deliver(journal.connection, alert, cursor, notification(firing, iso(firing.at)), journal.at)
+                self._inbox.deliver(journal.connection, alert, cursor, notification(firing, iso(firing.at)), firing.at)
                 fired.append(alert)
             return fired
 
         fired = await self._records.write(work, lease)
         for firing, _ in firings:
-            self._active[firing.alert.symbol, firing.alert.interval].pop(firing.alert.id, None)
+            group = self._groups[firing.alert.symbol, firing.alert.interval]
+            group.put(replace(firing.alert, state=AlertState.FIRED))
         self._inbox.wake()
         return len(fired)
 
-    async def _note(self, until: int, lease: Lease | None, *, behind: bool) -> None:
+    async def _note(self, until: int, lease: Lease | None) -> None:
         """Remember how far all were looked at, so that the next engine need not begin where they were set."""
-        if behind:
-            return
-        await self._records.write(lambda journal: marks.set_mark(journal.connection, _MARK, until), lease)
-        self._began = float(until)
+        seq = self._seq
+
+        def work(journal: Journal) -> None:
+            marks.set_mark(journal.connection, _MARK, until)
+            marks.set_mark(journal.connection, _MARK_SEQ, seq)
+
+        await self._records.write(work, lease)
+        self._noted = float(until)

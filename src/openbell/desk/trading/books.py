@@ -8,12 +8,14 @@ from decimal import Decimal
 from sqlalchemy import Connection
 
 from openbell.market.clock import Clock
-from openbell.stores.records.orders import fills_after
+from openbell.stores.records import orders as queries
+from openbell.stores.records.journal import head_of
 from openbell.trading import amounts
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
 from openbell.trading.fills import Fill
+from openbell.trading.orders import Order
 
 _DAY = 86400
 
@@ -50,8 +52,18 @@ class DayStart:
             return self.cash + sum((quantity * marks[symbol] for symbol, quantity in self.held.items()), ZERO)
 
 
+@dataclass(frozen=True, slots=True)
+class _Working:
+    """An account's orders that are not final, as of some entry of the ledger."""
+
+    orders: dict[str, Order]
+    seq: int
+
+
 class Books:
-    """Books of accounts. Fills only ever come after those that are counted, so that each is added once.
+    """Books of accounts, and the orders that still work.
+
+    Fills only ever come after those that are counted, so that each is added once.
 
     A desk whose clock stands in the past counts what was done by then, afresh each time.
     """
@@ -61,6 +73,23 @@ class Books:
         self._clock = clock
         self._now = now
         self._kept: dict[str, _Kept] = {}
+        self._working: dict[str, _Working] = {}
+
+    def orders(self, connection: Connection, account: Account) -> tuple[Order, ...]:
+        """The account's orders that are not final, as this transaction sees them; only what has changed is read."""
+        known = self._working.get(account.name)
+        if known is None:
+            seq = head_of(connection).seq
+            found = {order.id: order for order in queries.working(connection, account.name)}
+        else:
+            seq, found = known.seq, dict(known.orders)
+            for changed, order in queries.changed_after(connection, account.name, known.seq):
+                seq = changed
+                found.pop(order.id, None)
+                if not order.final:
+                    found[order.id] = order
+        self._working[account.name] = _Working(found, seq)
+        return tuple(found.values())
 
     def book(self, connection: Connection, account: Account) -> Book:
         """The account's book as this transaction sees it."""
@@ -74,6 +103,7 @@ class Books:
     def forget(self) -> None:
         """Drop what is remembered: a transaction that was counted may have been undone."""
         self._kept.clear()
+        self._working.clear()
 
     def _advanced(self, connection: Connection, account: Account) -> _Kept:
         moment = self._clock.epoch()
@@ -83,7 +113,7 @@ class Books:
             kept = _Kept(Book(account.cash), day, account.cash)
         else:
             kept = _Kept(kept.book, kept.day, kept.cash, dict(kept.held), kept.seq)
-        for seq, fill in fills_after(connection, account.name, kept.seq, None if self._now else moment):
+        for seq, fill in queries.fills_after(connection, account.name, kept.seq, None if self._now else moment):
             kept.add(fill)
             kept.seq = seq
         self._kept[account.name] = kept

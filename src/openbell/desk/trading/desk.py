@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -63,10 +64,14 @@ class TradingDesk:
             self.records,
             settings.account or default,
             settings.broker,
-            settings.paper_cash,
+            self._opening_cash,
             settings.account_token,
             default=settings.account in {"", default},
         )
+
+    async def _opening_cash(self) -> Decimal:
+        """What a new account begins with: on paper the setting, at a broker what it says."""
+        return self._settings.paper_cash if self.broker.inside else await self.broker.cash()
 
     @cached_property
     def books(self) -> Books:
@@ -81,7 +86,8 @@ class TradingDesk:
     @cached_property
     def orders(self) -> OrderService:
         """Placing and cancelling."""
-        return OrderService(self.records, self.accounts, self.gate, self.broker, self._desk.clock)
+        now = not self._settings.as_of
+        return OrderService(self.records, self.accounts, self.gate, self.broker, self._desk.clock, now=now)
 
     @cached_property
     def portfolio(self) -> PortfolioService:
@@ -108,7 +114,7 @@ class TradingDesk:
         """Setting alerts."""
         from openbell.desk.trading.alarms import AlertService
 
-        return AlertService(self.records, self._desk.charts, self._desk.clock)
+        return AlertService(self.records, self._desk.charts, self._desk.clock, now=not self._settings.as_of)
 
     @cached_property
     def engine(self) -> Engine:

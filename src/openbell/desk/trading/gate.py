@@ -18,7 +18,6 @@ from openbell.desk.trading.prices import Price, Prices
 from openbell.market.errors import DataError, OpenbellError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.stores.records import marks as switches
-from openbell.stores.records import orders as queries
 from openbell.trading import risk
 from openbell.trading.accounts import Account
 from openbell.trading.book import Book
@@ -97,7 +96,7 @@ class Gate:
         """The account's book and orders with their prices. Raises `MorePrices`."""
         book = self._books.book(connection, account)
         start = self._books.day_start(connection, account)
-        orders = tuple(queries.working(connection, account.name))
+        orders = self._books.orders(connection, account)
         needed = set(book.positions) | {order.symbol for order in orders}
         now = needed - set(known.marks) - known.missing
         before = set(start.held) - set(known.opening) - known.missing

@@ -72,18 +72,20 @@ class Inbox:
                 continue
 
     async def _take(self, principal: str, cursor: int | None, limit: int, peek: bool) -> tuple[list[Notification], int]:
+        until = self._clock.epoch()
+
         def look(connection: Connection) -> tuple[list[Notification], int]:
             if cursor is None:
-                found = queries.unseen(connection, principal, limit)
+                found = queries.unseen(connection, principal, limit, until)
             else:
-                found = queries.after(connection, principal, cursor, limit)
-            return found, queries.unseen_count(connection, principal)
+                found = queries.after(connection, principal, cursor, limit, until)
+            return found, _unseen_after(connection, principal, found, until)
 
         def work(journal: Journal) -> tuple[list[Notification], int]:
             found, _ = look(journal.connection)
             through = cursor if cursor is not None else (found[-1].cursor if found else 0)
             queries.acknowledge(journal.connection, principal, through)
-            return found, queries.unseen_count(journal.connection, principal)
+            return found, _unseen_after(journal.connection, principal, found, until)
 
         found = await self._records.read(look)
         if peek or (not found[0] and cursor is None):
@@ -130,3 +132,11 @@ class Inbox:
         if not await self._records.read(lambda connection: queries.queued(connection, principal, now)):
             return []
         return await self._records.write(lambda journal: queries.claim(journal.connection, principal, now))
+
+
+def _unseen_after(connection: Connection, principal: str, told: list[Notification], until: float) -> int:
+    """How many are unseen besides those that are being told: with a cursor they stay unseen until acknowledged."""
+    count = queries.unseen_count(connection, principal, until)
+    if not count or not told:
+        return count
+    return sum(each.cursor > told[-1].cursor for each in queries.unseen(connection, principal, count, until))

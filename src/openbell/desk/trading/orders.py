@@ -28,6 +28,7 @@ from openbell.market.errors import CannotPay, DuplicateOrder, InvalidParameter, 
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import eastern, next_open, session_on
 from openbell.stores.records import orders as queries
+from openbell.stores.records.history import known_at
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.trading import amounts
@@ -68,8 +69,12 @@ class OrderService:
         *,
         new_id: Callable[[], str] = lambda: secrets.token_hex(10),
         received: Callable[[], float] = time.time,
+        now: bool = True,
     ) -> None:
-        """`received` is the machine's own time: a clock that stands does not make every order a double."""
+        """`received` is the machine's own time: a clock that stands does not make every order a double.
+
+        `now`: the clock is the present, after which nothing was done.
+        """
         self._records = records
         self._accounts = accounts
         self._gate = gate
@@ -77,6 +82,7 @@ class OrderService:
         self._clock = clock
         self._new_id = new_id
         self._received = received
+        self._now = now
         self._begun: set[asyncio.Task[Any]] = set()
 
     async def place(self, principal: str, asked: Request) -> Order:
@@ -93,10 +99,16 @@ class OrderService:
     async def listing(self, principal: str, *, open_only: bool, limit: int) -> list[Order]:
         """A principal's orders, newest first."""
         until = self._clock.epoch()
+        await self._accounts.prepare()
 
         def work(connection: Connection) -> list[Order]:
             account = self._accounts.open(connection, principal)
-            return queries.listing(connection, account.name, principal, until, limit, open_only=open_only)
+            if self._now:
+                return queries.listing(connection, account.name, principal, until, limit, open_only=open_only)
+            known = known_at(connection, "order", Order, until)
+            mine = [each for each in known if (each.account, each.principal) == (account.name, principal)]
+            shown = [each for each in mine if not (open_only and each.final)]
+            return sorted(shown, key=lambda each: (-each.placed_at, each.id))[:limit]
 
         return await self._records.read(work)
 
@@ -115,8 +127,7 @@ class OrderService:
 
     async def _place(self, principal: str, asked: Request) -> Order:
         received = self._received()
-        if (earlier := await self._placed_before(principal, asked)) is not None:
-            return _told_again(earlier)
+        await self._accounts.prepare()
         known = await self._gate.known(asked.instrument)
         _check_against(asked, known)
         midnight = int(self._clock.epoch() // _DAY * _DAY)
@@ -133,17 +144,6 @@ class OrderService:
         if self.broker.inside:
             return order
         return await self._send(order)
-
-    async def _placed_before(self, principal: str, asked: Request) -> Order | None:
-        """The order that this one repeats by its id: whoever asks again is answered, whatever the feed does."""
-        if asked.client_order_id is None:
-            return None
-
-        def work(connection: Connection) -> Order | None:
-            account = self._accounts.open(connection, principal)
-            return self._same_key(connection, account, principal, asked)
-
-        return await self._records.read(work)
 
     def _intend(self, journal: Journal, principal: str, asked: Request, known: Known, received: float) -> _Intent:
         """Everything before an order is sent, in one transaction."""
@@ -240,7 +240,9 @@ class OrderService:
         order = queries.order(journal.connection, order_id)
         assert order is not None
         if report.state is State.UNKNOWN or not report.broker_id:
-            if order.state is State.PENDING:
+            # Waiting for the answer may have taken so long that the engine has begun to ask; a refusal still ends it.
+            in_doubt = report.state is State.REJECTED and order.state in {State.UNKNOWN, State.LOST}
+            if order.state is State.PENDING or in_doubt:
                 order = order.to(report.state, journal.at, report.reason)
                 journal.put("order", order)
                 for each in end_exits(order, queries.bracket(journal.connection, order.id), journal.at):
@@ -252,13 +254,16 @@ class OrderService:
     # Cancelling
 
     async def _cancel(self, principal: str, order_id: str) -> Order:
+        await self._accounts.prepare()
         order = await self._records.write(lambda journal: self._begin_cancel(journal, principal, order_id))
-        if self.broker.inside or order.state is not State.CANCELLING or (order.role.exit and order.broker_id is None):
+        if self.broker.inside or order.final:
             return order
         try:
             await self.broker.cancel(order)
             report = await self.broker.find(order)
         except (OutcomeUnknown, BrokerUnavailable) as error:
+            if order.state is State.HELD:
+                raise  # nothing is written down that the engine could go on with
             log.warning("cancelling %s: %s; it will be asked for", order.id, error)
             return order
         if report is None:
@@ -277,10 +282,10 @@ class OrderService:
                 f"order {order.id} is {order.state}: the broker is being asked what became of it; try again in a moment",
                 order_id=order.id,
             )
-        if self.broker.inside or order.state is State.HELD:
+        if self.broker.inside:
             return end(journal, order, State.CANCELLED, "cancelled by its owner")
-        if order.state is State.CANCELLING:
-            return order
+        if order.state in {State.CANCELLING, State.HELD}:
+            return order  # what is held here is held at the broker too, and ends when that says so
         order = order.to(State.CANCELLING, journal.at)
         journal.put("order", order)
         return order

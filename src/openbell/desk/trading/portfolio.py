@@ -83,6 +83,7 @@ class PortfolioService:
     ) -> Verdict:
         """What the gate would say of an order now."""
         refuse_foreign_money(instrument)
+        await self._accounts.prepare()
         known = await self._gate.known(instrument)
         proposal = Proposal(instrument.symbol, side, size, price)
 
@@ -93,6 +94,7 @@ class PortfolioService:
         return await self._gate.asking(known, lambda: self._records.read(work), self._midnight())
 
     async def _valued(self, principal: str) -> Valued:
+        await self._accounts.prepare()
         known = Known()
 
         def work(connection: Connection) -> Valued:

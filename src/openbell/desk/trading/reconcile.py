@@ -15,7 +15,7 @@ from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.trading.broker import Broker, BrokerError, Report
-from openbell.trading.orders import Order, State
+from openbell.trading.orders import ImpossibleMove, Order, State
 
 log = logging.getLogger(__name__)
 
@@ -52,24 +52,28 @@ class Reconciling:
         return changed
 
     def _unsettled(self, connection: Connection) -> list[Order]:
-        return [order for order in queries.working(connection, self._account) if order.state is not State.HELD]
+        """What to ask for: exits are told with their entry as long as that works, and asked for after it."""
+        orders = queries.working(connection, self._account)
+        told = {order.id for order in orders}
+        return [order for order in orders if not (order.role.exit and order.parent in told)]
 
     async def _ask(self, order: Order, lease: Lease | None) -> bool:
         waited = self._now() - self._first_seen.get(order.id, self._now())
         if order.state is State.PENDING and waited < SENDING_SECONDS:
             return False  # whoever placed it is sending it
-        if order.role.exit:
-            return False  # told with its entry
         if order.state is State.LOST:
             if self._now() - self._lost_asked.get(order.id, -_LOST_PAUSE) < _LOST_PAUSE:
                 return False
             self._lost_asked[order.id] = self._now()
         try:
             report = await self._broker.find(order)
+            return await self._records.write(lambda journal: self._settle(journal, order.id, report, waited), lease)
         except BrokerError as error:
             log.warning("order %s: %s", order.id, error)
-            return False
-        return await self._records.write(lambda journal: self._settle(journal, order.id, report, waited), lease)
+        except ImpossibleMove:
+            # A broker that contradicts itself about one order must not keep the others from being asked for.
+            log.exception("order %s", order.id)
+        return False
 
     def _settle(self, journal: Journal, order_id: str, report: Report | None, waited: float) -> bool:
         order = queries.order(journal.connection, order_id)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
+from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.broker import Execution, Report
 from openbell.trading.fills import fill_of
-from openbell.trading.orders import FINAL, MOVES, Order, Role, State
+from openbell.trading.orders import FINAL, MOVES, RESTING, Order, Role, State
 from openbell.trading.paper import end_exits
 
 
 def apply(journal: Journal, order: Order, report: Report) -> Order:
     """The order after a report. A state that cannot follow ours is older than what we know, and left alone."""
+    if order.state is State.HELD and (report.executions or report.state in {*RESTING, State.FILLED}):
+        order = order.to(State.OPEN, journal.at)
+        journal.put("order", order)
     order = _filled(journal, order, report)
     state = _believable(order, report)
     if state is not order.state or order.broker_id is None:
@@ -42,10 +48,9 @@ def _filled(journal: Journal, order: Order, report: Report) -> Order:
 
 
 def _late_fill(order: Order, execution: Execution, at: float) -> Order:
-    from dataclasses import replace
-
-    filled, paid = order.filled + execution.quantity, order.paid + execution.quantity * execution.price
-    return replace(order, filled=filled, paid=paid, fees=order.fees + execution.fee, updated_at=at)
+    with amounts.exact():
+        filled, paid = order.filled + execution.quantity, order.paid + execution.quantity * execution.price
+        return replace(order, filled=filled, paid=paid, fees=order.fees + execution.fee, updated_at=at)
 
 
 def _fill_id(order: Order, execution: Execution) -> str:
@@ -72,13 +77,6 @@ def _exits(journal: Journal, order: Order, report: Report) -> None:
     for name, told in report.exits:
         known = exits.get(Role(name))
         if known is None:
-            continue
-        if known.state is State.HELD and told.state in {State.OPEN, State.PARTIALLY_FILLED, State.FILLED}:
-            if not order.filled:
-                continue  # held at the broker too, whatever it calls that
-            known = known.to(State.OPEN, journal.at, quantity=max(order.filled, known.filled))
-            journal.put("order", known)
-        if known.state is State.HELD and told.state is State.OPEN:
             continue
         apply(journal, known, told)
     if order.final and order.filled == ZERO:

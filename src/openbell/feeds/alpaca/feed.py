@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 from openbell.feeds.alpaca.rest import Rest
+from openbell.feeds.alpaca.session import header_key
 from openbell.feeds.alpaca.stream import FINAL, Doubts, Stream
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars, empty, make
@@ -53,7 +54,10 @@ class AlpacaFeed:
         _one_of("OPENBELL_ALPACA_ADJUSTMENT", adjustment, ADJUSTMENTS)
         self.source: Source | None = Source(Origin.LIVE, f"alpaca-{feed}", adjustment)
         self._clock = clock
-        self._keys = (_key("ALPACA_API_KEY", key), _key("ALPACA_SECRET_KEY", secret))
+        self._keys = (
+            header_key("ALPACA_API_KEY", key, "the feed alpaca"),
+            header_key("ALPACA_SECRET_KEY", secret, "the feed alpaca"),
+        )
         self._rest = Rest(
             clock,
             self._keys,
@@ -153,15 +157,3 @@ class AlpacaFeed:
 def _one_of(variable: str, value: str, accepted: Sequence[str]) -> None:
     if value not in accepted:
         raise SettingsError(f"{variable} is {value!r}: use one of {', '.join(accepted)}")
-
-
-def _key(variable: str, value: str) -> str:
-    """A key that can stand in a header. Any other is refused here, unsaid: the HTTP client would quote it in its error."""
-    key = value.strip()
-    if not key:
-        raise SettingsError(
-            f"{variable} is not set: the feed alpaca needs the keys of an account, from app.alpaca.markets"
-        )
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        raise SettingsError(f"{variable} holds characters that no key has: copy it again from app.alpaca.markets")
-    return key

@@ -1,11 +1,14 @@
-"""The HTTP client: opened on first use, shared while it is used, closed by itself when it is not."""
+"""The HTTP client: opened on first use, shared while it is used, closed by itself when it is not; and keys for it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import TYPE_CHECKING
+
+from openbell.market.errors import SettingsError
 
 if TYPE_CHECKING:
     import ssl
@@ -47,10 +50,10 @@ class _Line:
 class Session:
     """Gives out the client of the running event loop. A feed outlives loops: the command line runs one per call."""
 
-    def __init__(self, headers: Mapping[str, str]) -> None:
+    def __init__(self, headers: Mapping[str, str], read: float = READ) -> None:
         self._headers = dict(headers)
+        self._read = read
         self._line: _Line | None = None
-        self._context: ssl.SSLContext | None = None
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[httpx2.AsyncClient]:
@@ -76,10 +79,26 @@ class Session:
     def _make(self) -> httpx2.AsyncClient:
         import httpx2
 
-        if self._context is None:  # reading the certificates takes longer than a request
-            self._context = httpx2.create_ssl_context()
         return httpx2.AsyncClient(
             headers=self._headers,
-            verify=self._context,
-            timeout=httpx2.Timeout(READ, connect=CONNECT),
+            verify=_certificates(),
+            timeout=httpx2.Timeout(self._read, connect=min(CONNECT, self._read)),
         )
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """For all clients: reading them takes longer than a request."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+def header_key(variable: str, value: str, who: str) -> str:
+    """A key that can stand in a header. Any other is refused here, unsaid: the HTTP client would quote it in its error."""
+    key = value.strip()
+    if not key:
+        raise SettingsError(f"{variable} is not set: {who} needs the keys of an account, from app.alpaca.markets")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise SettingsError(f"{variable} holds characters that no key has: copy it again from app.alpaca.markets")
+    return key

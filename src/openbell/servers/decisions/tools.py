@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
@@ -12,11 +13,13 @@ from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
 from openbell.protocol.call import Call
 from openbell.protocol.pages import Pagination
-from openbell.protocol.tool import Arguments, Effect, Tool
+from openbell.protocol.tool import Absent, Arguments, Effect, Tool, without_default
 from openbell.trading.errors import InvalidAction, InvalidConfidence, ReasoningTooLong
 
 ACTIONS = ("BUY", "SELL", "HOLD")
 LONGEST_CALLS = 262_144
+_ZERO = re.compile(r"(?<!\\)(\\\\)*\\u0000")
+"""The character 0 in JSON; after one more backslash it is only a text that looks like it."""
 Anything = Annotated[Any, Field(json_schema_extra={"type": ["object", "array", "string", "number", "boolean", "null"]})]
 Action = Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})]
 
@@ -50,10 +53,10 @@ class Saved(TypedDict):
 class RecentInput(Arguments):
     """What get_recent_decisions takes."""
 
-    symbol: str | None = None
+    symbol: Annotated[str | Absent, Field(json_schema_extra=without_default)] = None
     limit: Annotated[int, Field(ge=1, le=100)] = 10
     offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
-    action: Action | None = None
+    action: Annotated[Action | Absent, Field(json_schema_extra=without_default)] = None
     force_refresh: Annotated[bool, Field(description="bypass the cache")] = False
 
 
@@ -63,9 +66,11 @@ class SaveInput(Arguments):
     symbol: str
     action: Action
     confidence: Annotated[float, Field(description="0 to 1")]
-    opportunity_score: float | None = None
+    opportunity_score: Annotated[float | Absent, Field(allow_inf_nan=False, json_schema_extra=without_default)] = None
     reasoning: Annotated[str, Field(description="at most 16,384 characters")]
-    tool_calls: Annotated[list[Anything] | None, Field(description="what it rests on")] = None
+    tool_calls: Annotated[
+        list[Anything] | Absent, Field(description="what it rests on", json_schema_extra=without_default)
+    ] = None
 
 
 async def get_recent_decisions(call: Call, given: RecentInput) -> DecisionPage:
@@ -125,14 +130,18 @@ def _check_action(action: str | None) -> None:
 
 
 def _check_text(reasoning: str, tool_calls: list[Any] | None) -> None:
-    """No database keeps half a character or the character 0, and a journal is no dump."""
-    written = json.dumps(tool_calls, ensure_ascii=False)
+    """No database keeps half a character or the character 0, no hash a number that JSON lacks; a journal is no dump."""
     try:
+        written = json.dumps(tool_calls, ensure_ascii=False, allow_nan=False)
         size = len(written.encode())
         reasoning.encode()
     except UnicodeEncodeError:
         raise InvalidParameter("the text holds half a character (a lone surrogate)") from None
-    if "\x00" in reasoning or "\\u0000" in written:
+    except ValueError:
+        raise InvalidParameter("tool_calls holds a number that JSON does not have") from None
+    except RecursionError:
+        raise InvalidParameter("tool_calls is nested too deeply") from None
+    if "\x00" in reasoning or _ZERO.search(written):
         raise InvalidParameter("the text holds the character 0")
     if size > LONGEST_CALLS:
         raise InvalidParameter(f"tool_calls may take at most {LONGEST_CALLS} bytes as JSON")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from openbell.market.errors import (
     CannotPay,
+    DataError,
     InputError,
     InvalidSymbol,
     OutOfTime,
@@ -16,6 +17,7 @@ from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.service import Service
 from openbell.servers.portfolio import tools
 from openbell.trading.accounts import AccountNotFound
+from openbell.trading.broker import BrokerError
 from openbell.trading.errors import InvalidSide, InvalidSize
 
 SERVICE = Service(
@@ -33,9 +35,11 @@ SERVICE = Service(
             InputError: "INVALID_PARAMETER",
             CannotPay: "INSUFFICIENT_BALANCE",
             AccountNotFound: "ACCOUNT_NOT_FOUND",
+            DataError: "NOT_FOUND",
             OutOfTime: "TIMEOUT",
             StoreTimeout: "TIMEOUT",
             StoreError: "DATABASE_ERROR",
+            BrokerError: "DATABASE_ERROR",
             Refused: "UNAUTHORIZED",
         }
     ),

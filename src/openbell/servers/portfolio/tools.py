@@ -7,15 +7,16 @@ from typing import Annotated
 from pydantic import Field
 
 from openbell.market.clock import iso
-from openbell.market.errors import CannotPay, InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
-from openbell.market.instruments import parse
+from openbell.market.errors import CannotPay, DataError, InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
+from openbell.market.instruments import Instrument, parse
 from openbell.protocol.call import Call
-from openbell.protocol.tool import Arguments, NoArguments, Tool
+from openbell.protocol.tool import Absent, Arguments, NoArguments, Tool, without_default
 from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
 from openbell.trading.accounts import AccountNotFound
 from openbell.trading.errors import InvalidSide, InvalidSize
 from openbell.trading.orders import Side
+from openbell.trading.request import refuse_foreign_money
 
 SIDES = {"BUY": Side.BUY, "SELL": Side.SELL}
 
@@ -23,7 +24,7 @@ SIDES = {"BUY": Side.BUY, "SELL": Side.SELL}
 class PositionsInput(Arguments):
     """What get_positions takes."""
 
-    symbol: Annotated[str | None, Field(description="only this one")] = None
+    symbol: Annotated[str | Absent, Field(description="only this one", json_schema_extra=without_default)] = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
 
@@ -34,7 +35,9 @@ class TradeInput(Arguments):
     symbol: str
     side: Annotated[str, Field(json_schema_extra={"enum": list(SIDES)})]
     size: float
-    price: Annotated[float | None, Field(description="a limit; the market's if left out")] = None
+    price: Annotated[
+        float | Absent, Field(description="a limit; the market's if left out", json_schema_extra=without_default)
+    ] = None
 
 
 async def get_positions(call: Call, given: PositionsInput) -> shapes.PositionPage:
@@ -86,7 +89,7 @@ async def validate_trade(call: Call, given: TradeInput) -> shapes.VerdictShape:
         size = amounts.quantity(given.size, "size")
     except InvalidParameter as error:
         raise InvalidSize(error.message) from None
-    instrument = parse(given.symbol)
+    instrument = _tradable(given.symbol)
     price = None if given.price is None else amounts.price(given.price)
     verdict = await call.on_account().portfolio.validate(
         call.principal.subject, instrument, SIDES[given.side], size, price
@@ -99,6 +102,16 @@ async def validate_trade(call: Call, given: TradeInput) -> shapes.VerdictShape:
         "max_size": amounts.number(verdict.max_size),
         "risk_score": amounts.number(verdict.risk_score),
     }
+
+
+def _tradable(symbol: str) -> Instrument:
+    """The instrument, if the account can hold it: to the contract, one that it cannot is an invalid symbol too."""
+    instrument = parse(symbol)
+    try:
+        refuse_foreign_money(instrument)
+    except InvalidParameter as error:
+        raise InvalidSymbol(symbol, error.message) from None
+    return instrument
 
 
 _ANY = (Refused, AccountNotFound, StoreError, OutOfTime)
@@ -126,6 +139,6 @@ TOOLS = (
         arguments=TradeInput,
         returns=shapes.VerdictShape,
         handler=validate_trade,
-        errors=(*_ANY, InvalidSymbol, InvalidSide, InvalidSize, CannotPay),
+        errors=(*_ANY, InvalidSymbol, DataError, InvalidSide, InvalidSize, CannotPay),
     ),
 )

@@ -30,9 +30,9 @@ def find(connection: Connection, alert_id: str) -> Alert | None:
     return from_row(Alert, row._asdict()) if row else None
 
 
-def active(connection: Connection, principal: str, until: float) -> list[Alert]:
-    """A principal's active alerts that were set by some time, oldest first."""
-    mine = _ACTIVE & (alerts.c.principal == principal) & (alerts.c.set_at <= until)
+def active(connection: Connection, principal: str) -> list[Alert]:
+    """A principal's active alerts, oldest first."""
+    mine = _ACTIVE & (alerts.c.principal == principal)
     rows = connection.execute(select(alerts).where(mine).order_by(alerts.c.set_at, alerts.c.id))
     return [from_row(Alert, row._asdict()) for row in rows]
 
@@ -68,17 +68,18 @@ def deliver(connection: Connection, alert: Alert, cursor: int, body: dict[str, A
     connection.execute(insert(inbox), {**values, "created_at": at, "seen": False})
 
 
-def unseen(connection: Connection, principal: str, limit: int) -> list[Notification]:
-    """What nobody has taken out of a principal's inbox, oldest first."""
-    query = select(inbox).where((inbox.c.principal == principal) & ~inbox.c.seen)
+def unseen(connection: Connection, principal: str, limit: int, until: float) -> list[Notification]:
+    """What had fired by some time and nobody has taken out of a principal's inbox, oldest first."""
+    query = select(inbox).where((inbox.c.principal == principal) & ~inbox.c.seen & (inbox.c.created_at <= until))
     return [
         Notification(row.cursor, row.body) for row in connection.execute(query.order_by(inbox.c.cursor).limit(limit))
     ]
 
 
-def after(connection: Connection, principal: str, cursor: int, limit: int) -> list[Notification]:
-    """What came after a cursor, seen or not, oldest first."""
-    query = select(inbox).where((inbox.c.principal == principal) & (inbox.c.cursor > cursor))
+def after(connection: Connection, principal: str, cursor: int, limit: int, until: float) -> list[Notification]:
+    """What came after a cursor and had fired by some time, seen or not, oldest first."""
+    mine = (inbox.c.principal == principal) & (inbox.c.cursor > cursor) & (inbox.c.created_at <= until)
+    query = select(inbox).where(mine)
     return [
         Notification(row.cursor, row.body) for row in connection.execute(query.order_by(inbox.c.cursor).limit(limit))
     ]
@@ -90,9 +91,10 @@ def acknowledge(connection: Connection, principal: str, through: int) -> None:
     connection.execute(update(inbox).where(mine), {"seen": True})
 
 
-def unseen_count(connection: Connection, principal: str) -> int:
+def unseen_count(connection: Connection, principal: str, until: float) -> int:
     """How many are unseen."""
-    query = select(func.count()).where((inbox.c.principal == principal) & ~inbox.c.seen)
+    mine = (inbox.c.principal == principal) & ~inbox.c.seen & (inbox.c.created_at <= until)
+    query = select(func.count()).where(mine)
     return int(connection.execute(query).scalar_one())
 
 

@@ -22,7 +22,7 @@ class Journal:
     def __init__(self, connection: Connection, at: float, least: Head | None = None) -> None:
         """`least` is the newest head that this desk has noted: a ledger that does not have it was cut or rewritten."""
         self.connection = connection
-        self.at = float(at)
+        self.at = at
         self._entries: list[Entry] = []
         self._failed = False
         self._head = head_of(connection)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, Table, func, insert, select
+from sqlalchemy import BindParameter, Connection, Row, Select, Table, bindparam, func, insert, select
 
 from openbell.stores.records.tables import accounts, fills, orders, requests
 from openbell.trading.accounts import Account
@@ -15,10 +15,45 @@ from openbell.trading.rows import from_row
 
 _FINAL = [state.value for state in FINAL]
 
+# Made once: putting a statement together takes longer than running it.
+_NAME: BindParameter[str] = bindparam("name")
+_WHO: BindParameter[str] = bindparam("who")
+_SEQ: BindParameter[int] = bindparam("seq")
+_ACCOUNT = select(accounts).where(accounts.c.name == _NAME)
+_ORDER = select(orders).where(orders.c.id == _NAME)
+_BY_CLIENT_ID = select(orders).where(
+    (orders.c.account == _NAME) & (orders.c.principal == _WHO) & (orders.c.client_order_id == bindparam("key"))
+)
+_IN_ORDER = (orders.c.placed_at, orders.c.id)
+_UNFINISHED = (orders.c.account == _NAME) & orders.c.state.not_in(_FINAL)
+_WORKING = select(orders).where(_UNFINISHED).order_by(*_IN_ORDER)
+_WORKING_ON = select(orders).where(_UNFINISHED & (orders.c.symbol == bindparam("symbol"))).order_by(*_IN_ORDER)
+_CHANGED = select(orders).where((orders.c.account == _NAME) & (orders.c.seq > _SEQ)).order_by(orders.c.seq)
+_BRACKET = select(orders).where(orders.c.parent == _NAME).order_by(orders.c.id)
+_WORK = (
+    select(orders.c.account, orders.c.symbol)
+    .where(orders.c.state.not_in(_FINAL))
+    .distinct()
+    .order_by(orders.c.account, orders.c.symbol)
+)
+_REMEMBER = insert(requests)
+_DIGEST = select(requests.c.digest).where(requests.c.order_id == _NAME)
+_ASKED = select(func.count()).where((requests.c.account == _NAME) & (requests.c.received > bindparam("since")))
+_TWIN = (
+    select(orders)
+    .join(requests, requests.c.order_id == orders.c.id)
+    .where((requests.c.account == _NAME) & (requests.c.principal == _WHO) & (requests.c.digest == bindparam("digest")))
+    .where((requests.c.received > bindparam("since")) & (orders.c.state != "rejected"))
+    .order_by(requests.c.received.desc())
+    .limit(1)
+)
+_FILLS = select(fills).where((fills.c.account == _NAME) & (fills.c.seq > _SEQ)).order_by(fills.c.seq)
+_FILLS_UNTIL = _FILLS.where(fills.c.at <= bindparam("until"))
+
 
 def account(connection: Connection, name: str) -> Account | None:
     """The account of a name."""
-    row = connection.execute(select(accounts).where(accounts.c.name == name)).first()
+    row = connection.execute(_ACCOUNT, {"name": name}).first()
     return from_row(Account, row._asdict()) if row else None
 
 
@@ -30,26 +65,30 @@ def all_accounts(connection: Connection) -> list[Account]:
 
 def order(connection: Connection, order_id: str) -> Order | None:
     """The order of an id."""
-    return _first(connection, select(orders).where(orders.c.id == order_id))
+    return _first(connection, _ORDER, name=order_id)
 
 
 def by_client_id(connection: Connection, account_name: str, principal: str, client_order_id: str) -> Order | None:
     """The order that a principal placed under an id of its own."""
-    mine = (orders.c.account == account_name) & (orders.c.principal == principal)
-    return _first(connection, select(orders).where(mine & (orders.c.client_order_id == client_order_id)))
+    return _first(connection, _BY_CLIENT_ID, name=account_name, who=principal, key=client_order_id)
 
 
 def working(connection: Connection, account_name: str, symbol: str | None = None) -> list[Order]:
     """The orders of an account that are not final, in the order in which they were placed."""
-    query = select(orders).where((orders.c.account == account_name) & orders.c.state.not_in(_FINAL))
-    if symbol is not None:
-        query = query.where(orders.c.symbol == symbol)
-    return _orders(connection.execute(query.order_by(orders.c.placed_at, orders.c.id)))
+    if symbol is None:
+        return _orders(connection.execute(_WORKING, {"name": account_name}))
+    return _orders(connection.execute(_WORKING_ON, {"name": account_name, "symbol": symbol}))
+
+
+def changed_after(connection: Connection, account_name: str, seq: int) -> list[tuple[int, Order]]:
+    """The orders of an account that were written after an entry of the ledger, each with its own."""
+    rows = connection.execute(_CHANGED, {"name": account_name, "seq": seq})
+    return [(row.seq, from_row(Order, row._asdict())) for row in rows]
 
 
 def bracket(connection: Connection, entry_id: str) -> list[Order]:
     """The exits of an entry."""
-    return _orders(connection.execute(select(orders).where(orders.c.parent == entry_id).order_by(orders.c.id)))
+    return _orders(connection.execute(_BRACKET, {"name": entry_id}))
 
 
 def listing(
@@ -63,8 +102,7 @@ def listing(
 
 def working_accounts(connection: Connection) -> list[tuple[str, str]]:
     """Account and symbol of everything that is not final."""
-    query = select(orders.c.account, orders.c.symbol).where(orders.c.state.not_in(_FINAL)).distinct()
-    return [(row.account, row.symbol) for row in connection.execute(query.order_by(orders.c.account, orders.c.symbol))]
+    return [(row.account, row.symbol) for row in connection.execute(_WORK)]
 
 
 # What was asked for
@@ -73,31 +111,22 @@ def working_accounts(connection: Connection) -> list[tuple[str, str]]:
 def remember(connection: Connection, placed: Order, digest: str, received: float) -> None:
     """Note that an order was asked for."""
     values = {"order_id": placed.id, "account": placed.account, "principal": placed.principal}
-    connection.execute(insert(requests), {**values, "digest": digest, "received": received})
+    connection.execute(_REMEMBER, {**values, "digest": digest, "received": received})
 
 
 def digest_of(connection: Connection, order_id: str) -> str | None:
     """The digest of what was asked for when an order was placed."""
-    return connection.execute(select(requests.c.digest).where(requests.c.order_id == order_id)).scalar()
+    return connection.execute(_DIGEST, {"name": order_id}).scalar()
 
 
 def twin(connection: Connection, account_name: str, principal: str, digest: str, since: float) -> Order | None:
     """The newest order of the same content that was asked for since some time and not rejected."""
-    same = (requests.c.account == account_name) & (requests.c.principal == principal) & (requests.c.digest == digest)
-    query = (
-        select(orders)
-        .join(requests, requests.c.order_id == orders.c.id)
-        .where(same & (requests.c.received > since) & (orders.c.state != "rejected"))
-        .order_by(requests.c.received.desc())
-        .limit(1)
-    )
-    return _first(connection, query)
+    return _first(connection, _TWIN, name=account_name, who=principal, digest=digest, since=since)
 
 
 def asked_since(connection: Connection, account_name: str, since: float) -> int:
     """How many orders an account has asked for since some time."""
-    query = select(func.count()).where((requests.c.account == account_name) & (requests.c.received > since))
-    return int(connection.execute(query).scalar_one())
+    return int(connection.execute(_ASKED, {"name": account_name, "since": since}).scalar_one())
 
 
 # Fills
@@ -107,10 +136,12 @@ def fills_after(
     connection: Connection, account_name: str, seq: int, until: float | None = None
 ) -> list[tuple[int, Fill]]:
     """An account's fills with a number above `seq`, as they were written, each with its number."""
-    query = select(fills).where((fills.c.account == account_name) & (fills.c.seq > seq))
-    if until is not None:
-        query = query.where(fills.c.at <= until)
-    rows = connection.execute(query.order_by(fills.c.seq))
+    given: dict[str, Any] = {"name": account_name, "seq": seq}
+    rows = (
+        connection.execute(_FILLS, given)
+        if until is None
+        else connection.execute(_FILLS_UNTIL, given | {"until": until})
+    )
     return [(row.seq, from_row(Fill, row._asdict())) for row in rows]
 
 
@@ -119,13 +150,8 @@ def known_fills(connection: Connection, ids: Iterable[str]) -> set[str]:
     return set(connection.execute(select(fills.c.id).where(fills.c.id.in_(list(ids)))).scalars())
 
 
-def fill_count(connection: Connection, order_id: str) -> int:
-    """How many fills an order has."""
-    return int(connection.execute(select(func.count()).where(fills.c.order_id == order_id)).scalar_one())
-
-
-def _first(connection: Connection, query: Select[Any]) -> Order | None:
-    row = connection.execute(query).first()
+def _first(connection: Connection, query: Select[Any], **given: Any) -> Order | None:
+    row = connection.execute(query, given).first()
     return from_row(Order, row._asdict()) if row else None
 
 

@@ -170,10 +170,11 @@ class PostgresDatabase:
         while self._idle:
             self._spawn(_end(self._idle.pop()[1]))
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
+        return task
 
     # Making and closing connections
 
@@ -221,12 +222,18 @@ class PostgresDatabase:
                 self._idle.append((time.monotonic(), await self._connect()))
 
     async def _close_idle(self) -> None:
-        while self._idle and self._busy + len(self._idle) > self._pool.least:
-            if time.monotonic() - self._idle[0][0] < self._pool.idle:
-                return
-            _, connection = self._idle.popleft()
-            async with self._free:  # it counts until it is closed
-                await _end(connection)
+        while self._is_too_much():
+            await self._free.acquire()  # it counts until it is closed
+            connection = self._idle.popleft()[1] if self._is_too_much() else None
+            self._busy += 1
+            await asyncio.wait([self._spawn(self._give_up(connection))])
+
+    def _is_too_much(self) -> bool:
+        return (
+            self._busy + len(self._idle) > self._pool.least
+            and bool(self._idle)
+            and time.monotonic() - self._idle[0][0] >= self._pool.idle
+        )
 
 
 async def _end(connection: AsyncConnection) -> None:

@@ -94,7 +94,7 @@ class Records:
             schema.queue_up(connection)
             if lease is not None:
                 leases.check(connection, lease)
-            journal = Journal(connection, round(float(self.clock.epoch()), 3), self._noted)
+            journal = Journal(connection, round(self.clock.epoch(), 3), self._noted)
             result = work(journal)
             return result, journal.finish()
 

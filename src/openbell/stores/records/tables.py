@@ -89,6 +89,7 @@ orders = Table(
     UniqueConstraint("account", "principal", "client_order_id"),
 )
 Index("ix_orders_account_state", orders.c.account, orders.c.state)
+Index("ix_orders_account_seq", orders.c.account, orders.c.seq)
 Index("ix_orders_parent", orders.c.parent)
 
 requests = Table(

@@ -150,6 +150,7 @@ def upgrade() -> None:
             "account", "principal", "client_order_id", name=op.f("uq_orders_account_principal_client_order_id")
         ),
     )
+    op.create_index("ix_orders_account_seq", "orders", ["account", "seq"], unique=False)
     op.create_index("ix_orders_account_state", "orders", ["account", "state"], unique=False)
     op.create_index("ix_orders_parent", "orders", ["parent"], unique=False)
     op.create_table(

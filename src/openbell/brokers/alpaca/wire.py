@@ -1,0 +1,222 @@
+"""Alpaca's JSON: an order as it is sent, and orders, fills and errors as they come back.
+
+Amounts go out and come in as decimal text. Whatever comes in another shape is `Malformed`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from openbell.market.errors import InvalidParameter, InvalidSymbol
+from openbell.market.instruments import AssetClass, parse
+from openbell.trading import amounts
+from openbell.trading.amounts import ZERO
+from openbell.trading.broker import BrokerRefused, Execution
+from openbell.trading.orders import Force, Kind, Order, Role
+
+LONGEST_ID = 128
+_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+_SAID = 200
+"""Characters of a vendor's message that are passed on."""
+
+
+class Malformed(Exception):
+    """Not what the vendor's protocol says; the text says what instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class VendorOrder:
+    """An order as Alpaca tells it."""
+
+    id: str
+    client_order_id: str
+    status: str
+    role: Role | None
+    """What it would be as a leg of a bracket: a limit takes profit, a stop stops a loss."""
+    quantity: Decimal | None
+    filled: Decimal
+    replaced_by: str | None
+    legs: tuple[VendorOrder, ...]
+
+
+def body_of(order: Order) -> dict[str, Any]:
+    """What is posted for an order. Raises `BrokerRefused` for what Alpaca has no form for."""
+    _check(order)
+    body: dict[str, Any] = {
+        "symbol": order.symbol,
+        "qty": amounts.text(order.quantity),
+        "side": str(order.side),
+        "type": str(order.kind),
+        "time_in_force": str(order.time_in_force),
+        "client_order_id": order.id,
+        "extended_hours": False,
+    }
+    if order.limit_price is not None:
+        body["limit_price"] = amounts.text(order.limit_price)
+    if order.stop_price is not None:
+        body["stop_price"] = amounts.text(order.stop_price)
+    if order.take_profit is not None:
+        body["take_profit"] = {"limit_price": amounts.text(order.take_profit)}
+    if order.stop_loss is not None:
+        body["stop_loss"] = {"stop_price": amounts.text(order.stop_loss)}
+    if bracket(order):
+        # `bracket` wants both exits, `oto` takes one.
+        body["order_class"] = "oto" if order.take_profit is None or order.stop_loss is None else "bracket"
+    return body
+
+
+def bracket(order: Order) -> bool:
+    """Whether exits come with it."""
+    return order.take_profit is not None or order.stop_loss is not None
+
+
+def _check(order: Order) -> None:
+    if order.role.exit:
+        raise BrokerRefused("Alpaca takes the exits of a bracket with their entry, not by themselves")
+    if not 0 < len(order.id) <= LONGEST_ID:
+        raise BrokerRefused(f"Alpaca takes order ids of at most {LONGEST_ID} characters: this one has {len(order.id)}")
+    try:
+        asset_class = parse(order.symbol).asset_class
+    except InvalidSymbol as error:
+        raise BrokerRefused(error.message) from None
+    if asset_class is AssetClass.FOREX:
+        raise BrokerRefused(f"Alpaca trades US stocks and crypto, not {order.symbol}")
+    if asset_class is AssetClass.CRYPTO:
+        _check_crypto(order)
+    elif bracket(order) and order.time_in_force is Force.DAY:
+        raise BrokerRefused(
+            "At Alpaca the exits of a day order end with the day too, and the position would stand without them: "
+            "use time_in_force gtc"
+        )
+
+
+def _check_crypto(order: Order) -> None:
+    if order.time_in_force is not Force.GTC:
+        raise BrokerRefused(
+            f"Alpaca takes no {order.time_in_force} orders for crypto, which trades without a close: "
+            "use time_in_force gtc"
+        )
+    if order.kind is Kind.STOP:
+        raise BrokerRefused("Alpaca takes no stop orders for crypto: use a stop_limit order")
+    if bracket(order):
+        raise BrokerRefused(
+            "Alpaca takes no take_profit and stop_loss with crypto orders: place the exits as orders of their own"
+        )
+
+
+def decode(body: bytes) -> Any:
+    """JSON with exact numbers. Raises `Malformed`."""
+    try:
+        return json.loads(body, parse_float=Decimal, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise Malformed("not JSON") from None
+
+
+def read_order(raw: Any, *, leg: bool = False) -> VendorOrder:
+    """One order. Raises `Malformed`."""
+    if not isinstance(raw, dict):
+        raise Malformed("no order")
+    legs = raw.get("legs")
+    if not isinstance(legs, list | None) or (leg and legs):
+        raise Malformed("legs of another shape")
+    status, client_order_id = raw.get("status"), raw.get("client_order_id")
+    if not isinstance(status, str) or not isinstance(client_order_id, str):
+        raise Malformed("an order without status or client_order_id")
+    replaced_by = raw.get("replaced_by")
+    return VendorOrder(
+        id=_id(raw.get("id")),
+        client_order_id=client_order_id,
+        status=status,
+        role=_role(raw),
+        quantity=None if raw.get("qty") is None else number(raw["qty"]),
+        filled=ZERO if raw.get("filled_qty") is None else number(raw["filled_qty"]),
+        replaced_by=None if replaced_by is None else _id(replaced_by),
+        legs=tuple(read_order(each, leg=True) for each in legs or ()),
+    )
+
+
+def read_fill(raw: Any, order_id: str) -> Execution | None:
+    """One row of the account's activities, if it is about that order. Raises `Malformed`."""
+    if not isinstance(raw, dict):
+        raise Malformed("an activity of another shape")
+    if raw.get("order_id") != order_id or raw.get("activity_type", "FILL") != "FILL":
+        return None
+    quantity, price = number(raw.get("qty")), number(raw.get("price"))
+    if quantity <= 0 or price <= 0:
+        raise Malformed("a fill of nothing")
+    return Execution(activity_id(raw), quantity, price, _time(raw.get("transaction_time")))
+
+
+def activity_id(raw: Any) -> str:
+    """Its id, by which the next page is asked for too. Raises `Malformed`."""
+    found = raw.get("id") if isinstance(raw, dict) else None
+    if not isinstance(found, str) or not 0 < len(found) <= LONGEST_ID:
+        raise Malformed("an activity without id")
+    return found
+
+
+def number(value: Any) -> Decimal:
+    """An amount as written. Raises `Malformed`."""
+    if not isinstance(value, str | int | Decimal) or isinstance(value, bool):
+        raise Malformed("an amount is missing or no number")
+    try:
+        return amounts.decimal(value, "amount")
+    except InvalidParameter:
+        raise Malformed("an amount is no number") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What Alpaca says when it does not do a thing."""
+
+    code: int | None
+    message: str
+
+
+def read_complaint(body: bytes, secrets: tuple[str, ...]) -> Complaint | None:
+    """Its code and its words, short, in one line and without keys; None if it is not Alpaca that speaks."""
+    try:
+        raw = decode(body)
+    except Malformed:
+        return None
+    if not isinstance(raw, dict) or not isinstance(raw.get("message"), str):
+        return None
+    message: str = raw["message"]
+    for secret in secrets:
+        message = message.replace(secret, "…")
+    message = " ".join("".join(c if c.isprintable() else " " for c in message).split())
+    code = raw.get("code")
+    return Complaint(code if type(code) is int else None, message[:_SAID])
+
+
+def _role(raw: Mapping[str, Any]) -> Role | None:
+    kind = raw.get("type") or raw.get("order_type")
+    if kind in {"stop", "stop_limit", "trailing_stop"}:
+        return Role.STOP_LOSS
+    return Role.TAKE_PROFIT if kind == "limit" else None
+
+
+def _id(value: Any) -> str:
+    if not isinstance(value, str) or not _ID.fullmatch(value):  # it becomes part of an address
+        raise Malformed("an order without id")
+    return value
+
+
+def _time(value: Any) -> float:
+    try:
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is not None:
+            return moment.timestamp()
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise Malformed("a fill without time")
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(text)

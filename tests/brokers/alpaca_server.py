@@ -1,0 +1,424 @@
+"""Alpaca's trading API on this machine: an account with orders, legs, fills and activities, and faults that a test plans.
+
+It runs in a thread of its own, like a vendor. A test makes the market (`fill`, `cancel_all`, `replace`) and plans what the
+next requests of a kind suffer (`suffer`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from email.utils import formatdate
+from typing import Any, NamedTuple, Self
+from urllib.parse import parse_qs, unquote, urlsplit
+from uuid import NAMESPACE_URL, uuid5
+
+KEY, SECRET = "PKTRADEKEY0123456789", "tr4de/s3cr3t+that=nobody.sees"
+NOW = 1_790_000_000
+ENDED = frozenset({"filled", "canceled", "expired", "rejected", "replaced"})
+UNTAKEN = ("drop", "500", "503")
+"""Faults of an order that never reached the book."""
+TAKEN = ("take and drop", "take and 504", "take and be late", "take and garbage", "take and half", "take and no id",
+         "take and list", "take and other id", "take and flood", "take and redirect")  # fmt: skip
+"""Faults of an order that is in the book although nobody was told so."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is answered instead."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    half: bool = False
+
+
+class Seen(NamedTuple):
+    """A request as it arrived."""
+
+    kind: str
+    path: str
+    params: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+
+
+def answer(status: int, body: object, **headers: str) -> Answer:
+    """JSON with a status and headers (`retry_after="1"`)."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, json.dumps(body).encode(), named)
+
+
+def refusal(status: int, code: int, message: str) -> Answer:
+    """Alpaca's own way to say no."""
+    return answer(status, {"code": code, "message": message})
+
+
+class AlpacaTradingServer:
+    """Start it with `with`; give its `url` to the broker."""
+
+    def __init__(self) -> None:
+        self.orders: dict[str, Json] = {}
+        """By Alpaca's id, legs included."""
+        self.activities: list[Json] = []
+        self.hidden: list[Json] = []
+        """Fills that the orders count and the activities do not tell yet."""
+        self.requests: list[Seen] = []
+        self.page = 100
+        self.overlap = 0
+        """Rows of a page that the next one tells again."""
+        self.filters = True
+        """Whether `order_id` chooses activities."""
+        self.tells_legs = False
+        """Whether the question by client_order_id tells legs."""
+        self.slow_cancel = False
+        """Whether a cancellation takes its time: `cancel_all` ends it."""
+        self.buying_power = Decimal(1_000_000)
+        self.account: Any = {"equity": "100000.12345678", "cash": "-12.5", "buying_power": "1000000"}
+        self.on_fills: Callable[[], None] = lambda: None
+        """What happens in the market just before the activities are told."""
+        self._faults: dict[str, deque[Answer | str]] = defaultdict(deque)
+        self._lock = threading.RLock()
+        self._made = 0
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="alpaca trading", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._ready.wait(10)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def suffer(self, kind: str, *faults: Answer | str) -> None:
+        """What the next requests of a kind get: `submit`, `cancel`, `by id`, `order`, `fills`, `account`; or `connect`."""
+        self._faults[kind].extend(faults)
+
+    def count(self, kind: str) -> int:
+        """How many requests of a kind have come."""
+        return sum(seen.kind == kind for seen in self.requests)
+
+    def roots(self) -> list[Json]:
+        """The orders that were posted."""
+        return [each for each in self.orders.values() if each["parent"] is None and each["replaces"] is None]
+
+    def of(self, name: str) -> Json:
+        """An order by Alpaca's id or by the client's."""
+        return self.orders.get(name) or next(o for o in self.orders.values() if o["client_order_id"] == name)
+
+    def leg(self, name: str, kind: str) -> Json:
+        """The leg of a type (`limit`, `stop`) of an order."""
+        return next(each for each in self._legs(self.of(name)) if each["type"] == kind)
+
+    # --- the market
+
+    def fill(self, name: str, quantity: str, price: str = "100", *, told: bool = True, at: float = NOW + 1) -> str:
+        """Some of an order trades; the activities tell it, or do not yet."""
+        with self._lock:
+            order = self.of(name)
+            order["filled_qty"] = _text(Decimal(order["filled_qty"]) + Decimal(quantity))
+            done = Decimal(order["filled_qty"]) >= Decimal(order["qty"])
+            order["status"] = "filled" if done else "partially_filled"
+            number = len(self.activities) + len(self.hidden)
+            moment = datetime.fromtimestamp(at, UTC)
+            row = {
+                "id": f"{moment:%Y%m%d%H%M%S}{number:03}::{uuid5(NAMESPACE_URL, f'fill {number}')}",
+                "activity_type": "FILL",
+                "transaction_time": moment.isoformat(timespec="microseconds").replace("+00:00", "123Z"),
+                "type": "fill" if done else "partial_fill",
+                "price": price,
+                "qty": quantity,
+                "side": order["side"],
+                "symbol": order["symbol"],
+                "leaves_qty": "0",
+                "order_id": order["id"],
+                "cum_qty": order["filled_qty"],
+                "order_status": order["status"],
+            }
+            (self.activities if told else self.hidden).append(row)
+            if done:
+                self._after(order)
+            return str(row["id"])
+
+    def _after(self, order: Json) -> None:
+        """A filled entry wakes its legs, of which one stands at the exchange; a filled leg ends the other."""
+        legs = self._legs(order)
+        for each in legs:
+            each["status"] = "held" if each["type"] == "stop" and len(legs) > 1 else "new"
+        if order["parent"]:
+            for each in self._legs(self.orders[order["parent"]]):
+                if each["status"] not in ENDED:
+                    each["status"] = "canceled"
+
+    def catch_up(self, count: int | None = None) -> None:
+        """Tell the oldest of the fills that were not told, or all."""
+        with self._lock:
+            count = len(self.hidden) if count is None else count
+            self.activities += self.hidden[:count]
+            del self.hidden[:count]
+
+    def set(self, name: str, **fields: Any) -> None:
+        self.of(name).update(fields)
+
+    def cancel_all(self) -> None:
+        """End what is being cancelled."""
+        for order in self.orders.values():
+            if order["status"] == "pending_cancel":
+                order["status"] = "canceled"
+
+    def replace(self, name: str, **fields: Any) -> Json:
+        """Another order takes an order's place."""
+        with self._lock:
+            old = self.of(name)
+            new = self._make({**old, "filled_qty": "0", "client_order_id": f"replacement {self._made}", **fields})
+            new["replaces"], old["replaced_by"], old["status"] = old["id"], new["id"], "replaced"
+            new["parent"] = old["parent"]
+            return new
+
+    def drop_idle(self) -> None:
+        """Close every connection that is kept open, and return when that is done."""
+        done = threading.Event()
+
+        def close() -> None:
+            for writer in self._writers:
+                writer.transport.abort()
+            self._loop.call_later(0.01, done.set)
+
+        self._loop.call_soon_threadsafe(close)
+        assert done.wait(10)
+
+    # --- HTTP
+
+    async def _run(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._faults["connect"]:
+            self._faults["connect"].popleft()
+            writer.transport.abort()
+            return
+        self._writers.add(writer)
+        try:
+            while head := await _head(reader):
+                seen = await _request(head, reader)
+                self.requests.append(seen)
+                if not await self._respond(seen, writer):
+                    break
+        except (ConnectionError, asyncio.CancelledError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+    async def _respond(self, seen: Seen, writer: asyncio.StreamWriter) -> bool:
+        """Answer; whether the connection goes on."""
+        fault = self._faults[seen.kind].popleft() if self._faults[seen.kind] else None
+        if isinstance(fault, Answer):
+            return await _write(writer, fault)
+        if fault == "drop":
+            return False
+        if fault in {"500", "503"}:
+            return await _write(writer, Answer(int(fault), b"<html>upstream</html>"))
+        if fault == "late":
+            await self._stop.wait()
+        if fault == "trickle":
+            writer.write(b"HTTP/1.1 200 X\r\nContent-Length: 100000\r\n\r\n")
+            while not self._stop.is_set():
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+        with self._lock:
+            said = self._answer(seen)
+        if fault is None:
+            return await _write(writer, said)
+        return await self._after_taking(fault, said, writer)
+
+    async def _after_taking(self, fault: str, said: Answer, writer: asyncio.StreamWriter) -> bool:
+        assert fault.startswith("take and ")
+        told = json.loads(said.body) if said.body else None
+        instead = {
+            "504": Answer(504, b"gateway time-out"),
+            "garbage": Answer(200, b'{"id": '),
+            "half": Answer(said.status, said.body, half=True),
+            "no id": answer(200, {k: v for k, v in (told or {}).items() if k != "id"}),
+            "list": answer(200, [told]),
+            "other id": answer(200, {**(told or {}), "client_order_id": "somebody else's"}),
+            "flood": Answer(200, said.body + b" " * 5_000_000),
+            "redirect": Answer(307, b"", {"Location": f"{self.url}/v2/elsewhere"}),
+        }
+        wanted = fault.removeprefix("take and ")
+        if wanted == "be late":
+            await self._stop.wait()
+        if wanted in {"drop", "be late"}:
+            return False
+        return await _write(writer, instead[wanted])
+
+    # --- the API
+
+    def _answer(self, seen: Seen) -> Answer:
+        if (seen.headers.get("apca-api-key-id"), seen.headers.get("apca-api-secret-key")) != (KEY, SECRET):
+            return answer(401, {"code": 40110000, "message": "request is not authorized"})
+        if seen.kind == "submit":
+            return self._post(seen)
+        if seen.kind == "fills":
+            self.on_fills()
+            return self._fills(seen.params)
+        if seen.kind == "account":
+            return answer(200, self.account)
+        if seen.kind == "by id":
+            wanted = seen.params["client_order_id"]
+            found = next((o for o in self.orders.values() if o["client_order_id"] == wanted), None)
+            legs = self.tells_legs
+        elif seen.kind in {"order", "cancel"}:
+            found = self.orders.get(seen.path.rpartition("/")[2])
+            legs = seen.params.get("nested") == "true"
+        else:
+            return refusal(404, 40410000, "endpoint not found")
+        if found is None:
+            return refusal(404, 40410000, "order not found")
+        return self._cancel(found) if seen.kind == "cancel" else answer(200, self._shown(found, legs=legs))
+
+    def _post(self, seen: Seen) -> Answer:
+        assert seen.headers["content-type"] == "application/json"
+        body: Json = json.loads(seen.body)
+        profit, loss = body.get("take_profit"), body.get("stop_loss")
+        numbers = [body.get("qty"), body.get("limit_price"), body.get("stop_price")]
+        numbers += [*(profit or {}).values(), *(loss or {}).values()]
+        if not all(isinstance(each, str | None) for each in numbers):
+            return refusal(400, 40010000, "request body format is invalid")
+        if any(body["client_order_id"] == order["client_order_id"] for order in self.orders.values()):
+            return refusal(422, 40010001, "client_order_id must be unique")
+        if len(body["client_order_id"]) > 128 or body["extended_hours"] is not False:
+            return refusal(422, 40010001, "client_order_id must be no more than 128 characters")
+        if bool(profit) + bool(loss) != {"bracket": 2, "oto": 1, None: 0}[body.get("order_class")]:
+            return refusal(422, 40010001, "bracket orders require take_profit.limit_price")
+        if "/" in body["symbol"] and (body["time_in_force"] not in {"gtc", "ioc"} or body.get("order_class")):
+            return refusal(422, 42210000, "invalid crypto time_in_force")
+        if Decimal(body["qty"]) * Decimal(body.get("limit_price") or 1) > self.buying_power:
+            return refusal(403, 40310000, "insufficient buying power")
+        order = self._make(body)
+        for kind, part in (("limit", profit), ("stop", loss)):
+            if part:
+                side = "sell" if body["side"] == "buy" else "buy"
+                leg = {**body, "client_order_id": f"leg {self._made}", "type": kind, "side": side}
+                leg |= {"limit_price": part.get("limit_price"), "stop_price": part.get("stop_price")}
+                self._make(leg, status="held", parent=order["id"])
+        return answer(200, self._shown(order, legs=True))
+
+    def _make(self, body: Mapping[str, Any], status: str = "accepted", parent: str | None = None) -> Json:
+        self._made += 1
+        order = {
+            "id": str(uuid5(NAMESPACE_URL, f"order {self._made}")),
+            "client_order_id": body["client_order_id"],
+            "symbol": body["symbol"],
+            "qty": body["qty"],
+            "filled_qty": body.get("filled_qty", "0"),
+            "side": body["side"],
+            "type": body["type"],
+            "time_in_force": body["time_in_force"],
+            "limit_price": body.get("limit_price"),
+            "stop_price": body.get("stop_price"),
+            "order_class": body.get("order_class", ""),
+            "status": status,
+            "replaced_by": None,
+            "replaces": None,
+            "parent": parent,
+        }
+        self.orders[order["id"]] = order
+        return order
+
+    def _legs(self, order: Json) -> list[Json]:
+        return [each for each in self.orders.values() if each["parent"] == order["id"] and each["replaces"] is None]
+
+    def _shown(self, order: Json, *, legs: bool) -> Json:
+        shown = {name: value for name, value in order.items() if name != "parent"}
+        family = [self._shown(each, legs=False) for each in self._legs(order)] if legs else []
+        return {**shown, "legs": family or None}
+
+    def _cancel(self, order: Json) -> Answer:
+        if order["status"] in ENDED | {"pending_cancel", "pending_replace"}:
+            return refusal(422, 42210000, f'order is already in "{order["status"]}" state')
+        for each in [order, *self._legs(order)]:
+            if each["status"] not in ENDED:
+                each["status"] = "pending_cancel" if self.slow_cancel else "canceled"
+        return Answer(204, b"")
+
+    def _fills(self, params: Mapping[str, str]) -> Answer:
+        assert params["direction"] == "asc"
+        after = datetime.fromisoformat(params["after"])
+        rows = [row for row in self.activities if datetime.fromisoformat(row["transaction_time"]) > after]
+        if self.filters:
+            rows = [row for row in rows if row["order_id"] == params["order_id"]]
+        ids = [row["id"] for row in rows]
+        start = ids.index(params["page_token"]) + 1 if "page_token" in params else 0
+        if start < len(rows):
+            start = max(0, start - self.overlap)
+        return answer(200, rows[start : start + min(self.page, int(params["page_size"]))])
+
+
+def _kind(method: str, path: str) -> str:
+    if path == "/v2/orders" and method == "POST":
+        return "submit"
+    if path == "/v2/orders:by_client_order_id":
+        return "by id"
+    if path.startswith("/v2/orders/"):
+        return "cancel" if method == "DELETE" else "order"
+    return {"/v2/account/activities/FILL": "fills", "/v2/account": "account"}.get(path, path)
+
+
+async def _head(reader: asyncio.StreamReader) -> str:
+    try:
+        return (await reader.readuntil(b"\r\n\r\n")).decode().strip()
+    except asyncio.IncompleteReadError:
+        return ""
+
+
+async def _request(head: str, reader: asyncio.StreamReader) -> Seen:
+    lines = head.split("\r\n")
+    method, target, _ = lines[0].split()
+    url = urlsplit(target)
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines[1:])}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    params = {name: values[0] for name, values in parse_qs(url.query).items()}
+    path = unquote(url.path)
+    return Seen(_kind(method, path), path, params, headers, body)
+
+
+async def _write(writer: asyncio.StreamWriter, said: Answer) -> bool:
+    fields = {"Date": formatdate(NOW, usegmt=True), **dict(said.headers)}
+    if said.status != 204:
+        fields["Content-Length"] = str(len(said.body))
+    text = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    body = said.body[: len(said.body) // 2] if said.half else said.body
+    writer.write(f"HTTP/1.1 {said.status} X\r\n{text}\r\n".encode() + body)
+    await writer.drain()
+    return not said.half
+
+
+def _text(value: Decimal) -> str:
+    return f"{value:f}"

@@ -1,0 +1,82 @@
+"""Orders, fills and bars to try things with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from openbell.market.bars import Bars, make
+from openbell.market.clock import parse_time
+from openbell.market.instruments import parse
+from openbell.market.timeframes import Timeframe
+from openbell.trading.amounts import ZERO
+from openbell.trading.fills import Fill
+from openbell.trading.orders import Force, Kind, Order, Role, Side, State
+
+D = Decimal
+BUY, SELL = Side.BUY, Side.SELL
+START = int(parse_time("2025-09-01"))
+
+
+def order(order_id: str = "a", side: Side = BUY, quantity: str | Decimal = "10", **changes: Any) -> Order:
+    """A market order that may open all of itself, resting."""
+    amount = D(quantity)
+    wanted: dict[str, Any] = {
+        "opening": amount,
+        "kind": Kind.MARKET,
+        "time_in_force": Force.GTC,
+        "placed_at": float(START),
+        "symbol": "BTC/USD",
+        "state": State.OPEN,
+        "role": Role.SINGLE,
+    } | changes
+    for name in ("opening", "limit_price", "stop_price", "take_profit", "stop_loss", "filled"):
+        if wanted.get(name) is not None:
+            wanted[name] = D(wanted[name])
+    return Order(order_id, "paper", "me", side=side, quantity=amount, **wanted)
+
+
+def limit(order_id: str, side: Side, quantity: str, price: str, **changes: Any) -> Order:
+    """A limit order."""
+    return order(order_id, side, quantity, kind=Kind.LIMIT, limit_price=price, **changes)
+
+
+def stop(order_id: str, side: Side, quantity: str, price: str, **changes: Any) -> Order:
+    """A stop order."""
+    return order(order_id, side, quantity, kind=Kind.STOP, stop_price=price, **changes)
+
+
+def fill(side: Side, quantity: str | Decimal, price: str | Decimal, fee: str | Decimal = ZERO, **changes: Any) -> Fill:
+    """A fill."""
+    wanted: dict[str, Any] = {"id": "a-1", "symbol": "BTC/USD", "at": float(START)} | changes
+    return Fill(
+        order_id="a",
+        account="paper",
+        principal="me",
+        side=side,
+        quantity=D(quantity),
+        price=D(price),
+        fee=D(fee),
+        **wanted,
+    )
+
+
+Row = tuple[float, float, float, float]
+"""Open, high, low and volume."""
+
+
+def minutes(
+    rows: Sequence[Row], symbol: str = "BTC/USD", start: int = START, times: Iterable[int] | None = None
+) -> Bars:
+    """Minute bars that close in their middle."""
+    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[], [], [], []]
+    opens, highs, lows, volumes = columns
+    closes = [(high + low) / 2 for high, low in zip(highs, lows, strict=True)]
+    when = list(times) if times is not None else [start + 60 * number for number in range(len(rows))]
+    return make(parse(symbol), Timeframe.M1, when, opens, highs, lows, closes, volumes)
+
+
+def look(thing: object, names: str) -> tuple[Any, ...]:
+    """Some of its attributes."""
+    return tuple(getattr(thing, name) for name in names.split())

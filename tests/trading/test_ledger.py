@@ -1,0 +1,278 @@
+"""The ledger: a chain that checks out, and what is done to it that must be found."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from openbell.trading.evidence import bar_hash
+from openbell.trading.ledger import GENESIS, Entry, Head, canonical, check, digest, seal
+from tests.trading.samples import minutes
+
+FIELDS = ("seq", "at", "kind", "key", "body", "prev", "hash")
+ROUNDS = 10_000 if os.environ.get("OPENBELL_SOAK") == "1" else 500
+
+
+def chain(count: int, mark: str = "") -> list[Entry]:
+    entries: list[Entry] = []
+    prev = GENESIS
+    for seq in range(1, count + 1):
+        body = canonical({"id": f"o{seq}", "quantity": str(seq), "note": "Grüße" + mark, "at": seq / 7})
+        entries.append(seal(seq, 1_700_000_000 + seq / 3, ("order", "fill", "verdict")[seq % 3], f"o{seq}", body, prev))
+        prev = entries[-1].hash
+    return entries
+
+
+def head(entries: list[Entry]) -> Head:
+    return Head(entries[-1].seq, entries[-1].hash)
+
+
+def sealed_again(entries: list[Entry]) -> list[Entry]:
+    """The same content under hashes that fit: what somebody does who knows how."""
+    prev, found = GENESIS, []
+    for seq, each in enumerate(entries, 1):
+        found.append(seal(seq, each.at, each.kind, each.key, each.body, prev))
+        prev = found[-1].hash
+    return found
+
+
+def reasons(entries: list[Entry], *heads: Head) -> list[str]:
+    return [fault.reason for fault in check(entries, heads)]
+
+
+def test_a_whole_chain_has_no_fault() -> None:
+    entries = chain(12)
+    assert reasons(entries, head(entries), Head(5, entries[4].hash), Head(0, GENESIS)) == []
+    assert reasons([]) == []
+    assert reasons([], Head(0, GENESIS)) == []
+
+
+def test_a_hash_covers_every_field_but_itself() -> None:
+    one = chain(1)[0]
+    parts: dict[str, Any] = {name: getattr(one, name) for name in FIELDS[:-1]}
+    assert digest(**parts) == one.hash
+    other: dict[str, Any] = {"seq": 2, "at": 0.5, "kind": "alert", "key": "x", "body": "{}", "prev": "1" * 64}
+    assert len({digest(**parts | {name: value}) for name, value in other.items()} | {one.hash}) == 7
+
+
+def test_what_is_joined_otherwise_is_something_else() -> None:
+    assert digest(1, 1.0, "ab", "c", "{}", GENESIS) != digest(1, 1.0, "a", "bc", "{}", GENESIS)
+
+
+def test_a_body_has_one_form() -> None:
+    assert canonical({"b": 1, "a": "ü"}) == canonical({"a": "ü", "b": 1}) == '{"a":"ü","b":1}'
+    with pytest.raises(ValueError, match="JSON"):
+        canonical(float("nan"))
+
+
+def test_a_whole_time_is_sealed_as_it_will_be_read_back() -> None:
+    entry = seal(1, 5, "order", "a", "{}", GENESIS)
+    assert repr(entry.at) == "5.0"
+    assert reasons([replace(entry, at=5.0)], Head(1, entry.hash)) == []
+
+
+# What is done to it
+
+
+def test_faults_say_what_happened_and_where() -> None:
+    entries = chain(6)
+    noted = head(entries)
+    edited = [*entries[:2], replace(entries[2], body="{}"), *entries[3:]]
+    assert reasons(edited, noted) == ["entry 3 (order o3) was changed"]
+    removed = entries[:2] + entries[3:]
+    assert reasons(removed, noted) == ["entry 3 is missing; entry 4 stands there"]
+    rehashed = [*entries[:2], seal(3, 1.0, "order", "o3", "{}", entries[2].prev), *entries[3:]]
+    assert reasons(rehashed, noted) == ["entry 4 does not follow the one before it"]
+    assert reasons(entries[:4], noted) == [
+        "the ledger ends at entry 4, and its head was noted at 6: its end is cut off"
+    ]
+    assert reasons([], noted) == ["the ledger ends at entry 0, and its head was noted at 6: its end is cut off"]
+    assert [fault.seq for fault in check(removed, [Head(3, entries[2].hash)])] == [3, 3]
+    assert reasons(removed, Head(3, entries[2].hash))[-1] == "entry 3 was noted as the head, and it is missing"
+
+
+def test_without_a_noted_head_a_cut_end_cannot_be_seen() -> None:
+    assert reasons(chain(6)[:4]) == []
+
+
+def test_who_seals_everything_anew_after_an_edit_is_found_by_the_head() -> None:
+    entries = chain(9)
+    for number in range(9):
+        forged = list(entries)
+        forged[number] = replace(forged[number], body='{"id":"mine"}')
+        forged = sealed_again(forged)
+        assert reasons(forged) == []
+        assert reasons(forged, head(entries)) == ["entry 9 is not the one that was noted as the head: it was rewritten"]
+
+
+def test_every_noted_head_counts_even_two_of_one_number() -> None:
+    entries, others = chain(4), chain(4, "other")
+    assert reasons(entries, head(others), head(entries)) == reasons(entries, head(entries), head(others))
+    assert len(reasons(entries, head(others), head(entries))) == 1
+    assert reasons(entries, Head(2, entries[1].hash), Head(9, "x")) == [
+        "the ledger ends at entry 4, and its head was noted at 9: its end is cut off"
+    ]
+
+
+STRANGE: tuple[Any, ...] = (
+    None,
+    "text",
+    "1700000000.0",
+    b"bytes",
+    float("nan"),
+    float("inf"),
+    -1,
+    0,
+    True,
+    2.0,
+    2**70,
+    Decimal(1),
+    datetime(2025, 1, 1),  # noqa: DTZ001
+    [],
+    {},
+    {1: object()},
+    "\ud800",
+    "",
+)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("number", [0, 2, 4])
+@pytest.mark.parametrize("value", STRANGE, ids=[str(number) for number in range(len(STRANGE))])
+def test_a_value_of_the_wrong_kind_is_a_fault_and_no_accident(name: str, number: int, value: Any) -> None:
+    entries = chain(5)
+    noted = head(entries)
+    changed: dict[str, Any] = {name: value}
+    entries[number] = replace(entries[number], **changed)
+    found = list(check(entries, [noted]))
+    assert found
+    assert all(type(fault.seq) is int and fault.reason for fault in found)
+
+
+def test_a_body_nested_without_end_is_a_fault() -> None:
+    entries = chain(2)
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    entries[1] = replace(entries[1], body=deep)
+    assert len(reasons(entries, head(entries))) == 1
+    while deep:
+        deep = deep.pop()
+
+
+# A campaign
+
+
+def _edit(entries: list[Entry], pick: random.Random) -> None:
+    number, name = pick.randrange(len(entries)), pick.choice(FIELDS)
+    old, choices = getattr(entries[number], name), list[Any]()
+    if isinstance(old, str):
+        at = pick.randrange(len(old))
+        choices += [old[:at] + old[at + 1 :], old[:at] + chr(pick.randrange(32, 1000)) + old[at + 1 :], old + " "]
+        choices += [old.upper(), old[::-1], getattr(pick.choice(entries), name)]
+    elif isinstance(old, int):
+        choices += [old + 1, old - 1, old + 2**40, -old, float(old)]
+    else:
+        choices += [old + 1e-6, old - 1, -old, int(old), str(old), float("nan")]
+    changed: dict[str, Any] = {name: pick.choice(choices)}
+    entries[number] = replace(entries[number], **changed)
+
+
+def _edit_and_seal(entries: list[Entry], pick: random.Random) -> None:
+    number = pick.randrange(len(entries))
+    body = canonical({"id": "mine", "quantity": pick.random()})
+    old = entries[number]
+    entries[number] = seal(old.seq, old.at, old.kind, old.key, body, old.prev)
+
+
+def _edit_and_seal_all(entries: list[Entry], pick: random.Random) -> None:
+    _edit_and_seal(entries, pick)
+    entries[:] = sealed_again(entries)
+
+
+def _remove(entries: list[Entry], pick: random.Random) -> None:
+    first = pick.randrange(len(entries))
+    del entries[first : first + pick.choice([1, 1, 2, 5])]
+
+
+def _remove_and_seal_all(entries: list[Entry], pick: random.Random) -> None:
+    _remove(entries, pick)
+    entries[:] = sealed_again(entries)
+
+
+def _reorder(entries: list[Entry], pick: random.Random) -> None:
+    one, other = pick.sample(range(len(entries)), 2)
+    entries[one], entries[other] = entries[other], entries[one]
+    if pick.random() < 0.3:
+        entries[:] = [replace(each, seq=seq) for seq, each in enumerate(entries, 1)]
+
+
+def _duplicate(entries: list[Entry], pick: random.Random) -> None:
+    entries.insert(pick.randrange(len(entries) + 1), pick.choice(entries))
+
+
+def _insert(entries: list[Entry], pick: random.Random) -> None:
+    at = pick.randrange(len(entries))
+    before = entries[at - 1].hash if at else GENESIS
+    entries.insert(at, seal(at + 1, 1.0, "order", "mine", "{}", before))
+    if pick.random() < 0.5:
+        entries[:] = sealed_again(entries)
+
+
+def _truncate(entries: list[Entry], pick: random.Random) -> None:
+    del entries[pick.randrange(len(entries)) :]
+
+
+ATTACKS: tuple[Callable[[list[Entry], random.Random], None], ...] = (
+    _edit,
+    _edit_and_seal,
+    _edit_and_seal_all,
+    _remove,
+    _remove_and_seal_all,
+    _reorder,
+    _duplicate,
+    _insert,
+    _truncate,
+)
+
+
+def test_whatever_is_done_to_a_ledger_is_found() -> None:
+    pick = random.Random(20251)
+    whole = {count: chain(count) for count in (2, 3, 7, 20)}
+    tried = dict.fromkeys(ATTACKS, 0)
+    for number in range(ROUNDS):
+        entries = whole[pick.choice(list(whole))]
+        attack = ATTACKS[number % len(ATTACKS)]
+        attacked = list(entries)
+        attack(attacked, pick)
+        if list(map(repr, attacked)) == list(map(repr, entries)):
+            continue  # it happens that an edit writes what stood there
+        tried[attack] += 1
+        assert reasons(attacked, head(entries)), f"{attack.__name__} in round {number}"
+    assert all(count > ROUNDS / len(ATTACKS) / 2 for count in tried.values())
+
+
+# Evidence
+
+
+def test_a_bars_hash_covers_all_that_the_bar_is() -> None:
+    row = (100.0, 102.0, 98.0, 5.0)
+    others = [
+        (101.0, 102.0, 98.0, 5.0),
+        (100.0, 103.0, 98.0, 5.0),
+        (100.0, 102.0, 97.0, 5.0),
+        (100.0, 102.0, 98.0, 6.0),
+    ]
+    bars = minutes([row, row])
+    one = bar_hash(bars, 0)
+    assert one == bar_hash(minutes([row]), 0)
+    hashes = {bar_hash(minutes([each]), 0) for each in others}
+    hashes |= {bar_hash(bars, 1), bar_hash(minutes([row], "ETH/USD"), 0), one}
+    assert len(hashes) == 7

@@ -1,0 +1,456 @@
+"""The risk gate: each rule where it objects, what always passes, and the size at which it changes its mind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbell.trading.book import Book, replay
+from openbell.trading.orders import EXPOSED, Kind, Order, Role, Side, State
+from openbell.trading.risk import Limits, Proposal, Situation, Verdict, judge, reducible
+from tests.trading.samples import BUY, SELL, D, fill, limit, look, order, stop
+
+BTC, ETH = "BTC/USD", "ETH/USD"
+MARKS = {BTC: D(100), ETH: D(10), "AAPL": D(50)}
+FREE = Limits(order_share=D(0), symbol_share=D(0), positions=0, daily_loss=D(0), collar=D(0))
+"""Only what the account can pay."""
+
+
+def flat(cash: str = "10000") -> Book:
+    return Book(D(cash))
+
+
+def holding(signed: str, cash: str = "10000") -> Book:
+    side = BUY if D(signed) > 0 else SELL
+    return replay(D(cash), [fill(side, abs(D(signed)), "100")])
+
+
+def verdict(
+    quantity: str | Decimal = "1",
+    side: Side = BUY,
+    *,
+    book: Book | None = None,
+    limits: Limits = FREE,
+    symbol: str = BTC,
+    price: str | None = None,
+    is_limit: bool = True,
+    **situation: Any,
+) -> Verdict:
+    proposal = Proposal(symbol, side, D(quantity), None if price is None else D(price), is_limit)
+    return judge(proposal, Situation(book or flat(), MARKS, **situation), limits)
+
+
+def refused(rule: str, *words: str, **case: Any) -> Verdict:
+    found = verdict(**case)
+    assert (found.valid, found.rule, found.risk_score) == (False, rule, D(1))
+    for word in words:
+        assert word in found.reason
+    return found
+
+
+def test_what_nothing_objects_to_may_be() -> None:
+    found = verdict("1", limits=Limits())
+    assert found == Verdict(True, "", "", D(10), D("0.1"), D(1))
+
+
+# Rules that no size passes
+
+
+def test_nothing_opens_while_trading_is_halted() -> None:
+    found = refused("halt", "halted: by the operator", "only reducing", halted="by the operator")
+    assert found.max_size == 0
+
+
+def test_only_allowed_symbols_are_opened() -> None:
+    only = replace(FREE, symbols=frozenset({ETH}))
+    assert refused("symbols", BTC, "OPENBELL_RISK_SYMBOLS", limits=only).max_size == 0
+    assert verdict(symbol=ETH, limits=only).valid
+
+
+def test_nothing_opens_on_a_stale_price() -> None:
+    found = refused("stale_price", stale="the price of BTC/USD is 7 minutes old")
+    assert look(found, "reason max_size") == ("the price of BTC/USD is 7 minutes old", 0)
+
+
+@pytest.mark.parametrize(
+    ("price", "valid"), [("95", True), ("105", True), ("94.999999999999", False), ("105.01", False)]
+)
+@pytest.mark.parametrize("side", Side)
+def test_a_price_must_be_near_the_last(price: str, valid: bool, side: Side) -> None:
+    narrow = replace(FREE, collar=D("0.05"))
+    found = verdict(price=price, side=side, limits=narrow)
+    assert (found.valid, found.rule) == (valid, "" if valid else "collar")
+    if not valid:
+        assert "OPENBELL_RISK_COLLAR" in found.reason
+        assert price in found.reason
+    assert verdict(price=price, side=side, limits=FREE).valid
+    assert verdict(side=side, limits=narrow).valid
+
+
+def test_only_so_many_positions_are_open_or_being_opened() -> None:
+    two = replace(FREE, positions=2)
+    book = replay(D(10000), [fill(BUY, "1", "100"), fill(SELL, "1", "10", symbol=ETH)])
+    refused("positions", "2 positions", "OPENBELL_RISK_POSITIONS", symbol="AAPL", book=book, limits=two)
+    assert verdict(symbol=ETH, book=book, limits=two).valid
+    resting = (limit("a", BUY, "1", "9", symbol=ETH),)
+    refused("positions", symbol="AAPL", book=holding("1"), orders=resting, limits=two)
+    assert verdict(symbol=ETH, book=holding("1"), orders=resting, limits=two).valid
+    reducing = (limit("a", BUY, "1", "9", symbol=ETH, opening="0"),)
+    assert verdict(symbol="AAPL", book=holding("1"), orders=reducing, limits=two).valid
+
+
+@pytest.mark.parametrize(("start", "valid"), [("10526.3", True), ("10526.4", False), ("10000", True), ("9000", True)])
+def test_after_the_daily_loss_nothing_opens(start: str, valid: bool) -> None:
+    careful = replace(FREE, daily_loss=D("0.05"))
+    found = verdict(day_start=D(start), limits=careful)
+    assert (found.valid, found.rule) == (valid, "" if valid else "daily_loss")
+    if not valid:
+        assert "OPENBELL_RISK_DAILY_LOSS" in found.reason
+    assert verdict(day_start=D(start), limits=FREE).valid
+
+
+def test_the_daily_loss_is_reached_exactly() -> None:
+    careful = replace(FREE, daily_loss=D("0.05"))
+    refused("daily_loss", "5", book=flat("9500"), day_start=D(10000), limits=careful)
+    assert verdict(book=flat("9500.00000001"), day_start=D(10000), limits=careful).valid
+
+
+@pytest.mark.parametrize("start", ["0", "-100"])
+@pytest.mark.parametrize("cash", ["0", "-100", "100"])
+def test_a_day_begun_with_nothing_is_no_accident(start: str, cash: str) -> None:
+    found = verdict(book=flat(cash), day_start=D(start), limits=replace(FREE, daily_loss=D("0.05")))
+    assert found.rule == ("" if D(cash) > 0 else "equity")
+    assert 0 <= found.risk_score <= 1
+
+
+def test_without_equity_nothing_opens() -> None:
+    assert refused("equity", "no equity", book=flat("0")).max_size == 0
+    refused("equity", side=SELL, book=replay(D(100), [fill(SELL, "10", "90")]))
+
+
+def test_rules_without_size_come_in_their_order() -> None:
+    worst = replace(FREE, symbols=frozenset({ETH}), collar=D("0.01"), positions=1, daily_loss=D("0.01"))
+    book = replay(D(-5), [fill(BUY, "1", "10", symbol=ETH)])
+    case: dict[str, Any] = {"halted": "so", "stale": "old", "day_start": D(100), "price": "200", "book": book}
+    found = []
+    for mended in (
+        {},
+        {"halted": None},
+        {"limits": replace(worst, symbols=frozenset())},
+        {"stale": None},
+        {"price": None},
+        {"limits": replace(worst, symbols=frozenset(), positions=0)},
+        {"day_start": None},
+    ):
+        case = {"limits": worst} | case | mended
+        found.append(verdict(**case).rule)
+    assert found == ["halt", "symbols", "stale_price", "collar", "positions", "daily_loss", "equity"]
+
+
+# Rules by size
+
+
+def test_an_order_must_be_paid_for() -> None:
+    found = refused("balance", "10,000.01 USD", "10,000.00 USD is available", quantity="100.0001")
+    assert found.max_size == 100
+    assert verdict("100").valid
+    assert verdict("100").risk_score == 1
+
+
+def test_the_fee_is_kept_back() -> None:
+    found = verdict("100", limits=replace(FREE, fee=D("0.001")))
+    assert (found.rule, found.max_size) == ("balance", D("99.9000999"))
+
+
+def test_leverage_lets_more_be_bought_and_its_fee_is_of_the_whole() -> None:
+    assert verdict("1", limits=replace(FREE, leverage=D(3))).max_size == 300
+    assert verdict("1", limits=replace(FREE, leverage=D(2), fee=D("0.01"))).max_size == D("196.07843137")
+
+
+def test_what_an_order_may_be_worth() -> None:
+    small = replace(FREE, order_share=D("0.1"))
+    assert refused("order", "1,000.00 USD", "OPENBELL_RISK_ORDER_SHARE", quantity="10.1", limits=small).max_size == 10
+    plain = replace(FREE, order_notional=D(250))
+    assert refused("order", "OPENBELL_RISK_ORDER_NOTIONAL", quantity="2.51", limits=plain).max_size == D("2.5")
+    assert verdict("2.5", limits=plain).valid
+
+
+def test_what_a_symbol_may_be_worth_with_what_is_held_and_ordered() -> None:
+    share = replace(FREE, symbol_share=D("0.25"))
+    case: dict[str, Any] = {"book": holding("10"), "orders": (limit("a", BUY, "5", "100"),), "limits": share}
+    assert refused("symbol", BTC, "OPENBELL_RISK_SYMBOL_SHARE", quantity="10.1", **case).max_size == 10
+    assert verdict("10", **case).valid
+    assert verdict("50", symbol="AAPL", **case).valid
+    plain = replace(FREE, symbol_notional=D(1500))
+    found = refused("symbol", "OPENBELL_RISK_SYMBOL_NOTIONAL", quantity="6", book=holding("10"), limits=plain)
+    assert found.max_size == 5
+
+
+def test_what_cannot_be_paid_is_said_before_what_is_too_large() -> None:
+    found = refused("balance", quantity="1000", limits=Limits())
+    assert found.max_size == 10
+    assert refused("order", quantity="11", limits=Limits()).max_size == 10
+    assert refused("symbol", quantity="6", limits=Limits(), book=holding("20")).max_size == 5
+
+
+def test_what_is_sold_is_counted_at_what_it_may_bring_and_a_bought_limit_at_its_price() -> None:
+    assert verdict(price="80").max_size == 125
+    assert verdict(price="125").max_size == 80
+    assert verdict(side=SELL, price="80").max_size == 100
+    assert verdict(side=SELL, price="125").max_size == 80
+    assert verdict(price="80", is_limit=False).max_size == 100
+    assert verdict(price="125", is_limit=False).max_size == 80
+
+
+# What rests
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_an_order_that_may_trade_counts_as_if_it_had(state: State) -> None:
+    waiting = replace(limit("a", BUY, "40", "50"), state=state)
+    assert verdict(orders=(waiting,)).max_size == (80 if state in EXPOSED else 100)
+
+
+def test_orders_count_at_what_they_may_cost() -> None:
+    assert verdict(orders=(order("a", BUY, "40"),)).max_size == 60
+    assert verdict(orders=(stop("a", BUY, "40", "120"),)).max_size == 52
+    assert verdict(orders=(limit("a", SELL, "40", "120"),)).max_size == 52
+    assert verdict(orders=(limit("a", SELL, "40", "80"),)).max_size == 60
+    assert verdict(orders=(limit("a", BUY, "40", "100", filled="30"),)).max_size == 90
+    assert verdict(orders=(order("a", BUY, "40", symbol=ETH),)).max_size == 96
+
+
+def test_orders_that_rest_count_with_their_fees() -> None:
+    """Otherwise two that each could be paid could not be paid together."""
+    fee = replace(FREE, fee=D("0.01"))
+    first = verdict("50", limits=fee)
+    assert first.valid
+    found = verdict(orders=(order("a", BUY, "50"),), limits=fee).max_size
+    assert found == D("49.00990099")
+    book = replay(D(10000), [fill(BUY, "50", "100", "50"), fill(BUY, found, "100", found)])
+    assert 0 <= book.cash < D("0.0001")
+
+
+def test_what_a_resting_order_will_reduce_cannot_be_reduced_again() -> None:
+    situation = Situation(holding("10"), MARKS, (limit("a", SELL, "4", "100", opening="0"),))
+    assert reducible(SELL, BTC, situation) == 6
+    assert reducible(BUY, BTC, situation) == 0
+    flip = limit("b", SELL, "12", "100", opening="4")
+    assert reducible(SELL, BTC, replace(situation, orders=(flip,))) == 2
+    found = judge(Proposal(BTC, SELL, D(10)), situation, FREE)
+    assert found.opening == 4
+    assert judge(Proposal(BTC, SELL, D(6)), replace(situation, halted="so"), FREE).valid
+    assert not judge(Proposal(BTC, SELL, D("6.1")), replace(situation, halted="so"), FREE).valid
+
+
+def exits(state: State, parent: str = "e") -> tuple[Order, ...]:
+    common: dict[str, Any] = {"opening": "0", "parent": parent, "state": state}
+    return (
+        limit(f"{parent}-tp", SELL, "4", "120", role=Role.TAKE_PROFIT, **common),
+        stop(f"{parent}-sl", SELL, "4", "80", role=Role.STOP_LOSS, **common),
+    )
+
+
+@pytest.mark.parametrize("state", [State.OPEN, State.PARTIALLY_FILLED, State.HELD, State.CANCELLED, State.LOST])
+def test_exits_claim_nothing_so_that_a_bracket_can_always_be_closed_by_hand(state: State) -> None:
+    both = exits(state) + exits(state, "f")
+    assert reducible(SELL, BTC, Situation(holding("10"), MARKS, both)) == 10
+    assert verdict(orders=both).max_size == 100
+
+
+# What only reduces
+
+worst_of_all: dict[str, Any] = {
+    "halted": "by the operator",
+    "stale": "old",
+    "day_start": D(10**6),
+    "price": "9999",
+    "limits": Limits(
+        order_share=D("1e-9"),
+        symbol_share=D("1e-9"),
+        order_notional=D("0.01"),
+        symbol_notional=D("0.01"),
+        positions=1,
+        symbols=frozenset({ETH}),
+    ),
+}
+
+
+@pytest.mark.parametrize("cash", ["10000", "-5000"])
+@pytest.mark.parametrize(("held", "side"), [("10", SELL), ("-10", BUY)])
+@pytest.mark.parametrize("quantity", ["0.00000001", "3", "10"])
+def test_what_only_reduces_always_may(cash: str, held: str, side: Side, quantity: str) -> None:
+    found = verdict(quantity, side, book=holding(held, cash), **worst_of_all)
+    assert found == Verdict(True, "", "", D(10), D(0), D(0))
+
+
+@pytest.mark.parametrize(("held", "side"), [("10", SELL), ("-10", BUY)])
+def test_a_flip_is_judged_by_what_it_opens(held: str, side: Side) -> None:
+    beyond = verdict("10.00000001", side, book=holding(held), **worst_of_all)
+    assert look(beyond, "valid rule max_size opening") == (False, "halt", 10, D("1e-8"))
+    small = replace(FREE, order_share=D("0.1"))
+    assert verdict("20", side, book=holding(held), limits=small).valid
+    assert verdict("20", side, book=holding(held), limits=small).max_size == 20
+    assert verdict("20.1", side, book=holding(held), limits=small).rule == "order"
+    symbol = replace(FREE, symbol_share=D("0.1"))
+    assert verdict("1", side, book=holding(held), limits=symbol).max_size == 20
+    assert verdict("1", side, book=holding(held)).max_size == 110
+
+
+# Any situation
+
+
+def scaled(low: int, high: int, places: int) -> st.SearchStrategy[Decimal]:
+    return st.integers(low, high).map(lambda units: D(units).scaleb(-places))
+
+
+quantity = st.integers(1, 50).map(D) | scaled(1, 10**11, 8) | scaled(1, 10**17, 8)
+price = st.sampled_from([D(1), D(10), D(100)]) | scaled(10**6, 10**15, 12) | scaled(1, 10**7, 12)
+symbol = st.sampled_from([BTC, ETH, "AAPL"])
+share = st.sampled_from([D(0), D("0.1"), D("0.25"), D(1), D("0.333333")])
+notional = st.sampled_from([D(0), D(1000), D("123.456789")])
+
+
+@st.composite
+def resting(draw: st.DrawFn, number: int) -> Order:
+    amount, kind = draw(quantity), draw(st.sampled_from(Kind))
+    role = draw(st.sampled_from([Role.SINGLE, Role.SINGLE, Role.ENTRY, Role.TAKE_PROFIT, Role.STOP_LOSS]))
+    return order(
+        f"o{number}",
+        draw(st.sampled_from(Side)),
+        amount,
+        symbol=draw(symbol),
+        kind=kind,
+        limit_price=draw(price) if kind in {Kind.LIMIT, Kind.STOP_LIMIT} else None,
+        stop_price=draw(price) if kind in {Kind.STOP, Kind.STOP_LIMIT} else None,
+        state=draw(st.sampled_from(sorted(EXPOSED | {State.HELD, State.LOST}))),
+        opening=D(0) if role.exit else draw(st.sampled_from([D(0), amount, min(amount, D(1))])),
+        role=role,
+        parent=draw(st.sampled_from(["e", "f"])) if role.exit else None,
+    )
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> Situation:
+    held = draw(
+        st.lists(
+            st.builds(fill, st.sampled_from(Side), quantity, price, scaled(0, 10**9, 8), symbol=symbol), max_size=3
+        )
+    )
+    return Situation(
+        replay(draw(scaled(-(10**9), 10**14, 4)), held),
+        {each: draw(price) for each in (BTC, ETH, "AAPL")},
+        tuple(draw(resting(number)) for number in range(draw(st.integers(0, 3)))),
+        draw(st.none() | scaled(0, 10**14, 4)),
+        draw(st.sampled_from([None, None, None, None, "so"])),
+        draw(st.sampled_from([None, None, None, None, "old"])),
+    )
+
+
+proposals = st.builds(Proposal, symbol, st.sampled_from(Side), quantity, st.none() | price, st.booleans())
+limitses = st.builds(
+    Limits,
+    share,
+    share,
+    notional,
+    notional,
+    st.sampled_from([0, 1, 20]),
+    st.sampled_from([D(0), D("0.05")]),
+    st.sampled_from([D(1), D(2), D("3.7")]),
+    st.sampled_from([D(0), D(0), D("0.05"), D(100)]),
+    st.just(frozenset[str]()),
+    st.sampled_from([D(0), D("0.001"), D("0.00075")]),
+)
+
+
+def step_of(size: Decimal) -> Decimal:
+    """The smallest step of a size: of quantities, or of the fifteen digits that a JSON number carries."""
+    return max(D("1e-8"), D(1).scaleb(size.adjusted() - 14)) if size else D("1e-8")
+
+
+@given(proposals, situations(), limitses, st.lists(quantity, max_size=4))
+@settings(deadline=None, max_examples=120)
+def test_the_largest_size_is_where_the_gate_changes_its_mind(
+    proposal: Proposal, situation: Situation, limits: Limits, sizes: list[Decimal]
+) -> None:
+    largest = judge(proposal, situation, limits).max_size
+    step = step_of(largest)
+    assert largest >= 0
+    assert D(repr(float(largest))) == largest
+    assert largest % D("1e-8") == 0
+    around = [largest, largest - step, largest * D("0.5"), largest + step, largest + 2 * step]
+    for size in [*around, *sizes]:
+        if size <= 0:
+            continue
+        found = judge(replace(proposal, quantity=size), situation, limits)
+        assert found.max_size == largest
+        assert 0 <= found.risk_score <= 1
+        assert found.valid == (found.rule == "") == (found.reason == "")
+        if size <= largest:
+            assert found.valid
+        elif size >= largest + step:
+            assert not found.valid
+            assert found.risk_score == 1
+
+
+@given(proposals, situations(), limitses)
+@settings(deadline=None, max_examples=120)
+def test_the_rules_by_size_are_what_fractions_say(proposal: Proposal, situation: Situation, limits: Limits) -> None:
+    """The gate again, in other words and without its sums."""
+    found = judge(proposal, situation, limits)
+    marks = {name: Fraction(value) for name, value in situation.marks.items()}
+    book, mark = situation.book, marks[proposal.symbol]
+    claimed, waiting, here = Fraction(0), Fraction(0), Fraction(0)
+    for each in situation.orders:
+        if each.state not in EXPOSED or each.role.exit:
+            continue
+        if each.symbol == proposal.symbol and each.side is proposal.side:
+            claimed += Fraction(each.quantity - each.opening)
+        prices = [Fraction(at) for at in (each.limit_price or each.stop_price,) if at]
+        if not prices or each.limit_price is None or each.side is SELL:
+            prices.append(marks[each.symbol])
+        worth = Fraction(each.opening) * max(prices)
+        waiting += worth
+        here += worth if each.symbol == proposal.symbol else 0
+    held = Fraction(book.quantity(proposal.symbol))
+    free = max(Fraction(0), -held * proposal.side.sign - claimed)
+    opening = max(Fraction(0), Fraction(proposal.quantity) - free)
+    assert Fraction(found.opening) == opening
+    if not opening:
+        assert found.valid
+        return
+    exposure = sum((abs(Fraction(p.quantity)) * marks[name] for name, p in book.positions.items()), Fraction(0))
+    equity = Fraction(book.cash) + sum(
+        (Fraction(p.quantity) * marks[name] for name, p in book.positions.items()), Fraction(0)
+    )
+    if found.rule in {"halt", "stale_price", "collar", "positions", "daily_loss", "equity"}:
+        return
+    assert equity > 0
+    counted = [Fraction(proposal.price)] if proposal.price else []
+    if not counted or not proposal.limit or proposal.side is SELL:
+        counted.append(mark)
+    worth = opening * max(counted)
+    leverage, fee = Fraction(limits.leverage), Fraction(limits.fee)
+    tied = exposure + waiting - free * mark
+    broken = []
+    if (worth + tied) / leverage + (worth + waiting) * fee > equity:
+        broken.append("balance")
+    caps = [Fraction(limits.order_share) * equity, Fraction(limits.order_notional)]
+    if any(cap and worth > cap for cap in caps):
+        broken.append("order")
+    caps = [Fraction(limits.symbol_share) * equity, Fraction(limits.symbol_notional)]
+    if any(cap and abs(held) * mark + here - free * mark + worth > cap for cap in caps):
+        broken.append("symbol")
+    assert found.rule == (broken[0] if broken else "")
+
+
+def test_a_size_of_more_digits_than_a_number_carries_is_rounded_down() -> None:
+    found = verdict(side=SELL, book=holding("12345678.12345678", "1e9"), halted="so")
+    assert found.max_size == D("12345678.1234567")
+    assert verdict("12345678.12345678", SELL, book=holding("12345678.12345678", "1e9"), halted="so").valid
