@@ -8,45 +8,57 @@ from typing import Annotated
 
 import typer
 
-from openbell.cli.app import app, fail, said_plainly, settings_for
+from openbell.cli.app import app, fail, settings_for
 from openbell.desk.desk import Desk
+from openbell.market.errors import OpenbellError
 
 
 @app.command("halt")
 def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="Why; told to whoever is refused.")] = "") -> None:
-    """Stop all opening of positions, at once and for every server on this desk. Orders that reduce still pass.
+    """Stop all opening of positions, at once, for every server on this home. Orders that reduce still pass.
 
     Resting orders that could open something are cancelled. Only `openbell resume` lifts it.
     """
 
-    async def work(desk: Desk) -> int:
-        return await desk.trading.halts.halt(reason)
+    async def work(desk: Desk) -> None:
+        trading = desk.trading
+        # The file first: it needs neither a database nor a broker.
+        trading.halt_file.set(reason)
+        typer.echo("halted: nothing is opened on this home until openbell resume")
+        await trading.halts.halt(reason)
+        ended = await trading.halts.enforce(trading.broker)
+        typer.echo(f"{ended} resting orders that could open something were cancelled")
 
-    ended = _run(work)
-    typer.echo(f"halted; {ended} resting orders cancelled. Lift it with: openbell resume")
+    _run(work)
 
 
 @app.command("resume")
 def resume() -> None:
     """Lift `openbell halt`."""
 
-    async def work(desk: Desk) -> bool:
-        return await desk.trading.halts.resume()
+    async def work(desk: Desk) -> None:
+        stood = await desk.trading.halts.resume()
+        stood = desk.trading.halt_file.lift() or stood
+        typer.echo("resumed: positions may be opened again" if stood else "trading was not halted")
 
-    typer.echo("resumed: positions may be opened again" if _run(work) else "trading was not halted")
+    _run(work)
 
 
-def _run(work: Callable[[Desk], Awaitable[int]]) -> int:
+def _run(work: Callable[[Desk], Awaitable[None]]) -> None:
     settings = settings_for()
     if settings.read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
 
-    async def whole() -> int:
+    async def whole() -> None:
         desk = Desk(settings)
         try:
-            return await work(desk)
+            await work(desk)
         finally:
             await desk.close()
 
-    with said_plainly():
-        return asyncio.run(whole())
+    try:
+        asyncio.run(whole())
+    except OpenbellError as error:
+        fail(error.message)
+    except OSError as error:
+        fail(f"cannot write to the home {settings.home}: {error.strerror}")

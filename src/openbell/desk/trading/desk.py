@@ -14,7 +14,7 @@ from openbell.desk.trading.accounts import AccountService
 from openbell.desk.trading.books import Books
 from openbell.desk.trading.decisions import DecisionService
 from openbell.desk.trading.gate import Gate
-from openbell.desk.trading.halts import Halts
+from openbell.desk.trading.halts import HaltFile, Halts
 from openbell.desk.trading.inbox import Inbox, Send
 from openbell.desk.trading.orders import OrderService
 from openbell.desk.trading.portfolio import PortfolioService
@@ -81,7 +81,8 @@ class TradingDesk:
     @cached_property
     def gate(self) -> Gate:
         """The risk gate."""
-        return Gate(Prices(self._desk.bars, self._settings.stale_after), self.books, limits_of(self._settings))
+        prices = Prices(self._desk.bars, self._settings.stale_after)
+        return Gate(prices, self.books, limits_of(self._settings), self.halt_file.halted)
 
     @cached_property
     def orders(self) -> OrderService:
@@ -101,8 +102,13 @@ class TradingDesk:
 
     @cached_property
     def halts(self) -> Halts:
-        """The kill switch."""
-        return Halts(self.records, self.broker)
+        """The kill switch in the records."""
+        return Halts(self.records, self.halt_file.halted)
+
+    @cached_property
+    def halt_file(self) -> HaltFile:
+        """The kill switch in the home."""
+        return HaltFile(self._settings.home / "halted")
 
     @cached_property
     def inbox(self) -> Inbox:
@@ -127,12 +133,12 @@ class TradingDesk:
 
         settings, bars = self._settings, self._desk.bars
         costs = Costs(settings.paper_fee, settings.paper_slippage, settings.paper_volume_share)
-        matching = PaperMatching(self.records, bars, self.books, costs)
+        matching = PaperMatching(self.records, bars, self.books, costs, self.halt_file.halted)
         alarms = Alarms(self.records, bars, self._desk.charts, self.inbox)
         reconciling = Reconciling(self.records, self.accounts.name, self.broker)
 
         async def halting(lease: Lease | None, _until: int) -> int:
-            return await self.halts.enforce(lease)
+            return await self.halts.enforce(self.broker, lease)
 
         async def asking(lease: Lease | None, _until: int) -> int:
             return 0 if self.broker.inside else await reconciling.step(lease)

@@ -14,6 +14,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from openbell.desk.trading.books import Books, DayStart
+from openbell.desk.trading.halts import Halted
 from openbell.desk.trading.prices import Price, Prices
 from openbell.market.errors import DataError, OpenbellError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
@@ -65,7 +66,8 @@ class Valued:
 class Gate:
     """Judges proposals as the account stands inside a transaction."""
 
-    def __init__(self, prices: Prices, books: Books, limits: Limits) -> None:
+    def __init__(self, prices: Prices, books: Books, limits: Limits, halted: Halted = switches.halted) -> None:
+        self._halted = halted
         self._prices = prices
         self._books = books
         self.limits = limits
@@ -87,7 +89,7 @@ class Gate:
             {**valued.marks, proposal.symbol: mark},
             valued.orders,
             valued.day_start,
-            switches.halted(connection),
+            self._halted(connection),
             stale,
         )
         return risk.judge(proposal, situation, self.limits)

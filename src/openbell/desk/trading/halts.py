@@ -1,6 +1,13 @@
-"""The kill switch: nothing is opened until the operator lifts it at the shell."""
+"""The kill switch: nothing is opened until the operator lifts it at the shell.
+
+It stands twice: as a file in the home, which every desk on this home sees whatever its settings and even if its database is
+down, and in the records, where the ledger tells of it and desks on other machines see it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
 
 from sqlalchemy import Connection
 
@@ -14,28 +21,64 @@ from openbell.trading.orders import RESTING, Order, State
 from openbell.trading.paper import end_exits
 
 LONGEST_REASON = 200
+_OPERATOR = "by the operator"
+
+
+Halted = Callable[[Connection], str | None]
+"""Why nothing may be opened, as a transaction sees it."""
+
+
+class HaltFile:
+    """The switch in the home."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def halted(self, connection: Connection) -> str | None:
+        """Why nothing may be opened, here or in the records."""
+        return self.read() or marks.halted(connection)
+
+    def read(self) -> str | None:
+        """Why it stands; a file that cannot be read stands too."""
+        try:
+            return self.path.read_text(encoding="utf-8").strip()[:LONGEST_REASON] or _OPERATOR
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError):
+            return _OPERATOR
+
+    def set(self, reason: str) -> None:
+        """Make it stand."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(f"{reason}\n", encoding="utf-8")
+
+    def lift(self) -> bool:
+        """Take it away; whether it stood."""
+        stood = self.path.exists()
+        self.path.unlink(missing_ok=True)
+        return stood
 
 
 class Halts:
     """Stops and lifts. While it stands, orders that could open something are cancelled; those that reduce stay."""
 
-    def __init__(self, records: Records, broker: Broker) -> None:
+    def __init__(self, records: Records, halted: Halted = marks.halted) -> None:
         self._records = records
-        self._broker = broker
+        self._halted = halted
 
     async def reason(self) -> str | None:
         """Why trading is halted; None if it is not."""
-        return await self._records.read(marks.halted)
+        return await self._records.read(self._halted)
 
-    async def halt(self, reason: str) -> int:
-        """Stop all opening; how many resting orders that ended."""
+    async def halt(self, reason: str) -> None:
+        """Stop all opening."""
 
         def work(journal: Journal) -> None:
-            row = {"name": marks.HALT, "reason": reason[:LONGEST_REASON] or "by the operator", "at": journal.at}
-            journal.put("switch", row)
+            journal.put(
+                "switch", {"name": marks.HALT, "reason": reason[:LONGEST_REASON] or _OPERATOR, "at": journal.at}
+            )
 
         await self._records.write(work)
-        return await self.enforce(None)
 
     async def resume(self) -> bool:
         """Lift it; whether it stood."""
@@ -48,16 +91,16 @@ class Halts:
 
         return await self._records.write(work)
 
-    async def enforce(self, lease: Lease | None) -> int:
-        """Cancel what rests and could open something, on every account of this broker; how many that were."""
-        found = await self._records.read(lambda connection: _opening(connection, self._broker.name))
+    async def enforce(self, broker: Broker, lease: Lease | None = None) -> int:
+        """Cancel what rests and could open something, on every account of a broker; how many that were."""
+        found = await self._records.read(lambda connection: self._opening(connection, broker.name))
         if not found:
             return 0
 
         def work(journal: Journal) -> list[Order]:
             asked = []
-            for order in _opening(journal.connection, self._broker.name):
-                state = State.CANCELLED if self._broker.inside else State.CANCELLING
+            for order in self._opening(journal.connection, broker.name):
+                state = State.CANCELLED if broker.inside else State.CANCELLING
                 changed = order.to(state, journal.at, "trading was halted")
                 journal.put("order", changed)
                 asked.append(changed)
@@ -67,23 +110,22 @@ class Halts:
             return asked
 
         cancelled = await self._records.write(work, lease)
-        if not self._broker.inside:
+        if not broker.inside:
             for order in cancelled:
                 try:
-                    await self._broker.cancel(order)
+                    await broker.cancel(order)
                 except BrokerError:
                     continue  # it is written down as cancelling: the engine asks on
         return len(cancelled)
 
-
-def _opening(connection: Connection, broker: str) -> list[Order]:
-    """The resting orders that could open something, while that is halted."""
-    if marks.halted(connection) is None:
-        return []
-    accounts = [each.name for each in queries.all_accounts(connection) if each.broker == broker]
-    return [
-        order
-        for name in accounts
-        for order in queries.working(connection, name)
-        if order.state in RESTING - {State.CANCELLING} and order.remaining_opening
-    ]
+    def _opening(self, connection: Connection, broker: str) -> list[Order]:
+        """The resting orders that could open something, while that is halted."""
+        if self._halted(connection) is None:
+            return []
+        accounts = [each.name for each in queries.all_accounts(connection) if each.broker == broker]
+        return [
+            order
+            for name in accounts
+            for order in queries.working(connection, name)
+            if order.state in RESTING - {State.CANCELLING} and order.remaining_opening
+        ]

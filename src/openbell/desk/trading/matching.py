@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from openbell.desk.bars import BarService
 from openbell.desk.trading.books import Books
+from openbell.desk.trading.halts import Halted
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
@@ -26,7 +27,10 @@ log = logging.getLogger(__name__)
 class PaperMatching:
     """One step of the engine. What it has looked at is remembered in the same transaction as what came of it."""
 
-    def __init__(self, records: Records, bars: BarService, books: Books, costs: Costs) -> None:
+    def __init__(
+        self, records: Records, bars: BarService, books: Books, costs: Costs, halted: Halted = marks.halted
+    ) -> None:
+        self._halted = halted
         self._records = records
         self._bars = bars
         self._books = books
@@ -50,7 +54,7 @@ class PaperMatching:
             found = queries.account(connection, account)
             orders = queries.working(connection, account, symbol)
             inside = found is not None and found.broker == "paper"
-            return (orders if inside else []), marks.mark(connection, name), marks.halted(connection)
+            return (orders if inside else []), marks.mark(connection, name), self._halted(connection)
 
         orders, marked, _ = await self._records.read(look)
         if not orders:
@@ -95,7 +99,7 @@ class PaperMatching:
             return False
         orders = queries.working(connection, account, symbol)
         position = self._books.book(connection, owner).quantity(symbol)
-        return bool(match(orders, bars, position, until, self._costs, halted=marks.halted(connection) is not None))
+        return bool(match(orders, bars, position, until, self._costs, halted=self._halted(connection) is not None))
 
     async def _read(self, symbol: str, start: int, until: int) -> Bars:
         """The minutes to look at; none are left out because the feed is silent: then it waits."""

@@ -6,8 +6,6 @@ import logging
 import time
 from collections.abc import Callable
 
-from sqlalchemy import Connection
-
 from openbell.desk.trading import reports
 from openbell.desk.trading.orders import end
 from openbell.stores.port import Lease
@@ -25,6 +23,8 @@ LOST_SECONDS = 300.0
 """For how long an order that the broker does not know is asked for before it is called lost."""
 _LOST_PAUSE = 60.0
 """Seconds between two questions about a lost order."""
+_CANCEL_PAUSE = 5.0
+"""Seconds after which a cancellation that has not ended its order is sent again: twice does no harm."""
 
 
 class Reconciling:
@@ -40,22 +40,33 @@ class Reconciling:
         self._first_seen: dict[str, float] = {}
         """When this engine first saw an order in doubt."""
         self._lost_asked: dict[str, float] = {}
+        self._cancel_sent: dict[str, float] = {}
 
     async def step(self, lease: Lease | None) -> int:
         """Ask for everything that is not final; how many orders changed."""
-        orders = await self._records.read(self._unsettled)
+        orders = await self._records.read(lambda connection: queries.working(connection, self._account))
         in_doubt = {order.id for order in orders if order.state in {State.PENDING, State.UNKNOWN}}
         self._first_seen = {key: self._first_seen.get(key, self._now()) for key in in_doubt}
+        await self._cancel_again([order for order in orders if order.state is State.CANCELLING])
+        working = {order.id for order in orders}
         changed = 0
         for order in orders:
-            changed += await self._ask(order, lease)
+            if order.parent not in working:  # exits are told with their entry as long as that works
+                changed += await self._ask(order, lease)
         return changed
 
-    def _unsettled(self, connection: Connection) -> list[Order]:
-        """What to ask for: exits are told with their entry as long as that works, and asked for after it."""
-        orders = queries.working(connection, self._account)
-        told = {order.id for order in orders}
-        return [order for order in orders if not (order.role.exit and order.parent in told)]
+    async def _cancel_again(self, orders: list[Order]) -> None:
+        """Whoever asked for an end may have died before it was sent, or the line may have swallowed it."""
+        now = self._now()
+        sent = {order.id: self._cancel_sent.get(order.id, now - _CANCEL_PAUSE) for order in orders}
+        for order in orders:
+            if now - sent[order.id] >= _CANCEL_PAUSE:
+                sent[order.id] = now
+                try:
+                    await self._broker.cancel(order)
+                except BrokerError as error:
+                    log.warning("cancelling %s: %s", order.id, error)
+        self._cancel_sent = sent
 
     async def _ask(self, order: Order, lease: Lease | None) -> bool:
         waited = self._now() - self._first_seen.get(order.id, self._now())

@@ -16,15 +16,33 @@ from openbell.trading.paper import end_exits
 
 def apply(journal: Journal, order: Order, report: Report) -> Order:
     """The order after a report. A state that cannot follow ours is older than what we know, and left alone."""
+    if order.role.exit and not order.final:
+        order = _sized(journal, order, report)
     if order.state is State.HELD and (report.executions or report.state in {*RESTING, State.FILLED}):
         order = order.to(State.OPEN, journal.at)
         journal.put("order", order)
     order = _filled(journal, order, report)
     state = _believable(order, report)
-    if state is not order.state or order.broker_id is None:
+    if state is not order.state or (order.broker_id is None and not order.final):
         order = order.to(state, journal.at, report.reason, broker_id=report.broker_id)
         journal.put("order", order)
     _exits(journal, order, report)
+    return order
+
+
+def _sized(journal: Journal, order: Order, report: Report) -> Order:
+    """An exit of an entry that has ended: it closes what that has filled, less what the other exit has closed."""
+    entry = queries.order(journal.connection, order.parent or "")
+    if entry is None or not entry.final or not entry.filled:
+        return order
+    others = [each for each in queries.bracket(journal.connection, entry.id) if each.id != order.id]
+    with amounts.exact():
+        done = sum((each.quantity for each in report.executions), ZERO)
+        left = entry.filled - sum((each.filled for each in others), ZERO)
+    if (wanted := max(left, done)) == order.quantity or wanted < order.filled:
+        return order
+    order = order.to(order.state, journal.at, quantity=wanted)
+    journal.put("order", order)
     return order
 
 
@@ -62,11 +80,11 @@ def _believable(order: Order, report: Report) -> State:
     state = report.state
     if state is State.OPEN and order.filled:
         state = State.PARTIALLY_FILLED
-    if order.state is State.CANCELLING and state in {State.OPEN, State.PARTIALLY_FILLED}:
-        return order.state
     if state is State.FILLED and order.remaining:
         # Fills that are not told yet will come; until then it only looks filled.
         state = State.PARTIALLY_FILLED if order.filled else State.OPEN
+    if order.state is State.CANCELLING and state in {State.OPEN, State.PARTIALLY_FILLED}:
+        return order.state
     return state if state is order.state or state in MOVES[order.state] else order.state
 
 

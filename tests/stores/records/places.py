@@ -1,0 +1,105 @@
+"""Where records are: the same tests run on a file and on a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, select
+
+from openbell.market.clock import Clock, StandingClock
+from openbell.stores.records.head import HeadFile
+from openbell.stores.records.postgres import Pool, PostgresDatabase
+from openbell.stores.records.records import Database, Records
+from openbell.stores.records.sqlite import SqliteDatabase
+from openbell.stores.records.tables import ledger
+from openbell.trading.ledger import Entry, Fault, check
+
+T = TypeVar("T")
+NOON = 1_760_000_000.123
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder, and a schema of a PostgreSQL if that is where the records are."""
+
+    folder: Path
+    url: str = ""
+    schema: str = ""
+
+    @property
+    def path(self) -> Path:
+        """SQLite's file."""
+        return self.folder / "records.sqlite"
+
+    @property
+    def head(self) -> HeadFile:
+        """A view of the head's file of its own."""
+        return HeadFile(self.folder / "head")
+
+    def database(self, pool: Pool = Pool()) -> Database:  # noqa: B008 - immutable
+        """A new way in."""
+        return PostgresDatabase(self.url, self.schema, pool) if self.url else SqliteDatabase(self.path)
+
+    def open(self, clock: Clock | None = None, pool: Pool = Pool()) -> Records:  # noqa: B008 - immutable
+        """Records as a process opens them."""
+        return Records(self.database(pool), self.head, clock or StandingClock(NOON))
+
+    @asynccontextmanager
+    async def opened(self, clock: Clock | None = None, pool: Pool = Pool()) -> AsyncIterator[Records]:  # noqa: B008
+        """The same, closed in the end."""
+        records = self.open(clock, pool)
+        try:
+            yield records
+        finally:
+            await records.close()
+
+    async def past(self, work: Callable[[Connection], T]) -> T:
+        """Do something to the database that no ledger hears of."""
+        database = self.database()
+        try:
+            return await database.run(work, writing=True)
+        finally:
+            await database.close()
+
+    async def tamper(self, *statements: str) -> None:
+        """The same in SQL."""
+
+        def work(connection: Connection) -> None:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+        await self.past(work)
+
+    async def entries(self) -> list[Entry]:
+        """The ledger as it stands."""
+        return await self.past(entries)
+
+    async def faults(self) -> list[Fault]:
+        """What is wrong with it, compared with the head that was noted."""
+        noted = self.head.read()
+        return list(check(await self.entries(), [noted] if noted else []))
+
+
+def entries(connection: Connection) -> list[Entry]:
+    """The ledger from its beginning."""
+    return [Entry(**row._asdict()) for row in connection.execute(select(ledger).order_by(ledger.c.seq))]
+
+
+def decision(name: str, **values: Any) -> dict[str, Any]:
+    """A row with a column of every type."""
+    return {
+        "id": name,
+        "principal": "me",
+        "symbol": "AAPL",
+        "action": "buy",
+        "confidence": 0.5,
+        "opportunity_score": None,
+        "reasoning": "",
+        "tool_calls": None,
+        "created_at": NOON,
+        **values,
+    }

@@ -1,0 +1,125 @@
+"""An empty database becomes what the tables say, once, whoever else begins at the same moment."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, inspect, text
+
+from openbell.market.errors import StoreError
+from openbell.stores.records import schema
+from openbell.stores.records.migrate import scripts
+from openbell.stores.records.tables import metadata
+from tests.stores.records import partner
+from tests.stores.records.partner import Partner
+from tests.stores.records.places import Place
+
+
+def version(connection: Connection) -> str:
+    return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one())
+
+
+def prepared(place: Place) -> None:
+    """Open it once."""
+
+    async def main() -> None:
+        async with place.opened() as records:
+            assert await records.read(version) == schema.NEWEST
+
+    asyncio.run(main())
+
+
+def test_the_newest_version_is_that_of_the_last_script() -> None:
+    assert scripts().get_heads() == [schema.NEWEST]
+
+
+def test_versions_are_in_the_order_of_their_names() -> None:
+    names = [script.revision for script in scripts().walk_revisions()]
+    assert names == sorted(names, reverse=True)
+
+
+def test_an_empty_database_is_brought_to_the_tables(place: Place) -> None:
+    prepared(place)
+
+    def differences(connection: Connection) -> Any:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        return compare_metadata(context, metadata)
+
+    assert asyncio.run(place.past(differences)) == []
+
+
+def test_the_comparison_finds_a_difference(place: Place) -> None:
+    prepared(place)
+    asyncio.run(place.tamper("DROP INDEX ix_orders_parent", "ALTER TABLE marks ADD COLUMN more TEXT"))
+
+    def differences(connection: Connection) -> list[str]:
+        return sorted(each[0] for each in compare_metadata(MigrationContext.configure(connection), metadata))
+
+    assert asyncio.run(place.past(differences)) == ["add_index", "remove_column"]
+
+
+def test_processes_that_open_an_empty_database_at_once_do_not_collide(place: Place) -> None:
+    with ExitStack() as stack:
+        partners = [stack.enter_context(Partner(partner.load, place)) for _ in range(5)]
+        for each in partners:
+            each.go()
+        assert True in [each.hear() for each in partners]
+    prepared(place)
+
+
+def test_alembic_is_loaded_only_when_there_is_something_to_do(place: Place) -> None:
+    for needed in (True, False):
+        with Partner(partner.load, place) as other:
+            other.go()
+            assert other.hear() is needed
+
+
+def test_a_database_of_a_newer_version_is_refused(place: Place) -> None:
+    prepared(place)
+    asyncio.run(place.tamper("UPDATE alembic_version SET version_num = '9999'"))
+
+    async def main() -> None:
+        async with place.opened() as records:
+            for _ in range(2):
+                with pytest.raises(StoreError, match=r"version 9999.*use a newer Openbell"):
+                    await records.read(version)
+            with pytest.raises(StoreError, match="9999"):
+                await records.write(lambda journal: journal.note("k", "x", 1))
+
+    asyncio.run(main())
+
+
+def test_a_version_that_nobody_knows_is_refused_in_words(place: Place) -> None:
+    prepared(place)
+    asyncio.run(place.tamper("UPDATE alembic_version SET version_num = '0000'"))
+
+    async def main() -> None:
+        async with place.opened() as records:
+            with pytest.raises(StoreError, match="cannot be brought to their newest form"):
+                await records.read(version)
+
+    asyncio.run(main())
+
+
+def test_a_migration_that_fails_leaves_nothing_and_is_tried_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(connection: Connection) -> None:
+        connection.execute(text("CREATE TABLE half (a TEXT)"))
+        connection.execute(text("SELECT 1 FROM nowhere"))
+
+    async def main() -> None:
+        async with place.opened() as records:
+            with monkeypatch.context() as patch:
+                patch.setattr(schema, "prepare", fail)
+                with pytest.raises(StoreError, match="nowhere"):
+                    await records.read(version)
+            assert await records.read(version) == schema.NEWEST
+            assert not await records.read(lambda connection: inspect(connection).has_table("half"))
+
+    asyncio.run(main())

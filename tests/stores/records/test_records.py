@@ -1,0 +1,22 @@
+"""The records on both databases: one suite."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stores.records.contract import SOAK, RecordsContract
+from tests.stores.records.places import Place
+
+
+class TestSqlite(RecordsContract):
+    @pytest.fixture
+    def place(self, on_sqlite: Place) -> Place:
+        return on_sqlite
+
+
+class TestPostgres(RecordsContract):
+    kills = 200 if SOAK else 8
+
+    @pytest.fixture
+    def place(self, on_postgres: Place) -> Place:
+        return on_postgres
