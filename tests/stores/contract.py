@@ -331,6 +331,43 @@ class BarStoreContract:
             assert store.changed_since(reader.instrument, reader.mark) is None
         store.close()
 
+    @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=15)
+    @given(data=st.data())
+    def test_news_are_what_a_read_gives_or_left_out(self, data: st.DataObject) -> None:
+        """Whatever was written since the marks, in whatever way: nothing that news tell is wrong or incomplete."""
+        symbols = ["AAPL", "BTC/USD", "EUR/USD"]
+        with TemporaryDirectory() as name:
+            store = self.open_store(Path(name) / "data")
+            for symbol in symbols:
+                store.write([run(symbol, OCTOBER - 20 * MINUTE, 20)], LIVE, covers=Span(OCTOBER - 20 * MINUTE, OCTOBER))
+            marks = {parse(symbol): store.mark(parse(symbol)) for symbol in symbols}
+            for number in range(data.draw(st.integers(0, 5), "writes")):
+                symbol = data.draw(st.sampled_from(symbols), "symbol")
+                start = OCTOBER + data.draw(st.integers(-10, 60), "start") * MINUTE
+                count = data.draw(st.sampled_from([1, 3, MANY]), "count")
+                covers = Span(start, start + count * MINUTE) if data.draw(st.booleans(), "covers") else None
+                store.write([run(symbol, start, count, number)], LIVE, covers=covers)
+                if data.draw(st.booleans(), "compact"):
+                    store.compact(start)
+            span = Span(OCTOBER, OCTOBER + data.draw(st.integers(1, 90), "length") * MINUTE)
+            for waived in (False, True):
+                for instrument, found in store.news(marks, span, covered=not waived).items():
+                    assert_same(found, store.read(instrument, span.start, span.end))
+                    assert waived or not store.gaps(instrument, span)
+            store.close()
+
+    def test_news_of_many_after_one_write_are_all_told(self, store: BarStore) -> None:
+        symbols = [parse(symbol) for symbol in SYMBOLS]
+        store.write([run(each, SEPTEMBER, 5) for each in symbols], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 300))
+        marks = {each: store.mark(each) for each in symbols}
+        fresh = [run(each, SEPTEMBER + 300, 1) for each in symbols]
+        store.write(fresh, LIVE, covers=Span(SEPTEMBER + 300, SEPTEMBER + 360))
+        found = store.news(marks, Span(SEPTEMBER + 300, SEPTEMBER + 360))
+        assert set(found) == set(symbols)
+        for part in fresh:
+            assert_same(found[part.instrument], part)
+        assert store.news(marks, Span(SEPTEMBER + 300, SEPTEMBER + 420)) == {}
+
     def test_nothing_has_changed_until_something_is_written(self, store: BarStore) -> None:
         instrument = parse("AAPL")
         store.write([run("AAPL", SEPTEMBER, 10)], LIVE)

@@ -109,7 +109,7 @@ def test_a_price_alert_is_the_first_match_of_a_plain_search(highs: list[float], 
     expected = None
     for number, (low, high) in enumerate(zip(lows, highs, strict=True)):
         reached = high >= level if kind is Type.PRICE_ABOVE else low <= level
-        if reached and 60 * number >= set_at and 60 * number >= since and expected is None:
+        if reached and 60 * number >= set_at and 60 * (number + 1) > since and expected is None:
             expected = number
     one = alert(kind, START + set_at, threshold=Decimal(level))
     found = price_firings([one], bars_of(lows, highs), START + since)

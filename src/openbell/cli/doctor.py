@@ -39,7 +39,7 @@ def doctor(as_of: AsOf = None) -> None:
     """Check this desk: what works, what does not, and the command that mends it. Leaves with 1 if something is bad."""
     desk = Desk(settings_for(as_of))
     bad = False
-    for look in (_software, _home, _clock, _watchlist, _bars, _feed, _collector, _signals):
+    for look in (_software, _home, _clock, _watchlist, _bars, _feed, _collector, _signals, _records, _broker):
         for finding in _safely(look, desk):
             bad |= finding.state == "bad"
             typer.echo(f"{finding.state:4}  {finding.text}")
@@ -184,3 +184,68 @@ def _signals(desk: Desk) -> Iterator[Finding]:
         )
     else:
         yield Finding("ok", f"signals of {watched[0]} work on {len(reading.bars)} closed bars")
+
+
+def _records(desk: Desk) -> Iterator[Finding]:
+    """The records, if there are any: reachable, trusted, looked after."""
+    settings = desk.settings
+    if not settings.database_url and not (settings.market_folder / "records.sqlite").exists():
+        yield Finding("note", "no orders, alerts or decisions yet")
+        return
+    import asyncio
+
+    yield from asyncio.run(_look_at_records(desk))
+
+
+async def _look_at_records(desk: Desk) -> list[Finding]:
+    from openbell.desk.trading.engine import LEASE
+    from openbell.stores.records import leases
+    from openbell.stores.records.journal import head_of
+
+    trading = Desk(desk.settings).trading  # one of its own: each check has an event loop of its own
+    try:
+        head, holder = await trading.records.read(lambda c: (head_of(c), leases.holder(c, LEASE)))
+        found = [
+            Finding("ok", f"{head.seq} ledger entries in {trading.records.database.where} (openbell verify checks)")
+        ]
+        if objection := await trading.records.objection():
+            found.append(Finding("bad", f"the ledger cannot be trusted: {objection}", "openbell verify"))
+        if holder:
+            found.append(Finding("ok", f"engine running as {holder}"))
+        else:
+            text = "no engine is running: paper orders fill and alerts fire when one does"
+            found.append(Finding("note", text, "openbell up, or a server with --trade"))
+        if reason := await trading.halts.reason():
+            found.append(Finding("note", f"trading is halted: {reason}", "openbell resume"))
+    except StoreError as error:
+        hint = "start PostgreSQL, or check OPENBELL_DATABASE_URL" if desk.settings.database_url else ""
+        return [Finding("bad", error.message, hint)]
+    else:
+        return found
+    finally:
+        await trading.close()
+
+
+def _broker(desk: Desk) -> Iterator[Finding]:
+    """Whether a broker outside answers, and whose money it is."""
+    settings = desk.settings
+    if settings.broker == "paper":
+        yield Finding("ok", "orders are on paper: no money moves")
+        return
+    import asyncio
+
+    from openbell.desk.trading.desk import make_broker
+    from openbell.trading.broker import BrokerError
+
+    async def ask() -> str:
+        broker = make_broker(settings)
+        try:
+            return f"{await broker.cash():,.2f} USD in the account"
+        finally:
+            await broker.close()
+
+    whose = "REAL MONEY" if settings.live else "Alpaca's own paper account"
+    try:
+        yield Finding("ok", f"broker {settings.broker} ({whose}): {asyncio.run(ask())}")
+    except BrokerError as error:
+        yield Finding("bad", error.message, "check ALPACA_API_KEY, ALPACA_SECRET_KEY and OPENBELL_ALPACA_LIVE")

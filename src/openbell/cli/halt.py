@@ -20,6 +20,9 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="Why; told t
     Resting orders that could open something are cancelled. Only `openbell resume` lifts it.
     """
 
+    # A shell may pass bytes that are no text: whatever the reason says, the switch must turn.
+    reason = reason.encode(errors="replace").decode()
+
     async def work(desk: Desk) -> None:
         trading = desk.trading
         # The file first: it needs neither a database nor a broker.

@@ -20,7 +20,7 @@ from openbell.market.sessions import stock_phase
 from openbell.market.timeframes import Timeframe
 
 CONNECT = "openbell mcp chart-signals"
-_HEADER_LINES = 12
+_HEADER_LINES = 13
 _MARKS = {
     "simulated": ("SIMULATED MARKET: no price here is real", "black on yellow"),
     "imported": ("stored bars only: nothing is live", "black on white"),
@@ -37,7 +37,7 @@ async def tell(desk: Desk, collector: Collector) -> None:
     seen = ""
     while True:
         status = collector.status
-        line = f"{status.state}; {status.watched} symbols"
+        line = f"{status.state}; {status.watched} symbols; {_trading(desk)}"
         if status.through:
             line += f"; {status.stored} bars stored, through {iso(status.through)}"
         if status.refused:
@@ -66,11 +66,23 @@ def _header(desk: Desk, collector: Collector) -> Panel:
         Text.assemble((f" {mark} ", style), f"  feed {desk.settings.feed}  home {desk.settings.home}"),
         Text(f"{moment}  stocks: {stock_phase(now)}  crypto: 24/7"),
         Text(f"collector: {status.state}; {status.stored:,} bars stored, {status.reconnects} reconnects"),
+        Text(_trading(desk)),
     ]
     if status.refused:
         lines.append(Text("refused: " + ", ".join(f"{n} {why}" for why, n in status.refused.items()), style="red"))
     lines.append(Text(f"connect an MCP client with: {CONNECT}", style="bold"))
     return Panel(Group(*lines), title="Openbell", title_align="left")
+
+
+def _trading(desk: Desk) -> str:
+    """What the engine does, on whose money."""
+    money = "REAL MONEY" if desk.account == "live" else "paper"
+    if desk.settings.read_only:
+        return f"engine: off (read-only); orders: {money}"
+    engine = desk.trading.engine.status
+    halted = desk.trading.halt_file.read()
+    told = f"; HALTED: {halted}" if halted else ""
+    return f"engine: {engine.state}; orders: {money}, {engine.changes:,} fills and alerts so far{told}"
 
 
 async def _table(desk: Desk, collector: Collector, room: int) -> Table:

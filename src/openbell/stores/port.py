@@ -94,7 +94,7 @@ class BarStore(Protocol):
         """The minute bars in a span of many instruments at once, as far as that is quick.
 
         Only instruments of which nothing but new bars was written since their mark, and, unless `covered` is waived, whose
-        span is covered; each of the others must be read. The marks must be no newer than the last look at what is before
+        span is covered; each of the others must be read. When its mark was taken an instrument must not have held bars in
         the span.
         """
 

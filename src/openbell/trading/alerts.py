@@ -96,13 +96,14 @@ def registered(indicator: str, signal: str) -> str:
 
 
 def price_firings(alerts: Iterable[Alert], bars: Bars, since: float) -> list[Firing]:
-    """Which price alerts on these bars' symbol and timeframe come true in bars that opened at `since` or later."""
+    """Which price alerts on these bars' symbol and timeframe come true in bars that closed after `since`."""
     if not len(bars):
         return []
     ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
+    fresh = int(np.searchsorted(ends, since, side="right"))
     firings = []
     for alert in alerts:
-        first = int(np.searchsorted(bars.time, max(since, alert.set_at)))
+        first = max(fresh, int(np.searchsorted(bars.time, alert.set_at)))
         above = alert.type is Type.PRICE_ABOVE
         values = bars.high if above else bars.low
         level = float(alert.threshold or 0)

@@ -46,6 +46,7 @@ _MARK_SEQ = "alerts through entry"
 _LONGEST = 1_100_000
 """Minutes in two years."""
 _NOTE_SECONDS = 900.0
+_EVER = 2**40
 _Found = tuple[Firing, str]
 """What fired, and the hash of the bar that did it."""
 
@@ -250,12 +251,25 @@ class Alarms:
 
     async def _read(self, instrument: Instrument, timeframe: Timeframe, since: float, until: int) -> Bars:
         if timeframe is Timeframe.M1:
-            self._marks[instrument] = self._bars.store.mark(instrument)
+            await asyncio.to_thread(self._take_mark, instrument, until)
         count = max(2, int((until - since) // timeframe.seconds) + 2)
         if count <= RING:
             return await self._bars.newest(instrument, timeframe, count)
         # After a long rest; no series goes back further than the store and its feed.
         return (await self._bars.page(instrument, timeframe, min(count, _LONGEST), 0))[0]
+
+    def _take_mark(self, instrument: Instrument, until: int) -> None:
+        """Remember what a symbol's bars are, so that new ones can be told from them.
+
+        Not while the store holds bars that this desk's clock has not come to: those would not be new when it does.
+        """
+        store = self._bars.store
+        mark = store.mark(instrument)
+        ahead = store.tail(instrument, 1, _EVER)
+        if len(ahead) and ahead.time[-1] >= until:
+            self._marks.pop(instrument, None)
+        else:
+            self._marks[instrument] = mark
 
     async def _closed_since(self, instrument: Instrument, timeframe: Timeframe, since: float, until: int) -> bool:
         """Whether a bar of this timeframe has closed since."""

@@ -118,6 +118,13 @@ class Records:
         self._noted, self._trusted = head, True
         return head
 
+    async def objection(self) -> str | None:
+        """Why nothing would be written now; None if the ledger is the one whose head was noted."""
+        await self._prepare()
+        noted = await asyncio.to_thread(self.head.read)
+        newest, found = await self._run(lambda connection: _compare(connection, noted), writing=False)
+        return None if found or not (noted or newest.seq) else _objection(newest, noted)
+
     async def close(self) -> None:
         """End what was begun, then let go."""
         self._closed = True
