@@ -43,8 +43,7 @@ def add(
     token: Annotated[bool, typer.Option("--token", help="Protect it with a token, which is printed once.")] = False,
 ) -> None:
     """Make a paper account."""
-    if not _NAME.fullmatch(name):
-        fail("a name may have letters, digits, dots, dashes and underscores", 2)
+    _check(name)
     secret = _run(lambda desk: desk.trading.accounts.add(name, "paper", _cash(cash, desk), with_token=token))
     typer.echo(f"made the account {name}; use it with OPENBELL_ACCOUNT={name}")
     _tell(secret)
@@ -55,9 +54,15 @@ def token(
     name: Name, remove: Annotated[bool, typer.Option("--remove", help="Take its token away instead.")] = False
 ) -> None:
     """Give an account a new token; the old one ends at once."""
+    _check(name)
     secret = _run(lambda desk: desk.trading.accounts.renew_token(name, remove=remove))
     typer.echo(f"{name} has no token now" if remove else f"{name} has a new token")
     _tell(secret)
+
+
+def _check(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        fail("a name may have letters, digits, dots, dashes and underscores", 2)
 
 
 def _tell(secret: str | None) -> None:
@@ -72,7 +77,7 @@ def _cash(text: str, desk: Desk) -> Decimal:
         cash = Decimal(text.replace(",", ""))
     except InvalidOperation:
         cash = Decimal(-1)
-    if not 0 <= cash < Decimal("1e15"):
+    if not cash.is_finite() or not 0 <= cash < Decimal("1e15"):
         fail("--cash must be an amount in USD", 2)
     return cash
 

@@ -126,7 +126,7 @@ async def _draw(
     wanted = wanted_indicators([entry(text) for text in indicators])
     desk = Desk(settings)
     try:
-        instrument = await desk.charts.find(symbol)
+        instrument = await desk.bars.find(symbol)
         drawn = await desk.charts.chart(instrument, span, count, wanted)
     finally:
         await desk.close()

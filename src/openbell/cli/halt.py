@@ -19,7 +19,6 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="Why; told t
 
     Resting orders that could open something are cancelled. Only `openbell resume` lifts it.
     """
-
     # A shell may pass bytes that are no text: whatever the reason says, the switch must turn.
     reason = reason.encode(errors="replace").decode()
 

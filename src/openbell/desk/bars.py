@@ -18,7 +18,7 @@ from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock
 from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
-from openbell.market.instruments import Instrument
+from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import floor, horizon
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Mark, Span
@@ -65,6 +65,13 @@ class BarService:
     def _complete(self, end: int) -> int:
         """The minute before which the feed's history will not grow, at most `end`."""
         return min(end, int(self.feed.watermark(self.clock.epoch()) // MINUTE * MINUTE))
+
+    async def find(self, symbol: str) -> Instrument:
+        """The instrument of a symbol that is stored or known to the feed. Raises `InvalidSymbol`, `UnknownSymbol`."""
+        instrument = parse(symbol)
+        if not await self.known(instrument):
+            raise UnknownSymbol(instrument.symbol, "neither stored nor known to the feed")
+        return instrument
 
     async def known(self, instrument: Instrument) -> bool:
         """Whether the feed can deliver it or the store holds bars of it that had closed by the clock."""

@@ -16,9 +16,9 @@ from openbell.feeds.port import Feed
 from openbell.indicators.day_sums import day_begins
 from openbell.indicators.regular_hours import cut_by_session, regular_part_of_minutes, session_days
 from openbell.market.bars import Bars, empty, merge
-from openbell.market.errors import InsufficientData, UnknownSymbol
+from openbell.market.errors import InsufficientData
 from openbell.market.extras import Extra
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore
 
@@ -47,13 +47,6 @@ class ChartService:
         self._feed = feed
         # One thread: a large picture takes a hundred megabytes, and two would not be faster.
         self._worker = ThreadPoolExecutor(1, "charts")
-
-    async def find(self, symbol: str) -> Instrument:
-        """The instrument of a symbol that is stored or known to the feed."""
-        instrument = parse(symbol)
-        if not await self._bars.known(instrument):
-            raise UnknownSymbol(instrument.symbol, "neither stored nor known to the feed")
-        return instrument
 
     async def chart(self, instrument: Instrument, timeframe: Timeframe, count: int, wanted: list[Wanted]) -> Chart:
         """The newest `count` closed bars; indicators are computed on all that is kept, so that they are warm."""

@@ -92,7 +92,7 @@ class Runner:
             raise InvalidParameter(_explain(error)) from None
 
         async def work() -> tuple[Any, int | None, Any, str | None]:
-            value = await self._in_time(tool.handler(call, checked), name=tool.name)
+            value = await self._in_time(tool.handler(call, checked), tool)
             return value, call.newest, call.instrument, call.source
 
         ttl = float(getattr(self.desk.settings, tool.cache)) if tool.cache else 0.0
@@ -106,16 +106,19 @@ class Runner:
         key = (tool.name, call.principal.subject, standing, json.dumps(given, sort_keys=True))
         return await self._cache.get(key, ttl, work, refresh=refresh)
 
-    async def _in_time(self, work: Awaitable[T], name: str) -> T:
+    async def _in_time(self, work: Awaitable[T], tool: Tool) -> T:
         """The result, or `OutOfTime` when it takes longer than a call may."""
         limit = self.desk.settings.timeout
         try:
             async with asyncio.timeout(limit or None):
                 return await work
         except TimeoutError:
+            writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
+            hint = (
+                "it may still be done: look before you ask again" if writes else "what was fetched is kept: ask again"
+            )
             raise OutOfTime(
-                f"{name} took longer than {limit:g} s (OPENBELL_TIMEOUT); bars fetched so far are kept: ask again",
-                timeout_s=limit,
+                f"{tool.name} took longer than {limit:g} s (OPENBELL_TIMEOUT); {hint}", timeout_s=limit
             ) from None
 
 

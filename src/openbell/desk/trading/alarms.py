@@ -23,7 +23,7 @@ from openbell.desk.charts import ChartService
 from openbell.desk.trading.inbox import Inbox
 from openbell.indicators.registry import get
 from openbell.market.bars import Bars, closed_at
-from openbell.market.clock import Clock, iso
+from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidParameter, NoSuchOrder, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import SHORT, Timeframe
@@ -64,11 +64,11 @@ class Condition:
 class AlertService:
     """Alerts of principals."""
 
-    def __init__(self, records: Records, charts: ChartService, clock: Clock, *, now: bool = True) -> None:
+    def __init__(self, records: Records, bars: BarService, *, now: bool = True) -> None:
         """`now`: the clock is the present, after which nothing was done."""
         self._records = records
-        self._charts = charts
-        self._clock = clock
+        self._bars = bars
+        self._clock = bars.clock
         self._now = now
 
     async def set(self, principal: str, symbol: str, interval: str, wanted: Condition) -> Alert:
@@ -77,7 +77,7 @@ class AlertService:
         indicator = None
         if wanted.type is Type.INDICATOR_SIGNAL:
             indicator = registered(wanted.indicator or "", wanted.signal or "")
-        instrument = await self._charts.find(symbol)
+        instrument = await self._bars.find(symbol)
         at = round(self._clock.epoch(), 3)
         alert = Alert(
             f"alert_{secrets.token_hex(8)}",

@@ -120,7 +120,7 @@ class TradingDesk:
         """Setting alerts."""
         from openbell.desk.trading.alarms import AlertService
 
-        return AlertService(self.records, self._desk.charts, self._desk.clock, now=not self._settings.as_of)
+        return AlertService(self.records, self._desk.bars, now=not self._settings.as_of)
 
     @cached_property
     def engine(self) -> Engine:

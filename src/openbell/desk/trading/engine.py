@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from openbell.market.clock import Clock
-from openbell.market.errors import LeaseHeld, LeaseLost, StoreError
+from openbell.market.errors import LeaseHeld, LeaseLost, OpenbellError, SettingsError, StoreError
 from openbell.stores.leases import this_process
 from openbell.stores.port import Lease
 from openbell.stores.records import leases
@@ -97,13 +97,25 @@ class Engine:
         try:
             while not renewing.done():
                 self._woken.clear()
-                await self.step(lease)
+                await self._safely(lease)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), self._every)
             await renewing  # raises why it ended
         finally:
             renewing.cancel()
             await self._release(lease)
+
+    async def _safely(self, lease: Lease) -> None:
+        """One step; a fault of ours in it is logged, and the next one is taken all the same: alerts must not stop."""
+        try:
+            await self.step(lease)
+        except (LeaseLost, StoreError, SettingsError):
+            raise
+        except OpenbellError as error:
+            log.warning("%s", error)
+        except Exception:
+            log.exception("the engine's step failed")
+            await asyncio.sleep(_PAUSE)
 
     async def _keep_lease(self, lease: Lease) -> None:
         while True:
@@ -112,13 +124,15 @@ class Engine:
 
     async def _take_lease(self) -> Lease:
         while True:
-            try:
-                return await self._acquire()
-            except LeaseHeld as held:
-                if self.status.state != "standing by":
-                    log.info("%s; standing by", held)
-                self.status.state = "standing by"
-                await asyncio.sleep(1.0)
+            # Looking comes first: those who stand by must not get in the writers' way.
+            held = await self._records.read(lambda connection: leases.holder(connection, LEASE))
+            if held is None:
+                with suppress(LeaseHeld):
+                    return await self._acquire()
+            if self.status.state != "standing by":
+                log.info("the engine is already running as %s; standing by", held)
+            self.status.state = "standing by"
+            await asyncio.sleep(1.0)
 
     async def _acquire(self) -> Lease:
         holder = this_process(LEASE)

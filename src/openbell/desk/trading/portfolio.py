@@ -10,10 +10,11 @@ from sqlalchemy import Connection
 from openbell.desk.trading.accounts import AccountService
 from openbell.desk.trading.gate import Gate, Known, Valued
 from openbell.market.clock import Clock
+from openbell.market.errors import DataError
 from openbell.market.instruments import Instrument
 from openbell.stores.records.records import Records
 from openbell.trading import amounts
-from openbell.trading.amounts import ZERO
+from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Position, margin
 from openbell.trading.orders import EXPOSED, Side
 from openbell.trading.request import refuse_foreign_money
@@ -91,7 +92,10 @@ class PortfolioService:
             account = self._accounts.open(connection, principal)
             return self._gate.judge(connection, account, proposal, known)
 
-        return await self._gate.asking(known, lambda: self._records.read(work), self._midnight())
+        try:
+            return await self._gate.asking(known, lambda: self._records.read(work), self._midnight())
+        except DataError as error:
+            return Verdict(False, "no_price", error.message, ZERO, ONE, size)
 
     async def _valued(self, principal: str) -> Valued:
         await self._accounts.prepare()

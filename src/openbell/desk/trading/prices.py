@@ -13,7 +13,9 @@ from openbell.market.clock import iso
 from openbell.market.errors import DataError, NoData, StoreError, UnknownSymbol
 from openbell.market.freshness import trading_seconds
 from openbell.market.instruments import Instrument, parse
+from openbell.market.lookback import horizon
 from openbell.market.timeframes import Timeframe
+from openbell.stores.port import Span
 from openbell.trading import amounts
 from openbell.trading.evidence import bar_hash
 
@@ -61,10 +63,12 @@ class Prices:
         return {symbol: price for symbol, price in zip(wanted, found, strict=True) if price is not None}
 
     async def before(self, symbols: Iterable[str], moment: int) -> dict[str, Decimal]:
-        """The last close of each symbol before a moment, as far as it is stored."""
+        """The last close of each symbol before a moment, as far as it can be had."""
         found: dict[str, Decimal] = {}
         for symbol in sorted(set(symbols)):
-            bars = await asyncio.to_thread(self._bars.store.tail, parse(symbol), 1, moment)
+            instrument = parse(symbol)
+            await self._bars.fill(instrument, Span(horizon(instrument, Timeframe.M1, 2, moment), moment))
+            bars = await asyncio.to_thread(self._bars.store.tail, instrument, 1, moment)
             if len(bars):
                 found[symbol] = amounts.of_bar(bars.close[-1])
         return found

@@ -82,7 +82,7 @@ async def set_alert(call: Call, given: AlertInput) -> shapes.AlertShape:
     if len(wanted) != 1:
         raise InvalidParameter(f"condition must have exactly one of {', '.join(TYPES)}")
     kind = Type(wanted[0])
-    interval = given.interval or ("1m" if kind.of_price else DEFAULT_TIMEFRAME)
+    interval = ("1m" if kind.of_price else DEFAULT_TIMEFRAME) if given.interval is None else given.interval
     one_of("interval", interval, SHORT)
     signal = given.condition.indicator_signal
     condition = Condition(

@@ -74,7 +74,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Media | dict[str, Any
     timeframe = shapes.timeframe(interval)
     wanted = wanted_indicators(shapes.entries(given.indicators))
     look = Look(given.width, given.height, given.scale, given.style, given.theme, given.price_scale)
-    instrument = await call.desk.charts.find(symbol)
+    instrument = await call.desk.bars.find(symbol)
     chart = await call.desk.charts.chart(instrument, timeframe, given.bars, wanted)
     _rest_on(call, instrument, chart)
     if given.format == "series":
@@ -145,7 +145,7 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> shapes.Indicator
     wanted = wanted_indicators(shapes.entries(given.indicators))
     if not wanted:
         raise InvalidParameter("indicators must name at least one")
-    instrument = await call.desk.charts.find(given.symbol)
+    instrument = await call.desk.bars.find(given.symbol)
     chart = await call.desk.charts.chart(instrument, timeframe, shapes.DEFAULT_BARS, wanted)
     _rest_on(call, instrument, chart)
     return {

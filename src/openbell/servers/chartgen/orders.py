@@ -66,7 +66,7 @@ async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
     ):
         one_of(name, value, names)
     trading = call.on_account()
-    instrument = await call.desk.charts.find(given.symbol)
+    instrument = await call.desk.bars.find(given.symbol)
     asked = request(
         instrument,
         Side(given.side),
