@@ -47,7 +47,7 @@ def test_a_failed_fetch_is_an_error(tmp_path: Path, down: bool, known: bool, exp
     charts, store = service(tmp_path, feed)
 
     async def ask() -> None:
-        instrument = await charts.find("BTC/USD")
+        instrument = await charts._bars.find("BTC/USD")
         await charts.chart(instrument, Timeframe.H1, 200, wanted_indicators(["rsi"]))
 
     with pytest.raises(expected):

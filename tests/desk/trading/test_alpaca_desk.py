@@ -1,0 +1,201 @@
+"""The whole way of an order to a broker outside and back: the desk, its records, real HTTP, and a vendor with bad days."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+from openbell.desk.desk import Desk
+from openbell.desk.settings import load
+from openbell.desk.trading import reconcile
+from openbell.desk.trading.desk import TradingDesk
+from openbell.market.bars import MINUTE, make
+from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
+from openbell.stores.records.verify import faults
+from openbell.trading.broker import BrokerRefused
+from openbell.trading.orders import Kind, Order, Side, State
+from openbell.trading.request import Request, request
+from tests.brokers.alpaca_server import KEY, NOW, SECRET, TAKEN, AlpacaTradingServer
+from tests.clocks import HandClock
+from tests.trading.samples import D
+
+T = TypeVar("T")
+ME = "local"
+AAPL = parse("AAPL")
+
+
+@pytest.fixture
+def server() -> Iterator[AlpacaTradingServer]:
+    with AlpacaTradingServer() as server:
+        server.account |= {"cash": "100000.5"}
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _keys(server: AlpacaTradingServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALPACA_API_KEY", KEY)
+    monkeypatch.setenv("ALPACA_SECRET_KEY", SECRET)
+    monkeypatch.setenv("ALPACA_TRADING_URL", server.url)
+
+
+def trading_in(home: Path, work: Callable[[TradingDesk], Awaitable[T]]) -> T:
+    """Do something as one process of the desk."""
+
+    async def inside() -> T:
+        names = {"HOME": str(home), "FEED": "none", "BROKER": "alpaca", "TRADE": "1", "RISK_ORDER_SHARE": "0.9"}
+        desk = Desk(load({f"OPENBELL_{name}": value for name, value in names.items()}))
+        desk.clock = HandClock(float(NOW))
+        times = NOW // MINUTE * MINUTE - MINUTE * np.arange(40, 0, -1)
+        flat = np.full(len(times), 100.0)
+        desk.store.write([make(AAPL, Timeframe.M1, times, flat, flat, flat, flat, flat)], Source(Origin.IMPORTED, "x"))
+        try:
+            return await work(desk.trading)
+        finally:
+            await desk.trading.close()
+
+    return asyncio.run(inside())
+
+
+def market(quantity: str = "10", side: Side = Side.BUY, key: str | None = "k", **more: object) -> Request:
+    return request(AAPL, side, Kind.MARKET, quantity, client_order_id=key, **more)  # type: ignore[arg-type]
+
+
+async def orders(trading: TradingDesk) -> dict[str, Order]:
+    return {order.role.value: order for order in await trading.orders.listing(ME, open_only=False, limit=99)}
+
+
+def test_an_order_is_sent_filled_and_counted(tmp_path: Path, server: AlpacaTradingServer) -> None:
+    placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
+    assert placed.state is State.OPEN
+    server.fill(placed.id, "4", "99.5")
+
+    async def look(trading: TradingDesk) -> tuple[Order, Order]:
+        await trading.engine.once()
+        first = (await orders(trading))["single"]
+        server.fill(placed.id, "6", "100.25")
+        await trading.engine.once()
+        await trading.engine.once()
+        return first, (await orders(trading))["single"]
+
+    partly, done = trading_in(tmp_path, look)
+    assert (partly.state, partly.filled) == (State.PARTIALLY_FILLED, D(4))
+    assert (done.state, done.filled, done.paid) == (State.FILLED, D(10), D("999.5"))
+    (holding,) = trading_in(tmp_path, lambda it: it.portfolio.holdings(ME))
+    assert (holding.position.quantity, holding.position.average_price) == (D(10), D("99.95"))
+    balance = trading_in(tmp_path, lambda it: it.portfolio.balance(ME))
+    cash = trading_in(tmp_path, lambda it: it.broker.cash())
+    assert balance.cash == cash - D("999.5")
+    assert trading_in(tmp_path, _faults) == []
+
+
+async def _faults(trading: TradingDesk) -> list[str]:
+    head = trading.records.head.read()
+    found = await trading.records.read(lambda c: list(faults(c, () if head is None else (head,))))
+    return [fault.reason for fault in found]
+
+
+@pytest.mark.parametrize("fault", [fault for fault in TAKEN if "late" not in fault])
+def test_an_order_whose_answer_was_lost_is_found_and_never_sent_again(
+    tmp_path: Path, server: AlpacaTradingServer, fault: str
+) -> None:
+    server.suffer("submit", fault)
+    placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
+    assert placed.state is State.UNKNOWN
+    again = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
+    assert (again.id, again.state) == (placed.id, State.UNKNOWN)
+
+    async def look(trading: TradingDesk) -> Order:
+        await trading.engine.once()
+        return (await orders(trading))["single"]
+
+    assert trading_in(tmp_path, look).state is State.OPEN
+    assert len(server.roots()) == 1
+    assert server.count("submit") == 1
+
+
+def test_an_order_that_never_arrived_is_lost_in_time_and_found_if_it_appears(
+    tmp_path: Path, server: AlpacaTradingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.suffer("submit", "drop")
+    placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
+    assert placed.state is State.UNKNOWN
+
+    async def look(trading: TradingDesk) -> Order:
+        await trading.engine.once()
+        return (await orders(trading))["single"]
+
+    assert trading_in(tmp_path, look).state is State.UNKNOWN
+    monkeypatch.setattr(reconcile, "LOST_SECONDS", 0.0)
+    assert trading_in(tmp_path, look).state is State.LOST
+    assert server.count("submit") == 1
+
+
+def test_what_the_broker_refuses_is_told_and_kept(tmp_path: Path, server: AlpacaTradingServer) -> None:
+    from tests.brokers.alpaca_server import refusal
+
+    server.suffer("submit", refusal(403, 40310000, "insufficient buying power"))
+    with pytest.raises(BrokerRefused, match="insufficient buying power"):
+        trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
+
+    kept = trading_in(tmp_path, orders)["single"]
+    assert kept.state is State.REJECTED
+    assert "buying power" in (kept.reason or "")
+
+
+def test_an_exit_that_fills_after_its_entry_is_counted(tmp_path: Path, server: AlpacaTradingServer) -> None:
+    asked = market(take_profit="110", stop_loss="90")
+    placed = trading_in(tmp_path, lambda it: it.orders.place(ME, asked))
+    server.fill(placed.id, "10", "100")
+
+    async def look(trading: TradingDesk) -> dict[str, Order]:
+        await trading.engine.once()
+        return await orders(trading)
+
+    entered = trading_in(tmp_path, look)
+    assert entered["entry"].state is State.FILLED
+    assert entered["stop_loss"].state is State.OPEN
+    server.fill(server.leg(placed.id, "limit")["id"], "10", "110")
+    ended = trading_in(tmp_path, look)
+    assert (ended["take_profit"].state, ended["take_profit"].paid) == (State.FILLED, D(1100))
+    assert ended["stop_loss"].state is State.CANCELLED
+    assert trading_in(tmp_path, lambda it: it.portfolio.holdings(ME)) == []
+    assert trading_in(tmp_path, lambda it: it.portfolio.balance(ME)).realised == D(100)
+
+
+def test_cancelling_is_asked_for_and_told(tmp_path: Path, server: AlpacaTradingServer) -> None:
+    placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
+    ended = trading_in(tmp_path, lambda it: it.orders.cancel(ME, placed.id))
+    assert ended.state is State.CANCELLED
+    assert server.of(placed.id)["status"] == "canceled"
+
+
+def test_a_halt_cancels_what_could_open_at_the_broker(tmp_path: Path, server: AlpacaTradingServer) -> None:
+    placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
+
+    async def halt(trading: TradingDesk) -> Order:
+        await trading.halts.halt("a test")
+        await trading.engine.once()
+        return (await orders(trading))["single"]
+
+    assert trading_in(tmp_path, halt).state in {State.CANCELLING, State.CANCELLED}
+    assert server.of(placed.id)["status"] == "canceled"
+
+
+def test_an_outage_of_the_broker_keeps_the_engine_going(tmp_path: Path, server: AlpacaTradingServer) -> None:
+    placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
+    server.fill(placed.id, "10", "100")
+    server.suffer("by id", *["503"] * 9)
+
+    async def look(trading: TradingDesk) -> Order:
+        await trading.engine.once()
+        return (await orders(trading))["single"]
+
+    states = [trading_in(tmp_path, look).state for _ in range(4)]
+    assert states[-1] is State.FILLED

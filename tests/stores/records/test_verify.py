@@ -1,0 +1,207 @@
+"""Whatever somebody does to the database behind our back, `openbell verify` finds it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbell.market.clock import StandingClock
+from openbell.stores.records.head import HeadFile
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.records import Records
+from openbell.stores.records.sqlite import SqliteDatabase, engine_for
+from openbell.stores.records.tables import JOURNALED
+from openbell.stores.records.verify import faults
+from openbell.trading.accounts import Account
+from openbell.trading.alerts import Alert, Type
+from openbell.trading.ledger import GENESIS, Fault, Head, digest
+from openbell.trading.orders import State
+from tests.client import run
+from tests.trading.samples import BUY, D, fill, limit
+
+CAMPAIGN = 10_000 if os.environ.get("OPENBELL_SOAK") else 240
+PARTS = 4
+
+
+def written(folder: Path) -> Head:
+    """Records with some of everything; the head that was noted."""
+
+    async def work() -> Head:
+        records = Records(
+            SqliteDatabase(folder / "records.sqlite"), HeadFile(folder / "ledger.head"), StandingClock(60.0)
+        )
+        await records.write(lambda journal: journal.put("account", Account("paper", "paper", "me", D(1000), None, 1.0)))
+        for number in range(12):
+            await records.write(lambda journal: _some(journal, number))  # noqa: B023 - awaited at once
+        head = records.head.read()
+        await records.close()
+        assert head is not None
+        return head
+
+    return asyncio.run(work())
+
+
+def _some(journal: Journal, number: int) -> None:
+    order = limit(f"o{number}", BUY, "10", "99.5")
+    journal.note("verdict", order.id, {"valid": True, "number": number})
+    journal.put("order", order, new=True)
+    journal.put("fill", fill(BUY, "4", "99.25", "0.5", id=f"o{number}-1"), new=True)
+    journal.put("order", order.with_fill(D(4), D("99.25"), D("0.5"), 60.0))
+    if number % 3 == 0:
+        journal.put("order", order.to(State.CANCELLED, 61.0, "by its owner"))
+    journal.put("alert", Alert(f"a{number}", "me", "BTC/USD", "BTCUSD", "1m", Type.PRICE_ABOVE, 5.0, D(100)), new=True)
+    row = {"id": f"d{number}", "principal": "me", "symbol": "AAPL", "action": "BUY", "confidence": 0.5}
+    more = {"opportunity_score": None, "reasoning": "because", "tool_calls": [{"x": 1.5}], "created_at": 60.0}
+    journal.put("decision", {**row, **more}, new=True)
+
+
+def found(path: Path, head: Head | None) -> list[Fault]:
+    engine = engine_for(str(path))
+    with engine.connect() as connection:
+        result = list(faults(connection, () if head is None else (head,)))
+    engine.dispose()
+    return result
+
+
+# What somebody may do
+
+
+def edit_entry(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -> None:
+    column = chance.choice(("at", "kind", "key", "body", "prev", "hash"))
+    seq = chance.choice(seqs)
+    (old,) = db.execute(f'SELECT "{column}" FROM ledger WHERE seq = ?', (seq,)).fetchone()
+    db.execute(f'UPDATE ledger SET "{column}" = ? WHERE seq = ?', (changed(old, chance), seq))
+
+
+def changed(old: Any, chance: random.Random) -> Any:
+    """Another value: a character more, less or other, or something of another kind."""
+    if isinstance(old, str) and old:
+        at = chance.randrange(len(old))
+        other = chance.choice([c for c in "0a9z\"' ,:" if c != old[at]])
+        return chance.choice([old[:at] + other + old[at + 1 :], old[:at] + old[at + 1 :], old + other, ""])
+    if isinstance(old, bool | int | float):
+        return old + chance.choice((1, -1, 0.001))
+    return "something"
+
+
+def remove_entries(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -> None:
+    first = chance.choice(seqs)
+    db.execute("DELETE FROM ledger WHERE seq >= ? AND seq < ?", (first, first + chance.randint(1, 5)))
+
+
+def remove_and_close_the_gap(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -> None:
+    seq = chance.choice(seqs)
+    db.execute("DELETE FROM ledger WHERE seq = ?", (seq,))
+    for later in seqs[seqs.index(seq) + 1 :]:
+        db.execute("UPDATE ledger SET seq = ? WHERE seq = ?", (later - 1, later))
+
+
+def cut_the_end(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -> None:
+    db.execute("DELETE FROM ledger WHERE seq > ?", (chance.randrange(len(seqs)),))
+
+
+def swap_entries(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -> None:
+    one, two = chance.sample(seqs, 2)
+    for old, new in ((one, -1), (two, one), (-1, two)):
+        db.execute("UPDATE ledger SET seq = ? WHERE seq = ?", (new, old))
+
+
+def rewrite_from_there_on(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -> None:
+    """Edit an entry and seal it and all that follow anew: only the head outside tells."""
+    first = chance.choice(seqs)
+    db.execute("UPDATE ledger SET body = body || ' ' WHERE seq = ?", (first,))
+    prev = GENESIS
+    for seq, at, kind, key, body in db.execute("SELECT seq, at, kind, key, body FROM ledger ORDER BY seq").fetchall():
+        prev, before = digest(seq, at, kind, key, body, prev), prev
+        db.execute("UPDATE ledger SET prev = ?, hash = ? WHERE seq = ?", (before, prev, seq))
+
+
+def edit_a_row(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -> None:
+    table, key = chance.choice([pair for kind, pair in JOURNALED.items() if kind != "switch"])
+    names = [row[0] for row in db.execute(f"SELECT {key} FROM {table.name}")]
+    column = chance.choice([column.name for column in table.columns])
+    name = chance.choice(names)
+    (old,) = db.execute(f'SELECT "{column}" FROM {table.name} WHERE {key} = ?', (name,)).fetchone()
+    new = (
+        1 - old
+        if column == "triggered"
+        else f'{{"y": {chance.random()}}}'
+        if column == "tool_calls"
+        else changed(old, chance)
+    )
+    db.execute(f'UPDATE {table.name} SET "{column}" = ? WHERE {key} = ?', (new, name))
+
+
+def remove_a_row(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -> None:
+    table, key = chance.choice([pair for kind, pair in JOURNALED.items() if kind != "switch"])
+    names = [row[0] for row in db.execute(f"SELECT {key} FROM {table.name}")]
+    db.execute(f"DELETE FROM {table.name} WHERE {key} = ?", (chance.choice(names),))
+
+
+DEEDS: list[Callable[[sqlite3.Connection, random.Random, list[int]], None]] = [
+    edit_entry,
+    remove_entries,
+    remove_and_close_the_gap,
+    cut_the_end,
+    swap_entries,
+    rewrite_from_there_on,
+    edit_a_row,
+    remove_a_row,
+]
+
+
+def spoil(path: Path, seed: int) -> str:
+    chance = random.Random(seed)
+    deed = DEEDS[seed % len(DEEDS)]
+    db = sqlite3.connect(path)
+    seqs = [row[0] for row in db.execute("SELECT seq FROM ledger ORDER BY seq")]
+    deed(db, chance, seqs)
+    db.commit()
+    db.close()
+    return deed.__name__
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Head]:
+    folder = tmp_path_factory.mktemp("written")
+    head = written(folder)
+    db = sqlite3.connect(folder / "records.sqlite")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.execute("PRAGMA journal_mode = DELETE")
+    db.close()
+    return folder / "records.sqlite", head
+
+
+def test_what_nobody_touched_has_no_fault(original: tuple[Path, Head]) -> None:
+    assert found(*original) == []
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_edit_removal_reorder_and_truncation_is_found(
+    original: tuple[Path, Head], tmp_path: Path, part: int
+) -> None:
+    path, head = original
+    copy = tmp_path / "copy.sqlite"
+    for seed in range(part, CAMPAIGN, PARTS):
+        shutil.copyfile(path, copy)
+        deed = spoil(copy, seed)
+        assert found(copy, head), f"seed {seed}: {deed} was not found"
+        for rest in tmp_path.glob("copy.sqlite-*"):
+            rest.unlink()
+
+
+@pytest.mark.parametrize("seed", [0, 3, 6])
+def test_the_command_says_so(tmp_path: Path, seed: int) -> None:
+    written(tmp_path)
+    spoil(tmp_path / "records.sqlite", seed)
+    done = run(tmp_path, "verify", FEED="none")
+    assert done.returncode == 1
+    assert done.stdout.startswith("bad ")
