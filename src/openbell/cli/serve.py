@@ -30,6 +30,7 @@ def mcp(
     with said_plainly():
         service = load(server)
     from openbell.desk.desk import Desk
+    from openbell.protocol.replies import Replies
     from openbell.protocol.server import build
 
     desk = Desk(settings)
@@ -37,14 +38,15 @@ def mcp(
         with said_plainly():
             # What cannot trade says so now, not at the first order.
             _ = desk.trading.broker
-    sdk_server = build(service, desk)
+    replies = Replies()
+    sdk_server = build(service, desk, replies)
     gc.freeze()
     gc.enable()
     _return_memory()
-    asyncio.run(_serve(sdk_server, desk))
+    asyncio.run(_serve(sdk_server, desk, replies))
 
 
-async def _serve(server: Any, desk: Any) -> None:
+async def _serve(server: Any, desk: Any, replies: Any) -> None:
     """Until the input ends or the process is told to stop."""
     from openbell.protocol.stdio import serve
 
@@ -58,7 +60,7 @@ async def _serve(server: Any, desk: Any) -> None:
     if desk.settings.trade:
         desk.trading.start()
     try:
-        await serve(server, stop)
+        await serve(server, stop, replies)
     finally:
         await desk.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from base64 import b64encode
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from openbell.servers import NAMES, load
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
+    from openbell.protocol.call import Afterwards
     from openbell.protocol.dialects import Reply
     from openbell.protocol.service import Service
 
@@ -40,12 +42,16 @@ def call(
         typer.echo(json.dumps({"code": service.dialect.unknown_tool, "message": message}))
         raise typer.Exit(1)
     with said_plainly():
-        reply = asyncio.run(_call(settings, service, tool, given))
+        is_error = asyncio.run(_call(settings, service, tool, given))
+    if is_error:
+        raise typer.Exit(1)
+
+
+def _print(reply: Reply) -> None:
     from pydantic_core import to_json
 
     typer.echo(to_json(_shown(reply)).decode())
-    if reply.is_error:
-        raise typer.Exit(1)
+    sys.stdout.flush()
 
 
 def _shown(reply: Reply) -> Any:
@@ -69,7 +75,8 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-async def _call(settings: Settings, service: Service, tool: str, given: dict[str, Any]) -> Reply:
+async def _call(settings: Settings, service: Service, tool: str, given: dict[str, Any]) -> bool:
+    """Call it and print the answer; whether that is an error."""
     from openbell.desk.desk import Desk
     from openbell.protocol.call import Call
     from openbell.protocol.service import Runner
@@ -79,6 +86,11 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
         if settings.trade and not settings.read_only:
             # Whatever became of orders and alerts since somebody last looked.
             await desk.trading.catch_up()
-        return await Runner(service, desk).run(tool, given, Call(desk))
+        later: list[Afterwards] = []
+        reply = await Runner(service, desk).run(tool, given, Call(desk, later=later.append))
+        _print(reply)
+        for work in later:
+            await work()
+        return reply.is_error
     finally:
         await desk.close()

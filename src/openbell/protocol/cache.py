@@ -28,6 +28,8 @@ class TtlCache:
         self._now = now
         self._entries: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
         self._flights = SingleFlight()
+        self._forgotten = 0
+        """How often something was dropped: what was begun before that is told to who asked then, and not kept."""
 
     async def get(
         self, key: Hashable, ttl: float, work: Callable[[], Awaitable[Any]], *, refresh: bool = False
@@ -39,7 +41,10 @@ class TtlCache:
         if entry and not refresh and entry[0] > self._now():
             self._entries.move_to_end(key)
             return Answer(entry[1], cached=True, remaining=entry[0] - self._now())
-        value = await self._flights.run((key, refresh), work)
+        began = self._forgotten
+        value = await self._flights.run((key, refresh, began), work)
+        if began != self._forgotten:
+            return Answer(value, cached=False, remaining=None)
         self._entries[key] = (self._now() + ttl, value)
         self._entries.move_to_end(key)
         while len(self._entries) > self._most:
@@ -48,5 +53,6 @@ class TtlCache:
 
     def forget(self, chosen: Callable[[Hashable], bool]) -> None:
         """Drop the entries whose key is chosen: what a write has changed."""
+        self._forgotten += 1
         for key in [key for key in self._entries if chosen(key)]:
             del self._entries[key]

@@ -14,6 +14,7 @@ from openbell.market.sessions import phase, stock_phase
 if TYPE_CHECKING:
     from openbell.desk.trading.desk import TradingDesk
 
+Afterwards = Callable[[], Awaitable[None]]
 Notify = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Sends a notification to whoever made the call: method and parameters."""
 
@@ -49,6 +50,10 @@ class Call:
     """Whose money the answer is about: `none`, `paper` or `live`; a handler says it with `on_account`."""
     source: str | None = None
     """What the data was read from, where the contract wants it said."""
+    later: Callable[[Afterwards], None] | None = None
+    """Takes work for when the answer has left; None: whoever made the call has it as soon as it is there."""
+    afterwards: list[Afterwards] = field(default_factory=list)
+    """What is to be done once the answer has left, such as counting as told what it tells."""
     _clock: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:

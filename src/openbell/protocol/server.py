@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from base64 import b64encode
+from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -18,6 +19,7 @@ from openbell import __version__
 from openbell.desk.desk import Desk
 from openbell.protocol.call import Call, Notify
 from openbell.protocol.dialects import Reply
+from openbell.protocol.replies import Replies
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.tool import Tool
 
@@ -37,8 +39,8 @@ class _Notification(BaseModel):
     params: dict[str, Any]
 
 
-def build(service: Service, desk: Desk) -> Server[Any]:
-    """The SDK server of a service."""
+def build(service: Service, desk: Desk, replies: Replies | None = None) -> Server[Any]:
+    """The SDK server of a service; `replies` is told by the transport when an answer has left."""
     runner = Runner(service, desk)
     offered = service.offered(desk)
     listing: list[types.ListToolsResult] = []
@@ -54,6 +56,8 @@ def build(service: Service, desk: Desk) -> Server[Any]:
         if params.name not in service.by_name:
             raise MCPError(service.dialect.unknown_tool, f"Unknown tool: {params.name[:80]}", None)
         call = Call(desk, notify=_notifier(context))
+        if replies is not None:
+            call.later = partial(replies.hold, context.request_id)
         if pushes:
             desk.trading.push_to(call.principal.subject, call.notify)
         result = _wire(await runner.run(params.name, params.arguments or {}, call))

@@ -74,6 +74,11 @@ class Runner:
             answer = await self._answer(tool, arguments, call)
             value, call.newest, call.instrument, call.source = answer.value
             reply = dialect.result(value, metrics(answer))
+            for work in call.afterwards:
+                if call.later is None:
+                    await work()
+                else:
+                    call.later(work)
         except OpenbellError as error:
             reply = dialect.error(error, metrics(), name)
         except Exception:
@@ -97,9 +102,11 @@ class Runner:
 
         ttl = float(getattr(self.desk.settings, tool.cache)) if tool.cache else 0.0
         if ttl <= 0:
-            answer = Answer(await work(), cached=False, remaining=None)
-            self._cache.forget(lambda key: isinstance(key, tuple) and key[0] in tool.changes)
-            return answer
+            try:
+                return Answer(await work(), cached=False, remaining=None)
+            finally:
+                if tool.changes:  # even if it failed: what it wrote may be there
+                    self._cache.forget(lambda key: isinstance(key, tuple) and key[0] in tool.changes)
         given = checked.model_dump(mode="json")
         refresh = bool(given.pop("force_refresh", False))
         standing = None if self.desk.clock.moving else self.desk.clock.epoch()

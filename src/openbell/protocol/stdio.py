@@ -23,6 +23,8 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
+from openbell.protocol.replies import Replies
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 LONGEST_LINE = 8 * 1024 * 1024
@@ -37,12 +39,12 @@ _FAREWELL = 5.0
 """The same after being told to stop, and for a client that no longer reads."""
 
 
-async def serve(server: Server[Any], stop: asyncio.Event) -> None:
+async def serve(server: Server[Any], stop: asyncio.Event, replies: Replies | None = None) -> None:
     """Serve one client on standard input and output until the input ends or `stop` is set, which counts as its end."""
     source, sink = _claim_standard_streams()
     async with _reader(source, stop) as read, _writer(sink) as write:
         pending = _Pending(stop)
-        output = _Output(write, pending)
+        output = _Output(write, pending, replies or Replies())
         await server.run(_Input(read, output, pending), output, server.create_initialization_options())
 
 
@@ -157,20 +159,22 @@ class _Pending:
 class _Output:
     """The SDK's write stream: each message becomes a line."""
 
-    def __init__(self, write: Any, pending: _Pending) -> None:
+    def __init__(self, write: Any, pending: _Pending, replies: Replies) -> None:
         self._write = write
         self._pending = pending
+        self._replies = replies
 
     async def send(self, item: SessionMessage, /) -> None:
         message = item.message
         line = message.model_dump_json(by_alias=True, exclude_unset=True)
+        answered = message.id if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) else None
         try:
             await self._write(line.encode() + b"\n")
+            await self._replies.left(answered)
         except (BrokenPipeError, ConnectionResetError):
-            return
+            self._replies.lost(answered)
         finally:
-            if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-                self._pending.end(message.id)
+            self._pending.end(answered)
 
     async def refuse(self, code: int, message: str, request: Any = None) -> None:
         """Answer what cannot be passed on."""

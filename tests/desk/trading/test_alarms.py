@@ -124,7 +124,7 @@ def test_exactly_the_alerts_that_came_true_fire_each_at_its_bar(tmp_path: Path, 
 
 async def notifications(home: Path, now: float) -> list[dict[str, Any]]:
     desk = desk_at(home, HandClock(now + 1))
-    found, _ = await desk.trading.inbox.take(ME, cursor=0, limit=1000, wait=0, peek=True)
+    found, _ = await desk.trading.inbox.look(ME, cursor=0, limit=1000)
     await desk.trading.close()
     return [each.body for each in found]
 
@@ -149,13 +149,13 @@ def test_a_signal_fires_at_the_bar_that_confirms_it_and_no_stale_one_does(tmp_pa
         wanted = Condition(Type.INDICATOR_SIGNAL, None, "rsi", "rsi_oversold")
         await desk.trading.alerts.set(ME, "BTCUSD", "1m", wanted)
         await desk.trading.engine.step(None)
-        assert await desk.trading.inbox.take(ME, cursor=None, limit=9, wait=0, peek=True) == ([], 0)
+        assert await desk.trading.inbox.look(ME) == ([], 0)
         while clock.epoch() < START + 177 * MINUTE:
             before = int(clock.epoch())
             clock.advance(MINUTE)
             desk.store.write([bars.between(before, clock.epoch())], SOURCE)
             await desk.trading.engine.step(None)
-        found, _ = await desk.trading.inbox.take(ME, cursor=None, limit=9, wait=0, peek=False)
+        found, _ = await desk.trading.inbox.look(ME)
         await desk.trading.close()
         return [each.body for each in found]
 

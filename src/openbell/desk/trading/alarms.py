@@ -191,14 +191,18 @@ class Alarms:
         due = [group for group in self._groups.values() if group.alerts and group.seen < until]
         news = await self._news(due, until)
         found: list[_Found] = []
-        behind = False
+        looked: list[_Group] = []
         for group in due:
             try:
                 found += await self._look(group, news.get(group.instrument), until)
             except (DataError, UnknownSymbol, StoreError) as error:
-                behind = True
                 log.warning("alerts on %s wait: %s", group.instrument, error)
+            else:
+                looked.append(group)
         fired = await self._fire(found, lease) if found else 0
+        for group in looked:  # not before what fired is written down: should that fail, it is looked at again
+            group.seen = float(until)
+        behind = len(looked) < len(due)
         if not behind and due and (fired or until - (self._noted or 0.0) >= _NOTE_SECONDS):
             await self._note(until, lease)
         return fired
@@ -246,17 +250,21 @@ class Alarms:
         wanted = group.by_indicator()
         if wanted and await self._closed_since(instrument, timeframe, since, until):
             found += await self._signals(instrument, timeframe, wanted, since)
-        group.seen = float(until)
         return found
 
     async def _read(self, instrument: Instrument, timeframe: Timeframe, since: float, until: int) -> Bars:
         if timeframe is Timeframe.M1:
             await asyncio.to_thread(self._take_mark, instrument, until)
-        count = max(2, int((until - since) // timeframe.seconds) + 2)
-        if count <= RING:
-            return await self._bars.newest(instrument, timeframe, count)
-        # After a long rest; no series goes back further than the store and its feed.
-        return (await self._bars.page(instrument, timeframe, min(count, _LONGEST), 0))[0]
+        while True:
+            # The clock goes on while this is asked, and so does what is newest: it must still reach back to `since`.
+            count = max(2, int((self._bars.closed_until() - since) // timeframe.seconds) + 2)
+            if count <= RING:
+                bars = await self._bars.newest(instrument, timeframe, count)
+            else:
+                # After a long rest; no series goes back further than the store and its feed.
+                bars = (await self._bars.page(instrument, timeframe, min(count, _LONGEST), 0))[0]
+            if len(bars) < count or bars.time[0] <= since:
+                return bars
 
     def _take_mark(self, instrument: Instrument, until: int) -> None:
         """Remember what a symbol's bars are, so that new ones can be told from them.

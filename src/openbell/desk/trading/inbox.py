@@ -1,8 +1,9 @@
 """The inbox and what is pushed from it.
 
 A notification is in the inbox from the transaction that fired its alert on, and stays. A plain reader takes out what is
-unseen. One that must not miss anything names the cursor of the last it has dealt with: that much is acknowledged, and what
-came after is told again until it is. What a subscriber was not there to receive waits an hour, at most a thousand of it.
+unseen: it counts as seen when the answer has left this process. One that must not miss anything names the cursor of the last
+it has dealt with: that much is acknowledged, and what came after is told again until it is. What a subscriber was not there
+to receive waits an hour, at most a thousand of it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection
@@ -19,13 +21,13 @@ from openbell.market.clock import Clock
 from openbell.market.errors import StoreError
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.alerts import Notification, Subscription
-from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.trading.alerts import Alert
 from openbell.trading.inbox import METHOD, Filter
 
 log = logging.getLogger(__name__)
 
+_HANDING_SECONDS = 2.0
 _POLL = 0.5
 """Seconds after which what another process has fired is looked for."""
 Send = Callable[[str, dict[str, Any]], Awaitable[None]]
@@ -38,6 +40,8 @@ class Inbox:
         self._records = records
         self._clock = clock
         self._fired = asyncio.Event()
+        self._handing: dict[str, asyncio.Event] = {}
+        """Whose notifications are on their way out: they count as seen when the answer has left."""
 
     def deliver(self, connection: Connection, alert: Alert, cursor: int, body: dict[str, Any], at: float) -> None:
         """Put a notification into its owner's inbox, and into the queue of pushes if that is wanted."""
@@ -51,18 +55,18 @@ class Inbox:
         self._fired.set()
         self._fired = asyncio.Event()
 
-    async def take(
-        self, principal: str, *, cursor: int | None, limit: int, wait: float, peek: bool
+    async def look(
+        self, principal: str, *, cursor: int | None = None, limit: int = 100, wait: float = 0.0
     ) -> tuple[list[Notification], int]:
-        """Notifications, oldest first, and how many are unseen after that; waits for the first one for so long.
+        """Notifications, oldest first, and how many unseen ones come after; waits for the first one for so long.
 
-        Without a cursor: the unseen ones, which are seen then, unless one only peeks. With one: those after it, all up
-        to it being acknowledged.
+        Without a cursor: the unseen ones; with one: those after it.
         """
+        await self._until_handed_out(principal)
         deadline = time.monotonic() + wait
         while True:
             fired = self._fired
-            found = await self._take(principal, cursor, limit, peek)
+            found = await self._look(principal, cursor, limit)
             left = deadline - time.monotonic()
             if found[0] or left <= 0:
                 return found
@@ -71,26 +75,41 @@ class Inbox:
             except TimeoutError:
                 continue
 
-    async def _take(self, principal: str, cursor: int | None, limit: int, peek: bool) -> tuple[list[Notification], int]:
+    async def acknowledge(self, principal: str, through: int) -> None:
+        """All up to a cursor was dealt with."""
+        await self._records.write(lambda journal: queries.acknowledge(journal.connection, principal, through))
+
+    def hand_out(self, principal: str, through: int) -> Callable[[], Awaitable[None]]:
+        """What makes all up to a cursor seen, once the answer that tells of it has left. Who looks meanwhile waits."""
+        done = self._handing[principal] = asyncio.Event()
+
+        async def left() -> None:
+            try:
+                await self.acknowledge(principal, through)
+            finally:
+                done.set()
+
+        return left
+
+    async def _until_handed_out(self, principal: str) -> None:
+        """Bounded: an answer that never leaves, because it was cancelled, must not be waited for."""
+        on_its_way = self._handing.pop(principal, None)
+        if on_its_way is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(on_its_way.wait(), _HANDING_SECONDS)
+
+    async def _look(self, principal: str, cursor: int | None, limit: int) -> tuple[list[Notification], int]:
         until = self._clock.epoch()
 
-        def look(connection: Connection) -> tuple[list[Notification], int]:
+        def work(connection: Connection) -> tuple[list[Notification], int]:
             if cursor is None:
                 found = queries.unseen(connection, principal, limit, until)
             else:
                 found = queries.after(connection, principal, cursor, limit, until)
-            return found, _unseen_after(connection, principal, found, until)
+            last = found[-1].cursor if found else (cursor or 0)
+            return found, queries.unseen_count(connection, principal, last, until)
 
-        def work(journal: Journal) -> tuple[list[Notification], int]:
-            found, _ = look(journal.connection)
-            through = cursor if cursor is not None else (found[-1].cursor if found else 0)
-            queries.acknowledge(journal.connection, principal, through)
-            return found, _unseen_after(journal.connection, principal, found, until)
-
-        found = await self._records.read(look)
-        if peek or (not found[0] and cursor is None):
-            return found
-        return await self._records.write(work)
+        return await self._records.read(work)
 
     # Subscriptions
 
@@ -132,11 +151,3 @@ class Inbox:
         if not await self._records.read(lambda connection: queries.queued(connection, principal, now)):
             return []
         return await self._records.write(lambda journal: queries.claim(journal.connection, principal, now))
-
-
-def _unseen_after(connection: Connection, principal: str, told: list[Notification], until: float) -> int:
-    """How many are unseen besides those that are being told: with a cursor they stay unseen until acknowledged."""
-    count = queries.unseen_count(connection, principal, until)
-    if not count or not told:
-        return count
-    return sum(each.cursor > told[-1].cursor for each in queries.unseen(connection, principal, count, until))

@@ -67,7 +67,7 @@ class OrderService:
         broker: Broker,
         clock: Clock,
         *,
-        new_id: Callable[[], str] = lambda: secrets.token_hex(10),
+        new_id: Callable[[], str] = lambda: f"{time.time_ns():016x}{secrets.token_hex(4)}",
         received: Callable[[], float] = time.time,
         now: bool = True,
     ) -> None:
@@ -129,7 +129,6 @@ class OrderService:
         received = self._received()
         await self._accounts.prepare()
         known = await self._gate.known(asked.instrument)
-        _check_against(asked, known)
         midnight = int(self._clock.epoch() // _DAY * _DAY)
         intent = await self._gate.asking(
             known,
@@ -153,6 +152,7 @@ class OrderService:
         self._refuse_twin(journal.connection, account, principal, asked, received)
         if queries.asked_since(journal.connection, account.name, received - 1.0) >= MOST_PER_SECOND:
             raise TooManyOrders(f"more than {MOST_PER_SECOND} orders in a second; wait a second", retry_after_s=1)
+        _check_against(asked, known)  # not before the id was looked for: the price may have moved since the first call
         proposal = proposal_of(asked)
         verdict = self._gate.judge(journal.connection, account, proposal, known)
         order = self._order(journal.at, account, principal, asked, verdict)

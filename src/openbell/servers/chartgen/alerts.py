@@ -8,7 +8,15 @@ from pydantic import Field
 
 from openbell.charts.choices import one_of
 from openbell.market.clock import iso
-from openbell.market.errors import InvalidParameter, InvalidSymbol, OrderError, Refused, StoreError, UnknownSymbol
+from openbell.market.errors import (
+    InvalidParameter,
+    InvalidSymbol,
+    NoSuchOrder,
+    OrderError,
+    Refused,
+    StoreError,
+    UnknownSymbol,
+)
 from openbell.market.instruments import parse
 from openbell.market.timeframes import SHORT
 from openbell.protocol.call import Call
@@ -103,6 +111,8 @@ async def list_alerts(call: Call, _given: NoArguments) -> shapes.AlertsResponse:
 
 async def cancel_alert(call: Call, given: CancelInput) -> shapes.AlertShape:
     """Remove an alert before it fires."""
+    if not given.alert_id.isprintable():
+        raise NoSuchOrder(f"no alert {given.alert_id[:80]!r}")
     return shapes.alert_shape(await call.on_account().alerts.cancel(call.principal.subject, given.alert_id))
 
 
@@ -111,13 +121,12 @@ async def get_notifications(call: Call, given: NotificationsInput) -> shapes.Not
     limit = call.desk.settings.timeout
     # A call that would run into the time-out could not tell what it had taken out.
     wait = min(given.wait_s, max(0.0, limit - 1.0)) if limit else given.wait_s
-    found, remaining = await call.on_account().inbox.take(
-        call.principal.subject,
-        cursor=given.cursor,
-        limit=given.limit,
-        wait=wait,
-        peek=call.desk.settings.read_only,
-    )
+    inbox, principal = call.on_account().inbox, call.principal.subject
+    if given.cursor is not None and not call.desk.settings.read_only:
+        await inbox.acknowledge(principal, given.cursor)
+    found, remaining = await inbox.look(principal, cursor=given.cursor, limit=given.limit, wait=wait)
+    if found and given.cursor is None and not call.desk.settings.read_only:
+        call.afterwards.append(inbox.hand_out(principal, found[-1].cursor))
     return {
         "notifications": [cast("shapes.NotificationShape", each.body) for each in found],
         "cursor": found[-1].cursor if found else given.cursor,

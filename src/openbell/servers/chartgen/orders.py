@@ -8,7 +8,7 @@ from pydantic import Field
 
 from openbell.charts.choices import one_of
 from openbell.market.clock import iso
-from openbell.market.errors import DataError, InvalidSymbol, OrderError, Refused, StoreError, UnknownSymbol
+from openbell.market.errors import DataError, InvalidSymbol, NoSuchOrder, OrderError, Refused, StoreError, UnknownSymbol
 from openbell.protocol.call import Call
 from openbell.protocol.tool import Arguments, Effect, NoArguments, Tool
 from openbell.servers.chartgen import trading_shapes as shapes
@@ -86,6 +86,8 @@ async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
 
 async def cancel_order(call: Call, given: CancelInput) -> shapes.OrderShape:
     """End an order of one's own."""
+    if not given.order_id.isprintable():  # no database looks for the character 0
+        raise NoSuchOrder(f"no order {given.order_id[:80]!r}")
     order = await call.on_account().orders.cancel(call.principal.subject, given.order_id)
     return shapes.order_shape(order, call.account)
 

@@ -91,10 +91,10 @@ def acknowledge(connection: Connection, principal: str, through: int) -> None:
     connection.execute(update(inbox).where(mine), {"seen": True})
 
 
-def unseen_count(connection: Connection, principal: str, until: float) -> int:
-    """How many are unseen."""
+def unseen_count(connection: Connection, principal: str, cursor: int, until: float) -> int:
+    """How many after a cursor are unseen and had fired by some time."""
     mine = (inbox.c.principal == principal) & ~inbox.c.seen & (inbox.c.created_at <= until)
-    query = select(func.count()).where(mine)
+    query = select(func.count()).where(mine & (inbox.c.cursor > cursor))
     return int(connection.execute(query).scalar_one())
 
 

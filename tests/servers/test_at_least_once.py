@@ -1,0 +1,89 @@
+"""What an answer hands out counts as handed out when the answer has left, not before."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from openbell.desk.desk import Desk
+from openbell.desk.settings import load
+from openbell.protocol.call import Afterwards, Call
+from openbell.protocol.replies import Replies
+from openbell.protocol.service import Runner
+from openbell.servers import load as server
+
+SET, FIRED = "2025-09-19T15:00:00Z", "2025-09-19T16:00:00Z"
+
+
+async def ask(home: Path, at: str, tool: str, given: dict[str, Any], later: list[Afterwards]) -> dict[str, Any]:
+    desk = Desk(load({"OPENBELL_HOME": str(home), "OPENBELL_AS_OF": at, "OPENBELL_TRADE": "1"}))
+    try:
+        await desk.trading.catch_up()
+        reply = await Runner(server("chartgen"), desk).run(tool, given, Call(desk, later=later.append))
+        assert not reply.is_error, reply.payload
+        for work in later:
+            await work()
+        payload: dict[str, Any] = reply.payload
+        return payload
+    finally:
+        await desk.trading.close()
+
+
+class Lost(list[Afterwards]):
+    """Takes what should follow the answer and forgets it, as a process does that dies with the answer in its hands."""
+
+    def append(self, _work: Afterwards) -> None:
+        return
+
+
+def test_a_notification_whose_answer_never_left_is_told_again(tmp_path: Path) -> None:
+    async def play() -> list[int]:
+        await ask(tmp_path, SET, "set_alert", {"symbol": "BTC/USD", "condition": {"price_above": 1}}, [])
+        told = [await ask(tmp_path, FIRED, "get_notifications", {}, later) for later in (Lost(), Lost(), [], [])]
+        return [len(each["notifications"]) for each in told]
+
+    assert asyncio.run(play()) == [1, 1, 1, 0]
+
+
+def test_work_waits_for_its_own_answer_and_is_done_once() -> None:
+    done: list[str] = []
+
+    async def play() -> None:
+        replies = Replies()
+
+        async def work(name: str) -> None:
+            done.append(name)
+
+        replies.hold(1, lambda: work("one"))
+        replies.hold("1", lambda: work("text"))
+        replies.hold(2, lambda: work("two"))
+        await replies.left(3)
+        assert done == []
+        await replies.left(1)
+        await replies.left(1)
+        replies.lost(2)
+        await replies.left(2)
+
+    asyncio.run(play())
+    assert done == ["one"]
+
+
+def test_work_that_fails_keeps_nothing_else_from_being_done() -> None:
+    done: list[str] = []
+
+    async def play() -> None:
+        replies = Replies()
+
+        async def fail() -> None:
+            raise RuntimeError
+
+        async def work() -> None:
+            done.append("done")
+
+        replies.hold(1, fail)
+        replies.hold(1, work)
+        await replies.left(1)
+
+    asyncio.run(play())
+    assert done == ["done"]
