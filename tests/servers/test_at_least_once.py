@@ -40,7 +40,8 @@ class Lost(list[Afterwards]):
 def test_a_notification_whose_answer_never_left_is_told_again(tmp_path: Path) -> None:
     async def play() -> list[int]:
         await ask(tmp_path, SET, "set_alert", {"symbol": "BTC/USD", "condition": {"price_above": 1}}, [])
-        told = [await ask(tmp_path, FIRED, "get_notifications", {}, later) for later in (Lost(), Lost(), [], [])]
+        ways: list[list[Afterwards]] = [Lost(), Lost(), [], []]
+        told = [await ask(tmp_path, FIRED, "get_notifications", {}, later) for later in ways]
         return [len(each["notifications"]) for each in told]
 
     assert asyncio.run(play()) == [1, 1, 1, 0]
