@@ -135,7 +135,8 @@ class TradingDesk:
         costs = Costs(settings.paper_fee, settings.paper_slippage, settings.paper_volume_share)
         matching = PaperMatching(self.records, bars, self.books, costs, self.halt_file.halted)
         alarms = Alarms(self.records, bars, self._desk.charts, self.inbox)
-        reconciling = Reconciling(self.records, self.accounts.name, self.broker)
+        # Alpaca lets two hundred questions a minute through, and an order may take two.
+        reconciling = Reconciling(self.records, self.accounts.name, self.broker, every=3.0, most=2)
 
         async def halting(lease: Lease | None, _until: int) -> int:
             return await self.halts.enforce(self.broker, lease)

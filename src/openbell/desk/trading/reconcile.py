@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from math import inf
 
 from openbell.desk.trading import reports
 from openbell.desk.trading.orders import end
@@ -23,6 +24,7 @@ LOST_SECONDS = 300.0
 """For how long an order that the broker does not know is asked for before it is called lost."""
 _LOST_PAUSE = 60.0
 """Seconds between two questions about a lost order."""
+_IN_DOUBT = frozenset({State.PENDING, State.UNKNOWN, State.CANCELLING})
 _CANCEL_PAUSE = 5.0
 """Seconds after which a cancellation that has not ended its order is sent again: twice does no harm."""
 
@@ -31,15 +33,28 @@ class Reconciling:
     """One step of the engine, for orders of one account."""
 
     def __init__(
-        self, records: Records, account: str, broker: Broker, now: Callable[[], float] = time.monotonic
+        self,
+        records: Records,
+        account: str,
+        broker: Broker,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        every: float = 0.0,
+        most: int = 1_000_000,
     ) -> None:
+        """An order that just works is asked for once in `every` seconds, and at most `most` orders a step.
+
+        A broker lets nobody ask without end.
+        """
         self._records = records
         self._account = account
         self._broker = broker
         self._now = now
+        self._every = every
+        self._most = most
+        self._asked: dict[str, float] = {}
         self._first_seen: dict[str, float] = {}
         """When this engine first saw an order in doubt."""
-        self._lost_asked: dict[str, float] = {}
         self._cancel_sent: dict[str, float] = {}
 
     async def step(self, lease: Lease | None) -> int:
@@ -48,12 +63,30 @@ class Reconciling:
         in_doubt = {order.id for order in orders if order.state in {State.PENDING, State.UNKNOWN}}
         self._first_seen = {key: self._first_seen.get(key, self._now()) for key in in_doubt}
         await self._cancel_again([order for order in orders if order.state is State.CANCELLING])
-        working = {order.id for order in orders}
         changed = 0
-        for order in orders:
-            if order.parent not in working:  # exits are told with their entry as long as that works
-                changed += await self._ask(order, lease)
+        for order in self._due(orders):
+            changed += await self._ask(order, lease)
         return changed
+
+    def _due(self, orders: list[Order]) -> list[Order]:
+        """Whom to ask for now: those in doubt first, then those that were not asked for the longest."""
+        now, working = self._now(), {order.id for order in orders}
+        self._asked = {key: at for key, at in self._asked.items() if key in working}
+        due = [
+            order
+            for order in orders
+            # Exits are told with their entry as long as that works.
+            if order.parent not in working and now - self._asked.get(order.id, -inf) >= self._pause(order)
+        ]
+        due.sort(key=lambda order: (order.state not in _IN_DOUBT, self._asked.get(order.id, -inf)))
+        for order in due[: self._most]:
+            self._asked[order.id] = now
+        return due[: self._most]
+
+    def _pause(self, order: Order) -> float:
+        if order.state is State.LOST:
+            return _LOST_PAUSE
+        return 0.0 if order.state in _IN_DOUBT else self._every
 
     async def _cancel_again(self, orders: list[Order]) -> None:
         """Whoever asked for an end may have died before it was sent, or the line may have swallowed it."""
@@ -72,10 +105,6 @@ class Reconciling:
         waited = self._now() - self._first_seen.get(order.id, self._now())
         if order.state is State.PENDING and waited < SENDING_SECONDS:
             return False  # whoever placed it is sending it
-        if order.state is State.LOST:
-            if self._now() - self._lost_asked.get(order.id, -_LOST_PAUSE) < _LOST_PAUSE:
-                return False
-            self._lost_asked[order.id] = self._now()
         try:
             report = await self._broker.find(order)
             return await self._records.write(lambda journal: self._settle(journal, order.id, report, waited), lease)
