@@ -32,6 +32,8 @@ from openbell.market.provenance import Origin, Source
 from openbell.stores.records.journal import Journal
 from openbell.trading import amounts
 from openbell.trading.alerts import Alert, Type
+from openbell.trading.orders import Kind, Side
+from openbell.trading.request import request
 
 NOW = 1_763_000_000 // 86400 * 86400 + 15 * 3600
 SOURCE = Source(Origin.IMPORTED, "import")
@@ -135,20 +137,14 @@ async def alerts(folder: Path) -> None:
     row(f"{ALERTS:,} alerts on {SYMBOLS} symbols, one minute", figure, "≤ 100 ms", median <= 100)
 
 
-async def readers(folder: Path) -> None:
-    """A hundred desks, each with its own connection, read while orders flow."""
-    home = folder / "readers"
-    writer = desk_at(home, AS_OF=str(NOW), RISK_ORDER_SHARE="0", RISK_SYMBOL_SHARE="0")
+async def read_on(home: Path) -> None:
+    """A hundred desks, each with its own connection, reading until told to stop: one process of its own."""
     crowd = [desk_at(home, AS_OF=str(NOW)) for _ in range(100)]
-    from openbell.trading.orders import Kind, Side
-    from openbell.trading.request import request
-
     done, failures = 0, 0
-    stop = asyncio.Event()
 
     async def read(desk: Desk) -> None:
         nonlocal done, failures
-        while not stop.is_set():
+        while not (home / "stop").exists():
             try:
                 await desk.trading.orders.listing("local", open_only=True, limit=20)
                 await desk.trading.decisions.recent("local", 10, 0, None, None)
@@ -157,24 +153,42 @@ async def readers(folder: Path) -> None:
                 failures += 1
                 print(error, file=sys.stderr)
 
+    await asyncio.gather(*(desk.trading.orders.listing("local", open_only=True, limit=1) for desk in crowd))
+    (home / "ready").touch()
+    await asyncio.gather(*(read(desk) for desk in crowd))
+    for desk in crowd:
+        await desk.trading.close()
+    print(done, failures)
+
+
+async def readers(folder: Path) -> None:
+    home = folder / "readers"
+    writer = desk_at(home, AS_OF=str(NOW), RISK_ORDER_SHARE="0", RISK_SYMBOL_SHARE="0")
     instrument = parse("BTC/USD")
-    tasks = [asyncio.create_task(read(desk)) for desk in crowd]
-    spent = []
-    for number in range(150):
+
+    async def place(number: int) -> float:
         asked = request(instrument, Side.BUY, Kind.LIMIT, "0.00001", price="130000", client_order_id=f"r{number}")
         began = time.perf_counter()
         await writer.trading.orders.place("local", asked)
-        spent.append((time.perf_counter() - began) * 1000)
-    stop.set()
-    await asyncio.gather(*tasks)
-    for desk in crowd:
-        await desk.trading.close()
+        return (time.perf_counter() - began) * 1000
+
+    await place(-1)
+    command = [sys.executable, __file__, "readers", str(home)]
+    crowd = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    while not (home / "ready").exists():
+        await asyncio.sleep(0.05)
+    spent = [await place(number) for number in range(300)]
+    (home / "stop").touch()
+    done, failures = map(int, (await crowd.communicate())[0].split())
     await writer.close()
     figure = f"{failures} errors in {done:,} reads; an order {statistics.median(spent):.0f} ms meanwhile"
     row("100 reading connections while orders flow", figure, "no error", failures == 0 and done > 0)
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["readers"]:
+        asyncio.run(read_on(Path(sys.argv[2])))
+        return 0
     with TemporaryDirectory() as name:
         folder = Path(name)
         orders(folder)
