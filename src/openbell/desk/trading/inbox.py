@@ -133,12 +133,11 @@ class Inbox:
         return await self._records.read(work)
 
     async def push(self, principal: str, send: Send) -> None:
-        """Send what is queued for a principal, and what will be, until cancelled."""
+        """Send what is queued for a principal, and what will be, until cancelled: at least once, it leaves the queue after."""
         while True:
             fired = self._fired
             try:
-                for each in await self._claim(principal):
-                    await send(METHOD, each.body)
+                await self._push(principal, send)
             except StoreError as error:
                 log.warning("pushes wait: %s", error)
             try:
@@ -146,8 +145,12 @@ class Inbox:
             except TimeoutError:
                 continue
 
-    async def _claim(self, principal: str) -> list[Notification]:
+    async def _push(self, principal: str, send: Send) -> None:
         now = time.time()
-        if not await self._records.read(lambda connection: queries.queued(connection, principal, now)):
-            return []
-        return await self._records.write(lambda journal: queries.claim(journal.connection, principal, now))
+        queued = await self._records.read(lambda connection: queries.queued(connection, principal, now))
+        if not queued:
+            return
+        for each in queued:
+            await send(METHOD, each.body)
+        through = queued[-1].cursor
+        await self._records.write(lambda journal: queries.dequeue(journal.connection, principal, through))

@@ -108,7 +108,8 @@ class OrderService:
             known = known_at(connection, "order", Order, until)
             mine = [each for each in known if (each.account, each.principal) == (account.name, principal)]
             shown = [each for each in mine if not (open_only and each.final)]
-            return sorted(shown, key=lambda each: (-each.placed_at, each.id))[:limit]
+            # They come as they were made: of those from one moment of a clock that stands, the last is the newest.
+            return sorted(shown, key=lambda each: each.placed_at)[::-1][:limit]
 
         return await self._records.read(work)
 

@@ -69,7 +69,10 @@ class Reconciling:
         return changed
 
     def _due(self, orders: list[Order]) -> list[Order]:
-        """Whom to ask for now: those in doubt first, then those that were not asked for the longest."""
+        """Whom to ask for now: those first that were not asked for the longest, of equals those in doubt.
+
+        Those in doubt are always due, and may stay so for long: were they always first, the others would never be.
+        """
         now, working = self._now(), {order.id for order in orders}
         self._asked = {key: at for key, at in self._asked.items() if key in working}
         due = [
@@ -78,7 +81,7 @@ class Reconciling:
             # Exits are told with their entry as long as that works.
             if order.parent not in working and now - self._asked.get(order.id, -inf) >= self._pause(order)
         ]
-        due.sort(key=lambda order: (order.state not in _IN_DOUBT, self._asked.get(order.id, -inf)))
+        due.sort(key=lambda order: (self._asked.get(order.id, -inf), order.state not in _IN_DOUBT))
         for order in due[: self._most]:
             self._asked[order.id] = now
         return due[: self._most]

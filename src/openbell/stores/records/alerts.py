@@ -147,12 +147,6 @@ def queued(connection: Connection, principal: str, now: float) -> list[Notificat
     return [Notification(row.cursor, row.body) for row in rows]
 
 
-def claim(connection: Connection, principal: str, now: float) -> list[Notification]:
-    """Take what waits to be pushed out of the queue: of two who come, one gets it."""
-    found = queued(connection, principal, now)
-    mine = pushes.c.principal == principal
-    connection.execute(delete(pushes).where(mine & (pushes.c.queued <= now - QUEUE_SECONDS)))
-    if not found:
-        return []
-    connection.execute(delete(pushes).where(mine & (pushes.c.cursor <= found[-1].cursor)))
-    return found
+def dequeue(connection: Connection, principal: str, through: int) -> None:
+    """Take what was pushed out of the queue, and with it what was too old for that."""
+    connection.execute(delete(pushes).where((pushes.c.principal == principal) & (pushes.c.cursor <= through)))

@@ -97,7 +97,7 @@ def listing(
     """A principal's orders that were placed by some time, newest first."""
     mine = (orders.c.account == account_name) & (orders.c.principal == principal) & (orders.c.placed_at <= until)
     query = select(orders).where(mine & orders.c.state.not_in(_FINAL) if open_only else mine)
-    return _orders(connection.execute(query.order_by(orders.c.placed_at.desc(), orders.c.id).limit(limit)))
+    return _orders(connection.execute(query.order_by(orders.c.placed_at.desc(), orders.c.id.desc()).limit(limit)))
 
 
 def working_accounts(connection: Connection) -> list[tuple[str, str]]:

@@ -1,0 +1,411 @@
+"""verify, halt, resume and account at the operator's shell; what verify finds of every way to tamper with the records."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from openbell.cli.app import app
+from openbell.trading.ledger import GENESIS, digest
+from tests.client import run
+from tests.servers.desks import awaited, bench, bench_as_found
+
+T1, T2 = "2026-01-07T15:00:00Z", "2026-01-07T15:30:00Z"
+DECISION: dict[str, Any] = {"symbol": "BTC/USD", "action": "BUY", "confidence": 0.5, "reasoning": "because"}
+ORDER: dict[str, Any] = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.05"}
+COPIED = """INSERT INTO decisions SELECT 'dec_new', principal, symbol, action, confidence, opportunity_score, reasoning,
+tool_calls, created_at, seq FROM decisions LIMIT 1"""
+READ_ONLY = "openbell: this desk is read-only (OPENBELL_READ_ONLY)\n"
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for name in os.environ:
+        if name.startswith("OPENBELL_"):
+            monkeypatch.delenv(name)
+
+
+def command(home: Path, *words: str, **settings: str) -> tuple[int, str, str]:
+    """A command in this process: how it left, and what it said on standard output and on standard error."""
+    env = {"OPENBELL_HOME": str(home), **{f"OPENBELL_{name}": value for name, value in settings.items()}}
+    done = CliRunner().invoke(app, list(words), env=env)
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def verified(home: Path, *words: str, **settings: str) -> list[str]:
+    """What verify finds; nothing if all is well."""
+    code, said, _ = command(home, "verify", *words, **settings)
+    found = [line.removeprefix("bad   ") for line in said.splitlines() if line.startswith("bad")]
+    assert code == bool(found), said
+    assert ("ok    " in said) == (not found)
+    return found
+
+
+def head(home: Path) -> str:
+    _, said, _ = command(home, "verify")
+    return next(line.removeprefix("head  ") for line in said.splitlines() if line.startswith("head"))
+
+
+@pytest.fixture(scope="module")
+def _template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home in which all kinds of things were done, and the head after the first half of them."""
+    home = tmp_path_factory.mktemp("whole") / "home"
+
+    @awaited
+    async def whole() -> None:
+        async with bench(home, T1) as desk:
+            await desk.ask("decisions", "save_decision", **DECISION)
+            await desk.chartgen("place_order", **ORDER, take_profit=100_000, stop_loss=50_000)
+            await desk.chartgen("set_alert", symbol="BTC/USD", condition={"price_above": 1})
+            await desk.no("place_order", **{**ORDER, "quantity": 70})
+        async with bench(home, T2) as desk:
+            await desk.desk.trading.halts.halt("a test")
+            await desk.desk.trading.halts.resume()
+            await desk.ask("decisions", "save_decision", **{**DECISION, "tool_calls": [{"a": [1, None, "é"]}]})
+
+    whole()
+    database = sqlite3.connect(home / "simulated" / "records.sqlite")
+    (sealed,) = database.execute("SELECT hash FROM ledger WHERE seq = 4").fetchone()
+    database.close()
+    return home, f"4:{sealed}"
+
+
+@pytest.fixture
+def home(_template: tuple[Path, str], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(_template[0], tmp_path / "home"))
+
+
+def tamper(home: Path, *statements: str) -> None:
+    database = sqlite3.connect(home / "simulated" / "records.sqlite")
+    for statement in statements:
+        changed = database.execute(statement).rowcount
+        assert changed, statement
+    database.commit()
+    database.close()
+
+
+# Verify
+
+
+def test_what_was_not_touched_is_as_it_was_written(home: Path) -> None:
+    code, said, errors = command(home, "verify")
+    assert (code, errors) == (0, "")
+    first, second = said.splitlines()
+    assert first.startswith("ok    ")
+    number, sealed = second.removeprefix("head  ").split(":")
+    assert first == f"ok    {number} entries, every one as it was written"
+    assert len(sealed) == 64
+
+
+def test_a_home_in_which_nothing_was_done_is_well(tmp_path: Path) -> None:
+    assert verified(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("statements", "words"),
+    [
+        (["UPDATE ledger SET body = replace(body, 'BTC/USD', 'ETH/USD') WHERE seq = 1"], "was changed"),
+        (["UPDATE ledger SET at = at + 1 WHERE seq = 3"], "entry 3"),
+        (["UPDATE ledger SET kind = 'verdict' WHERE seq = 1"], "was changed"),
+        (["UPDATE ledger SET key = 'other' WHERE seq = 2"], "was changed"),
+        (["DELETE FROM ledger WHERE seq = 3"], "entry 3 is missing"),
+        (["DELETE FROM ledger WHERE seq = 1"], "entry 1 is missing"),
+        (
+            [
+                "UPDATE ledger SET seq = -1 WHERE seq = 2",
+                "UPDATE ledger SET seq = 2 WHERE seq = 3",
+                "UPDATE ledger SET seq = 3 WHERE seq = -1",
+            ],
+            "entry 2 does not follow the one before it",
+        ),
+        (["DELETE FROM ledger WHERE seq = (SELECT max(seq) FROM ledger)"], "its end is cut off"),
+        (["DELETE FROM ledger WHERE seq > 2"], "its end is cut off"),
+        (["DELETE FROM ledger"], "its end is cut off"),
+        (["UPDATE orders SET quantity = '1' WHERE role = 'entry'"], "was changed in its table"),
+        (["UPDATE orders SET state = 'cancelled' WHERE role = 'stop_loss'"], "was changed in its table"),
+        (["UPDATE orders SET seq = seq - 1 WHERE role = 'entry'"], "was changed in its table"),
+        (["DELETE FROM orders WHERE role = 'take_profit'"], "is in the ledger and not in its table"),
+        (["UPDATE fills SET price = '1'"], "was changed in its table"),
+        (["UPDATE fills SET quantity = quantity || '0'"], "was changed in its table"),
+        (["DELETE FROM fills"], "is in the ledger and not in its table"),
+        (["UPDATE decisions SET reasoning = 'otherwise'"], "was changed in its table"),
+        (["UPDATE decisions SET confidence = 0.51"], "was changed in its table"),
+        (["UPDATE decisions SET tool_calls = '[]' WHERE tool_calls IS NOT NULL"], "was changed in its table"),
+        ([COPIED], "is in its table and not in the ledger"),
+        (["UPDATE accounts SET cash = '200000'"], "account paper was changed in its table"),
+        (["UPDATE alerts SET state = 'active'"], "was changed in its table"),
+        (["UPDATE switches SET reason = 'still'"], "switch halt was changed in its table"),
+    ],
+)
+def test_every_edit_removal_reorder_and_truncation_is_found(home: Path, statements: list[str], words: str) -> None:
+    tamper(home, *statements)
+    found = verified(home)
+    assert any(words in line for line in found), found
+
+
+def test_a_chain_that_was_written_anew_is_not_the_one_that_was_noted(home: Path) -> None:
+    _reseal(home, lambda body: body.replace('"confidence":0.5', '"confidence":0.9'))
+    tamper(home, "UPDATE decisions SET confidence = 0.9")
+    assert verified(home) == [f"entry {_length(home)} is not the one that was noted as the head: it was rewritten"]
+
+
+def _length(home: Path) -> int:
+    database = sqlite3.connect(home / "simulated" / "records.sqlite")
+    (length,) = database.execute("SELECT max(seq) FROM ledger").fetchone()
+    database.close()
+    return int(length)
+
+
+def _reseal(home: Path, change: Callable[[str], str]) -> None:
+    """What somebody does who knows how the ledger is made."""
+    database = sqlite3.connect(home / "simulated" / "records.sqlite")
+    prev = GENESIS
+    for seq, at, kind, key, body in database.execute(
+        "SELECT seq, at, kind, key, body FROM ledger ORDER BY seq"
+    ).fetchall():
+        new = change(body)
+        sealed = digest(seq, at, kind, key, new, prev)
+        database.execute("UPDATE ledger SET body = ?, prev = ?, hash = ? WHERE seq = ?", (new, prev, sealed, seq))
+        prev = sealed
+    database.commit()
+    database.close()
+
+
+def test_a_head_that_somebody_noted_elsewhere_finds_what_the_machine_cannot(
+    _template: tuple[Path, str], home: Path
+) -> None:
+    early, now = _template[1], head(home)
+    assert verified(home, "--head", early) == []
+    assert verified(home, "--head", now) == []
+    assert verified(home, "--head", f" {now} ") == []
+    number, sealed = now.split(":")
+    assert verified(home, "--head", f"{number}:{'0' * 64}")
+    assert verified(home, "--head", f"4:{sealed}")
+    assert verified(home, "--head", f"{int(number) + 1}:{sealed}")
+    _reseal(home, lambda body: body.replace('"confidence":0.5', '"confidence":0.9'))
+    tamper(home, "UPDATE decisions SET confidence = 0.9")
+    command(home, "verify", "--adopt")
+    assert verified(home) == [], "who can write everything on this machine can also note a new head"
+    assert verified(home, "--head", early)
+    for bad in ("", "12", "x:y", f"-1:{sealed}", f"{number}:{sealed[:-1]}", f"{number}:{sealed.upper()}!"):
+        code, _, errors = command(home, "verify", "--head", bad)
+        assert (code, errors) == (2, "openbell: --head must be as printed: NUMBER:HASH\n")
+
+
+def test_a_head_file_that_is_gone_or_damaged_is_a_fault(home: Path) -> None:
+    file = home / "simulated" / "ledger.head"
+    file.write_bytes(b"?" * file.stat().st_size)
+    assert "is damaged" in verified(home)[0]
+    file.unlink()
+    (only,) = verified(home)
+    assert "no head was noted outside the database" in only
+    assert str(file) in only
+
+
+@awaited
+async def _refuses_to_write(home: Path) -> None:
+    async with bench_as_found(home, T2) as desk:
+        refused = await desk.refused("decisions", "save_decision", **DECISION)
+        assert refused["code"] == "DATABASE_ERROR"
+        for said in (
+            refused["message"],
+            await desk.no("place_order", **{**ORDER, "quantity": "0.01"}),
+            await desk.no("set_alert", symbol="BTC/USD", condition={"price_above": 1}),
+        ):
+            assert "openbell verify" in said
+            assert "adopt" in said
+        assert (await desk.ask("decisions", "get_recent_decisions"))["items"], "reading goes on"
+        await desk.chartgen("get_balance")
+
+
+@awaited
+async def _writes(home: Path) -> None:
+    async with bench(home, T2) as desk:
+        await desk.ask("decisions", "save_decision", **DECISION)
+
+
+@pytest.mark.parametrize("damage", ["cut", "no head", "damaged head"])
+def test_servers_write_nothing_to_a_ledger_that_was_cut_until_an_operator_adopts_it(home: Path, damage: str) -> None:
+    file = home / "simulated" / "ledger.head"
+    if damage == "cut":
+        tamper(home, "DELETE FROM ledger WHERE seq > 4")
+    elif damage == "no head":
+        file.unlink()
+    else:
+        file.write_bytes(b"?" * 256)
+    before = _length(home)
+    _refuses_to_write(home)
+    assert _length(home) == before
+    code, said, _ = command(home, "verify", "--adopt")
+    assert code == 1, "what was found is told all the same"
+    assert f"note  the ledger was taken as it stands, with {before} entries" in said
+    _writes(home)
+    assert _length(home) == before + 1
+    assert (verified(home) == []) == (damage != "cut"), "the rows of what was cut off have no entries"
+
+
+@awaited
+async def test_a_server_at_work_notices_that_its_ledger_was_cut(home: Path) -> None:
+    async with bench(home, T2) as desk:
+        await desk.ask("decisions", "save_decision", **DECISION)
+        tamper(home, "DELETE FROM ledger WHERE seq = (SELECT max(seq) FROM ledger)")
+        refused = await desk.refused("decisions", "save_decision", **DECISION)
+        assert refused["code"] == "DATABASE_ERROR"
+        assert "cut or rewritten" in refused["message"]
+
+
+def test_records_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "simulated").mkdir()
+    (tmp_path / "simulated" / "records.sqlite").write_bytes(b"no database at all, but long enough to be one" * 100)
+    for words in (("verify",), ("account", "list"), ("resume",)):
+        code, _, errors = command(tmp_path, *words)
+        assert code == 1
+        assert errors.startswith("openbell: the records in ")
+        assert errors.count("\n") == 1
+
+
+# Halt and resume
+
+
+def test_halt_and_resume_say_what_they_did(home: Path) -> None:
+    code, said, _ = command(home, "halt", "-r", "naïve – reason", AS_OF=T2)
+    assert code == 0
+    assert "until openbell resume" in said
+    assert "0 resting orders" in said, "exits only reduce"
+    assert command(home, "halt", AS_OF=T2)[0] == 0, "twice is no error"
+    assert command(home, "resume", AS_OF=T2)[:2] == (0, "resumed: positions may be opened again\n")
+    assert command(home, "resume", AS_OF=T2)[:2] == (0, "trading was not halted\n")
+    assert verified(home) == [], "the ledger tells of it"
+
+
+def test_a_reason_that_is_no_text_or_very_long_halts_all_the_same(home: Path) -> None:
+    done = run(home, "halt", "--reason", "\udc80\udcff", AS_OF=T2)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "halted" in command(home, "call", "chartgen", "place_order", json.dumps(ORDER), "--trade", AS_OF=T2)[1]
+    assert command(home, "halt", "--reason", "x" * 5000, AS_OF=T2)[0] == 0
+    assert command(home, "resume", AS_OF=T2)[0] == 0
+    assert verified(home) == []
+
+
+def test_a_halt_stands_even_if_the_records_cannot_be_written(tmp_path: Path) -> None:
+    settings = {"DATABASE_URL": "postgresql://me:hidden-word@127.0.0.1:1/desk", "AS_OF": T2}
+    code, said, errors = command(tmp_path, "halt", **settings)
+    assert "halted" in said
+    assert code == 1
+    assert "hidden-word" not in said + errors
+    refused = command(tmp_path, "call", "chartgen", "place_order", json.dumps(ORDER), "--trade", AS_OF=T2)[1]
+    assert "trading is halted" in refused
+
+
+# Accounts
+
+
+def test_accounts_are_made_listed_and_guarded(tmp_path: Path) -> None:
+    assert "no account yet" in command(tmp_path, "account", "list")[1]
+    code, said, _ = command(tmp_path, "account", "add", "one", "--cash", "1,000.50")
+    assert (code, said) == (0, "made the account one; use it with OPENBELL_ACCOUNT=one\n")
+    code, said, _ = command(tmp_path, "account", "add", "two", "--token", PAPER_CASH="77")
+    token = said.splitlines()[-1]
+    assert token.startswith("ob_")
+    assert len(token) > 40
+    code, said, _ = command(tmp_path, "account", "list")
+    lines = [line.split() for line in said.splitlines()]
+    assert [line[:4] for line in lines] == [["one", "paper", "1000.5", "USD"], ["two", "paper", "77", "USD"]]
+    assert token not in said
+    assert ["no" in line for line in lines] == [True, False]
+    records = (tmp_path / "simulated" / "records.sqlite").read_bytes()
+    assert token.encode() not in records, "only its hash is kept"
+
+    def balance(**settings: str) -> Any:
+        said = command(tmp_path, "call", "portfolio", "get_balance", AS_OF=T1, ACCOUNT="two", **settings)[1]
+        answer = json.loads(said)
+        return answer["data"]["total_balance"] if "data" in answer else answer["error"]["code"]
+
+    assert (balance(), balance(ACCOUNT_TOKEN=token)) == ("UNAUTHORIZED", 77)
+    new = command(tmp_path, "account", "token", "two")[1].splitlines()[-1]
+    assert (balance(ACCOUNT_TOKEN=token), balance(ACCOUNT_TOKEN=new)) == ("UNAUTHORIZED", 77)
+    assert command(tmp_path, "account", "token", "two", "--remove")[1] == "two has no token now\n"
+    assert balance() == 77
+    assert verified(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("add", "one"), 1, "there is an account one already"),
+        (("add", "a b"), 2, "a name may have"),
+        (("add", "../x"), 2, "a name may have"),
+        (("add", ""), 2, "a name may have"),
+        (("add", "x" * 61), 2, "a name may have"),
+        (("add", "new", "--cash", "much"), 2, "--cash must be an amount in USD"),
+        (("add", "new", "--cash", "-1"), 2, "--cash must be an amount in USD"),
+        (("add", "new", "--cash", "nan"), 2, "--cash must be an amount in USD"),
+        (("add", "new", "--cash", "inf"), 2, "--cash must be an amount in USD"),
+        (("add", "new", "--cash", "1e15"), 2, "--cash must be an amount in USD"),
+        (("token", "nobody"), 1, "there is no account nobody"),
+        (("token", "\udc80"), 2, "a name may have"),
+    ],
+)
+def test_a_wrong_account_is_one_line(tmp_path: Path, words: tuple[str, ...], code: int, said: str) -> None:
+    command(tmp_path, "account", "add", "one")
+    found, out, errors = command(tmp_path, "account", *words)
+    assert (found, out) == (code, "")
+    assert said in errors
+    assert errors.count("\n") == 1
+    assert len(command(tmp_path, "account", "list")[1].splitlines()) == 1
+
+
+# All of them
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("halt",),
+        ("resume",),
+        ("account", "add", "new"),
+        ("account", "token", "new"),
+        ("account", "token", "new", "--remove"),
+        ("verify", "--adopt"),
+    ],
+)
+def test_a_read_only_desk_lets_nobody_write(home: Path, words: tuple[str, ...]) -> None:
+    before = {file: file.read_bytes() for file in home.rglob("*") if file.is_file() and "-shm" not in file.name}
+    assert command(home, *words, READ_ONLY="1") == (1, "", READ_ONLY)
+    (home / "openbell.toml").write_text("read_only = true\n")
+    assert command(home, *words, READ_ONLY="0") == (1, "", READ_ONLY)
+    for file, content in before.items():
+        assert file.read_bytes() == content
+    assert verified(home) == []
+    assert command(home, "account", "list")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("halt",), "Stop all opening of positions"),
+        (("resume",), "Lift"),
+        (("verify",), "--adopt"),
+        (("account",), "token"),
+        (("account", "add"), "--cash"),
+        (("account", "list"), "OPENBELL_ACCOUNT"),
+        (("account", "token"), "--remove"),
+    ],
+)
+def test_each_explains_itself(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    for flag in ("--help", "-h"):
+        code, out, _ = command(tmp_path, *words, flag)
+        assert code == 0
+        assert said in out
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,165 @@
+"""Desks for the tests of the trading servers, in this process where a process of its own adds nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from functools import wraps
+from itertools import count
+from pathlib import Path
+from typing import Any, ParamSpec
+
+import jsonschema
+
+from openbell.desk.desk import Desk
+from openbell.desk.settings import load as settings_of
+from openbell.protocol.call import LOCAL_OPERATOR, Call, Principal
+from openbell.protocol.dialects import Reply
+from openbell.protocol.service import Runner
+from openbell.servers import load
+from tests.client import Client
+from tests.stores.records.postgres_server import PostgresServer
+
+P = ParamSpec("P")
+OTHER = Principal("other", frozenset({"read", "write", "trade"}))
+_numbers = count(1)
+
+
+def fresh_database(server: PostgresServer) -> str:
+    """The address of a new, empty database on a server."""
+    name = f"desk{next(_numbers)}"
+    server.ask(f"CREATE DATABASE {name}")
+    return f"{server.url.rpartition('/')[0]}/{name}"
+
+
+def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test that awaits, as one that does not."""
+
+    @wraps(test)
+    def whole(*given: P.args, **named: P.kwargs) -> None:
+        asyncio.run(test(*given, **named))
+
+    return whole
+
+
+class Bench:
+    """One desk and the servers on it, as one process has them."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._runners: dict[str, Runner] = {}
+
+    async def reply(
+        self, server: str, tool: str, arguments: dict[str, Any], principal: Principal = LOCAL_OPERATOR
+    ) -> Reply:
+        """The reply to one call, checked against its schema."""
+        runner = self._runners.setdefault(server, Runner(load(server), self.desk))
+        reply = await runner.run(tool, arguments, Call(self.desk, principal))
+        schema = runner.service.by_name[tool].output_schema
+        if not reply.is_error and schema:
+            jsonschema.validate(reply.payload, runner.service.dialect.schema(schema))
+        return reply
+
+    async def ask(self, server: str, tool: str, principal: Principal = LOCAL_OPERATOR, **arguments: Any) -> Any:
+        """What a tool answers; TradeStream's without the envelope."""
+        reply = await self.reply(server, tool, arguments, principal)
+        assert not reply.is_error, reply.payload
+        return reply.payload["data"] if "_metadata" in reply.payload else reply.payload
+
+    async def refused(self, server: str, tool: str, principal: Principal = LOCAL_OPERATOR, **arguments: Any) -> Any:
+        """The error of a call: chartgen's text, TradeStream's error object."""
+        reply = await self.reply(server, tool, arguments, principal)
+        assert reply.is_error, reply.payload
+        return reply.payload["error"]
+
+    async def chartgen(self, tool: str, **arguments: Any) -> Any:
+        """An answer of chartgen to the operator."""
+        return await self.ask("chartgen", tool, **arguments)
+
+    async def no(self, tool: str, **arguments: Any) -> str:
+        """Why chartgen refuses the operator something."""
+        return str(await self.refused("chartgen", tool, **arguments))
+
+    async def entries(self) -> int:
+        """How long the ledger is."""
+        from openbell.stores.records.journal import head_of
+
+        return (await self.desk.trading.records.read(head_of)).seq
+
+
+@asynccontextmanager
+async def bench_as_found(home: Path, as_of: str = "", **settings: str) -> AsyncIterator[Bench]:
+    """A desk that may trade, with orders and alerts as they were left."""
+    given = {"HOME": str(home), "AS_OF": as_of, "TRADE": "1", "TIMEOUT": "60", **settings}
+    desk = Desk(settings_of({f"OPENBELL_{name}": value for name, value in given.items()}))
+    try:
+        yield Bench(desk)
+    finally:
+        await desk.close()
+        # A desk ends its process's threads with itself; here the next desk lives in the same loop.
+        loop: Any = asyncio.get_running_loop()
+        loop._default_executor, loop._executor_shutdown_called = None, False
+
+
+@asynccontextmanager
+async def bench(home: Path, as_of: str = "", **settings: str) -> AsyncIterator[Bench]:
+    """The same, when what became of orders and alerts until then has been done, as `openbell call` does it."""
+    async with bench_as_found(home, as_of, **settings) as made:
+        await made.desk.trading.catch_up()
+        yield made
+
+
+def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """The result of a call over the pipes; its text is the same object."""
+    answer: dict[str, Any] = client.call(tool, arguments)["result"]
+    assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
+    return answer
+
+
+def data(client: Client, tool: str, **arguments: Any) -> Any:
+    """The data of a TradeStream answer."""
+    answer = ask(client, tool, **arguments)
+    assert answer["isError"] is False, answer
+    return answer["structuredContent"]["data"]
+
+
+def metadata(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """What a TradeStream answer says about itself."""
+    answer = ask(client, tool, **arguments)
+    assert answer["isError"] is False, answer
+    found: dict[str, Any] = answer["structuredContent"]["_metadata"]
+    assert set(found) == {"latency_ms", "cached", "cache_ttl_remaining", "source"}
+    return found
+
+
+def error(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """The error of a TradeStream answer, in the one form that the contract has."""
+    answer = ask(client, tool, **arguments)
+    assert answer["isError"] is True, answer
+    payload = answer["structuredContent"]
+    assert set(payload) == {"error", "_metadata"}
+    assert set(payload["error"]) == {"code", "message", "details"}
+    assert set(payload["_metadata"]) == {"latency_ms"}
+    found: dict[str, Any] = payload["error"]
+    return found
+
+
+def check_against_contract(client: Client, contract: list[dict[str, Any]]) -> None:
+    """Every tool has the contract's name and arguments to the letter, and answers at least what the contract returns."""
+    wanted = {tool["name"]: tool for tool in contract}
+    offered = {tool["name"]: tool for tool in client.request("tools/list")["result"]["tools"]}
+    assert set(offered) == set(wanted)
+    for name, tool in offered.items():
+        schema, contracts = tool["inputSchema"], wanted[name]["parameters"]
+        assert schema.get("required", []) == contracts.get("required", [])
+        assert set(schema["properties"]) == set(contracts["properties"])
+        for argument, parts in contracts["properties"].items():
+            mine = schema["properties"][argument]
+            for key, value in parts.items():
+                assert key == "description" or mine[key] == value, (name, argument, key)
+            assert ("default" in mine) == ("default" in parts), (name, argument)
+            assert ("enum" in mine) == ("enum" in parts), (name, argument)
+        returned = tool["outputSchema"]["properties"]["data"]["properties"]
+        assert set(returned) == set(wanted[name]["returns"]["properties"])
