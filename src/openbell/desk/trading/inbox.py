@@ -133,7 +133,7 @@ class Inbox:
         return await self._records.read(work)
 
     async def push(self, principal: str, send: Send) -> None:
-        """Send what is queued for a principal, and what will be, until cancelled: at least once, it leaves the queue after."""
+        """Send what is queued for a principal, and what will be, until cancelled; it leaves the queue when it was sent."""
         while True:
             fired = self._fired
             try:
