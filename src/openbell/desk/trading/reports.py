@@ -41,6 +41,8 @@ def _sized(journal: Journal, order: Order, report: Report) -> Order:
         left = entry.filled - sum((each.filled for each in others), ZERO)
     if (wanted := max(left, done)) == order.quantity or wanted < order.filled:
         return order
+    if wanted < order.quantity and report.state is not State.FILLED:
+        return order  # it works on, and would look filled too early
     order = order.to(order.state, journal.at, quantity=wanted)
     journal.put("order", order)
     return order

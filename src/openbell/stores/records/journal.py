@@ -11,6 +11,8 @@ from openbell.stores.records.tables import JOURNALED, ledger
 from openbell.trading.ledger import GENESIS, Entry, Head, canonical, seal
 from openbell.trading.rows import to_row
 
+_NEWEST = select(ledger.c.seq, ledger.c.hash).order_by(ledger.c.seq.desc()).limit(1)
+
 
 class LedgerBroken(StoreError):
     """The ledger is not the one whose head was noted: nothing is written to it."""
@@ -61,12 +63,12 @@ class Journal:
         self._head = Head(entry.seq, entry.hash)
         return entry.seq
 
-    def finish(self) -> Head | None:
-        """Put the entries into the ledger; the head that they make, if there are any."""
+    def finish(self) -> Head:
+        """Put the entries into the ledger; its head."""
         if self._failed:
             raise StoreError("a row could not be written, so nothing is: its entry would have no row")
         if not self._entries:
-            return None
+            return self._head
         names = Entry.__dataclass_fields__
         rows = [{name: getattr(entry, name) for name in names} for entry in self._entries]
         self.connection.execute(insert(ledger), rows)
@@ -75,7 +77,7 @@ class Journal:
 
 def head_of(connection: Connection) -> Head:
     """The newest entry's number and hash."""
-    row = connection.execute(select(ledger.c.seq, ledger.c.hash).order_by(ledger.c.seq.desc()).limit(1)).first()
+    row = connection.execute(_NEWEST).first()
     return Head(row.seq, row.hash) if row else Head(0, GENESIS)
 
 

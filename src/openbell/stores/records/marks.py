@@ -7,6 +7,7 @@ from sqlalchemy import Connection, insert, select, update
 from openbell.stores.records.tables import marks, switches
 
 HALT = "halt"
+_HALTED = select(switches.c.reason).where(switches.c.name == HALT)
 
 
 def mark(connection: Connection, name: str) -> float:
@@ -22,4 +23,4 @@ def set_mark(connection: Connection, name: str, until: float) -> None:
 
 def halted(connection: Connection) -> str | None:
     """Why nothing may be opened; None if it may."""
-    return connection.execute(select(switches.c.reason).where(switches.c.name == HALT)).scalar()
+    return connection.execute(_HALTED).scalar()

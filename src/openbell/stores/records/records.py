@@ -90,7 +90,7 @@ class Records:
     async def _write(self, work: Callable[[Journal], T], lease: Lease | None) -> T:
         await self._trust()
 
-        def transaction(connection: Connection) -> tuple[T, Head | None]:
+        def transaction(connection: Connection) -> tuple[T, Head]:
             schema.queue_up(connection)
             if lease is not None:
                 leases.check(connection, lease)
@@ -98,15 +98,17 @@ class Records:
             result = work(journal)
             return result, journal.finish()
 
-        def anchor(done: tuple[T, Head | None]) -> None:
-            if done[1] is not None:
-                try:
-                    self.head.note(done[1])
-                except StoreError as error:
-                    raise StoreError(f"this was written, but the ledger's head was not noted: {error}") from error
+        def anchor(done: tuple[T, Head]) -> None:
+            # Also when this wrote nothing: what it found may be another's, who died before noting it.
+            if self._noted is not None and done[1].seq <= self._noted.seq:
+                return
+            try:
+                self.head.note(done[1])
+            except StoreError as error:
+                raise StoreError(f"this was written, but the ledger's head was not noted: {error}") from error
 
         result, head = await self._run(transaction, writing=True, then=anchor)
-        if head and (self._noted is None or head.seq > self._noted.seq):
+        if self._noted is None or head.seq > self._noted.seq:
             self._noted = head
         return result
 

@@ -1,0 +1,95 @@
+"""Schedules of orders, bad lines, fills, halts and deaths, each from a seed: no money is ever lost, doubled or unexplained.
+
+A failure names its seed; `OPENBELL_SEED=n` runs that one alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from openbell.desk.trading.accounts import OPERATOR
+from openbell.market.errors import OpenbellError
+from openbell.stores.records import orders as queries
+from openbell.trading.broker import BrokerRefused
+from openbell.trading.orders import Kind, Order, Side, State
+from openbell.trading.request import request
+from tests.desk.trading.invariants import violations
+from tests.desk.trading.simulation import SYMBOLS, Memory, World, driver, simulate
+
+SOAK = os.environ.get("OPENBELL_SOAK") == "1"
+ONE = os.environ.get("OPENBELL_SEED")
+PARTS = 20 if SOAK else 2
+EACH = 2500 if SOAK else 75
+"""Schedules of one part, at each broker."""
+
+
+@pytest.fixture(scope="module")
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    with driver() as made:
+        yield made
+
+
+def seeds(part: int) -> range:
+    return range(int(ONE), int(ONE) + 1) if ONE else range(part * EACH, (part + 1) * EACH)
+
+
+def check(world: World) -> None:
+    found = list(violations(world))
+    if found:
+        lines = "\n".join(world.trace)
+        pytest.fail(f"OPENBELL_SEED={world.seed}:\n  " + "\n  ".join(found) + f"\n{lines}")
+
+
+@pytest.mark.parametrize("part", range(1 if ONE else PARTS))
+def test_at_a_broker_outside_no_order_is_lost_or_doubled(
+    part: int, memory: Memory, loop: asyncio.AbstractEventLoop
+) -> None:
+    for seed in seeds(part):
+        check(simulate(loop, memory, seed, inside=False))
+
+
+@pytest.mark.parametrize("part", range(1 if ONE else PARTS))
+def test_on_paper_no_order_is_lost_or_doubled(part: int, memory: Memory, loop: asyncio.AbstractEventLoop) -> None:
+    for seed in seeds(part):
+        check(simulate(loop, memory, seed, inside=True))
+
+
+def test_orders_in_doubt_do_not_keep_the_others_from_being_asked_for(
+    memory: Memory, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that refuses to cancel two orders, and lets two questions a step through."""
+    world = World(0, memory, inside=False)
+    world.calm = world.vendor.calm = True
+    world.most = 2
+    process = world.process = type(world.process)(world)
+
+    async def refuse(_order: Order) -> None:
+        raise BrokerRefused("not now")
+
+    async def run() -> None:
+        placed = []
+        for number in range(3):
+            wanted = request(SYMBOLS[1], Side.BUY, Kind.LIMIT, "1", price="39.5", client_order_id=f"key-{number}")
+            placed.append(await process.orders.place(OPERATOR, wanted))
+        monkeypatch.setattr(process.broker, "cancel", refuse)
+        for order in placed[:2]:
+            with pytest.raises(OpenbellError):
+                await process.orders.cancel(OPERATOR, order.id)
+        world.vendor.fill(world.vendor.orders[placed[2].id], placed[2].quantity, placed[2].quantity)
+        for _ in range(4):
+            world.clock.at += 10
+            await process.engine.step(None)
+        last = await process.records.read(lambda connection: queries.order(connection, placed[2].id))
+        assert last
+        assert last.state is State.FILLED
+
+    loop.run_until_complete(run())
