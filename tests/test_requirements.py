@@ -88,6 +88,89 @@ MUST_HOLD = {
         "servers/test_market_data.py::test_a_call_that_takes_too_long_is_a_time_out",
     ],
     "docs/indicators.md is what the registry says": ["cli/test_reference.py::test_generated_pages_are_up_to_date"],
+    "the records pass one suite on SQLite and on PostgreSQL": [
+        "stores/records/test_records.py::TestSqlite",
+        "stores/records/test_records.py::TestPostgres",
+        "stores/records/test_migrations.py::test_an_empty_database_is_brought_to_the_tables",
+    ],
+    "pools of two to ten connections, idle and connect bounded": [
+        "stores/records/test_postgres.py::test_the_least_are_made_and_kept",
+        "stores/records/test_postgres.py::test_there_are_never_more_than_the_most_and_who_finds_none_waits",
+        "stores/records/test_postgres.py::test_idle_ones_beyond_the_least_are_closed_after_their_time",
+        "stores/records/test_postgres.py::test_a_server_that_does_not_answer_is_a_time_out_within_its_bound",
+    ],
+    "UNAUTHORIZED and ACCOUNT_NOT_FOUND are real": [
+        "servers/test_portfolio.py::test_a_guarded_account_wants_its_token",
+        "servers/test_portfolio.py::test_an_account_that_is_not_there_is_named_with_what_makes_it",
+    ],
+    "the order's states as they are written down": [
+        "trading/test_orders.py::test_a_state_may_become_what_the_table_says_and_nothing_else",
+    ],
+    "honest fills on paper": [
+        "trading/test_paper.py::test_a_market_order_fills_at_the_next_bars_open",
+        "trading/test_paper.py::test_a_limit_fills_only_when_the_price_trades_through_it",
+        "servers/test_portfolio.py::test_positions_are_what_the_bars_fees_and_slippage_make_them",
+    ],
+    "orders at Alpaca behind the same port": [
+        "desk/trading/test_alpaca_desk.py::test_an_order_whose_answer_was_lost_is_found_and_never_sent_again",
+        "brokers/test_alpaca.py",
+    ],
+    "positions and balance equal a replay of the ledger": [
+        "desk/trading/test_simulation.py::test_on_paper_no_order_is_lost_or_doubled",
+        "trading/test_book.py",
+    ],
+    "max_size is the largest size that would pass, exactly": [
+        "servers/test_portfolio.py::test_exactly_the_largest_size_may_be_placed_and_not_a_hundred_millionth_more",
+        "trading/test_risk.py",
+    ],
+    "alerts fire once, at the bar at which they become true, never on history": [
+        "desk/trading/test_alarms.py::test_exactly_the_alerts_that_came_true_fire_each_at_its_bar",
+        "servers/test_chartgen_alerts.py::test_a_signal_from_before_never_fires_however_much_of_it_a_chart_still_shows",
+    ],
+    "the inbox: at least once, cursor and acknowledgement": [
+        "servers/test_at_least_once.py::test_a_notification_whose_answer_never_left_is_told_again",
+        "servers/test_chartgen_alerts.py::test_a_cursor_tells_again_until_it_is_acknowledged",
+    ],
+    "pushes on stdio, kept for an hour and a thousand, through restarts": [
+        "servers/test_chartgen_alerts.py::test_what_fires_while_the_clock_runs_is_pushed_through_the_filters_and_ends_a_wait",
+        "servers/test_chartgen_alerts.py::test_the_subscription_and_its_queue_survive_killed_servers",
+        "servers/test_chartgen_alerts.py::test_what_waits_too_long_is_not_pushed_any_more",
+        "desk/trading/test_queue.py::test_the_newest_thousand_wait",
+    ],
+    "portfolio and decisions to the letter, every code raised": [
+        "servers/test_portfolio.py::test_names_schemas_enums_limits_and_defaults_are_the_contracts",
+        "servers/test_portfolio.py::test_every_mistake_has_its_code",
+        "servers/test_decisions.py::test_names_schemas_enums_limits_and_defaults_are_the_contracts",
+        "servers/test_decisions.py::test_a_bad_decision_has_its_code_and_is_not_kept",
+    ],
+    "chartgen's twelve trading tools need --trade": [
+        "servers/test_chartgen_trading.py::test_without_trade_each_says_so_and_charts_work",
+    ],
+    "100,000 schedules of place, time-out, retry, crash, restart": [
+        "desk/trading/test_simulation.py::test_at_a_broker_outside_no_order_is_lost_or_doubled",
+        "desk/trading/test_simulation.py::test_on_paper_no_order_is_lost_or_doubled",
+    ],
+    "10,000 edits, removals, reorders and truncations of the ledger are found": [
+        "stores/records/test_verify.py::test_every_edit_removal_reorder_and_truncation_is_found",
+        "trading/test_ledger.py",
+    ],
+    "an engine stopped past its lease writes nothing": [
+        "desk/trading/test_fencing.py::test_an_engine_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on",
+    ],
+    "the risk gate cannot be gone around": [
+        "desk/trading/test_gate_walk.py::test_an_order_is_sent_in_exactly_one_place",
+        "desk/trading/test_gate_walk.py::test_what_a_rule_refuses_reaches_no_broker_on_any_path",
+    ],
+    "live with the simulator, replay or --as-of is refused at start": [
+        "servers/test_chartgen_trading.py::test_a_broker_without_the_real_market_or_its_keys_is_refused_at_start",
+    ],
+    "--read-only hides and refuses every write": [
+        "servers/test_chartgen_trading.py::test_read_only_hides_and_refuses_every_write_and_lets_one_look",
+        "servers/test_chartgen_trading.py::test_nothing_lifts_read_only",
+    ],
+    "kill -9 of the engine in the middle of fills and alerts": [
+        "desk/trading/test_engine_crash.py::test_a_killed_engine_loses_doubles_and_invents_nothing",
+    ],
 }
 
 DEFECTS_SEEN_ELSEWHERE = {
@@ -123,6 +206,24 @@ DEFECTS_SEEN_ELSEWHERE = {
     ],
     "cache keys left out arguments": ["servers/test_market_data.py::test_each_argument_has_an_answer_of_its_own"],
     "unescaped query text": ["stores/test_influx.py::test_no_text_gets_out_of_its_place"],
+    "recent decisions were limited to 24 h and sorted by score": [
+        "servers/test_decisions.py::test_old_decisions_are_listed_and_sorted_by_time_not_by_score"
+    ],
+    "declared error codes were never raised": [
+        "servers/test_portfolio.py::test_every_mistake_has_its_code",
+        "servers/test_decisions.py::test_a_bad_question_has_its_code",
+    ],
+    "cancel_order could never succeed and nothing ever filled": [
+        "servers/test_chartgen_trading.py::test_an_open_order_can_be_cancelled_once",
+        "servers/test_chartgen_trading.py::test_fills_fees_and_balance_are_exact",
+    ],
+    "stale signals in the window fired alerts": [
+        "servers/test_chartgen_alerts.py::test_a_signal_from_before_never_fires_however_much_of_it_a_chart_still_shows"
+    ],
+    "set_alert accepted any symbol, indicator and label": ["servers/test_chartgen_alerts.py::test_nonsense_is_refused"],
+    "the offline queue died with the process while subscriptions stayed": [
+        "servers/test_chartgen_alerts.py::test_the_subscription_and_its_queue_survive_killed_servers"
+    ],
     "two rsi entries with other lengths collided on one key": [
         "servers/test_chartgen.py::test_two_entries_of_one_indicator_have_keys_of_their_own"
     ],
@@ -131,7 +232,9 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 def names_in(path: Path) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return {
+        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
 
 
 @pytest.mark.parametrize(
@@ -141,4 +244,5 @@ def test_every_requirement_has_its_tests(requirement: str, tests: list[str]) -> 
     assert tests, requirement
     for test in tests:
         file, _, name = test.partition("::")
-        assert name in names_in(ROOT / file), f"{requirement}: {test} is gone"
+        assert not name or name in names_in(ROOT / file), f"{requirement}: {test} is gone"
+        assert (ROOT / file).exists(), f"{requirement}: {file} is gone"
