@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Generic, TypeVar
-
 from typing_extensions import TypedDict
-
-T = TypeVar("T")
 
 
 class Pagination(TypedDict):
@@ -19,21 +14,6 @@ class Pagination(TypedDict):
     has_more: bool
 
 
-class Page(TypedDict, Generic[T]):
-    """One page of items."""
-
-    items: list[T]
-    pagination: Pagination
-
-
-def page(items: Sequence[T], offset: int, limit: int, *, oldest_first: bool = False) -> Page[T]:
-    """Cut a page from items that run from oldest to newest; inside it they run as `oldest_first` says."""
-    total = len(items)
-    end = max(0, total - offset)
-    chosen = list(items[max(0, end - limit) : end])
-    if not oldest_first:
-        chosen.reverse()
-    return {
-        "items": chosen,
-        "pagination": {"offset": offset, "limit": limit, "total": total, "has_more": end - limit > 0},
-    }
+def pagination(offset: int, limit: int, total: int) -> Pagination:
+    """Where a page of so many, after so many, stands among all."""
+    return {"offset": offset, "limit": limit, "total": total, "has_more": offset + limit < total}

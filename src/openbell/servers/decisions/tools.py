@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
 from openbell.protocol.call import Call
-from openbell.protocol.pages import Pagination
+from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.tool import Absent, Arguments, Effect, Tool, without_default
 from openbell.trading.errors import InvalidAction, InvalidConfidence, ReasoningTooLong
 
@@ -82,12 +82,7 @@ async def get_recent_decisions(call: Call, given: RecentInput) -> DecisionPage:
     )
     return {
         "items": [_shown(row) for row in rows],
-        "pagination": {
-            "offset": given.offset,
-            "limit": given.limit,
-            "total": total,
-            "has_more": given.offset + given.limit < total,
-        },
+        "pagination": pagination(given.offset, given.limit, total),
     }
 
 

@@ -23,6 +23,7 @@ from openbell.market.errors import (
 from openbell.market.instruments import parse
 from openbell.market.timeframes import named
 from openbell.protocol.call import Call
+from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Arguments, Tool
 from openbell.servers.market_data import shapes
 
@@ -67,12 +68,7 @@ async def get_candles(call: Call, given: CandlesInput) -> shapes.CandlePage:
         call.rests_on(instrument, closed_at(bars))
     return {
         "items": _candles(bars),
-        "pagination": {
-            "offset": given.offset,
-            "limit": given.limit,
-            "total": total,
-            "has_more": given.offset + given.limit < total,
-        },
+        "pagination": pagination(given.offset, given.limit, total),
     }
 
 

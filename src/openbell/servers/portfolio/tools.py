@@ -10,6 +10,7 @@ from openbell.market.clock import iso
 from openbell.market.errors import CannotPay, DataError, InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.protocol.call import Call
+from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Tool, without_default
 from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
@@ -59,12 +60,7 @@ async def get_positions(call: Call, given: PositionsInput) -> shapes.PositionPag
     ]
     return {
         "items": items,
-        "pagination": {
-            "offset": given.offset,
-            "limit": given.limit,
-            "total": len(found),
-            "has_more": given.offset + given.limit < len(found),
-        },
+        "pagination": pagination(given.offset, given.limit, len(found)),
     }
 
 
