@@ -11,7 +11,7 @@ at; its changes are in the order in which they happened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -65,10 +65,20 @@ class _Deal:
 
 
 def match(
-    orders: Sequence[Order], bars: Bars, position: Decimal, until: float, costs: Costs, *, halted: bool = False
+    orders: Sequence[Order],
+    bars: Bars,
+    position: Decimal,
+    until: float,
+    costs: Costs,
+    *,
+    halted: bool = False,
+    seen: Mapping[str, float] | None = None,
 ) -> list[Change]:
-    """What becomes of resting orders of one symbol in some minute bars, and of those whose time is over by `until`."""
-    matching = _Matching(orders, position, costs, halted)
+    """What becomes of resting orders of one symbol in some minute bars, and of those whose time is over by `until`.
+
+    `seen` says of some orders up to when they have met bars already.
+    """
+    matching = _Matching(orders, position, costs, halted, seen or {})
     for index in _tradable(bars):
         if not matching.any_left:
             break
@@ -96,7 +106,10 @@ def _tradable(bars: Bars) -> Iterable[int]:
 class _Matching:
     """The orders on their way through the bars."""
 
-    def __init__(self, orders: Sequence[Order], position: Decimal, costs: Costs, halted: bool) -> None:
+    def __init__(
+        self, orders: Sequence[Order], position: Decimal, costs: Costs, halted: bool, seen: Mapping[str, float]
+    ) -> None:
+        self.seen = seen
         self.orders = {order.id: order for order in sorted(orders, key=lambda o: (o.placed_at, o.id))}
         self.position = position
         self.costs = costs
@@ -139,7 +152,9 @@ class _Matching:
         """Fill what a bar fills of an order, once a bar; `entered` is how its entry has filled in the same one."""
         order = self.orders[order_id]
         # Cancelling is no shelter: until the end is confirmed an order may trade, but on paper the end is at once.
-        if order.state not in RESTING or bar.time < order.placed_at or order.state is State.CANCELLING:
+        if order.state not in RESTING or order.state is State.CANCELLING:
+            return None
+        if bar.time < max(order.placed_at, self.seen.get(order_id, 0.0)):
             return None
         deal = self._deal(order, bar, entered)
         order = self.orders[order_id]  # a stop may have been triggered

@@ -219,14 +219,12 @@ class Alarms:
             self._noted = noted
         for seq, alert in changed:
             self._seq = max(self._seq, seq)
-            group = self._groups.get((alert.symbol, alert.interval))
-            if group is None:
-                group = self._groups[alert.symbol, alert.interval] = _Group(alert.symbol, alert.interval)
-                group.seen = self._noted
+            group = self._groups.setdefault((alert.symbol, alert.interval), _Group(alert.symbol, alert.interval))
+            if alert.state is AlertState.ACTIVE:
+                # One that nobody has looked at yet may be older than what was looked at last.
+                seen = self._noted if seq <= noted_seq else alert.set_at
+                group.seen = min(group.seen, seen) if group.alerts else seen
             group.put(alert)
-            if alert.state is AlertState.ACTIVE and seq > noted_seq:
-                # Nobody has looked at it yet, and it may be older than what was looked at last.
-                group.seen = min(group.seen, alert.set_at)
 
     async def _news(self, due: list[_Group], until: int) -> dict[Instrument, Bars]:
         """New minutes of all symbols at once, for those whose last look ended where most did."""
@@ -242,6 +240,8 @@ class Alarms:
     async def _look(self, group: _Group, news: Bars | None, until: int) -> list[_Found]:
         instrument, timeframe, since = group.instrument, group.timeframe, group.seen
         found: list[_Found] = []
+        if news is None and (failure := await self._bars.fill(instrument, Span(int(since), until))):
+            raise failure  # what the feed owes may be what an alert waits for
         bars = news if timeframe is Timeframe.M1 else None
         if bars is None and any(alert.type.of_price for alert in group.alerts.values()):
             bars = await self._read(instrument, timeframe, since, until)

@@ -73,11 +73,15 @@ def by_client_id(connection: Connection, account_name: str, principal: str, clie
     return _first(connection, _BY_CLIENT_ID, name=account_name, who=principal, key=client_order_id)
 
 
-def working(connection: Connection, account_name: str, symbol: str | None = None) -> list[Order]:
+def working(connection: Connection, account_name: str) -> list[Order]:
     """The orders of an account that are not final, in the order in which they were placed."""
-    if symbol is None:
-        return _orders(connection.execute(_WORKING, {"name": account_name}))
-    return _orders(connection.execute(_WORKING_ON, {"name": account_name, "symbol": symbol}))
+    return _orders(connection.execute(_WORKING, {"name": account_name}))
+
+
+def working_on(connection: Connection, account_name: str, symbol: str) -> list[tuple[int, Order]]:
+    """The same of one symbol, each with the entry of the ledger that wrote it last."""
+    rows = connection.execute(_WORKING_ON, {"name": account_name, "symbol": symbol})
+    return [(row.seq, from_row(Order, row._asdict())) for row in rows]
 
 
 def changed_after(connection: Connection, account_name: str, seq: int) -> list[tuple[int, Order]]:

@@ -1,0 +1,117 @@
+"""Clocks that stand, go back and outrun their feed: no order and no alert misses a bar for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from openbell.desk.bars import BarService
+from openbell.desk.charts import ChartService
+from openbell.desk.desk import Desk
+from openbell.desk.settings import load
+from openbell.desk.trading.alarms import Alarms, AlertService, Condition
+from openbell.desk.trading.desk import TradingDesk
+from openbell.desk.trading.inbox import Inbox
+from openbell.market.bars import MINUTE, make
+from openbell.market.clock import iso
+from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.records.head import HeadFile
+from openbell.stores.records.records import Records
+from openbell.stores.records.sqlite import SqliteDatabase
+from openbell.trading.alerts import Type
+from openbell.trading.orders import Kind, Order, Side, State
+from openbell.trading.request import request
+from tests.clocks import HandClock
+from tests.desk.scripted import BTC, ScriptedFeed
+
+T = TypeVar("T")
+ME = "local"
+START = 1_758_240_000
+PRICES = 100.0 + np.arange(120)
+
+
+def at_minute(home: Path, minute: float, work: Callable[[TradingDesk], Awaitable[T]]) -> T:
+    """Do something as a desk whose clock stands at a minute; the price of minute n is 100 + n."""
+
+    async def inside() -> T:
+        moment = iso(START + minute * MINUTE)
+        names = {"HOME": str(home), "FEED": "none", "AS_OF": moment, "TRADE": "1", "PAPER_SLIPPAGE": "0"}
+        desk = Desk(load({f"OPENBELL_{name}": value for name, value in names.items()}))
+        times = START + MINUTE * np.arange(len(PRICES))
+        bars = make(BTC, Timeframe.M1, times, PRICES, PRICES + 0.5, PRICES - 0.5, PRICES, np.full(len(PRICES), 1000.0))
+        desk.store.write([bars], Source(Origin.IMPORTED, "x"))
+        try:
+            return await work(desk.trading)
+        finally:
+            await desk.trading.close()
+
+    return asyncio.run(inside())
+
+
+def buy(key: str) -> Callable[[TradingDesk], Awaitable[Order]]:
+    asked = request(parse("BTC/USD"), Side.BUY, Kind.MARKET, "1", client_order_id=key)
+    return lambda trading: trading.orders.place(ME, asked)
+
+
+async def looked_at(trading: TradingDesk) -> dict[str | None, Order]:
+    await trading.catch_up()
+    return {order.client_order_id: order for order in await trading.orders.listing(ME, open_only=False, limit=9)}
+
+
+def test_an_order_placed_under_an_earlier_clock_meets_the_bars_since_then(tmp_path: Path) -> None:
+    at_minute(tmp_path, 50, buy("late"))
+    found = at_minute(tmp_path, 60, looked_at)
+    assert found["late"].average_price == 150
+    at_minute(tmp_path, 20, buy("early"))
+    found = at_minute(tmp_path, 60, looked_at)
+    assert found["early"].state is State.FILLED
+    assert found["early"].average_price == 120
+    assert found["late"].average_price == 150
+    again = at_minute(tmp_path, 90, looked_at)
+    assert {order.filled for order in again.values()} == {1}
+
+
+def test_an_earlier_clock_sees_what_was_known_then(tmp_path: Path) -> None:
+    at_minute(tmp_path, 30.5, buy("one"))
+    at_minute(tmp_path, 60, looked_at)
+    assert at_minute(tmp_path, 30, looked_at) == {}
+    assert at_minute(tmp_path, 31, looked_at)["one"].state is State.OPEN
+    assert at_minute(tmp_path, 32, looked_at)["one"].state is State.FILLED
+    assert at_minute(tmp_path, 31, lambda it: it.portfolio.holdings(ME)) == []
+    assert len(at_minute(tmp_path, 32, lambda it: it.portfolio.holdings(ME))) == 1
+
+
+def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> None:
+    """The price is reached during the outage and comes back down before it ends."""
+
+    async def play() -> list[str]:
+        feed, clock = ScriptedFeed(), HandClock(float(START + 10 * MINUTE))
+        feed.table[BTC] = {START + n * MINUTE: 100.0 if n != 13 else 200.0 for n in range(30)}
+        store = ParquetStore(tmp_path / "data")
+        bars = BarService(store, feed, clock)
+        records = Records(SqliteDatabase(tmp_path / "records.sqlite"), HeadFile(tmp_path / "head"), clock)
+        charts, inbox = ChartService(bars, feed), Inbox(records, clock)
+        alarms = Alarms(records, bars, charts, inbox)
+        await AlertService(records, bars).set(ME, "BTC/USD", "1m", Condition(Type.PRICE_ABOVE, 150.0))
+        await alarms.step(None, bars.closed_until())
+        feed.down = True
+        for _ in range(8):
+            clock.advance(MINUTE)
+            assert await alarms.step(None, bars.closed_until()) == 0
+        feed.down = False
+        clock.advance(MINUTE)
+        await alarms.step(None, bars.closed_until())
+        told, _ = await inbox.look(ME)
+        charts.close()
+        await records.close()
+        store.close()
+        return [each.body["triggered_at"] for each in told]
+
+    assert asyncio.run(play()) == [iso(START + 14 * MINUTE)]
