@@ -100,6 +100,7 @@ def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> Non
         charts, inbox = ChartService(bars, feed), Inbox(records, clock)
         alarms = Alarms(records, bars, charts, inbox)
         await AlertService(records, bars).set(ME, "BTC/USD", "1m", Condition(Type.PRICE_ABOVE, 150.0))
+        clock.advance(MINUTE)
         await alarms.step(None, bars.closed_until())
         feed.down = True
         for _ in range(8):
