@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Float, Table, insert, select, update
+from sqlalchemy import Connection, Float, Table, bindparam, insert, select, update
 
 from openbell.market.errors import StoreError
 from openbell.stores.records.tables import JOURNALED, ledger
 from openbell.trading.ledger import GENESIS, Entry, Head, canonical, seal
 from openbell.trading.rows import to_row
 
+# Made once: putting a statement together takes longer than running it.
+_INSERTS = {kind: insert(table) for kind, (table, _) in JOURNALED.items()}
+_UPDATES = {kind: update(table).where(table.c[key] == bindparam("the_key")) for kind, (table, key) in JOURNALED.items()}
+_APPEND = insert(ledger)
 _NEWEST = select(ledger.c.seq, ledger.c.hash).order_by(ledger.c.seq.desc()).limit(1)
 
 
@@ -47,10 +51,10 @@ class Journal:
         stored = {**row, "seq": seq}
         try:
             if not new:
-                changed = self.connection.execute(update(table).where(table.c[key] == row[key]), stored)
+                changed = self.connection.execute(_UPDATES[kind], {**stored, "the_key": row[key]})
                 if changed.rowcount:
                     return seq
-            self.connection.execute(insert(table), stored)
+            self.connection.execute(_INSERTS[kind], stored)
         except BaseException:
             self._failed = True
             raise
@@ -71,7 +75,7 @@ class Journal:
             return self._head
         names = Entry.__dataclass_fields__
         rows = [{name: getattr(entry, name) for name in names} for entry in self._entries]
-        self.connection.execute(insert(ledger), rows)
+        self.connection.execute(_APPEND, rows)
         return self._head
 
 
