@@ -214,7 +214,7 @@ def test_a_head_file_that_is_gone_or_damaged_is_a_fault(home: Path) -> None:
 
 
 @awaited
-async def _refuses_to_write(home: Path) -> None:
+async def _refuses_to_write(home: Path, cut: bool) -> None:
     async with bench_as_found(home, T2) as desk:
         refused = await desk.refused("decisions", "save_decision", **DECISION)
         assert refused["code"] == "DATABASE_ERROR"
@@ -225,8 +225,12 @@ async def _refuses_to_write(home: Path) -> None:
         ):
             assert "openbell verify" in said
             assert "adopt" in said
-        assert (await desk.ask("decisions", "get_recent_decisions"))["items"], "reading goes on"
-        await desk.chartgen("get_balance")
+        if cut:
+            told = await desk.refused("portfolio", "get_balance")
+            assert "are not those that were written" in told["message"], "what is left would tell less than is true"
+        else:
+            assert (await desk.ask("decisions", "get_recent_decisions"))["items"], "reading goes on"
+            await desk.chartgen("get_balance")
 
 
 @awaited
@@ -245,7 +249,7 @@ def test_servers_write_nothing_to_a_ledger_that_was_cut_until_an_operator_adopts
     else:
         file.write_bytes(b"?" * 256)
     before = _length(home)
-    _refuses_to_write(home)
+    _refuses_to_write(home, damage == "cut")
     assert _length(home) == before
     code, said, _ = command(home, "verify", "--adopt")
     assert code == 1, "what was found is told all the same"

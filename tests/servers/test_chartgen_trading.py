@@ -628,7 +628,7 @@ def test_a_halt_stops_opening_for_every_server_until_the_operator_resumes(tmp_pa
         (first,) = [o for o in json.loads(said(client, "get_orders"))["orders"] if o["order_id"] == resting["order_id"]]
         assert (first["status"], first["reason"]) == ("cancelled", "trading was halted")
         assert json.loads(said(client, "place_order", **sell, quantity=0.4))["status"] == "open", "reducing passes"
-        assert "trading is halted" in said(client, "place_order", **sell, quantity=0.7), "more than there is to reduce"
+        assert "trading is halted" in said(client, "place_order", **sell, quantity=1.1), "more than there is to reduce"
     with Client(tmp_path, command=[*COMMAND, "--trade"], AS_OF=T2, TIMEOUT="60") as client:
         client.initialize()
         assert "trading is halted: the news" in said(

@@ -345,7 +345,7 @@ async def test_what_the_account_cannot_pay_says_how_much_it_can(tmp_path: Path) 
         price = Decimal(repr((await desk.ask("market-data", "get_current_price", symbol="BTC/USD"))["price"]))
         refused = await desk.refused("portfolio", "validate_trade", symbol="BTC/USD", side="BUY", size=50)
         assert refused["code"] == "INSUFFICIENT_BALANCE"
-        most = (Decimal(100_000) / (price * Decimal("1.001"))).quantize(STEP, ROUND_FLOOR)
+        most = (Decimal(100_000) / (price * Decimal("1.001") * Decimal("1.0005"))).quantize(STEP, ROUND_FLOOR)
         assert refused["details"] == {"rule": "balance", "max_size": float(most)}
         assert (await judged(desk, "BTC/USD", "BUY", float(most)))["valid"] is True
 

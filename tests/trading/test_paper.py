@@ -479,7 +479,7 @@ def test_an_entry_that_ends_unfilled_ends_its_exits() -> None:
         State.CANCELLED,
         State.CANCELLED,
     ]
-    assert last(changes, "e-sl").reason == "its entry ended unfilled"
+    assert last(changes, "e-sl").reason == "its entry opened nothing"
 
 
 def test_an_entry_that_ends_in_part_keeps_its_exits() -> None:

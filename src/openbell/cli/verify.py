@@ -86,7 +86,7 @@ async def _verify(settings: Settings, noted: Head | None, adopt: bool) -> tuple[
                 found.append(Fault(0, f"no head was noted outside the database ({records.head.path} is missing)"))
             return newest, found
 
-        newest, found = await records.read(work)
+        newest, found = await records.read(work, whatever_it_is=True)
         if adopt:
             await records.adopt()
         return newest, [*damage, *found]

@@ -14,10 +14,12 @@ from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from zlib import crc32
 
 from openbell.market.clock import parse_time
-from openbell.market.errors import InvalidParameter, SettingsError
+from openbell.market.errors import InvalidParameter, InvalidSymbol, SettingsError
+from openbell.market.instruments import parse
 
 PREFIX = "OPENBELL_"
 _HOME = Path("~/.openbell")
@@ -283,6 +285,21 @@ def _check(settings: Settings) -> None:
         raise SettingsError("OPENBELL_POOL_POSTGRES_MIN must not be more than OPENBELL_POOL_POSTGRES_MAX")
     _check_clock(settings)
     _check_broker(settings)
+    _check_texts(settings)
+
+
+def _check_texts(settings: Settings) -> None:
+    """What a later reader could not use is refused now; a URL is not repeated, it may hold a password."""
+    try:
+        _ = urlsplit(settings.database_url).port
+    except ValueError:
+        raise SettingsError("OPENBELL_DATABASE_URL cannot be read: use postgresql://USER:PASSWORD@HOST/NAME") from None
+    for symbol in settings.risk_symbols.split(","):
+        if symbol.strip():
+            try:
+                parse(symbol)
+            except InvalidSymbol as error:
+                raise SettingsError(f"OPENBELL_RISK_SYMBOLS: {error}") from None
 
 
 def _check_broker(settings: Settings) -> None:

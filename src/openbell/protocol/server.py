@@ -17,7 +17,7 @@ from pydantic_core import to_json
 
 from openbell import __version__
 from openbell.desk.desk import Desk
-from openbell.protocol.call import Call, Notify
+from openbell.protocol.call import LOCAL_OPERATOR, Call, Notify
 from openbell.protocol.dialects import Reply
 from openbell.protocol.replies import Replies
 from openbell.protocol.service import Runner, Service
@@ -47,7 +47,9 @@ def build(service: Service, desk: Desk, replies: Replies | None = None) -> Serve
     # Whoever may be alerted is, from the first call on: the subscription may be an earlier process's.
     pushes = desk.settings.trade and not desk.settings.read_only and any(tool.trade for tool in service.tools)
 
-    async def list_tools(_context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        if pushes:
+            desk.trading.push_to(LOCAL_OPERATOR.subject, _notifier(context))
         if not listing:
             listing.append(types.ListToolsResult(tools=[_declare(tool, service) for tool in offered]))
         return listing[0]

@@ -27,7 +27,7 @@ from openbell.trading.orders import RESTING, Force, Kind, Order, Role, Side, Sta
 Change = Order | Fill
 _EXIT_REACHED = "its exit was reached"
 _NOTHING_LEFT = "nothing is left to reduce"
-_ENTRY_ENDED = "its entry ended unfilled"
+_ENTRY_ENDED = "its entry opened nothing"
 _OTHER_EXIT = "the other exit closed the position"
 _MOST = Decimal("1e18")
 """More than all orders together: a volume beyond sense must not spoil the sums."""

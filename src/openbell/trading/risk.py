@@ -2,8 +2,9 @@
 
 An order that only reduces a position always may. Everything else is judged by what it opens: first the rules that no size
 passes (halt, symbol, stale price, collar, number of positions, daily loss), then what the account can pay, then the shares
-of equity an order and a symbol may take. Orders that rest count as if they were filled. place_order, validate_trade and the
-engine ask the same `judge`, so that `max_size` is exactly the size at which it changes its mind.
+of equity an order and a symbol may take. Orders that rest count as if they were filled. place_order and validate_trade ask
+the same `judge`, so that `max_size` is exactly the size at which it changes its mind; the engine asks `lost_too_much`, and
+ends what rests and could open when it says so.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Limits:
     symbols: frozenset[str] = frozenset()
     """Allowed ones; none named: all."""
     fee: Decimal = ZERO
-    """Of notional, kept back when an order is judged."""
+    """Of notional, kept back when an order is judged: fees, and what a price may slip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class Situation:
     """Why nothing may be opened."""
     stale: str | None = None
     """Why the proposed symbol's price cannot be relied on."""
+    cut: bool = False
+    """Whether fills are cut to the position, as on paper: then orders that reduce cannot get in each other's way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,8 @@ def judge(proposal: Proposal, situation: Situation, limits: Limits) -> Verdict:
 def reducible(side: Side, symbol: str, situation: Situation) -> Decimal:
     """How much an order of this side could take from the position, less what resting orders will take already."""
     held = situation.book.quantity(symbol) * -side.sign
-    return max(ZERO, held - _claimed(side, symbol, situation.orders)) if held > 0 else ZERO
+    claimed = ZERO if situation.cut else _claimed(side, symbol, situation.orders)
+    return max(ZERO, held - claimed) if held > 0 else ZERO
 
 
 def _claimed(side: Side, symbol: str, orders: Iterable[Order]) -> Decimal:
@@ -156,7 +160,7 @@ class _Judgement:
         yield "stale_price", situation.stale
         yield "collar", self._outside_collar()
         yield "positions", self._too_many_positions()
-        yield "daily_loss", self._lost_too_much()
+        yield "daily_loss", lost_too_much(situation.day_start, self.equity, limits)
         yield "equity", None if self.equity > 0 else "the account has no equity left"
 
     def _outside_collar(self) -> str | None:
@@ -174,15 +178,6 @@ class _Judgement:
         if not most or self.proposal.symbol in symbols or len(symbols) < most:
             return None
         return f"{len(symbols)} positions are open or being opened, the most allowed (OPENBELL_RISK_POSITIONS)"
-
-    def _lost_too_much(self) -> str | None:
-        start, most = self.situation.day_start, self.limits.daily_loss
-        if start is None or start <= 0 or not most or start - self.equity < most * start:
-            return None
-        return (
-            f"the account has lost {_percent(amounts.share(start - self.equity, start))} today, and opens nothing after "
-            f"{_percent(most)} (OPENBELL_RISK_DAILY_LOSS)"
-        )
 
     def _by_size(self) -> Iterable[tuple[str, str | None]]:
         """Rules that object to the size, each by comparing exact products."""
@@ -235,6 +230,16 @@ class _Judgement:
         if start is not None and start > 0 and most:
             used.append(amounts.share(max(ZERO, start - self.equity), most * start))
         return min(ONE, max(used))
+
+
+def lost_too_much(day_start: Decimal | None, equity: Decimal, limits: Limits) -> str | None:
+    """Why nothing may be opened today."""
+    most = limits.daily_loss
+    if day_start is None or day_start <= 0 or not most or day_start - equity < most * day_start:
+        return None
+    lost = amounts.share(day_start - equity, day_start)
+    setting = "(OPENBELL_RISK_DAILY_LOSS)"
+    return f"the account has lost {_percent(lost)} today, and opens nothing after {_percent(most)} {setting}"
 
 
 def price_of(order: Order, mark: Decimal) -> Decimal:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import pytest
 
 from openbell.desk.bars import BarService
 from openbell.desk.charts import ChartService
@@ -18,6 +19,7 @@ from openbell.desk.trading.desk import TradingDesk
 from openbell.desk.trading.inbox import Inbox
 from openbell.market.bars import MINUTE, make
 from openbell.market.clock import iso
+from openbell.market.errors import Refused
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
@@ -65,17 +67,25 @@ async def looked_at(trading: TradingDesk) -> dict[str | None, Order]:
     return {order.client_order_id: order for order in await trading.orders.listing(ME, open_only=False, limit=9)}
 
 
-def test_an_order_placed_under_an_earlier_clock_meets_the_bars_since_then(tmp_path: Path) -> None:
+def test_an_account_does_not_go_back_in_time_nor_ahead_of_it(tmp_path: Path) -> None:
+    """Under an earlier clock its later positions would not be seen, and the risk gate would count too little."""
     at_minute(tmp_path, 50, buy("late"))
-    found = at_minute(tmp_path, 60, looked_at)
-    assert found["late"].average_price == 150
-    at_minute(tmp_path, 20, buy("early"))
-    found = at_minute(tmp_path, 60, looked_at)
-    assert found["early"].state is State.FILLED
-    assert found["early"].average_price == 120
-    assert found["late"].average_price == 150
-    again = at_minute(tmp_path, 90, looked_at)
-    assert {order.filled for order in again.values()} == {1}
+    with pytest.raises(Refused, match="has gone on to"):
+        at_minute(tmp_path, 20, buy("early"))
+    assert at_minute(tmp_path, 50, buy("late")).client_order_id == "late"
+    at_minute(tmp_path, 60, looked_at)
+    with pytest.raises(Refused, match="has gone on to"):
+        at_minute(tmp_path, 50.5, buy("between"))
+    assert at_minute(tmp_path, 60, looked_at)["late"].average_price == 150
+    with pytest.raises(Refused, match="has not come"):
+        at_minute(tmp_path, 60 * 24 * 365 * 40, buy("future"))
+
+
+def test_a_later_clock_fills_from_the_bars_between(tmp_path: Path) -> None:
+    at_minute(tmp_path, 20, buy("one"))
+    found = at_minute(tmp_path, 60, looked_at)["one"]
+    assert found.state is State.FILLED
+    assert found.average_price == 120
 
 
 def test_an_earlier_clock_sees_what_was_known_then(tmp_path: Path) -> None:

@@ -41,8 +41,6 @@ from openbell.trading.inbox import notification
 log = logging.getLogger(__name__)
 
 MOST_PER_PRINCIPAL = 20_000
-_MARK = "alerts"
-_MARK_SEQ = "alerts through entry"
 _LONGEST = 1_100_000
 """Minutes in two years."""
 _NOTE_SECONDS = 900.0
@@ -173,7 +171,11 @@ class _Group:
 class Alarms:
     """The engine's step."""
 
-    def __init__(self, records: Records, bars: BarService, charts: ChartService, inbox: Inbox) -> None:
+    def __init__(
+        self, records: Records, bars: BarService, charts: ChartService, inbox: Inbox, name: str = "alerts"
+    ) -> None:
+        """`name` is what its progress is remembered by."""
+        self._mark, self._mark_seq = name, f"{name} through entry"
         self._records = records
         self._bars = bars
         self._charts = charts
@@ -212,7 +214,7 @@ class Alarms:
 
         def work(connection: Connection) -> tuple[list[tuple[int, Alert]], float, float]:
             changed = queries.changed_after(connection, self._seq)
-            return changed, marks.mark(connection, _MARK), marks.mark(connection, _MARK_SEQ)
+            return changed, marks.mark(connection, self._mark), marks.mark(connection, self._mark_seq)
 
         changed, noted, noted_seq = await self._records.read(work)
         if self._noted is None:
@@ -333,8 +335,8 @@ class Alarms:
         seq = self._seq
 
         def work(journal: Journal) -> None:
-            marks.set_mark(journal.connection, _MARK, until)
-            marks.set_mark(journal.connection, _MARK_SEQ, seq)
+            marks.set_mark(journal.connection, self._mark, until)
+            marks.set_mark(journal.connection, self._mark_seq, seq)
 
         await self._records.write(work, lease)
         self._noted = float(until)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from openbell.desk.trading.accounts import AccountService
+from openbell.desk.trading.accounts import OPERATOR, AccountService
 from openbell.desk.trading.books import Books
 from openbell.desk.trading.decisions import DecisionService
 from openbell.desk.trading.gate import Gate
@@ -19,12 +19,13 @@ from openbell.desk.trading.inbox import Inbox, Send
 from openbell.desk.trading.orders import OrderService
 from openbell.desk.trading.portfolio import PortfolioService
 from openbell.desk.trading.prices import Prices
-from openbell.market.errors import LeaseLost, SettingsError, StoreError
+from openbell.market.errors import LeaseLost, Refused, SettingsError, StoreError
 from openbell.market.instruments import parse
 from openbell.stores.port import Lease
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.records import Database, Records
-from openbell.trading.broker import Broker, PaperBroker
+from openbell.trading.accounts import AccountNotFound
+from openbell.trading.broker import Broker, BrokerError, PaperBroker
 from openbell.trading.risk import Limits
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class TradingDesk:
     def gate(self) -> Gate:
         """The risk gate."""
         prices = Prices(self._desk.bars, self._settings.stale_after)
-        return Gate(prices, self.books, limits_of(self._settings), self.halt_file.halted)
+        return Gate(prices, self.books, limits_of(self._settings), self.halt_file.halted, cut=self.broker.inside)
 
     @cached_property
     def orders(self) -> OrderService:
@@ -134,17 +135,29 @@ class TradingDesk:
         settings, bars = self._settings, self._desk.bars
         costs = Costs(settings.paper_fee, settings.paper_slippage, settings.paper_volume_share)
         matching = PaperMatching(self.records, bars, self.books, costs, self.halt_file.halted)
-        alarms = Alarms(self.records, bars, self._desk.charts, self.inbox)
+        other = " as of" if settings.as_of else ""
+        alarms = Alarms(self.records, bars, self._desk.charts, self.inbox, f"alerts{other}")
         # Alpaca lets two hundred questions a minute through, and an order may take two.
         reconciling = Reconciling(self.records, self.accounts.name, self.broker, every=3.0, most=2)
 
         async def halting(lease: Lease | None, _until: int) -> int:
-            return await self.halts.enforce(self.broker, lease)
+            ended = await self.halts.enforce(self.broker, lease)
+            if reason := await self._lost_too_much():
+                ended += await self.halts.stop(self.broker, self.accounts.name, reason, lease)
+            return ended
 
         async def asking(lease: Lease | None, _until: int) -> int:
             return 0 if self.broker.inside else await reconciling.step(lease)
 
         return Engine(self.records, self._desk.clock, bars.closed_until, (halting, matching.step, asking, alarms.step))
+
+    async def _lost_too_much(self) -> str | None:
+        """Why nothing may be opened today, if the account is there and can be valued."""
+        try:
+            return await self.portfolio.lost_too_much(OPERATOR)
+        except (AccountNotFound, Refused, BrokerError) as error:
+            log.debug("%s", error)
+            return None
 
     def start(self) -> None:
         """Run the engine beside whatever this process does; it works when nobody else's does."""
@@ -231,5 +244,5 @@ def limits_of(settings: Settings) -> Limits:
         settings.risk_leverage,
         settings.risk_collar,
         symbols,
-        settings.paper_fee if settings.broker == "paper" else Limits().fee,
+        (1 + settings.paper_fee) * (1 + settings.paper_slippage) - 1 if settings.broker == "paper" else Limits().fee,
     )

@@ -43,7 +43,10 @@ class Engine:
         closed_until: Callable[[], int],
         steps: tuple[Step, ...],
         every: float = _STEP,
+        lease: str = LEASE,
     ) -> None:
+        """`lease` is what it holds: engines of the present and of other clocks do not keep each other from working."""
+        self._lease = lease
         self._records = records
         self._clock = clock
         self._closed_until = closed_until
@@ -125,7 +128,7 @@ class Engine:
     async def _take_lease(self) -> Lease:
         while True:
             # Looking comes first: those who stand by must not get in the writers' way.
-            held = await self._records.read(lambda connection: leases.holder(connection, LEASE))
+            held = await self._records.read(lambda connection: leases.holder(connection, self._lease))
             if held is None:
                 with suppress(LeaseHeld):
                     return await self._acquire()
@@ -135,9 +138,9 @@ class Engine:
             await asyncio.sleep(1.0)
 
     async def _acquire(self) -> Lease:
-        holder = this_process(LEASE)
+        holder = this_process(self._lease)
         return await self._records.write(
-            lambda journal: leases.acquire(journal.connection, LEASE, holder, LEASE_SECONDS)
+            lambda journal: leases.acquire(journal.connection, self._lease, holder, LEASE_SECONDS)
         )
 
     async def _release(self, lease: Lease) -> None:

@@ -66,8 +66,12 @@ class Valued:
 class Gate:
     """Judges proposals as the account stands inside a transaction."""
 
-    def __init__(self, prices: Prices, books: Books, limits: Limits, halted: Halted = switches.halted) -> None:
+    def __init__(
+        self, prices: Prices, books: Books, limits: Limits, halted: Halted = switches.halted, *, cut: bool = False
+    ) -> None:
+        """`cut`: the broker cuts fills to the position."""
         self._halted = halted
+        self._cut = cut
         self._prices = prices
         self._books = books
         self.limits = limits
@@ -91,6 +95,7 @@ class Gate:
             valued.day_start,
             self._halted(connection),
             stale,
+            self._cut,
         )
         return risk.judge(proposal, situation, self.limits)
 

@@ -92,16 +92,30 @@ class Halts:
         return await self._records.write(work)
 
     async def enforce(self, broker: Broker, lease: Lease | None = None) -> int:
-        """Cancel what rests and could open something, on every account of a broker; how many that were."""
-        found = await self._records.read(lambda connection: self._opening(connection, broker.name))
-        if not found:
+        """While it stands, cancel what rests and could open something, on every account of a broker; how many that were."""
+
+        def accounts(connection: Connection) -> list[str]:
+            if self._halted(connection) is None:
+                return []
+            return [each.name for each in queries.all_accounts(connection) if each.broker == broker.name]
+
+        return await self._end_opening(broker, accounts, "trading was halted", lease)
+
+    async def stop(self, broker: Broker, account: str, reason: str, lease: Lease | None = None) -> int:
+        """Cancel what rests and could open something on one account; how many that were."""
+        return await self._end_opening(broker, lambda _connection: [account], reason, lease)
+
+    async def _end_opening(
+        self, broker: Broker, accounts: Callable[[Connection], list[str]], reason: str, lease: Lease | None
+    ) -> int:
+        if not await self._records.read(lambda connection: _opening(connection, accounts(connection))):
             return 0
 
         def work(journal: Journal) -> list[Order]:
             asked = []
-            for order in self._opening(journal.connection, broker.name):
+            for order in _opening(journal.connection, accounts(journal.connection)):
                 state = State.CANCELLED if broker.inside else State.CANCELLING
-                changed = order.to(state, journal.at, "trading was halted")
+                changed = order.to(state, journal.at, reason)
                 journal.put("order", changed)
                 asked.append(changed)
                 for each in end_exits(changed, queries.bracket(journal.connection, order.id), journal.at):
@@ -118,14 +132,12 @@ class Halts:
                     continue  # it is written down as cancelling: the engine asks on
         return len(cancelled)
 
-    def _opening(self, connection: Connection, broker: str) -> list[Order]:
-        """The resting orders that could open something, while that is halted."""
-        if self._halted(connection) is None:
-            return []
-        accounts = [each.name for each in queries.all_accounts(connection) if each.broker == broker]
-        return [
-            order
-            for name in accounts
-            for order in queries.working(connection, name)
-            if order.state in RESTING - {State.CANCELLING} and order.remaining_opening
-        ]
+
+def _opening(connection: Connection, accounts: list[str]) -> list[Order]:
+    """The resting orders of some accounts that could open something."""
+    return [
+        order
+        for name in accounts
+        for order in queries.working(connection, name)
+        if order.state in RESTING - {State.CANCELLING} and order.remaining_opening
+    ]

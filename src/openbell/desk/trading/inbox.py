@@ -77,7 +77,8 @@ class Inbox:
 
     async def acknowledge(self, principal: str, through: int) -> None:
         """All up to a cursor was dealt with."""
-        await self._records.write(lambda journal: queries.acknowledge(journal.connection, principal, through))
+        until = self._clock.epoch()
+        await self._records.write(lambda journal: queries.acknowledge(journal.connection, principal, through, until))
 
     def hand_out(self, principal: str, through: int) -> Callable[[], Awaitable[None]]:
         """What makes all up to a cursor seen, once the answer that tells of it has left. Who looks meanwhile waits."""

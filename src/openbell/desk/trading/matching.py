@@ -98,7 +98,7 @@ class PaperMatching:
             changes = now.meet(bars, until, self._costs)
             for change in changes:
                 journal.put("order" if isinstance(change, Order) else "fill", change, new=isinstance(change, Fill))
-            if changes:
+            if changes and until >= marks.mark(journal.connection, _mark(account, symbol)):
                 marks.set_mark(journal.connection, _mark(account, symbol), until)
                 marks.set_mark(journal.connection, _mark_seq(account, symbol), journal.seq)
             return len(changes), now.orders

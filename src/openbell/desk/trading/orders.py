@@ -23,8 +23,16 @@ from sqlalchemy import Connection
 from openbell.desk.trading import reports
 from openbell.desk.trading.accounts import AccountService
 from openbell.desk.trading.gate import Gate, Known
-from openbell.market.clock import Clock
-from openbell.market.errors import CannotPay, DuplicateOrder, InvalidParameter, NoSuchOrder, RiskRefused, TooManyOrders
+from openbell.market.clock import Clock, iso
+from openbell.market.errors import (
+    CannotPay,
+    DuplicateOrder,
+    InvalidParameter,
+    NoSuchOrder,
+    Refused,
+    RiskRefused,
+    TooManyOrders,
+)
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import eastern, next_open, session_on
 from openbell.stores.records import orders as queries
@@ -153,6 +161,7 @@ class OrderService:
         self._refuse_twin(journal.connection, account, principal, asked, received)
         if queries.asked_since(journal.connection, account.name, received - 1.0) >= MOST_PER_SECOND:
             raise TooManyOrders(f"more than {MOST_PER_SECOND} orders in a second; wait a second", retry_after_s=1)
+        self._refuse_the_past(journal, account)
         _check_against(asked, known)  # not before the id was looked for: the price may have moved since the first call
         proposal = proposal_of(asked)
         verdict = self._gate.judge(journal.connection, account, proposal, known)
@@ -164,6 +173,22 @@ class OrderService:
             for each in exits_of(order):
                 journal.put("order", each, new=True)
         return _Intent(order, verdict)
+
+    def _refuse_the_past(self, journal: Journal, account: Account) -> None:
+        """An account's time goes on.
+
+        Under an earlier clock its later positions would not be seen, and after a later one the present would be the past.
+        """
+        if self._now:
+            return
+        newest = queries.newest_moment(journal.connection, account.name)
+        if journal.at < newest:
+            raise Refused(
+                f"the account {account.name} has gone on to {iso(newest)}, and the clock stands at {iso(journal.at)}: use a "
+                "later --as-of, or another account (openbell account add)"
+            )
+        if journal.at > time.time():
+            raise Refused(f"the clock stands at {iso(journal.at)}, which has not come: nothing is placed in the future")
 
     @staticmethod
     def _same_key(connection: Connection, account: Account, principal: str, asked: Request) -> Order | None:
@@ -213,7 +238,7 @@ class OrderService:
             expires_at=day_end(asked.instrument, at) if asked.time_in_force is Force.DAY else None,
             state=waiting if verdict.valid else State.REJECTED,
             broker_id=order_id if self.broker.inside and verdict.valid else None,
-            reason=None if verdict.valid else verdict.reason,
+            reason=None if verdict.valid else refusal(verdict).message,
             updated_at=at,
         )
 
@@ -347,7 +372,7 @@ def _check_against(asked: Request, known: Known) -> None:
 def _told_again(order: Order) -> Order:
     """The first answer once more, be it an error."""
     if order.state is State.REJECTED:
-        raise RiskRefused(f"order {order.id} was rejected: {order.reason}", order_id=order.id)
+        raise RiskRefused(order.reason or "it was rejected", order_id=order.id)
     return order
 
 

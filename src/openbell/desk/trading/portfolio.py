@@ -18,7 +18,7 @@ from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Position, margin
 from openbell.trading.orders import EXPOSED, Side
 from openbell.trading.request import refuse_foreign_money
-from openbell.trading.risk import Proposal, Verdict, price_of
+from openbell.trading.risk import Proposal, Verdict, lost_too_much, price_of
 
 _DAY = 86400
 
@@ -78,6 +78,11 @@ class PortfolioService:
             )
             available = max(ZERO, equity - used - margin(waiting, leverage))
         return Balance(equity, available, used, book.unrealised(marks), book.cash, book.realised, book.fees)
+
+    async def lost_too_much(self, principal: str) -> str | None:
+        """Why nothing may be opened today; None if it may."""
+        valued = await self._valued(principal)
+        return lost_too_much(valued.day_start, valued.book.equity(valued.marks), self._gate.limits)
 
     async def validate(
         self, principal: str, instrument: Instrument, side: Side, size: Decimal, price: Decimal | None

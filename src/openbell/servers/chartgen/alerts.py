@@ -69,7 +69,9 @@ class NotificationsInput(Arguments):
         int | None, Field(ge=0, le=2**53, description="acknowledge up to here and return what came after; 0: all")
     ] = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
-    wait_s: Annotated[float, Field(ge=0, le=LONGEST_WAIT, description="wait so long for the first one")] = 0.0
+    wait_s: Annotated[
+        float, Field(ge=0, le=LONGEST_WAIT, description="wait so long for the first one; less than OPENBELL_TIMEOUT")
+    ] = 0.0
 
 
 class SubscribeInput(Arguments):

@@ -21,6 +21,7 @@ LONGEST_CALLS = 262_144
 _ZERO = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 """The character 0 in JSON; after one more backslash it is only a text that looks like it."""
 Anything = Annotated[Any, Field(json_schema_extra={"type": ["object", "array", "string", "number", "boolean", "null"]})]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Action = Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})]
 
 
@@ -66,7 +67,7 @@ class SaveInput(Arguments):
     symbol: str
     action: Action
     confidence: Annotated[float, Field(description="0 to 1")]
-    opportunity_score: Annotated[float | Absent, Field(allow_inf_nan=False, json_schema_extra=without_default)] = None
+    opportunity_score: Annotated[Finite | Absent, Field(json_schema_extra=without_default)] = None
     reasoning: Annotated[str, Field(description="at most 16,384 characters")]
     tool_calls: Annotated[
         list[Anything] | Absent, Field(description="what it rests on", json_schema_extra=without_default)

@@ -85,9 +85,9 @@ def after(connection: Connection, principal: str, cursor: int, limit: int, until
     ]
 
 
-def acknowledge(connection: Connection, principal: str, through: int) -> None:
-    """Mark everything up to a cursor as seen."""
-    mine = (inbox.c.principal == principal) & (inbox.c.cursor <= through) & ~inbox.c.seen
+def acknowledge(connection: Connection, principal: str, through: int, until: float) -> None:
+    """Mark everything up to a cursor as seen that had fired by some time: no earlier clock sees the rest."""
+    mine = (inbox.c.principal == principal) & (inbox.c.cursor <= through) & (inbox.c.created_at <= until)
     connection.execute(update(inbox).where(mine), {"seen": True})
 
 

@@ -48,6 +48,8 @@ _TWIN = (
     .limit(1)
 )
 _FILLS = select(fills).where((fills.c.account == _NAME) & (fills.c.seq > _SEQ)).order_by(fills.c.seq)
+_LAST_PLACED = select(func.max(orders.c.placed_at)).where((orders.c.account == _NAME) & (orders.c.state != "rejected"))
+_LAST_FILL = select(func.max(fills.c.at)).where(fills.c.account == _NAME)
 _FILLS_UNTIL = _FILLS.where(fills.c.at <= bindparam("until"))
 
 
@@ -102,6 +104,13 @@ def listing(
     mine = (orders.c.account == account_name) & (orders.c.principal == principal) & (orders.c.placed_at <= until)
     query = select(orders).where(mine & orders.c.state.not_in(_FINAL) if open_only else mine)
     return _orders(connection.execute(query.order_by(orders.c.placed_at.desc(), orders.c.id.desc()).limit(limit)))
+
+
+def newest_moment(connection: Connection, account_name: str) -> float:
+    """When the account's last order was placed or its last fill was known, on the desk's clock; 0 if there is none."""
+    placed = connection.execute(_LAST_PLACED, {"name": account_name}).scalar() or 0.0
+    filled = connection.execute(_LAST_FILL, {"name": account_name}).scalar() or 0.0
+    return max(float(placed), float(filled))
 
 
 def working_accounts(connection: Connection) -> list[tuple[str, str]]:
@@ -165,5 +174,5 @@ def _orders(rows: Iterable[Row[Any]]) -> list[Order]:
 
 def rows_of(connection: Connection, table: Table) -> Iterable[dict[str, Any]]:
     """Every row of a table."""
-    for row in connection.execution_options(yield_per=1000).execute(select(table)):
+    for row in connection.execute(select(table).execution_options(yield_per=1000)):
         yield row._asdict()

@@ -59,6 +59,7 @@ class Records:
         self._prepared: asyncio.Task[None] | None = None
         self._noted: Head | None = None
         self._trusted = False
+        self._believed = False
         self._closed = False
         self._writing: set[asyncio.Task[object]] = set()
 
@@ -67,10 +68,31 @@ class Records:
         """`sqlite` or `postgresql`."""
         return self.database.source
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
-        """What a function finds, in one view of the database."""
+    async def read(self, work: Callable[[Connection], T], *, whatever_it_is: bool = False) -> T:
+        """What a function finds, in one view of the database.
+
+        Raises `LedgerBroken` if the ledger is not the one whose head was noted, unless it is read `whatever_it_is`.
+        """
         await self._prepare()
+        if not (whatever_it_is or self._believed):
+            await self._believe()
         return await self._run(work, writing=False)
+
+    async def _believe(self) -> None:
+        """Before the first read: records that were cut, or taken away and begun anew, would tell less than is true."""
+        try:
+            noted = await asyncio.to_thread(self.head.read)
+        except StoreError as damage:
+            log.warning("%s", damage)
+            noted = None
+        if noted is not None:
+            newest, found = await self._run(lambda connection: _compare(connection, noted), writing=False)
+            if not found:
+                raise LedgerBroken(
+                    f"the records in {self.database.where} are not those that were written: {_objection(newest, noted)}. "
+                    "Look with openbell verify; openbell verify --adopt takes them as they stand"
+                )
+        self._believed = True
 
     async def write(self, work: Callable[[Journal], T], lease: Lease | None = None) -> T:
         """Run a function that writes. It ends even if its caller goes away: what it does is never half known.
@@ -117,7 +139,7 @@ class Records:
         await self._prepare()
         head = await self._run(head_of, writing=False)
         await asyncio.to_thread(self.head.reset, head)
-        self._noted, self._trusted = head, True
+        self._noted, self._trusted, self._believed = head, True, True
         return head
 
     async def objection(self) -> str | None:

@@ -15,8 +15,8 @@ from openbell.trading.ledger import Entry, Fault, Head, canonical, check
 
 def entries(connection: Connection) -> Iterator[Entry]:
     """The ledger from its beginning."""
-    found = connection.execution_options(yield_per=1000).execute(select(ledger).order_by(ledger.c.seq))
-    for row in found:
+    # An option of the statement: one of the connection would stay with it in the pool.
+    for row in connection.execute(select(ledger).order_by(ledger.c.seq).execution_options(yield_per=1000)):
         yield Entry(**row._asdict())
 
 
