@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from openbell.indicators.registry import all_indicators
 from openbell.market.clock import iso, parse_time
 from openbell.market.timeframes import SHORT
 from tests.client import OPENBELL, PATIENCE, Client
-from tests.servers.desks import OTHER, Bench, awaited, bench
-from tests.stores.records.postgres_server import NotHere, PostgresServer
+from tests.servers.desks import OTHER, Bench, awaited, bench, fresh_database
+from tests.stores.records.postgres_server import PostgresServer
 from tests.waiting import until
 
 COMMAND = [*OPENBELL, "mcp", "chartgen", "--trade"]
@@ -28,16 +27,6 @@ PARAMS = {"alert_id", "symbol", "interval", "condition", "value", "triggered_at"
 @pytest.fixture(scope="module")
 def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("shared")
-
-
-@pytest.fixture
-def postgres() -> Iterator[str]:
-    try:
-        made = PostgresServer()
-    except NotHere as missing:
-        pytest.skip(f"NOT TESTED: {missing}")
-    yield made.url
-    made.close()
 
 
 async def alert(desk: Bench, symbol: str = "BTC/USD", interval: str | None = None, **condition: Any) -> dict[str, Any]:
@@ -408,8 +397,8 @@ async def test_what_waits_too_long_is_not_pushed_any_more(tmp_path: Path, monkey
 
 
 @awaited
-async def test_on_postgresql_all_of_it_works_the_same(tmp_path: Path, postgres: str) -> None:
-    settings = {"DATABASE_URL": postgres}
+async def test_on_postgresql_all_of_it_works_the_same(tmp_path: Path, postgres: PostgresServer) -> None:
+    settings = {"DATABASE_URL": fresh_database(postgres)}
     async with bench(tmp_path, T1, **settings) as desk:
         await desk.chartgen("subscribe_notifications", symbols=["BTC/USD"])
         made = [await alert(desk, price_above=number + 1) for number in range(3)]

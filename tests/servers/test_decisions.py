@@ -33,16 +33,6 @@ COMMAND = [*OPENBELL, "mcp", "decisions"]
 SQL = "'; DROP TABLE decisions; DELETE FROM ledger; --"
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    try:
-        made = PostgresServer()
-    except NotHere as missing:
-        pytest.skip(f"NOT TESTED: {missing}")
-    yield made
-    made.close()
-
-
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     settings = {"TIMEOUT": "60", "LOG": "debug"}

@@ -28,7 +28,6 @@ from tests.servers.desks import (
     fresh_database,
     metadata,
 )
-from tests.stores.records.postgres_server import NotHere, PostgresServer
 
 CONTRACT = json.loads((Path(__file__).parent / "contracts" / "portfolio.json").read_text())
 COMMAND = [*OPENBELL, "mcp", "portfolio"]
@@ -42,16 +41,6 @@ COSTS = {"PAPER_FEE": "0.002", "PAPER_SLIPPAGE": "0.0015", "PAPER_VOLUME_SHARE":
 STEP, FEE, SLIPPAGE, SHARE = Decimal("1e-8"), Decimal("0.002"), Decimal("0.0015"), Decimal("0.03")
 ORDERS = [("BTC/USD", "buy", "0.07654321"), ("ETH/USDT", "sell", "1.5"), ("AAPL", "buy", "30"), ("MSFT", "sell", "7")]
 SQL = "'; DROP TABLE orders; --"
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    try:
-        made = PostgresServer()
-    except NotHere as missing:
-        pytest.skip(f"NOT TESTED: {missing}")
-    yield made
-    made.close()
 
 
 @awaited

@@ -127,7 +127,7 @@ class TradingDesk:
     def engine(self) -> Engine:
         """What goes on by itself: the kill switch first, then fills, then alerts."""
         from openbell.desk.trading.alarms import Alarms
-        from openbell.desk.trading.engine import Engine
+        from openbell.desk.trading.engine import LEASE, Engine
         from openbell.desk.trading.matching import PaperMatching
         from openbell.desk.trading.reconcile import Reconciling
         from openbell.trading.paper import Costs
@@ -149,7 +149,8 @@ class TradingDesk:
         async def asking(lease: Lease | None, _until: int) -> int:
             return 0 if self.broker.inside else await reconciling.step(lease)
 
-        return Engine(self.records, self._desk.clock, bars.closed_until, (halting, matching.step, asking, alarms.step))
+        steps = (halting, matching.step, asking, alarms.step)
+        return Engine(self.records, self._desk.clock, bars.closed_until, steps, lease=f"{LEASE}{other}")
 
     async def _lost_too_much(self) -> str | None:
         """Why nothing may be opened today, if the account is there and can be valued."""

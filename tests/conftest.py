@@ -1,0 +1,20 @@
+"""What tests of several rooms share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.stores.records.postgres_server import NotHere, PostgresServer
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A real PostgreSQL, one for each process that runs tests; each test makes a database of its own on it."""
+    try:
+        made = PostgresServer()
+    except NotHere as missing:
+        pytest.skip(f"NOT TESTED: {missing}")
+    yield made
+    made.close()
