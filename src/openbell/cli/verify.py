@@ -32,7 +32,7 @@ def verify(
         bool, typer.Option("--adopt", help="Take the ledger as it stands, whatever was found, and note its head anew.")
     ] = False,
 ) -> None:
-    """Check the ledger: its hash chain, the head that is noted outside the database, and every table against it.
+    """Check the ledger: its hash chain, the head that is noted outside the database, and what it tells of against it.
 
     Leaves with 1 if an entry was edited, removed, moved or cut off. Note the head that it prints somewhere else: with --head
     it also finds what somebody with access to this whole machine has rewritten.

@@ -3,7 +3,7 @@
 An entry's hash covers its number, time, kind, key, content and the hash before it, so that no entry can be edited, removed
 or moved without breaking the chain. Cutting off the end leaves a chain that is whole: that is why the newest hash, the head,
 is also kept outside the database, durable before anything is acknowledged. An entry's content is a whole row of its table,
-so the ledger alone rebuilds every table, and `openbell verify` compares the two.
+so the ledger alone rebuilds what it tells of, and `openbell verify` compares the two.
 """
 
 from __future__ import annotations
