@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.servers.desks import fresh_database
 from tests.stores.records.postgres_server import NotHere, PostgresServer
 
 
@@ -18,3 +19,9 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip(f"NOT TESTED: {missing}")
     yield made
     made.close()
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> str:
+    """The address of a new, empty database."""
+    return fresh_database(postgres)

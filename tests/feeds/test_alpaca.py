@@ -759,6 +759,8 @@ def test_a_clock_in_another_time_gets_that_times_history_and_no_live_bars() -> N
 
 def test_keys_appear_nowhere(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
     caplog.set_level(logging.DEBUG)
+    for name in ("httpx2", "httpcore2", "websockets"):  # the command line quiets them for the whole process
+        caplog.set_level(logging.DEBUG, logger=name)
     said: list[str] = []
 
     async def main() -> None:

@@ -14,8 +14,7 @@ from openbell.indicators.registry import all_indicators
 from openbell.market.clock import iso, parse_time
 from openbell.market.timeframes import SHORT
 from tests.client import OPENBELL, PATIENCE, Client
-from tests.servers.desks import OTHER, Bench, awaited, bench, fresh_database
-from tests.stores.records.postgres_server import PostgresServer
+from tests.servers.desks import OTHER, Bench, awaited, bench
 from tests.waiting import until
 
 COMMAND = [*OPENBELL, "mcp", "chartgen", "--trade"]
@@ -397,8 +396,8 @@ async def test_what_waits_too_long_is_not_pushed_any_more(tmp_path: Path, monkey
 
 
 @awaited
-async def test_on_postgresql_all_of_it_works_the_same(tmp_path: Path, postgres: PostgresServer) -> None:
-    settings = {"DATABASE_URL": fresh_database(postgres)}
+async def test_on_postgresql_all_of_it_works_the_same(tmp_path: Path, database: str) -> None:
+    settings = {"DATABASE_URL": database}
     async with bench(tmp_path, T1, **settings) as desk:
         await desk.chartgen("subscribe_notifications", symbols=["BTC/USD"])
         made = [await alert(desk, price_above=number + 1) for number in range(3)]

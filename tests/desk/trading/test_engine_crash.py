@@ -34,7 +34,7 @@ from tests.desk.trading.child import SYMBOLS, Fork, desk_of, trade
 
 SOAK = os.environ.get("OPENBELL_SOAK") == "1"
 HOMES = 20 if SOAK else 1
-KILLS = 25 if SOAK else 15
+KILLS = 25 if SOAK else 10
 """Of each home."""
 SEED = int(os.environ.get("OPENBELL_SEED", "20260105"))
 BEGIN = parse_time("2026-01-05T15:00:00Z")
