@@ -163,7 +163,12 @@ def spoil(path: Path, seed: int) -> str:
     deed = DEEDS[seed % len(DEEDS)]
     db = sqlite3.connect(path)
     seqs = [row[0] for row in db.execute("SELECT seq FROM ledger ORDER BY seq")]
-    deed(db, chance, seqs)
+    while True:
+        try:
+            deed(db, chance, seqs)
+            break
+        except sqlite3.IntegrityError:  # the database itself refuses two rows of one key: something else, then
+            db.rollback()
     db.commit()
     db.close()
     return deed.__name__
