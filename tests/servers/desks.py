@@ -86,7 +86,7 @@ class Bench:
         """How long the ledger is."""
         from openbell.stores.records.journal import head_of
 
-        return (await self.desk.trading.records.read(head_of)).seq
+        return (await self.desk.trading.records.read(lambda view: head_of(view.connection))).seq
 
 
 @asynccontextmanager

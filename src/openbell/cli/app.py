@@ -37,6 +37,14 @@ AsOf = Annotated[
 ]
 
 
+InScenario = Annotated[
+    str | None,
+    typer.Option(
+        "--scenario", metavar="NAME", help="With --as-of: the what-if account to act in (as-of; see openbell scenario)."
+    ),
+]
+
+
 def fail(message: str, code: int = 1) -> NoReturn:
     """Say what is wrong on standard error and leave."""
     typer.echo(f"openbell: {message}", err=True)
@@ -61,11 +69,11 @@ def said_plainly() -> Iterator[None]:
 
 
 def settings_for(
-    as_of: str | None = None, read_only: bool = False, trade: bool = False, feed: str | None = None
+    as_of: str | None = None, read_only: bool = False, trade: bool = False, scenario_name: str | None = None
 ) -> Settings:
     """The settings with a command's flags over them, and the log as they say."""
     with said_plainly():
-        settings = load(as_of=as_of, read_only=read_only or None, trade=trade or None, feed=feed)
+        settings = load(as_of=as_of, read_only=read_only or None, trade=trade or None, scenario=scenario_name)
     logging.basicConfig(
         level=settings.log.upper(),
         stream=sys.stderr,
@@ -93,4 +101,4 @@ def _root(
 
 
 # Importing a module registers its command; the order is that of --help.
-from openbell.cli import collect, serve, tool, load_file, chart, account, halt, verify, doctor  # noqa: E402, F401, I001
+from openbell.cli import collect, serve, tool, load_file, chart, account, scenario, halt, verify, doctor  # noqa: E402, F401, I001

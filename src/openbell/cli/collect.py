@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from openbell.cli.app import AsOf, ReadOnly, Trade, app, said_plainly, settings_for
+from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, said_plainly, settings_for
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 @app.command("up")
-def up(trade: Trade = False, read_only: ReadOnly = False, as_of: AsOf = None) -> None:
+def up(trade: Trade = False, read_only: ReadOnly = False, as_of: AsOf = None, scenario: InScenario = None) -> None:
     """Run the desk on this machine: collect bars, fill paper orders, fire alerts, and show a live view.
 
     Ctrl-C stops it; nothing is lost.
 
     Without settings it runs on a simulated market. Connect a client with: openbell mcp chart-signals
     """
-    desk = Desk(settings_for(as_of, read_only, trade))
+    desk = Desk(settings_for(as_of, read_only, trade, scenario))
     with said_plainly():
         desk.watchlist.create()
         _run(_up(desk))
@@ -94,7 +94,7 @@ async def _up(desk: Desk) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(collector.run())
-            if not desk.settings.read_only:
+            if desk.trading.writes:
                 group.create_task(desk.trading.engine.run())
             group.create_task((show if sys.stdout.isatty() else tell)(desk, collector))
     finally:

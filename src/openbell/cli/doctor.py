@@ -198,13 +198,15 @@ def _records(desk: Desk) -> Iterator[Finding]:
 
 
 async def _look_at_records(desk: Desk) -> list[Finding]:
-    from openbell.desk.trading.engine import LEASE
+    from openbell.desk.trading.keeping import ENGINE
     from openbell.stores.records import leases
     from openbell.stores.records.journal import head_of
 
     trading = Desk(desk.settings).trading  # one of its own: each check has an event loop of its own
     try:
-        head, holder = await trading.records.read(lambda c: (head_of(c), leases.holder(c, LEASE)), whatever_it_is=True)
+        head, holder = await trading.records.read(
+            lambda view: (head_of(view.connection), leases.holder(view, ENGINE)), whatever_it_is=True
+        )
         found = [
             Finding("ok", f"{head.seq} ledger entries in {trading.records.database.where} (openbell verify checks)")
         ]

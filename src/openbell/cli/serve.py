@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from openbell.cli.app import AsOf, ReadOnly, Trade, app, said_plainly, settings_for
+from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, said_plainly, settings_for
 from openbell.servers import NAMES, load
 
 
@@ -21,12 +21,13 @@ def mcp(
     trade: Trade = False,
     read_only: ReadOnly = False,
     as_of: AsOf = None,
+    scenario: InScenario = None,
 ) -> None:
     """Serve one MCP server on standard input and output.
 
     Add it to a client's configuration as the command "openbell" with the arguments "mcp" and the server's name.
     """
-    settings = settings_for(as_of, read_only, trade)
+    settings = settings_for(as_of, read_only, trade, scenario)
     with said_plainly():
         service = load(server)
     from openbell.desk.desk import Desk

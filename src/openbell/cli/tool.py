@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbell.cli.app import AsOf, ReadOnly, Trade, app, fail, said_plainly, settings_for
+from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, fail, said_plainly, settings_for
 from openbell.servers import NAMES, load
 
 if TYPE_CHECKING:
@@ -28,12 +28,13 @@ def call(
     trade: Trade = False,
     read_only: ReadOnly = False,
     as_of: AsOf = None,
+    scenario: InScenario = None,
 ) -> None:
     """Call one tool and print its JSON result; leaves with 1 if the result is an error.
 
     Example: openbell call chart-signals get_signals '{"symbol": "AAPL", "timeframe": "5min"}'
     """
-    settings = settings_for(as_of, read_only, trade)
+    settings = settings_for(as_of, read_only, trade, scenario)
     given = _object(arguments)
     with said_plainly():
         service = load(server)

@@ -14,9 +14,8 @@ from openbell.market.errors import StoreError
 from openbell.trading.ledger import Fault, Head
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from openbell.desk.settings import Settings
+    from openbell.stores.records.view import View
 
 _MOST = 20
 _HEAD = re.compile(r"(\d{1,15}):([0-9a-f]{64})")
@@ -78,7 +77,8 @@ async def _verify(settings: Settings, noted: Head | None, adopt: bool) -> tuple[
         except StoreError as error:
             damage.append(Fault(0, error.message))
 
-        def work(connection: Connection) -> tuple[Head, list[Fault]]:
+        def work(view: View) -> tuple[Head, list[Fault]]:
+            connection = view.connection
             newest = head_of(connection)
             heads = tuple(each for each in (outside, noted) if each is not None)
             found = list(faults(connection, heads))

@@ -77,8 +77,9 @@ def _header(desk: Desk, collector: Collector) -> Panel:
 def _trading(desk: Desk) -> str:
     """What the engine does, on whose money."""
     money = "REAL MONEY" if desk.account == "live" else "paper"
-    if desk.settings.read_only:
-        return f"engine: off (read-only); orders: {money}"
+    if not desk.trading.writes:
+        why = "read-only" if desk.settings.read_only else "the clock is not the present; --trade acts in a scenario"
+        return f"engine: off ({why}); orders: {money}"
     engine = desk.trading.engine.status
     halted = desk.trading.halt_file.read()
     told = f"; HALTED: {halted}" if halted else ""

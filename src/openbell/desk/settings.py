@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -17,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
-from openbell.market.clock import parse_time
+from openbell.market.clock import iso, parse_time
 from openbell.market.errors import InvalidParameter, InvalidSymbol, SettingsError
 from openbell.market.instruments import parse
 
@@ -57,10 +58,12 @@ _PATTERNS = {
         "must be like http://HOST:8086, its password in OPENBELL_INFLUX_TOKEN",
     ),
     "influx_token": (r"[!-~]*", "holds characters that no token has, such as a space or the end of a line"),
+    "scenario": (r"([a-z0-9][a-z0-9-]{0,29})?", "may have lower-case letters, digits and dashes, at most 30"),
     "account": (r"([A-Za-z0-9][A-Za-z0-9_.-]{0,59})?", "may have letters, digits, dots, dashes and underscores"),
     "database_url": (r"(postgres(ql)?://[!-~]*)?", "must be like postgresql://USER:PASSWORD@HOST/NAME"),
     "influx_database": (r"[A-Za-z0-9_.-]{1,60}", "may have letters, digits, dots, dashes and underscores"),
 }
+DEFAULT_SCENARIO = "as-of"
 _CCXT = re.compile(r"ccxt:[a-z0-9_]+")
 
 
@@ -79,6 +82,9 @@ class Settings:
         "replay (stored bars again), none (stored bars only)",
     )
     as_of: str = _setting("", "let the clock stand at this time (ISO 8601; no zone means UTC); nothing later is seen")
+    scenario: str = _setting(
+        "", "with as_of: the what-if account to act in; as-of if left out and trading is allowed (openbell scenario)"
+    )
     replay_speed: float = _setting(0.0, "with as_of: let the clock run from there, this many times real time")
     sim_seed: int = _setting(_SEED, "seed of the simulated market")
     read_only: bool = _setting(
@@ -163,6 +169,18 @@ class Settings:
             return self.home
         market = self.home / "simulated"
         return market if self.sim_seed == _SEED else market / f"seed-{self.sim_seed}"
+
+    @property
+    def other_clock(self) -> bool:
+        """Whether this desk's time is not the present: it never writes to the present's records."""
+        return bool(self.as_of) or self.feed == "replay"
+
+    @property
+    def acts_in(self) -> str | None:
+        """The scenario that this desk trades in and reads; None: the records of the present."""
+        if not self.other_clock:
+            return None
+        return self.scenario or (DEFAULT_SCENARIO if self.trade else None)
 
     @property
     def live(self) -> bool:
@@ -316,10 +334,17 @@ def _check_broker(settings: Settings) -> None:
 
 
 def _check_clock(settings: Settings) -> None:
-    if settings.as_of:
-        try:
-            parse_time(settings.as_of)
-        except InvalidParameter as error:
-            raise SettingsError(f"OPENBELL_AS_OF: {error}") from None
-    elif settings.replay_speed:
-        raise SettingsError("OPENBELL_REPLAY_SPEED needs OPENBELL_AS_OF, the time to begin at")
+    if settings.scenario and not settings.other_clock:
+        raise SettingsError("--scenario (OPENBELL_SCENARIO) needs --as-of: the present has no scenarios")
+    if not settings.as_of:
+        if settings.replay_speed:
+            raise SettingsError("OPENBELL_REPLAY_SPEED needs OPENBELL_AS_OF, the time to begin at")
+        return
+    try:
+        moment = parse_time(settings.as_of)
+    except InvalidParameter as error:
+        raise SettingsError(f"OPENBELL_AS_OF: {error}") from None
+    if moment > time.time():
+        raise SettingsError(
+            f"--as-of {settings.as_of} is later than this machine's time, {iso(int(time.time()))}: no clock runs ahead of it"
+        )

@@ -1,12 +1,14 @@
 """The one clock. No domain code asks the time elsewhere.
 
-`SystemClock` is now; `StandingClock` is one moment (`--as-of`); `ReplayClock` runs from a moment at some speed. Leases,
+`SystemClock` is now; `StandingClock` is one moment (`--as-of`); `ReplayClock` runs from a moment at some speed. None of them
+is ever later than the machine's time: a replay that reaches the present stops there. Leases,
 time-outs, cache ages and throttles are about this machine, not about the market: they use `time.monotonic` instead.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from datetime import UTC, datetime
@@ -15,6 +17,7 @@ from typing import Protocol
 
 from openbell.market.errors import InvalidParameter
 
+log = logging.getLogger(__name__)
 _EPOCH = re.compile(r"\d{9,11}(\.\d+)?")
 
 
@@ -71,9 +74,7 @@ class StandingClock:
 
 
 class ReplayClock:
-    """Runs from `start` at `speed` times real time."""
-
-    moving = True
+    """Runs from `start` at `speed` times real time, and stops when it reaches the present."""
 
     def __init__(self, start: float, speed: float) -> None:
         if not 0 < speed < inf:  # NaN included: such a clock would show no time at all
@@ -81,14 +82,29 @@ class ReplayClock:
         self._start = start
         self._speed = speed
         self._began = time.monotonic()
+        self._stopped: float | None = None
+
+    @property
+    def moving(self) -> bool:
+        """Whether it still runs."""
+        self.epoch()
+        return self._stopped is None
 
     def epoch(self) -> float:
         """Seconds since 1970 in UTC."""
-        return self._start + (time.monotonic() - self._began) * self._speed
+        if self._stopped is None:
+            moment = self._start + (time.monotonic() - self._began) * self._speed
+            if moment < (present := time.time()):
+                return moment
+            self._stopped = max(self._start, present)
+            log.warning("the replay has reached the present and stops at %s", iso(int(self._stopped)))
+        return self._stopped
 
     async def sleep_until(self, epoch: float) -> None:
-        """Wait the scaled time."""
+        """Wait the scaled time; for a time after the present, until cancelled."""
         while (left := epoch - self.epoch()) > 0:
+            if not self.moving:
+                await asyncio.Event().wait()
             await asyncio.sleep(left / self._speed)
 
 

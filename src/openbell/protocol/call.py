@@ -13,6 +13,7 @@ from openbell.market.sessions import phase, stock_phase
 
 if TYPE_CHECKING:
     from openbell.desk.trading.desk import TradingDesk
+    from openbell.desk.trading.inbox import Inbox, Reader
 
 Afterwards = Callable[[], Awaitable[None]]
 Notify = Callable[[str, dict[str, Any]], Awaitable[None]]
@@ -32,6 +33,19 @@ LOCAL_OPERATOR = Principal("local", frozenset({"read", "write", TRADE}))
 """Whoever started a stdio server owns this machine's desk."""
 
 
+class Connection:
+    """One client's connection: what belongs to it whichever of its calls asks."""
+
+    def __init__(self) -> None:
+        self._readers: dict[str, Reader] = {}
+
+    def reader(self, inbox: Inbox, principal: str) -> Reader:
+        """Its place in a principal's inbox."""
+        if principal not in self._readers:
+            self._readers[principal] = inbox.reader(principal)
+        return self._readers[principal]
+
+
 async def _nowhere(_method: str, _params: dict[str, Any]) -> None:
     """For calls that are answered once, from the command line."""
 
@@ -43,6 +57,7 @@ class Call:
     desk: Desk
     principal: Principal = LOCAL_OPERATOR
     notify: Notify = _nowhere
+    connection: Connection = field(default_factory=Connection)
     newest: int | None = None
     """The end of the newest bar that the answer rests on; a handler says it with `rests_on`."""
     instrument: Instrument | None = None
@@ -69,10 +84,16 @@ class Call:
         self.account, self.source = self.desk.account, trading.records.source
         return trading
 
+    def inbox(self) -> Reader:
+        """The caller's inbox, as this connection reads it."""
+        return self.connection.reader(self.on_account().inbox, self.principal.subject)
+
     def truth(self) -> dict[str, Any]:
         """What every result says about itself: made-up or real, whose account, from which feed, how old."""
         now = self._clock
+        scenario = self.desk.settings.acts_in
         return {
+            **({"scenario": scenario} if scenario else {}),
             "data": self.desk.data,
             "account": self.account,
             "feed": self.desk.settings.feed,

@@ -17,7 +17,7 @@ from pydantic_core import to_json
 
 from openbell import __version__
 from openbell.desk.desk import Desk
-from openbell.protocol.call import LOCAL_OPERATOR, Call, Notify
+from openbell.protocol.call import LOCAL_OPERATOR, Call, Connection, Notify
 from openbell.protocol.dialects import Reply
 from openbell.protocol.replies import Replies
 from openbell.protocol.service import Runner, Service
@@ -44,12 +44,13 @@ def build(service: Service, desk: Desk, replies: Replies | None = None) -> Serve
     runner = Runner(service, desk)
     offered = service.offered(desk)
     listing: list[types.ListToolsResult] = []
+    connection = Connection()
     # Whoever may be alerted is, from the first call on: the subscription may be an earlier process's.
     pushes = desk.settings.trade and not desk.settings.read_only and any(tool.trade for tool in service.tools)
 
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         if pushes:
-            desk.trading.push_to(LOCAL_OPERATOR.subject, _notifier(context))
+            desk.trading.push_to(connection, LOCAL_OPERATOR.subject, _notifier(context))
         if not listing:
             listing.append(types.ListToolsResult(tools=[_declare(tool, service) for tool in offered]))
         return listing[0]
@@ -57,11 +58,11 @@ def build(service: Service, desk: Desk, replies: Replies | None = None) -> Serve
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
         if params.name not in service.by_name:
             raise MCPError(service.dialect.unknown_tool, f"Unknown tool: {params.name[:80]}", None)
-        call = Call(desk, notify=_notifier(context))
+        call = Call(desk, notify=_notifier(context), connection=connection)
         if replies is not None:
             call.later = partial(replies.hold, context.request_id)
         if pushes:
-            desk.trading.push_to(call.principal.subject, call.notify)
+            desk.trading.push_to(connection, call.principal.subject, call.notify)
         result = _wire(await runner.run(params.name, params.arguments or {}, call))
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result["resultType"] = "complete"

@@ -129,7 +129,7 @@ class _Client:
         self._say((kind, name, self._desk.clock.epoch()))
 
     async def _price(self, symbol: str) -> float:
-        return float((await self._desk.trading.gate.known(parse(symbol))).marks[symbol])
+        return float((await self._desk.trading.gate.known(parse(symbol))).prices[symbol].value)
 
     async def _order(self) -> None:
         chance, symbol = self._chance, self._chance.choice(SYMBOLS)

@@ -14,6 +14,7 @@ from openbell.desk.trading.orders import TWIN_SECONDS
 from openbell.market.bars import MINUTE
 from openbell.stores.records import orders as queries
 from openbell.stores.records.verify import entries, faults
+from openbell.stores.records.view import View
 from openbell.trading import amounts, risk
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
@@ -222,9 +223,9 @@ def _books(world: World, told: Told) -> Iterator[str]:
     """Cash and positions are the fills and nothing else; every order shows its own."""
     book = told.book
     with world.memory.engine.connect() as connection:
-        account = queries.account(connection, "main")
-        if account is not None:
-            kept = world.process.books.book(connection, world.process.accounts.open(connection, OPERATOR))
+        view = View(connection)
+        if queries.account(view, "main") is not None:
+            kept = world.process.books.book(view, world.process.accounts.open(view, OPERATOR))
             if kept != book:
                 yield f"the book is {kept}, the ledger makes {book}"
     with amounts.exact():

@@ -42,6 +42,7 @@ from openbell.stores.records.head import HeadFile
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import engine_for
 from openbell.stores.records.tables import metadata
+from openbell.trading.advance import Rules
 from openbell.trading.broker import Broker, BrokerRefused, BrokerUnavailable, OutcomeUnknown, PaperBroker, Report
 from openbell.trading.ledger import Head
 from openbell.trading.orders import Force, Kind, Order, Side, State
@@ -138,11 +139,11 @@ class FixedPrices:
     async def now(self, instrument: Instrument) -> Price:
         return Price(PRICES[instrument.symbol], int(NOON), "bar", None)
 
-    async def of(self, symbols: Iterable[str]) -> dict[str, Decimal]:
-        return {symbol: PRICES[symbol] for symbol in symbols}
+    async def of(self, symbols: Iterable[str]) -> tuple[dict[str, Price], dict[str, str]]:
+        return {symbol: await self.now(parse(symbol)) for symbol in symbols}, {}
 
     async def before(self, symbols: Iterable[str], _moment: int) -> dict[str, Decimal]:
-        return await self.of(symbols)
+        return {symbol: PRICES[symbol] for symbol in symbols}
 
 
 class ScriptedBars:
@@ -247,17 +248,18 @@ class Process:
         self.ids: list[str] = []
         self.records = Records(_Database(self), cast("HeadFile", _Head(self)), world.clock)
         self.broker: Broker = PaperBroker() if world.inside else Outside(self)
-        books = Books(world.clock, now=True)
-        limits = LIMITS
-        self.gate = Gate(cast("Prices", FixedPrices()), books, limits)
-        self.books = books
+        self.books = books = Books()
+        prices = cast("Prices", FixedPrices())
+        self.gate = Gate(prices, books, LIMITS, world.clock)
+        rules = Rules(COSTS, LIMITS)
+        self.matching = PaperMatching(self.records, cast("BarService", world.bars), books, prices, rules)
         self.accounts = AccountService(self.records, "main", self.broker.name, _cash, "", default=True)
         self.orders = OrderService(
             self.records,
             self.accounts,
             self.gate,
             self.broker,
-            world.clock,
+            self._settle,
             new_id=self._new_id,
             received=world.clock.epoch,
         )
@@ -265,7 +267,6 @@ class Process:
         self.reconciling = reconciling = Reconciling(
             self.records, "main", self.broker, world.clock.epoch, every=world.every, most=world.most
         )
-        matching = PaperMatching(self.records, cast("BarService", world.bars), books, COSTS)
 
         async def halting(lease: Lease | None, _until: int) -> int:
             return await self.halts.enforce(self.broker, lease)
@@ -273,9 +274,14 @@ class Process:
         async def asking(lease: Lease | None, _until: int) -> int:
             return await reconciling.step(lease)
 
-        steps = (halting, matching.step) if world.inside else (halting, asking)
+        steps = (halting, self.matching.step) if world.inside else (halting, asking)
         self.engine = Engine(self.records, world.clock, lambda: int(world.clock.at // MINUTE * MINUTE), steps)
         self.stepping: asyncio.Task[int] | None = None
+
+    async def _settle(self) -> None:
+        """Every call about the account fills first what bars fill, as on a desk."""
+        if self.world.inside:
+            await self.matching.account("main", int(self.world.clock.at // MINUTE * MINUTE))
 
     def _new_id(self) -> str:
         name = f"{self.world.chance.getrandbits(40):010x}"
@@ -330,6 +336,9 @@ class _Database:
             then(result)
         await process.pause()
         return result
+
+    async def exists(self) -> bool:
+        return True
 
     async def close(self) -> None: ...
 

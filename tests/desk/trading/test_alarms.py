@@ -124,7 +124,7 @@ def test_exactly_the_alerts_that_came_true_fire_each_at_its_bar(tmp_path: Path, 
 
 async def notifications(home: Path, now: float) -> list[dict[str, Any]]:
     desk = desk_at(home, HandClock(now + 1))
-    found, _ = await desk.trading.inbox.look(ME, cursor=0, limit=1000)
+    found, _ = await desk.trading.inbox.look(ME, limit=1000)
     await desk.trading.close()
     return [each.body for each in found]
 

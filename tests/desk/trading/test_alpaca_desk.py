@@ -68,7 +68,7 @@ def market(quantity: str = "10", side: Side = Side.BUY, key: str | None = "k", *
 
 
 async def orders(trading: TradingDesk) -> dict[str, Order]:
-    return {order.role.value: order for order in await trading.orders.listing(ME, open_only=False, limit=99)}
+    return {order.role.value: order for order in (await trading.orders.listing(ME, open_only=False, limit=99))[0]}
 
 
 def test_an_order_is_sent_filled_and_counted(tmp_path: Path, server: AlpacaTradingServer) -> None:
@@ -95,7 +95,7 @@ def test_an_order_is_sent_filled_and_counted(tmp_path: Path, server: AlpacaTradi
 
 async def _faults(trading: TradingDesk) -> list[str]:
     head = trading.records.head.read()
-    found = await trading.records.read(lambda c: list(faults(c, () if head is None else (head,))))
+    found = await trading.records.read(lambda view: list(faults(view.connection, () if head is None else (head,))))
     return [fault.reason for fault in found]
 
 

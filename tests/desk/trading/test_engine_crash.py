@@ -81,7 +81,7 @@ async def _check(home: Path, clock: float, acknowledged: dict[str, set[str]], wh
         noted = records.head.read()
         assert noted, where
         found, ledger = await records.read(
-            lambda connection: (list(faults(connection, (noted,))), list(entries(connection)))
+            lambda view: (list(faults(view.connection, (noted,))), list(entries(view.connection)))
         )
         assert found == [], where
         told = Told(ledger)

@@ -63,7 +63,7 @@ def told(settings: dict[str, str]) -> tuple[list[Entry], list[Fault]]:
             noted = desk.trading.records.head.read()
             heads = (noted,) if noted else ()
             return await desk.trading.records.read(
-                lambda connection: (list(entries(connection)), list(faults(connection, heads)))
+                lambda view: (list(entries(view.connection)), list(faults(view.connection, heads)))
             )
         finally:
             await desk.close()
@@ -99,8 +99,8 @@ def test_an_engine_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_o
             stopped.send(signal.SIGCONT)
             assert stopped.hear() == "LeaseLost"
             eventually(lambda: count(settings, "next") > 6, "the next engine goes on")
-        assert before == count(settings, "stopped") == 4
-    assert writers(settings) == ["stopped", "next"]
+            assert before == count(settings, "stopped") == 4
+            assert writers(settings) == ["stopped", "next"]
 
 
 def test_stopped_at_any_moment_two_engines_never_write_in_turn(settings: dict[str, str]) -> None:

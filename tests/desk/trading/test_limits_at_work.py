@@ -63,7 +63,7 @@ def order(key: str, side: Side, quantity: str, limit: str | None = None) -> Call
 
 
 async def orders(trading: TradingDesk) -> dict[str | None, Order]:
-    return {each.client_order_id: each for each in await trading.orders.listing(ME, open_only=False, limit=9)}
+    return {each.client_order_id: each for each in (await trading.orders.listing(ME, open_only=False, limit=9))[0]}
 
 
 def test_what_rests_and_could_open_ends_when_the_daily_loss_is_reached(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_desk_of_another_clock_does_not_keep_the_present_one_from_working(tmp_
 def test_records_that_were_taken_away_are_not_answered_from(tmp_path: Path) -> None:
     prices = [100.0] * 60
     at(tmp_path, 5, prices, order("one", Side.BUY, "10"))
-    for file in tmp_path.glob("records.sqlite*"):
+    for file in tmp_path.glob("scenarios/as-of/records.sqlite*"):
         file.unlink()
     with pytest.raises(LedgerBroken, match="are not those that were written"):
         at(tmp_path, 10, prices, lambda it: it.portfolio.balance(ME))

@@ -29,16 +29,16 @@ def alert(number: int, principal: str = "me") -> Alert:
 def test_the_newest_thousand_wait(tmp_path: Path) -> None:
     def fill(journal: Journal) -> None:
         for number in range(QUEUE_MOST + 7):
-            queries.enqueue(journal.connection, alert(number), number + 1, {"number": number}, NOW)
-        queries.enqueue(journal.connection, alert(0, "other"), 1, {"number": -1}, NOW)
+            queries.enqueue(journal.view, alert(number), number + 1, {"number": number}, NOW)
+        queries.enqueue(journal.view, alert(0, "other"), 1, {"number": -1}, NOW)
 
     async def play() -> tuple[list[Any], list[Any]]:
         records = records_in(tmp_path)
         await records.write(fill)
         await records.close()
         again = records_in(tmp_path)
-        mine = await again.read(lambda connection: queries.queued(connection, "me", NOW + 1))
-        others = await again.read(lambda connection: queries.queued(connection, "other", NOW + 1))
+        mine = await again.read(lambda connection: queries.queued(connection, "me", 0, NOW + 1))
+        others = await again.read(lambda connection: queries.queued(connection, "other", 0, NOW + 1))
         await again.close()
         return [each.body["number"] for each in mine], [each.body["number"] for each in others]
 
@@ -50,11 +50,11 @@ def test_the_newest_thousand_wait(tmp_path: Path) -> None:
 def test_an_hour_is_the_longest_wait(tmp_path: Path) -> None:
     async def play() -> list[int]:
         records = records_in(tmp_path)
-        await records.write(lambda journal: queries.enqueue(journal.connection, alert(1), 1, {}, NOW))
+        await records.write(lambda journal: queries.enqueue(journal.view, alert(1), 1, {}, NOW))
         counts = []
         for later in (0.0, QUEUE_SECONDS - 1.0, QUEUE_SECONDS + 1.0):
             moment = NOW + later
-            counts.append(len(await records.read(lambda c: queries.queued(c, "me", moment))))  # noqa: B023
+            counts.append(len(await records.read(lambda c: queries.queued(c, "me", 0, moment))))  # noqa: B023
         await records.close()
         return counts
 

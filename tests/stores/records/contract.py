@@ -28,6 +28,7 @@ from openbell.stores.records.journal import Journal, LedgerBroken, head_of
 from openbell.stores.records.records import Records
 from openbell.stores.records.tables import decisions, ledger, marks
 from openbell.stores.records.tables import leases as lease_rows
+from openbell.stores.records.view import View
 from openbell.trading.ledger import Head, canonical, seal
 from tests.stores.records import partner
 from tests.stores.records.partner import Partner
@@ -55,7 +56,7 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
     return asyncio.run(story())
 
 
-def rows(connection: Connection) -> list[dict[str, Any]]:
+def rows(connection: Connection | View) -> list[dict[str, Any]]:
     """All decisions, by their entries."""
     return [dict(row) for row in connection.execute(select(decisions).order_by(decisions.c.seq)).mappings()]
 
@@ -239,10 +240,11 @@ class RecordsContract:
             async with place.opened() as records:
                 await records.write(put("first"))
 
-                def count(connection: Connection) -> int:
+                def count(connection: Connection | View) -> int:
                     return connection.execute(select(func.count()).select_from(decisions)).scalar_one()
 
-                def twice(connection: Connection) -> tuple[int, int, int]:
+                def twice(view: View) -> tuple[int, int, int]:
+                    connection = view.connection
                     before = count(connection)
                     other = Thread(target=lambda: asyncio.run(write_elsewhere()))
                     other.start()
@@ -714,7 +716,7 @@ async def three(place: Place) -> None:
 async def rewrite(place: Place, count: int) -> None:
     """Another ledger, whole in itself."""
 
-    def work(connection: Connection) -> None:
+    def work(connection: Connection | View) -> None:
         connection.execute(ledger.delete())
         prev = "0" * 64
         for seq in range(1, count + 1):

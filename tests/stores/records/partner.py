@@ -101,7 +101,7 @@ async def forever(say: Say, place: Place, label: str) -> None:
 async def load(say: Say, place: Place) -> None:
     """Open and read; whether Alembic was needed."""
     async with place.opened() as records:
-        await records.read(lambda connection: connection.exec_driver_sql("SELECT 1"))
+        await records.read(lambda view: view.connection.exec_driver_sql("SELECT 1"))
     say("alembic" in sys.modules)
 
 

@@ -15,12 +15,13 @@ from openbell.market.errors import StoreError
 from openbell.stores.records import schema
 from openbell.stores.records.migrate import scripts
 from openbell.stores.records.tables import metadata
+from openbell.stores.records.view import View
 from tests.stores.records import partner
 from tests.stores.records.partner import Partner
 from tests.stores.records.places import Place
 
 
-def version(connection: Connection) -> str:
+def version(connection: Connection | View) -> str:
     return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one())
 
 
@@ -109,7 +110,7 @@ def test_a_version_that_nobody_knows_is_refused_in_words(place: Place) -> None:
 def test_a_migration_that_fails_leaves_nothing_and_is_tried_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(connection: Connection) -> None:
+    def fail(connection: Connection | View) -> None:
         connection.execute(text("CREATE TABLE half (a TEXT)"))
         connection.execute(text("SELECT 1 FROM nowhere"))
 
@@ -120,6 +121,6 @@ def test_a_migration_that_fails_leaves_nothing_and_is_tried_again(
                 with pytest.raises(StoreError, match="nowhere"):
                     await records.read(version)
             assert await records.read(version) == schema.NEWEST
-            assert not await records.read(lambda connection: inspect(connection).has_table("half"))
+            assert not await records.read(lambda connection: inspect(connection.connection).has_table("half"))
 
     asyncio.run(main())

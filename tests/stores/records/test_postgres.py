@@ -20,6 +20,7 @@ from openbell.stores.records.journal import Journal
 from openbell.stores.records.postgres import Pool, PostgresDatabase, read_url
 from openbell.stores.records.records import Records
 from openbell.stores.records.tables import marks
+from openbell.stores.records.view import View
 from tests.stores.records import partner
 from tests.stores.records.contract import assert_hides, put, rows, run
 from tests.stores.records.partner import Partner
@@ -36,17 +37,17 @@ def place(on_postgres: Place) -> Place:
     return on_postgres
 
 
-def slowly(connection: Connection) -> int:
+def slowly(connection: Connection | View) -> int:
     """Hold a connection for a moment; how many there are."""
     connection.execute(text("SELECT pg_sleep(0.05)"))
     return int(connection.execute(text(f"SELECT count(*) {OURS}")).scalar_one())
 
 
-def asleep(connection: Connection) -> None:
+def asleep(connection: Connection | View) -> None:
     connection.execute(text("SELECT pg_sleep(30)"))
 
 
-def quickly(connection: Connection) -> int:
+def quickly(connection: Connection | View) -> int:
     return int(connection.execute(text("SELECT 7")).scalar_one())
 
 

@@ -47,7 +47,7 @@ def test_commits_are_synchronised_and_in_the_write_ahead_log(place: Place) -> No
         async with place.opened() as records:
 
             async def mode(pragma: str) -> object:
-                return await records.read(lambda connection: connection.exec_driver_sql(f"PRAGMA {pragma}").scalar())
+                return await records.read(lambda view: view.connection.exec_driver_sql(f"PRAGMA {pragma}").scalar())
 
             assert await mode("journal_mode") == "wal"
             assert await mode("synchronous") == 2

@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
 
-from sqlalchemy import Connection
-
 from openbell.market.errors import InvalidParameter, SettingsError
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
+from openbell.stores.records.view import View
 from openbell.trading.accounts import Account, AccountNotFound, hashed, new_token
 
 OPERATOR = "local"
@@ -43,12 +42,12 @@ class AccountService:
     async def prepare(self) -> None:
         """Find out what the account begins with, if it has not begun yet; to be called before `open`."""
         if self._cash is None and self._default:
-            known = await self._records.read(lambda connection: queries.account(connection, self.name))
+            known = await self._records.read(lambda view: queries.account(view, self.name))
             self._cash = known.cash if known else await self._opening_cash()
 
-    def open(self, connection: Connection, principal: str) -> Account:
+    def open(self, view: View, principal: str) -> Account:
         """The account, for a principal. Raises `AccountNotFound` or `Unauthorized`."""
-        found = queries.account(connection, self.name)
+        found = queries.account(view, self.name)
         if found is None:
             if not self._default:
                 raise AccountNotFound(
@@ -66,7 +65,7 @@ class AccountService:
 
     def ensure(self, journal: Journal, principal: str) -> Account:
         """The same, written down if it is new."""
-        account = self.open(journal.connection, principal)
+        account = self.open(journal.view, principal)
         if not account.created_at:
             account = replace(account, created_at=journal.at)
             journal.put("account", account, new=True)
@@ -81,7 +80,7 @@ class AccountService:
         token = new_token() if with_token else None
 
         def work(journal: Journal) -> None:
-            if queries.account(journal.connection, name) is not None:
+            if queries.account(journal.view, name) is not None:
                 raise InvalidParameter(f"there is an account {name} already")
             held = None if token is None else hashed(token)
             journal.put("account", Account(name, broker, OPERATOR, cash, held, journal.at), new=True)
@@ -94,7 +93,7 @@ class AccountService:
         token = None if remove else new_token()
 
         def work(journal: Journal) -> None:
-            found = queries.account(journal.connection, name)
+            found = queries.account(journal.view, name)
             if found is None:
                 raise AccountNotFound(f"there is no account {name}", account=name)
             journal.put("account", replace(found, token=None if token is None else hashed(token)))

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from sqlalchemy import Connection
-
 from openbell.charts.request import Wanted
 from openbell.desk.bars import RING, BarService
 from openbell.desk.charts import ChartService
@@ -30,9 +28,9 @@ from openbell.market.timeframes import SHORT, Timeframe
 from openbell.stores.port import Lease, Mark, Span
 from openbell.stores.records import alerts as queries
 from openbell.stores.records import marks
-from openbell.stores.records.history import known_at
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
+from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.alerts import Alert, AlertState, Firing, Type, price_firings, registered, signal_firings
 from openbell.trading.evidence import bar_hash
@@ -45,6 +43,7 @@ _LONGEST = 1_100_000
 """Minutes in two years."""
 _NOTE_SECONDS = 900.0
 _EVER = 2**40
+_MARK, _MARK_SEQ = "alerts", "alerts through entry"
 _Found = tuple[Firing, str]
 """What fired, and the hash of the bar that did it."""
 
@@ -62,12 +61,10 @@ class Condition:
 class AlertService:
     """Alerts of principals."""
 
-    def __init__(self, records: Records, bars: BarService, *, now: bool = True) -> None:
-        """`now`: the clock is the present, after which nothing was done."""
+    def __init__(self, records: Records, bars: BarService) -> None:
         self._records = records
         self._bars = bars
         self._clock = bars.clock
-        self._now = now
 
     async def set(self, principal: str, symbol: str, interval: str, wanted: Condition) -> Alert:
         """Set an alert. Raises `InvalidSymbol`, `UnknownSymbol`, `InvalidParameter`."""
@@ -92,7 +89,7 @@ class AlertService:
         )
 
         def work(journal: Journal) -> None:
-            if queries.active_count(journal.connection, principal) >= MOST_PER_PRINCIPAL:
+            if queries.active_count(journal.view, principal) >= MOST_PER_PRINCIPAL:
                 raise InvalidParameter(f"{MOST_PER_PRINCIPAL} alerts are active, the most allowed: cancel some first")
             journal.put("alert", alert, new=True)
 
@@ -101,21 +98,13 @@ class AlertService:
 
     async def listing(self, principal: str) -> list[Alert]:
         """A principal's active alerts, oldest first."""
-        until = self._clock.epoch()
-
-        def work(connection: Connection) -> list[Alert]:
-            if self._now:
-                return queries.active(connection, principal)
-            known = known_at(connection, "alert", Alert, until)
-            return [each for each in known if each.principal == principal and each.state is AlertState.ACTIVE]
-
-        return await self._records.read(work)
+        return await self._records.read(lambda view: queries.active(view, principal))
 
     async def cancel(self, principal: str, alert_id: str) -> Alert:
         """Remove an alert before it fires. Raises `NoSuchOrder`."""
 
         def work(journal: Journal) -> Alert:
-            alert = queries.find(journal.connection, alert_id)
+            alert = queries.find(journal.view, alert_id)
             if alert is None or alert.principal != principal:
                 raise NoSuchOrder(f"no alert {alert_id[:80]!r}", alert_id=alert_id[:80])
             if alert.state is not AlertState.ACTIVE:
@@ -171,11 +160,7 @@ class _Group:
 class Alarms:
     """The engine's step."""
 
-    def __init__(
-        self, records: Records, bars: BarService, charts: ChartService, inbox: Inbox, name: str = "alerts"
-    ) -> None:
-        """`name` is what its progress is remembered by."""
-        self._mark, self._mark_seq = name, f"{name} through entry"
+    def __init__(self, records: Records, bars: BarService, charts: ChartService, inbox: Inbox) -> None:
         self._records = records
         self._bars = bars
         self._charts = charts
@@ -212,9 +197,9 @@ class Alarms:
     async def _load(self) -> None:
         """Take over what was set, fired or cancelled since the last look."""
 
-        def work(connection: Connection) -> tuple[list[tuple[int, Alert]], float, float]:
-            changed = queries.changed_after(connection, self._seq)
-            return changed, marks.mark(connection, self._mark), marks.mark(connection, self._mark_seq)
+        def work(view: View) -> tuple[list[tuple[int, Alert]], float, float]:
+            changed = queries.changed_after(view, self._seq)
+            return changed, marks.mark(view, _MARK), marks.mark(view, _MARK_SEQ)
 
         changed, noted, noted_seq = await self._records.read(work)
         if self._noted is None:
@@ -305,7 +290,7 @@ class Alarms:
         firings = sorted(found, key=lambda pair: (pair[0].at, pair[0].alert.id))
 
         def work(journal: Journal) -> list[Alert]:
-            active = queries.still_active(journal.connection, [firing.alert.id for firing, _ in firings])
+            active = queries.still_active(journal.view, [firing.alert.id for firing, _ in firings])
             fired = []
             for firing, evidence in firings:
                 if firing.alert.id not in active:
@@ -318,8 +303,8 @@ class Alarms:
                     bar_hash=evidence,
                     updated_at=firing.at,
                 )
-                cursor = journal.put("alert", alert)
-                self._inbox.deliver(journal.connection, alert, cursor, notification(firing, iso(firing.at)), firing.at)
+                cursor = journal.put("alert", alert, happened=firing.at)
+                self._inbox.deliver(journal, alert, cursor, notification(firing, iso(firing.at)), firing.at)
                 fired.append(alert)
             return fired
 
@@ -335,8 +320,8 @@ class Alarms:
         seq = self._seq
 
         def work(journal: Journal) -> None:
-            marks.set_mark(journal.connection, self._mark, until)
-            marks.set_mark(journal.connection, self._mark_seq, seq)
+            marks.set_mark(journal.view, _MARK, until)
+            marks.set_mark(journal.view, _MARK_SEQ, seq)
 
         await self._records.write(work, lease)
         self._noted = float(until)

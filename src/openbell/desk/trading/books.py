@@ -1,15 +1,16 @@
-"""The book of an account, kept up to date from its fills, and what it was worth when the day began."""
+"""The book of an account, kept up to date from its fills, its working orders, and what it held when a day began."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from sqlalchemy import Connection
-
-from openbell.market.clock import Clock
+from openbell.stores.records import checkpoints
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import head_of
+from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ZERO
@@ -17,30 +18,29 @@ from openbell.trading.book import Book
 from openbell.trading.fills import Fill
 from openbell.trading.orders import Order
 
-_DAY = 86400
+_KEPT_DAYS = 2 * 86400
+_MOMENTS = 8
+"""Accounts at earlier moments that stay in memory."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """One account's book as of some entry of the ledger, and the sums of what was done before a day began."""
+    """One account's book as of some entry of the ledger, and its fills of the last days."""
 
     book: Book
-    day: int
-    cash: Decimal
-    held: dict[str, Decimal] = field(default_factory=dict)
+    recent: list[Fill] = field(default_factory=list)
     seq: int = 0
+    last: float = 0.0
 
     def add(self, fill: Fill) -> None:
         self.book = self.book.after(fill)
-        if fill.at < self.day:
-            with amounts.exact():
-                self.cash += fill.cash
-                self.held[fill.symbol] = self.held.get(fill.symbol, ZERO) + fill.signed
+        self.last = max(self.last, fill.at)
+        self.recent.append(fill)
 
 
 @dataclass(frozen=True, slots=True)
 class DayStart:
-    """Cash and quantities at 00:00 UTC."""
+    """Cash and quantities at the beginning of a UTC day."""
 
     moment: int
     cash: Decimal
@@ -53,68 +53,100 @@ class DayStart:
 
 
 @dataclass(frozen=True, slots=True)
-class _Working:
-    """An account's orders that are not final, as of some entry of the ledger."""
+class Working:
+    """An account's orders that are not final, each with the entry that wrote it last, as of some entry of the ledger."""
 
-    orders: dict[str, Order]
+    orders: dict[str, tuple[int, Order]]
     seq: int
 
 
 class Books:
-    """Books of accounts, and the orders that still work.
+    """Books of accounts, and the orders that still work, as a view shows them.
 
-    Fills only ever come after those that are counted, so that each is added once.
-
-    A desk whose clock stands in the past counts what was done by then, afresh each time.
+    Fills only ever come after those that are counted, so that each is added once. What a view of an earlier moment shows
+    does not change any more, and is kept as it is.
     """
 
-    def __init__(self, clock: Clock, *, now: bool) -> None:
-        """`now`: the clock is the present, after which nothing was done."""
-        self._clock = clock
-        self._now = now
+    def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
-        self._working: dict[str, _Working] = {}
+        self._working: dict[str, Working] = {}
+        self._guard = threading.Lock()
+        self._past: OrderedDict[tuple[str, float], tuple[Book, tuple[Order, ...]]] = OrderedDict()
 
-    def orders(self, connection: Connection, account: Account) -> tuple[Order, ...]:
-        """The account's orders that are not final, as this transaction sees them; only what has changed is read."""
+    def orders(self, view: View, account: Account) -> tuple[Order, ...]:
+        """The account's orders that are not final; only what has changed is read."""
+        if view.until is not None:
+            return self._then(view, view.until, account)[1]
+        return tuple(order for _, order in self.working(view, account).orders.values())
+
+    def working(self, view: View, account: Account) -> Working:
+        """The same with the entries that wrote them, for an engine."""
         known = self._working.get(account.name)
         if known is None:
-            seq = head_of(connection).seq
-            found = {order.id: order for order in queries.working(connection, account.name)}
+            seq = head_of(view.connection).seq
+            found = {order.id: (number, order) for number, order in queries.numbered(view, account.name)}
         else:
             seq, found = known.seq, dict(known.orders)
-            for changed, order in queries.changed_after(connection, account.name, known.seq):
+            for changed, order in queries.changed_after(view, account.name, known.seq):
                 seq = changed
                 found.pop(order.id, None)
                 if not order.final:
-                    found[order.id] = order
-        self._working[account.name] = _Working(found, seq)
-        return tuple(found.values())
+                    found[order.id] = (changed, order)
+        self._working[account.name] = Working(found, seq)
+        return self._working[account.name]
 
-    def book(self, connection: Connection, account: Account) -> Book:
-        """The account's book as this transaction sees it."""
-        return self._advanced(connection, account).book
+    def book(self, view: View, account: Account) -> Book:
+        """The account's book."""
+        if view.until is not None:
+            return self._then(view, view.until, account)[0]
+        return self._advanced(view, account).book
 
-    def day_start(self, connection: Connection, account: Account) -> DayStart:
-        """What the account held when the clock's day began."""
-        kept = self._advanced(connection, account)
-        return DayStart(kept.day, kept.cash, {symbol: held for symbol, held in kept.held.items() if held})
+    def last_fill(self, view: View, account: Account) -> float:
+        """When the account's last fill happened; 0 if there is none."""
+        return self._advanced(view, account).last
+
+    def day_start(self, view: View, account: Account, day: int) -> DayStart:
+        """What the account held when a day began: the book without the fills since."""
+        book = self.book(view, account)
+        since = [fill for fill in self._fills_since(view, account, day) if fill.at >= day]
+        held = {symbol: position.quantity for symbol, position in book.positions.items()}
+        with amounts.exact():
+            for fill in since:
+                held[fill.symbol] = held.get(fill.symbol, ZERO) - fill.signed
+            cash = book.cash - sum((fill.cash for fill in since), ZERO)
+        return DayStart(day, cash, {symbol: quantity for symbol, quantity in held.items() if quantity})
 
     def forget(self) -> None:
         """Drop what is remembered: a transaction that was counted may have been undone."""
         self._kept.clear()
         self._working.clear()
 
-    def _advanced(self, connection: Connection, account: Account) -> _Kept:
-        moment = self._clock.epoch()
-        day = int(moment // _DAY * _DAY)
-        kept = self._kept.get(account.name) if self._now else None
-        if kept is None or kept.day != day:
-            kept = _Kept(Book(account.cash), day, account.cash)
-        else:
-            kept = _Kept(kept.book, kept.day, kept.cash, dict(kept.held), kept.seq)
-        for seq, fill in queries.fills_after(connection, account.name, kept.seq, None if self._now else moment):
+    def _fills_since(self, view: View, account: Account, day: int) -> list[Fill]:
+        if view.until is not None:
+            return queries.fills_since(view, account.name, day)
+        kept = self._kept[account.name]
+        if kept.last - day <= _KEPT_DAYS:
+            return kept.recent
+        return [fill for _, fill in queries.fills_after(view, account.name, 0)]
+
+    def _advanced(self, view: View, account: Account) -> _Kept:
+        before = self._kept.get(account.name) or _Kept(Book(account.cash))
+        kept = _Kept(before.book, list(before.recent), before.seq, before.last)
+        for seq, fill in queries.fills_after(view, account.name, kept.seq):
             kept.add(fill)
             kept.seq = seq
+        kept.recent = [fill for fill in kept.recent if fill.at >= kept.last - _KEPT_DAYS]
         self._kept[account.name] = kept
         return kept
+
+    def _then(self, view: View, until: float, account: Account) -> tuple[Book, tuple[Order, ...]]:
+        key = (account.name, until)
+        with self._guard:
+            known = self._past.pop(key, None)
+            if known is None:
+                fold, orders = checkpoints.account_at(view, account.name, account.cash)
+                known = (fold.book, tuple(orders))
+            self._past[key] = known
+            while len(self._past) > _MOMENTS:
+                self._past.popitem(last=False)
+            return known

@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from openbell.market.clock import Clock
 from openbell.market.instruments import parse
 from openbell.stores.records import decisions as queries
 from openbell.stores.records.journal import Journal
@@ -19,9 +18,10 @@ LONGEST_REASONING = 16_384
 class DecisionService:
     """Decisions of principals."""
 
-    def __init__(self, records: Records, clock: Clock) -> None:
+    def __init__(self, records: Records, others: tuple[Records, ...] = ()) -> None:
+        """New ones are kept in `records`; `others` are listed too."""
         self._records = records
-        self._clock = clock
+        self._listed = (records, *others)
 
     async def save(
         self,
@@ -62,7 +62,12 @@ class DecisionService:
     ) -> tuple[list[Mapping[str, Any]], int]:
         """A page of a principal's decisions, newest first, and how many there are."""
         wanted = None if symbol is None else parse(symbol).symbol
-        until = self._clock.epoch()
-        return await self._records.read(
-            lambda connection: queries.recent(connection, principal, until, limit, offset, wanted, action)
-        )
+        if len(self._listed) == 1:
+            return await self._records.read(lambda view: queries.recent(view, principal, limit, offset, wanted, action))
+        # The page may be made of the first rows of each: they are put together here.
+        pages = [
+            await records.read(lambda view: queries.recent(view, principal, offset + limit, 0, wanted, action))
+            for records in self._listed
+        ]
+        rows = sorted((row for page, _ in pages for row in page), key=lambda row: row["created_at"], reverse=True)
+        return rows[offset : offset + limit], sum(total for _, total in pages)

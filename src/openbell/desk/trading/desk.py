@@ -8,24 +8,28 @@ import os
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
-from zlib import crc32
 
+from openbell.desk.settings import DEFAULT_SCENARIO
 from openbell.desk.trading.accounts import OPERATOR, AccountService
 from openbell.desk.trading.books import Books
 from openbell.desk.trading.decisions import DecisionService
 from openbell.desk.trading.gate import Gate
 from openbell.desk.trading.halts import HaltFile, Halts
 from openbell.desk.trading.inbox import Inbox, Send
+from openbell.desk.trading.keeping import make_records
+from openbell.desk.trading.matching import PaperMatching
 from openbell.desk.trading.orders import OrderService
 from openbell.desk.trading.portfolio import PortfolioService
 from openbell.desk.trading.prices import Prices
-from openbell.market.errors import LeaseLost, Refused, SettingsError, StoreError
+from openbell.market.errors import DataError, LeaseLost, Refused, SettingsError, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.stores.port import Lease
-from openbell.stores.records.head import HeadFile
-from openbell.stores.records.records import Database, Records
+from openbell.stores.records import checkpoints, marks
+from openbell.stores.records.records import Access, Records
 from openbell.trading.accounts import AccountNotFound
+from openbell.trading.advance import Rules
 from openbell.trading.broker import Broker, BrokerError, PaperBroker
+from openbell.trading.paper import Costs
 from openbell.trading.risk import Limits
 
 if TYPE_CHECKING:
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from openbell.desk.settings import Settings
     from openbell.desk.trading.alarms import AlertService
     from openbell.desk.trading.engine import Engine
+    from openbell.desk.trading.halts import Halted
 
 log = logging.getLogger(__name__)
 
@@ -44,12 +49,17 @@ class TradingDesk:
         self._desk = desk
         self._settings = desk.settings
         self._running: asyncio.Task[None] | None = None
-        self._pushing: dict[str, asyncio.Task[None]] = {}
+        self._pushing: dict[object, asyncio.Task[None]] = {}
 
     @cached_property
     def records(self) -> Records:
-        """Where it is all kept."""
-        return make_records(self._settings, self._desk)
+        """Where it is all kept: of the present, or of the scenario that this desk acts in."""
+        return make_records(self._settings, self._desk.clock, self._settings.acts_in)
+
+    @property
+    def writes(self) -> bool:
+        """Whether this desk may change its records."""
+        return not self._settings.read_only and self.records.access is not Access.PAST
 
     @cached_property
     def broker(self) -> Broker:
@@ -58,16 +68,17 @@ class TradingDesk:
 
     @cached_property
     def accounts(self) -> AccountService:
-        """The account that the settings name."""
+        """The account that the settings name; a scenario has one, of its own name."""
         settings = self._settings
-        default = "replay" if settings.feed == "replay" else settings.broker
+        if settings.acts_in is not None:
+            return AccountService(self.records, settings.acts_in, settings.broker, self._opening_cash, "", default=True)
         return AccountService(
             self.records,
-            settings.account or default,
+            settings.account or settings.broker,
             settings.broker,
             self._opening_cash,
             settings.account_token,
-            default=settings.account in {"", default},
+            default=settings.account in {"", settings.broker},
         )
 
     async def _opening_cash(self) -> Decimal:
@@ -77,34 +88,67 @@ class TradingDesk:
     @cached_property
     def books(self) -> Books:
         """Books of accounts."""
-        return Books(self._desk.clock, now=not self._settings.as_of)
+        return Books()
+
+    @cached_property
+    def prices(self) -> Prices:
+        """What things cost."""
+        return Prices(self._desk.bars, self._settings.stale_after)
 
     @cached_property
     def gate(self) -> Gate:
         """The risk gate."""
-        prices = Prices(self._desk.bars, self._settings.stale_after)
-        return Gate(prices, self.books, limits_of(self._settings), self.halt_file.halted, cut=self.broker.inside)
+        limits = limits_of(self._settings)
+        return Gate(self.prices, self.books, limits, self._desk.clock, self._halted, cut=self.broker.inside)
+
+    @cached_property
+    def matching(self) -> PaperMatching:
+        """Fills of paper orders."""
+        settings = self._settings
+        costs = Costs(settings.paper_fee, settings.paper_slippage, settings.paper_volume_share)
+        rules = Rules(costs, limits_of(settings))
+        return PaperMatching(self.records, self._desk.bars, self.books, self.prices, rules, self._halted)
+
+    async def settle(self) -> None:
+        """Fill what bars that have closed fill on this desk's account, whoever runs the engine."""
+        if not self.broker.inside or not self.writes:
+            return
+        try:
+            await self.matching.account(self.accounts.name, self._desk.bars.closed_until())
+        except (DataError, UnknownSymbol, StoreError, Refused) as error:
+            log.warning("the account could not be brought up to date: %s", error)
 
     @cached_property
     def orders(self) -> OrderService:
         """Placing and cancelling."""
-        now = not self._settings.as_of
-        return OrderService(self.records, self.accounts, self.gate, self.broker, self._desk.clock, now=now)
+        return OrderService(self.records, self.accounts, self.gate, self.broker, self.settle)
 
     @cached_property
     def portfolio(self) -> PortfolioService:
         """Positions, balance, validation."""
-        return PortfolioService(self.records, self.accounts, self.gate, self._desk.clock)
+        return PortfolioService(self.records, self.accounts, self.gate, self.settle)
 
     @cached_property
     def decisions(self) -> DecisionService:
         """The journal of decisions."""
-        return DecisionService(self.records, self._desk.clock)
+        if self.records.access is not Access.PAST:
+            return DecisionService(self.records)
+        # What is decided at another time than the present's is kept in a scenario, and shown beside what was decided then.
+        return DecisionService(self._scenario_of_decisions, (self.records,))
+
+    @cached_property
+    def _scenario_of_decisions(self) -> Records:
+        return make_records(self._settings, self._desk.clock, DEFAULT_SCENARIO)
 
     @cached_property
     def halts(self) -> Halts:
         """The kill switch in the records."""
-        return Halts(self.records, self.halt_file.halted)
+        return Halts(self.records, self._halted)
+
+    @property
+    def _halted(self) -> Halted:
+        """The present is halted by the file in the home or by its records; another time only by what was known then."""
+        return self.halt_file.halted if self.records.access is Access.PRESENT else marks.halted
 
     @cached_property
     def halt_file(self) -> HaltFile:
@@ -114,43 +158,45 @@ class TradingDesk:
     @cached_property
     def inbox(self) -> Inbox:
         """Notifications."""
-        return Inbox(self.records, self._desk.clock)
+        return Inbox(self.records)
 
     @cached_property
     def alerts(self) -> AlertService:
         """Setting alerts."""
         from openbell.desk.trading.alarms import AlertService
 
-        return AlertService(self.records, self._desk.bars, now=not self._settings.as_of)
+        return AlertService(self.records, self._desk.bars)
 
     @cached_property
     def engine(self) -> Engine:
         """What goes on by itself: the kill switch first, then fills, then alerts."""
         from openbell.desk.trading.alarms import Alarms
-        from openbell.desk.trading.engine import LEASE, Engine
-        from openbell.desk.trading.matching import PaperMatching
+        from openbell.desk.trading.engine import Engine
         from openbell.desk.trading.reconcile import Reconciling
-        from openbell.trading.paper import Costs
 
-        settings, bars = self._settings, self._desk.bars
-        costs = Costs(settings.paper_fee, settings.paper_slippage, settings.paper_volume_share)
-        matching = PaperMatching(self.records, bars, self.books, costs, self.halt_file.halted)
-        other = " as of" if settings.as_of else ""
-        alarms = Alarms(self.records, bars, self._desk.charts, self.inbox, f"alerts{other}")
+        bars = self._desk.bars
+        alarms = Alarms(self.records, bars, self._desk.charts, self.inbox)
         # Alpaca lets two hundred questions a minute through, and an order may take two.
         reconciling = Reconciling(self.records, self.accounts.name, self.broker, every=3.0, most=2)
+        # Without --trade nothing is sent to a broker; paper orders are filled all the same.
+        sends = self.broker.inside or self._settings.trade
 
         async def halting(lease: Lease | None, _until: int) -> int:
-            ended = await self.halts.enforce(self.broker, lease)
-            if reason := await self._lost_too_much():
+            ended = await self.halts.enforce(self.broker, lease) if sends else 0
+            if sends and not self.broker.inside and (reason := await self._lost_too_much()):
                 ended += await self.halts.stop(self.broker, self.accounts.name, reason, lease)
             return ended
 
         async def asking(lease: Lease | None, _until: int) -> int:
-            return 0 if self.broker.inside else await reconciling.step(lease)
+            return await reconciling.step(lease) if sends and not self.broker.inside else 0
 
-        steps = (halting, matching.step, asking, alarms.step)
-        return Engine(self.records, self._desk.clock, bars.closed_until, steps, lease=f"{LEASE}{other}")
+        async def remembering(lease: Lease | None, _until: int) -> int:
+            if await self.records.read(checkpoints.due):
+                await self.records.write(lambda journal: checkpoints.step(journal.view), lease)
+            return 0
+
+        steps = (halting, self.matching.step, asking, alarms.step, remembering)
+        return Engine(self.records, self._desk.clock, bars.closed_until, steps)
 
     async def _lost_too_much(self) -> str | None:
         """Why nothing may be opened today, if the account is there and can be valued."""
@@ -162,22 +208,25 @@ class TradingDesk:
 
     def start(self) -> None:
         """Run the engine beside whatever this process does; it works when nobody else's does."""
-        if self._running is None and not self._settings.read_only:
+        if self._running is None and self.writes:
             self._running = asyncio.create_task(self.engine.run(), name="engine")
 
     async def catch_up(self) -> None:
         """Do once what the engine does, if nobody else is it; what fails will be said by whoever asks next."""
         _ = self.broker
+        if not self.writes:
+            return
         try:
             await self.engine.once()
-        except (StoreError, LeaseLost) as error:
+        except SettingsError:
+            raise
+        except (StoreError, LeaseLost, Refused) as error:
             log.warning("%s", error)
 
-    def push_to(self, principal: str, send: Send) -> None:
-        """From now on, send a principal the notifications that it has subscribed to."""
-        task = self._pushing.get(principal)
-        if task is None or task.done():
-            self._pushing[principal] = asyncio.create_task(self.inbox.push(principal, send), name="push")
+    def push_to(self, connection: object, principal: str, send: Send) -> None:
+        """From now on, send one connection the notifications that its principal has subscribed to."""
+        if connection not in self._pushing and self.writes:
+            self._pushing[connection] = asyncio.create_task(self.inbox.push(principal, send), name="push")
 
     async def close(self) -> None:
         """End what was begun: orders on their way come to their end first."""
@@ -189,33 +238,9 @@ class TradingDesk:
             await self.orders.close()
         if "broker" in self.__dict__:
             await self.broker.close()
-        if "records" in self.__dict__:
-            await self.records.close()
-
-
-def make_records(settings: Settings, desk: Desk) -> Records:
-    """The records of the market that the settings are about: what is simulated never meets what is real."""
-    database: Database
-    folder = settings.market_folder
-    if settings.database_url:
-        from openbell.stores.records.postgres import Pool, PostgresDatabase
-
-        schema = f"openbell_simulated_{settings.sim_seed}".replace("-", "m") if settings.simulated else "openbell"
-        pool = Pool(
-            settings.pool_postgres_min,
-            settings.pool_postgres_max,
-            settings.pool_postgres_idle,
-            settings.pool_postgres_connect,
-            settings.pool_postgres_timeout,
-        )
-        database = PostgresDatabase(settings.database_url, schema, pool)
-        head = folder / f"ledger-{crc32(f'{database.where}'.encode()):08x}.head"
-    else:
-        from openbell.stores.records.sqlite import SqliteDatabase
-
-        database = SqliteDatabase(folder / "records.sqlite")
-        head = folder / "ledger.head"
-    return Records(database, HeadFile(head), desk.clock)
+        for name in ("records", "_scenario_of_decisions"):
+            if name in self.__dict__:
+                await self.__dict__[name].close()
 
 
 def make_broker(settings: Settings) -> Broker:

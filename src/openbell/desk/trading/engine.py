@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from openbell.desk.trading.keeping import ENGINE as LEASE
 from openbell.market.clock import Clock
-from openbell.market.errors import LeaseHeld, LeaseLost, OpenbellError, SettingsError, StoreError
+from openbell.market.errors import LeaseHeld, LeaseLost, OpenbellError, Refused, SettingsError, StoreError
 from openbell.stores.leases import this_process
 from openbell.stores.port import Lease
 from openbell.stores.records import leases
@@ -17,7 +18,6 @@ from openbell.stores.records.records import Records
 
 log = logging.getLogger(__name__)
 
-LEASE = "engine"
 LEASE_SECONDS = 15.0
 _STEP = 1.0
 _PAUSE = 5.0
@@ -43,10 +43,7 @@ class Engine:
         closed_until: Callable[[], int],
         steps: tuple[Step, ...],
         every: float = _STEP,
-        lease: str = LEASE,
     ) -> None:
-        """`lease` is what it holds: engines of the present and of other clocks do not keep each other from working."""
-        self._lease = lease
         self._records = records
         self._clock = clock
         self._closed_until = closed_until
@@ -72,6 +69,14 @@ class Engine:
                 log.warning("%s; trying again in %.0f s", error, _PAUSE)
                 self.status.state = "waiting for the records"
                 await asyncio.sleep(_PAUSE)
+            except SettingsError:
+                raise
+            except Refused as error:
+                # A scenario that has gone on further than this clock; a clock that runs may come to it.
+                if self.status.state != str(error):
+                    log.warning("%s", error)
+                self.status.state = str(error)
+                await asyncio.sleep(1.0)
 
     async def once(self) -> int:
         """One step of everything, if nobody else is the engine; how much it changed."""
@@ -112,7 +117,7 @@ class Engine:
         """One step; a fault of ours in it is logged, and the next one is taken all the same: alerts must not stop."""
         try:
             await self.step(lease)
-        except (LeaseLost, StoreError, SettingsError):
+        except (LeaseLost, StoreError, Refused):
             raise
         except OpenbellError as error:
             log.warning("%s", error)
@@ -123,12 +128,12 @@ class Engine:
     async def _keep_lease(self, lease: Lease) -> None:
         while True:
             await asyncio.sleep(LEASE_SECONDS / 3)
-            await self._records.write(lambda journal: leases.renew(journal.connection, lease, LEASE_SECONDS))
+            await self._records.write(lambda journal: leases.renew(journal.view, lease, LEASE_SECONDS))
 
     async def _take_lease(self) -> Lease:
         while True:
             # Looking comes first: those who stand by must not get in the writers' way.
-            held = await self._records.read(lambda connection: leases.holder(connection, self._lease))
+            held = await self._records.read(lambda view: leases.holder(view, LEASE))
             if held is None:
                 with suppress(LeaseHeld):
                     return await self._acquire()
@@ -138,11 +143,9 @@ class Engine:
             await asyncio.sleep(1.0)
 
     async def _acquire(self) -> Lease:
-        holder = this_process(self._lease)
-        return await self._records.write(
-            lambda journal: leases.acquire(journal.connection, self._lease, holder, LEASE_SECONDS)
-        )
+        holder = this_process(LEASE)
+        return await self._records.write(lambda journal: leases.acquire(journal.view, LEASE, holder, LEASE_SECONDS))
 
     async def _release(self, lease: Lease) -> None:
-        with suppress(StoreError, LeaseLost):
-            await self._records.write(lambda journal: leases.release(journal.connection, lease))
+        with suppress(StoreError, LeaseLost, Refused):
+            await self._records.write(lambda journal: leases.release(journal.view, lease))

@@ -11,22 +11,25 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeVar
 
-from sqlalchemy import Connection
-
 from openbell.desk.trading.books import Books, DayStart
 from openbell.desk.trading.halts import Halted
 from openbell.desk.trading.prices import Price, Prices
+from openbell.market.clock import Clock
 from openbell.market.errors import DataError, OpenbellError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.stores.records import marks as switches
+from openbell.stores.records.view import View
 from openbell.trading import risk
 from openbell.trading.accounts import Account
+from openbell.trading.advance import DAY
 from openbell.trading.book import Book
 from openbell.trading.orders import Order
 from openbell.trading.risk import Limits, Proposal, Situation, Verdict
 
 T = TypeVar("T")
 _TRIES = 5
+NO_DATA = "stale_price"
+"""The rule that objects for want of data: asked again later, it may say otherwise."""
 
 
 class MorePrices(Exception):
@@ -42,43 +45,71 @@ class MorePrices(Exception):
 class Known:
     """The prices that were asked for so far."""
 
+    moment: int
+    """When the clock's UTC day began."""
     price: Price | None = None
     """Of what is proposed."""
     failure: OpenbellError | None = None
     """Why there is none."""
-    marks: dict[str, Decimal] = field(default_factory=dict)
+    prices: dict[str, Price] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    """Symbols that have no price, and why."""
     opening: dict[str, Decimal] = field(default_factory=dict)
     """When the day began."""
-    missing: set[str] = field(default_factory=set)
-    """Symbols that have no price: a position in one is valued at what it cost."""
+    unopened: set[str] = field(default_factory=set)
+    """Symbols that had no price then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Valued:
-    """A book with prices for everything in it."""
+    """A book with prices for everything in it, as far as there are any."""
 
     book: Book
+    prices: dict[str, Price]
     marks: dict[str, Decimal]
+    """The same as numbers; what has no price is counted at what it cost, or is ordered at."""
     orders: tuple[Order, ...]
-    day_start: Decimal
+    day_start: Decimal | None
+    missing: dict[str, str]
+    """Held or ordered symbols that have no price, and why."""
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the account's worth is not known; nothing is opened then."""
+        for symbol in sorted(self.book.positions):
+            if symbol in self.missing:
+                return f"{self.missing[symbol]}; nothing is opened while what is held has no price"
+            if reason := self.prices[symbol].in_doubt:
+                return f"{reason}; nothing is opened while what is held has no price"
+        if self.day_start is None:
+            return "what the account was worth when the day began is not known; nothing is opened until it is"
+        return None
 
 
 class Gate:
     """Judges proposals as the account stands inside a transaction."""
 
     def __init__(
-        self, prices: Prices, books: Books, limits: Limits, halted: Halted = switches.halted, *, cut: bool = False
+        self,
+        prices: Prices,
+        books: Books,
+        limits: Limits,
+        clock: Clock,
+        halted: Halted = switches.halted,
+        *,
+        cut: bool = False,
     ) -> None:
         """`cut`: the broker cuts fills to the position."""
         self._halted = halted
         self._cut = cut
         self._prices = prices
         self._books = books
+        self._clock = clock
         self.limits = limits
 
-    def judge(self, connection: Connection, account: Account, proposal: Proposal, known: Known) -> Verdict:
+    def judge(self, view: View, account: Account, proposal: Proposal, known: Known) -> Verdict:
         """The verdict. Raises `MorePrices`."""
-        valued = self.value(connection, account, known)
+        valued = self.value(view, account, known)
         mark, stale = valued.marks.get(proposal.symbol), None
         if known.price is not None:
             mark, stale = known.price.value, known.price.stale
@@ -93,49 +124,49 @@ class Gate:
             {**valued.marks, proposal.symbol: mark},
             valued.orders,
             valued.day_start,
-            self._halted(connection),
-            stale,
+            self.halted(view),
+            stale or valued.doubt,
             self._cut,
         )
         return risk.judge(proposal, situation, self.limits)
 
-    def value(self, connection: Connection, account: Account, known: Known) -> Valued:
+    def halted(self, view: View) -> str | None:
+        """Why nothing may be opened; None if it may."""
+        return self._halted(view)
+
+    def value(self, view: View, account: Account, known: Known) -> Valued:
         """The account's book and orders with their prices. Raises `MorePrices`."""
-        book = self._books.book(connection, account)
-        start = self._books.day_start(connection, account)
-        orders = self._books.orders(connection, account)
+        book = self._books.book(view, account)
+        start = self._books.day_start(view, account, known.moment)
+        orders = self._books.orders(view, account)
         needed = set(book.positions) | {order.symbol for order in orders}
-        now = needed - set(known.marks) - known.missing
-        before = set(start.held) - set(known.opening) - known.missing
+        now = needed - set(known.prices) - set(known.missing)
+        before = set(start.held) - set(known.opening) - known.unopened
         if now or before:
             raise MorePrices(now, before)
-        marks = dict(known.marks)
-        for symbol in needed & known.missing:
+        marks = {symbol: price.value for symbol, price in known.prices.items()}
+        for symbol in needed & set(known.missing):
             held = book.positions.get(symbol)
             order = next((each for each in orders if each.symbol == symbol), None)
             fallback = held.average_price if held else (order and (order.limit_price or order.stop_price)) or Decimal(0)
             marks.setdefault(symbol, fallback)
-        return Valued(book, marks, orders, self._worth_at_start(start, marks, known))
-
-    @staticmethod
-    def _worth_at_start(start: DayStart, marks: dict[str, Decimal], known: Known) -> Decimal:
-        then = {symbol: known.opening.get(symbol, marks.get(symbol, Decimal(0))) for symbol in start.held}
-        return start.equity(then)
+        missing = {symbol: why for symbol, why in known.missing.items() if symbol in needed}
+        return Valued(book, known.prices, marks, orders, _worth(start, known), missing)
 
     async def known(self, instrument: Instrument | None = None) -> Known:
         """What to begin with: the price of what is proposed."""
-        known = Known()
+        known = Known(int(self._clock.epoch() // DAY * DAY))
         if instrument is None:
             return known
         try:
             known.price = await self._prices.now(instrument)
-            known.marks[instrument.symbol] = known.price.value
+            known.prices[instrument.symbol] = known.price
         except (DataError, UnknownSymbol, StoreError) as failure:
             known.failure = failure
-            known.missing.add(instrument.symbol)
+            known.missing[instrument.symbol] = f"there is no price of {instrument}: {failure.message}"
         return known
 
-    async def asking(self, known: Known, work: Callable[[], Awaitable[T]], moment: int) -> T:
+    async def asking(self, known: Known, work: Callable[[], Awaitable[T]]) -> T:
         """Run work that may need more prices, as often as it does."""
         for _ in range(_TRIES):
             try:
@@ -143,7 +174,20 @@ class Gate:
             except MorePrices as more:
                 # What the transaction has counted may have been undone with it.
                 self._books.forget()
-                known.marks |= await self._prices.of(more.now)
-                known.opening |= await self._prices.before(more.day_start, moment)
-                known.missing |= (more.now - set(known.marks)) | (more.day_start - set(known.opening))
+                found, missing = await self._prices.of(more.now)
+                known.prices |= found
+                known.missing |= missing
+                known.opening |= await self._opening(more.day_start, known.moment)
+                known.unopened |= more.day_start - set(known.opening)
         raise RuntimeError("positions changed faster than their prices could be asked for")
+
+    async def _opening(self, symbols: set[str], moment: int) -> dict[str, Decimal]:
+        try:
+            return await self._prices.before(symbols, moment)
+        except (DataError, UnknownSymbol, StoreError):
+            return {}
+
+
+def _worth(start: DayStart, known: Known) -> Decimal | None:
+    """What the account was worth when the day began; None if something that it held had no price then."""
+    return start.equity(known.opening) if set(start.held) <= set(known.opening) else None

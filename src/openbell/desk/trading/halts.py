@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from sqlalchemy import Connection
-
 from openbell.stores.port import Lease
 from openbell.stores.records import marks
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
+from openbell.stores.records.view import View
 from openbell.trading.broker import Broker, BrokerError
 from openbell.trading.orders import RESTING, Order, State
 from openbell.trading.paper import end_exits
@@ -24,7 +23,7 @@ LONGEST_REASON = 200
 _OPERATOR = "by the operator"
 
 
-Halted = Callable[[Connection], str | None]
+Halted = Callable[[View], str | None]
 """Why nothing may be opened, as a transaction sees it."""
 
 
@@ -34,9 +33,9 @@ class HaltFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def halted(self, connection: Connection) -> str | None:
+    def halted(self, view: View) -> str | None:
         """Why nothing may be opened, here or in the records."""
-        return self.read() or marks.halted(connection)
+        return self.read() or marks.halted(view)
 
     def read(self) -> str | None:
         """Why it stands; a file that cannot be read stands too."""
@@ -84,7 +83,7 @@ class Halts:
         """Lift it; whether it stood."""
 
         def work(journal: Journal) -> bool:
-            stood = marks.halted(journal.connection) is not None
+            stood = marks.halted(journal.view) is not None
             if stood:
                 journal.put("switch", {"name": marks.HALT, "reason": None, "at": journal.at})
             return stood
@@ -94,31 +93,31 @@ class Halts:
     async def enforce(self, broker: Broker, lease: Lease | None = None) -> int:
         """While it stands, cancel what rests and could open something, on every account of a broker; how many that were."""
 
-        def accounts(connection: Connection) -> list[str]:
-            if self._halted(connection) is None:
+        def accounts(view: View) -> list[str]:
+            if self._halted(view) is None:
                 return []
-            return [each.name for each in queries.all_accounts(connection) if each.broker == broker.name]
+            return [each.name for each in queries.all_accounts(view) if each.broker == broker.name]
 
         return await self._end_opening(broker, accounts, "trading was halted", lease)
 
     async def stop(self, broker: Broker, account: str, reason: str, lease: Lease | None = None) -> int:
         """Cancel what rests and could open something on one account; how many that were."""
-        return await self._end_opening(broker, lambda _connection: [account], reason, lease)
+        return await self._end_opening(broker, lambda _view: [account], reason, lease)
 
     async def _end_opening(
-        self, broker: Broker, accounts: Callable[[Connection], list[str]], reason: str, lease: Lease | None
+        self, broker: Broker, accounts: Callable[[View], list[str]], reason: str, lease: Lease | None
     ) -> int:
-        if not await self._records.read(lambda connection: _opening(connection, accounts(connection))):
+        if not await self._records.read(lambda view: _opening(view, accounts(view))):
             return 0
 
         def work(journal: Journal) -> list[Order]:
             asked = []
-            for order in _opening(journal.connection, accounts(journal.connection)):
+            for order in _opening(journal.view, accounts(journal.view)):
                 state = State.CANCELLED if broker.inside else State.CANCELLING
                 changed = order.to(state, journal.at, reason)
                 journal.put("order", changed)
                 asked.append(changed)
-                for each in end_exits(changed, queries.bracket(journal.connection, order.id), journal.at):
+                for each in end_exits(changed, queries.bracket(journal.view, order.id), journal.at):
                     if changed.final:
                         journal.put("order", each)
             return asked
@@ -133,11 +132,11 @@ class Halts:
         return len(cancelled)
 
 
-def _opening(connection: Connection, accounts: list[str]) -> list[Order]:
+def _opening(view: View, accounts: list[str]) -> list[Order]:
     """The resting orders of some accounts that could open something."""
     return [
         order
         for name in accounts
-        for order in queries.working(connection, name)
+        for order in queries.working(view, name)
         if order.state in RESTING - {State.CANCELLING} and order.remaining_opening
     ]

@@ -1,9 +1,10 @@
 """The inbox and what is pushed from it.
 
-A notification is in the inbox from the transaction that fired its alert on, and stays. A plain reader takes out what is
-unseen: it counts as seen when the answer has left this process. One that must not miss anything names the cursor of the last
-it has dealt with: that much is acknowledged, and what came after is told again until it is. What a subscriber was not there
-to receive waits an hour, at most a thousand of it.
+A notification is in the inbox from the transaction that fired its alert on, and stays. Each connection reads the inbox with
+a cursor of its own (`Reader`), which begins where its principal has read to and moves on when an answer has left this
+process. So two clients of one principal each get every notification, in order, and one client gets it once. A client that
+must not miss anything passes the cursor of the last notification that it has dealt with: that much is acknowledged, and what
+came after is returned again until it is. What a subscriber was not there to receive waits an hour, at most a thousand of it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import Connection
-
-from openbell.market.clock import Clock
-from openbell.market.errors import StoreError
+from openbell.market.errors import OpenbellError
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.alerts import Notification, Subscription
+from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
+from openbell.stores.records.view import View
 from openbell.trading.alerts import Alert
 from openbell.trading.inbox import METHOD, Filter
 
@@ -31,127 +31,174 @@ _HANDING_SECONDS = 2.0
 _POLL = 0.5
 """Seconds after which what another process has fired is looked for."""
 Send = Callable[[str, dict[str, Any]], Awaitable[None]]
+"""Sends a notification to one client: method and parameters. Raises `OSError` if the client is gone."""
 
 
 class Inbox:
     """Notifications and subscriptions of principals."""
 
-    def __init__(self, records: Records, clock: Clock) -> None:
+    def __init__(self, records: Records) -> None:
         self._records = records
-        self._clock = clock
         self._fired = asyncio.Event()
-        self._handing: dict[str, asyncio.Event] = {}
-        """Whose notifications are on their way out: they count as seen when the answer has left."""
 
-    def deliver(self, connection: Connection, alert: Alert, cursor: int, body: dict[str, Any], at: float) -> None:
+    def reader(self, principal: str) -> Reader:
+        """A principal's inbox as a new connection reads it."""
+        return Reader(self, principal)
+
+    def deliver(self, journal: Journal, alert: Alert, cursor: int, body: dict[str, Any], at: float) -> None:
         """Put a notification into its owner's inbox, and into the queue of pushes if that is wanted."""
-        queries.deliver(connection, alert, cursor, body, at)
-        subscription = queries.subscription(connection, alert.principal)
+        queries.deliver(journal.view, alert, cursor, body, at)
+        subscription = queries.subscription(journal.view, alert.principal)
         if subscription is not None and subscription.filter.takes(alert):
-            queries.enqueue(connection, alert, cursor, body, time.time())
+            queries.enqueue(journal.view, alert, cursor, body, time.time())
 
     def wake(self) -> None:
-        """Tell those who wait in this process that something is there."""
+        """Wake those who wait in this process for a notification."""
         self._fired.set()
         self._fired = asyncio.Event()
 
-    async def look(
-        self, principal: str, *, cursor: int | None = None, limit: int = 100, wait: float = 0.0
-    ) -> tuple[list[Notification], int]:
-        """Notifications, oldest first, and how many unseen ones come after; waits for the first one for so long.
+    @property
+    def fired(self) -> asyncio.Event:
+        """Set when this process fires the next alert."""
+        return self._fired
 
-        Without a cursor: the unseen ones; with one: those after it.
-        """
-        await self._until_handed_out(principal)
-        deadline = time.monotonic() + wait
-        while True:
-            fired = self._fired
-            found = await self._look(principal, cursor, limit)
-            left = deadline - time.monotonic()
-            if found[0] or left <= 0:
-                return found
-            try:
-                await asyncio.wait_for(fired.wait(), min(_POLL, left))
-            except TimeoutError:
-                continue
+    async def look(self, principal: str, after: int = 0, limit: int = 100) -> tuple[list[Notification], int]:
+        """Notifications after a cursor, oldest first, and how many come after these."""
 
-    async def acknowledge(self, principal: str, through: int) -> None:
-        """All up to a cursor was dealt with."""
-        until = self._clock.epoch()
-        await self._records.write(lambda journal: queries.acknowledge(journal.connection, principal, through, until))
-
-    def hand_out(self, principal: str, through: int) -> Callable[[], Awaitable[None]]:
-        """What makes all up to a cursor seen, once the answer that tells of it has left. Who looks meanwhile waits."""
-        done = self._handing[principal] = asyncio.Event()
-
-        async def left() -> None:
-            try:
-                await self.acknowledge(principal, through)
-            finally:
-                done.set()
-
-        return left
-
-    async def _until_handed_out(self, principal: str) -> None:
-        """Bounded: an answer that never leaves, because it was cancelled, must not be waited for."""
-        on_its_way = self._handing.pop(principal, None)
-        if on_its_way is not None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(on_its_way.wait(), _HANDING_SECONDS)
-
-    async def _look(self, principal: str, cursor: int | None, limit: int) -> tuple[list[Notification], int]:
-        until = self._clock.epoch()
-
-        def work(connection: Connection) -> tuple[list[Notification], int]:
-            if cursor is None:
-                found = queries.unseen(connection, principal, limit, until)
-            else:
-                found = queries.after(connection, principal, cursor, limit, until)
-            last = found[-1].cursor if found else (cursor or 0)
-            return found, queries.unseen_count(connection, principal, last, until)
+        def work(view: View) -> tuple[list[Notification], int]:
+            found = queries.notifications(view, principal, after, limit)
+            return found, queries.count_after(view, principal, found[-1].cursor if found else after)
 
         return await self._records.read(work)
+
+    async def seen(self, principal: str) -> int:
+        """How far a principal has read."""
+        return (await self._records.read(lambda view: queries.cursors_of(view, principal))).seen
+
+    async def acknowledge(self, principal: str, through: int) -> None:
+        """Note that everything up to a cursor was dealt with."""
+        if through > await self.seen(principal):
+            await self._records.write(lambda journal: queries.move_cursors(journal, principal, seen=through))
 
     # Subscriptions
 
     async def subscribe(self, principal: str, wanted: Filter) -> Subscription:
         """Set what is pushed to a principal, instead of what was."""
-        at = round(self._clock.epoch(), 3)
-        await self._records.write(lambda journal: queries.subscribe(journal.connection, principal, wanted, at))
-        return Subscription(wanted, at)
+        return await self._records.write(lambda journal: queries.subscribe(journal, principal, wanted))
 
     async def unsubscribe(self, principal: str) -> bool:
         """End it; whether there was one."""
-        return await self._records.write(lambda journal: queries.unsubscribe(journal.connection, principal))
+        return await self._records.write(lambda journal: queries.unsubscribe(journal, principal))
 
     async def subscription(self, principal: str) -> tuple[Subscription | None, int]:
         """What is pushed to a principal, and how much waits to be."""
 
-        def work(connection: Connection) -> tuple[Subscription | None, int]:
-            queued = queries.queued(connection, principal, time.time())
-            return queries.subscription(connection, principal), len(queued)
+        def work(view: View) -> tuple[Subscription | None, int]:
+            pushed = queries.cursors_of(view, principal).pushed
+            return queries.subscription(view, principal), len(queries.queued(view, principal, pushed, time.time()))
 
         return await self._records.read(work)
 
     async def push(self, principal: str, send: Send) -> None:
-        """Send what is queued for a principal, and what will be, until cancelled; it leaves the queue when it was sent."""
+        """Send one connection what waits for its principal and what will be fired, until cancelled or it is gone.
+
+        Each connection gets every notification: it begins with those that no connection was there for.
+        """
+        after: int | None = None
         while True:
             fired = self._fired
             try:
-                await self._push(principal, send)
-            except StoreError as error:
+                after = await self._push(principal, send, after)
+            except OSError as error:
+                log.info("pushes to a client end: %s", error)
+                return
+            except OpenbellError as error:
                 log.warning("pushes wait: %s", error)
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(fired.wait(), _POLL)
-            except TimeoutError:
-                continue
 
-    async def _push(self, principal: str, send: Send) -> None:
+    async def _push(self, principal: str, send: Send, after: int | None) -> int:
         now = time.time()
-        queued = await self._records.read(lambda connection: queries.queued(connection, principal, now))
-        if not queued:
-            return
-        for each in queued:
+
+        def work(view: View) -> tuple[list[Notification], int]:
+            start = queries.cursors_of(view, principal).pushed if after is None else after
+            return queries.queued(view, principal, start, now), start
+
+        waiting, last = await self._records.read(work)
+        for each in waiting:
             await send(METHOD, each.body)
-        through = queued[-1].cursor
-        await self._records.write(lambda journal: queries.dequeue(journal.connection, principal, through))
+            last = each.cursor
+        if waiting:
+            await self._records.write(lambda journal: queries.move_cursors(journal, principal, pushed=last))
+        return last
+
+
+class Reader:
+    """One connection's reading of its principal's inbox."""
+
+    def __init__(self, inbox: Inbox, principal: str) -> None:
+        self._inbox = inbox
+        self._principal = principal
+        self._cursor: int | None = None
+        """The last notification that has left for this connection; None: it begins where its principal is."""
+        self._reading = asyncio.Lock()
+        self._handing: asyncio.Event | None = None
+        """Set when the answer that is on its way has left, or never will."""
+
+    async def take(self, limit: int, wait: float) -> tuple[list[Notification], int, Callable[[], Awaitable[None]]]:
+        """What this connection has not had, how much comes after it, and what to await once the answer has left.
+
+        Calls at the same time take turns: none returns what another is about to.
+        """
+        done = asyncio.Event()
+
+        async def look() -> tuple[list[Notification], int]:
+            async with self._reading:
+                await self._until_handed_out()
+                if self._cursor is None:
+                    self._cursor = await self._inbox.seen(self._principal)
+                found = await self._inbox.look(self._principal, self._cursor, limit)
+                if found[0]:
+                    self._handing = done
+                return found
+
+        found, more = await self._wait_for(look, wait)
+        through = found[-1].cursor if found else 0
+
+        async def left() -> None:
+            self._cursor = max(self._cursor or 0, through)
+            done.set()
+            await self._inbox.acknowledge(self._principal, through)
+
+        return found, more, left
+
+    async def peek(self, after: int | None, limit: int, wait: float) -> tuple[list[Notification], int]:
+        """Notifications after a cursor, or those that were not had yet; takes nothing out."""
+        start = after
+        if start is None:
+            start = await self._inbox.seen(self._principal) if self._cursor is None else self._cursor
+        return await self._wait_for(lambda: self._inbox.look(self._principal, start, limit), wait)
+
+    async def acknowledge(self, through: int) -> None:
+        """Note that everything up to a cursor was dealt with."""
+        await self._inbox.acknowledge(self._principal, through)
+
+    async def _wait_for(
+        self, look: Callable[[], Awaitable[tuple[list[Notification], int]]], wait: float
+    ) -> tuple[list[Notification], int]:
+        """Look until there is something, for so many seconds."""
+        deadline = time.monotonic() + wait
+        while True:
+            fired = self._inbox.fired
+            found = await look()
+            left = deadline - time.monotonic()
+            if found[0] or left <= 0:
+                return found
+            with suppress(TimeoutError):
+                await asyncio.wait_for(fired.wait(), min(_POLL, left))
+
+    async def _until_handed_out(self) -> None:
+        """Bounded: an answer that never leaves, because it was cancelled, must not be waited for."""
+        if self._handing is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._handing.wait(), _HANDING_SECONDS)

@@ -1,147 +1,281 @@
-"""Paper fills: each account's resting orders of each symbol meet the bars that have closed since they last did."""
+"""Paper fills: each account is walked through the minutes that have closed since it was last walked.
+
+`trading.advance` says what becomes of the account; this reads its records and bars, and writes the changes and how far they
+go in one transaction. The engine does it for every account, each minute; a question about an account, and a cancellation,
+does it for that account first. Both may happen at once in several processes: the second one finds the first one's changes.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-
-from sqlalchemy import Connection
 
 from openbell.desk.bars import BarService
 from openbell.desk.trading.books import Books
 from openbell.desk.trading.halts import Halted
+from openbell.desk.trading.prices import Prices
 from openbell.market.bars import MINUTE, Bars
-from openbell.market.errors import DataError, StoreError, UnknownSymbol
+from openbell.market.errors import LeaseLost, OpenbellError, Refused
 from openbell.market.instruments import parse
 from openbell.stores.port import Lease, Span
 from openbell.stores.records import marks
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
+from openbell.stores.records.view import View
+from openbell.trading.accounts import Account
+from openbell.trading.advance import DAY, Rules, Standing, advance
+from openbell.trading.amounts import ZERO
 from openbell.trading.broker import PaperBroker
 from openbell.trading.fills import Fill
-from openbell.trading.orders import Order
-from openbell.trading.paper import Change, Costs, match
+from openbell.trading.orders import RESTING, Order
 
 log = logging.getLogger(__name__)
-_REMEMBERED = 50_000
+
+_PIECE = 7 * DAY
+"""Seconds of bars that are walked and written at once: what was done stays if a later piece is cut short."""
+_NOTE_SECONDS = 900
+"""After so many quiet seconds how far an account was walked is noted, so that the next engine need not read them again."""
+_TRIES = 3
+_ENTRY = " through entry"
 
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What the bars of one symbol meet on one account."""
+    """An account as its records have it."""
 
-    orders: list[Order]
-    seen: dict[str, float]
-    """Up to when each order has met bars already."""
-    position: Decimal
-    halted: bool
+    account: Account
+    orders: tuple[Order, ...]
+    numbers: tuple[int, ...]
+    """The ledger entry that wrote each order last."""
+    walked: Mapping[str, tuple[int, int]]
+    """By symbol, how far those orders were walked that were written up to some entry."""
+    seq: int
+    """The ledger's newest entry about this account."""
+    standing: Standing
+    held_then: Mapping[str, Decimal]
+    """What was held when the day of `standing.since` began."""
+    cash_then: Decimal
 
     @property
-    def start(self) -> int:
-        """The first bar that any of them has not met."""
-        return int(min(max(order.placed_at // MINUTE * MINUTE, self.seen.get(order.id, 0.0)) for order in self.orders))
+    def symbols(self) -> set[str]:
+        """What must be known to walk it."""
+        ordered = {order.symbol for order in self.orders if order.state in RESTING}
+        opening = any(order.remaining_opening for order in self.orders if order.state in RESTING)
+        return ordered | (set(self.standing.book.positions) if opening else set())
 
-    def meet(self, bars: Bars, until: int, costs: Costs) -> list[Change]:
-        """What comes of it."""
-        return match(self.orders, bars, self.position, until, costs, halted=self.halted, seen=self.seen)
+    def start(self, looked: Mapping[str, int]) -> int:
+        """The first minute that an order has not met. Only a bar changes an order that rests, and at the bar's end."""
+        return min(
+            max(
+                int(max(order.placed_at, order.updated_at) // MINUTE * MINUTE),
+                looked.get(order.id, 0),
+                self.walked[order.symbol][0] if seq <= self.walked[order.symbol][1] else 0,
+            )
+            for order, seq in zip(self.orders, self.numbers, strict=True)
+            if order.state in RESTING
+        )
 
 
 class PaperMatching:
-    """One step of the engine. What it has looked at is remembered in the same transaction as what came of it.
-
-    An order that was placed under an earlier clock than that of the last look meets the bars in between all the same.
-    """
+    """Walks paper accounts."""
 
     def __init__(
-        self, records: Records, bars: BarService, books: Books, costs: Costs, halted: Halted = marks.halted
+        self,
+        records: Records,
+        bars: BarService,
+        books: Books,
+        prices: Prices,
+        rules: Rules,
+        halted: Halted = marks.halted,
     ) -> None:
         self._records = records
         self._bars = bars
         self._books = books
-        self._costs = costs
+        self._prices = prices
+        self._rules = rules
         self._halted = halted
-        self._seen: dict[str, float] = {}
-        """Up to when this engine has shown an order bars that did nothing to it."""
+        self._walking: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._looked: dict[str, dict[str, int]] = defaultdict(dict)
+        """By account and order, up to when they have met bars that did nothing to them."""
+        self._troubles: dict[str, str] = {}
 
     async def step(self, lease: Lease | None, until: int) -> int:
-        """Match everything up to `until`; how many changes there were."""
+        """Walk every account up to `until`; how many changes there were."""
         changes = 0
-        for account, symbol in await self._records.read(queries.working_accounts):
+        for account in sorted({name for name, _ in await self._records.read(queries.working_accounts)}):
             try:
-                changes += await self._match(lease, account, symbol, until)
-            except (DataError, UnknownSymbol, StoreError) as error:
-                log.warning("orders of %s wait: %s", symbol, error)
+                changes += await self.account(account, until, lease)
+            except (LeaseLost, Refused):
+                raise
+            except OpenbellError as error:
+                await self._trouble(f"account {account}", str(error), lease)
+            except Exception as error:
+                log.exception("account %s could not be walked", account)
+                await self._trouble(f"account {account}", f"{type(error).__name__}: {error}", lease)
+            else:
+                await self._trouble(f"account {account}", None, lease)
         return changes
 
-    async def _match(self, lease: Lease | None, account: str, symbol: str, until: int) -> int:
-        scene = await self._records.read(lambda connection: self._scene(connection, account, symbol))
-        if scene is None:
-            return 0
-        start = scene.start
-        expiring = any(order.expires_at is not None and order.expires_at <= until for order in scene.orders)
-        if start >= until and not expiring:
-            return 0
-        bars = await self._read(symbol, start, until)
-        # Looking is cheap and writing is not: most minutes bring nothing.
-        if not scene.meet(bars, until, self._costs):
-            self._look_further(scene.orders, until)
-            return 0
+    async def account(self, name: str, until: int, lease: Lease | None = None) -> int:
+        """Walk one account; how many changes there were. Whoever asks meanwhile waits for the same walk."""
+        async with self._walking[name]:
+            done = 0
+            while True:
+                scene = await self._records.read(lambda view: self._scene(view, name))
+                if scene is None:
+                    return done
+                start = scene.start(self._looked[name])
+                end = min(until, start + _PIECE)
+                if start >= end and not _expiring(scene.orders, until):
+                    return done
+                changed, walked = await self._walk(scene, start, max(start, end), lease)
+                done += changed
+                if end >= until or not walked:
+                    return done
 
-        def work(journal: Journal) -> tuple[int, list[Order]]:
-            # Orders may have come and gone, and another engine may have been here, since the bars were read.
-            now = self._scene(journal.connection, account, symbol)
-            if now is None or now.start < start:
-                return 0, []
-            changes = now.meet(bars, until, self._costs)
-            for change in changes:
-                journal.put("order" if isinstance(change, Order) else "fill", change, new=isinstance(change, Fill))
-            if changes and until >= marks.mark(journal.connection, _mark(account, symbol)):
-                marks.set_mark(journal.connection, _mark(account, symbol), until)
-                marks.set_mark(journal.connection, _mark_seq(account, symbol), journal.seq)
-            return len(changes), now.orders
+    async def _walk(self, scene: _Scene, start: int, end: int, lease: Lease | None) -> tuple[int, bool]:
+        """One piece: how many changes there were, and whether the next piece may follow."""
+        name = scene.account.name
+        for _ in range(_TRIES):
+            series = await self._read(scene, start, end, lease)
+            standing = await self._priced(scene, series, start)
+            # Looking is cheap and writing is not: most minutes bring nothing.
+            if not advance(standing, series, start, end, self._rules):
+                await self._look_further(scene, series, end, lease)
+                return 0, bool(series)
+            written = await self._records.write(lambda j: self._write(j, scene, standing, series, start, end), lease)  # noqa: B023
+            if written is not None:
+                self._looked_at(scene, series, end)
+                return written, True
+            again = await self._records.read(lambda view: self._scene(view, name))
+            if again is None:
+                return 0, False
+            scene = again
+        return 0, False
 
-        count, met = await self._records.write(work, lease)
-        self._look_further(met, until)
-        return count
-
-    def _scene(self, connection: Connection, account: str, symbol: str) -> _Scene | None:
-        """How things stand; None if there is nothing to fill here."""
-        owner = queries.account(connection, account)
-        if owner is None or owner.broker != PaperBroker.name:
+    def _write(
+        self, journal: Journal, scene: _Scene, known: Standing, series: Mapping[str, Bars], start: int, end: int
+    ) -> int | None:
+        """Write what comes of the account as it is now; None if it is another than the one that was read."""
+        now = self._scene(journal.view, scene.account.name)
+        if now is None:
+            return 0
+        same = (now.standing.book, now.standing.orders, now.standing.halted) == (known.book, known.orders, known.halted)
+        if not same:
             return None
-        orders = queries.working_on(connection, account, symbol)
-        if not orders:
+        changes = advance(known, series, start, end, self._rules)
+        for change in changes:
+            if isinstance(change, Fill):
+                journal.put("fill", change, new=True, happened=change.at)
+            else:
+                journal.put("order", change, happened=change.updated_at)
+        _note(journal, scene.account.name, series, end, journal.seq)
+        return len(changes)
+
+    def _scene(self, view: View, name: str) -> _Scene | None:
+        """The account; None if there is nothing to fill."""
+        account = queries.account(view, name)
+        if account is None or account.broker != PaperBroker.name:
             return None
-        marked = marks.mark(connection, _mark(account, symbol))
-        marked_seq = marks.mark(connection, _mark_seq(account, symbol))
-        # What was written after the last change is new, and has met no bar: only matching changes what goes on working.
-        seen = {
-            order.id: max(marked if seq <= marked_seq else 0.0, self._seen.get(order.id, 0.0)) for seq, order in orders
+        working = self._books.working(view, account)
+        orders = tuple(order for _, order in working.orders.values())
+        if not any(order.state in RESTING for order in orders):
+            return None
+        book = self._books.book(view, account)
+        noted = marks.marked(view, _mark(name))
+        since = int(max(noted.get("", 0.0), self._books.last_fill(view, account)))
+        start = self._books.day_start(view, account, since // DAY * DAY)
+        walked = {
+            order.symbol: (int(noted.get(order.symbol, 0)), int(noted.get(f"{order.symbol}{_ENTRY}", 0)))
+            for order in orders
         }
-        position = self._books.book(connection, owner).quantity(symbol)
-        return _Scene([order for _, order in orders], seen, position, self._halted(connection) is not None)
+        return _Scene(
+            account,
+            orders,
+            tuple(seq for seq, _ in working.orders.values()),
+            walked,
+            working.seq,
+            Standing(book, orders, {}, None, since, self._halted(view) is not None),
+            start.held,
+            start.cash,
+        )
 
-    def _look_further(self, orders: list[Order], until: int) -> None:
-        if len(self._seen) > _REMEMBERED:
-            self._seen.clear()  # it only saves looking twice
-        for order in orders:
-            self._seen[order.id] = max(float(until), self._seen.get(order.id, 0.0))
+    async def _read(self, scene: _Scene, start: int, end: int, lease: Lease | None) -> dict[str, Bars]:
+        """The minutes of every symbol that can be read; one that cannot makes its own orders wait, and no others."""
+        series = {}
+        for symbol in sorted(scene.symbols):
+            instrument, name = parse(symbol), f"{scene.account.name} {symbol}"
+            try:
+                if end > start and (failure := await self._bars.fill(instrument, Span(start, end))):
+                    raise failure
+                series[symbol] = await asyncio.to_thread(self._bars.store.read, instrument, start, end)
+            except OpenbellError as error:
+                await self._trouble(name, f"orders of {symbol} wait: {error}", lease)
+            else:
+                await self._trouble(name, None, lease)
+        return series
 
-    async def _read(self, symbol: str, start: int, until: int) -> Bars:
-        """The minutes to look at; none are left out because the feed is silent: then it waits."""
-        instrument = parse(symbol)
-        span = Span(start, max(start, until))
-        if span.end > span.start and (failure := await self._bars.fill(instrument, span)):
-            raise failure
-        return await asyncio.to_thread(self._bars.store.read, instrument, span.start, span.end)
+    async def _priced(self, scene: _Scene, series: Mapping[str, Bars], start: int) -> Standing:
+        """The account with the prices that its day began with and those before the first minute."""
+        standing = scene.standing
+        try:
+            before = await self._prices.before(set(standing.book.positions) & set(series), start)
+            then = await self._prices.before(scene.held_then, standing.since // DAY * DAY)
+        except OpenbellError as error:
+            log.warning("account %s: %s", scene.account.name, error)
+            before, then = {}, {}
+        day_start = None
+        if set(then) >= set(scene.held_then):
+            day_start = scene.cash_then + sum((held * then[symbol] for symbol, held in scene.held_then.items()), ZERO)
+        return Standing(standing.book, standing.orders, before, day_start, standing.since, standing.halted)
+
+    async def _look_further(self, scene: _Scene, series: Mapping[str, Bars], end: int, lease: Lease | None) -> None:
+        name = scene.account.name
+        if end - max(scene.standing.since, *(until for until, _ in scene.walked.values())) >= _NOTE_SECONDS:
+            await self._records.write(lambda journal: _note(journal, name, series, end, scene.seq), lease)
+        self._looked_at(scene, series, end)
+
+    def _looked_at(self, scene: _Scene, series: Mapping[str, Bars], end: int) -> None:
+        looked = self._looked[scene.account.name]
+        self._looked[scene.account.name] = {
+            order.id: max(end, looked.get(order.id, 0)) if order.symbol in series else looked.get(order.id, 0)
+            for order in scene.orders
+        }
+
+    async def _trouble(self, name: str, reason: str | None, lease: Lease | None) -> None:
+        """Note for `openbell doctor` what keeps an account or a symbol from being filled, when that changes."""
+        if self._troubles.get(name) == reason:
+            return
+        if reason is not None:
+            log.warning("%s", reason)
+        since = self._bars.clock.epoch()
+        try:
+            await self._records.write(lambda journal: marks.set_trouble(journal.view, name, since, reason), lease)
+        except OpenbellError as error:
+            log.debug("%s", error)
+            return
+        if reason is None:
+            self._troubles.pop(name, None)
+        else:
+            self._troubles[name] = reason
 
 
-def _mark(account: str, symbol: str) -> str:
-    return f"match {account} {symbol}"
+def _expiring(orders: tuple[Order, ...], until: int) -> bool:
+    return any(order.expires_at is not None and order.expires_at <= until for order in orders if order.state in RESTING)
 
 
-def _mark_seq(account: str, symbol: str) -> str:
-    return f"match {account} {symbol} through entry"
+def _note(journal: Journal, account: str, series: Mapping[str, Bars], end: int, seq: int) -> None:
+    """Note how far an account was walked, and its orders of some symbols that were written up to an entry."""
+    marks.set_mark(journal.view, _mark(account), end)
+    for symbol in series:
+        marks.set_mark(journal.view, f"{_mark(account)}{symbol}", end)
+        marks.set_mark(journal.view, f"{_mark(account)}{symbol}{_ENTRY}", seq)
+
+
+def _mark(account: str) -> str:
+    return f"walked {account}:"

@@ -14,31 +14,27 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
-
 from openbell.desk.trading import reports
 from openbell.desk.trading.accounts import AccountService
-from openbell.desk.trading.gate import Gate, Known
-from openbell.market.clock import Clock, iso
+from openbell.desk.trading.gate import NO_DATA, Gate, Known
 from openbell.market.errors import (
     CannotPay,
     DuplicateOrder,
     InvalidParameter,
     NoSuchOrder,
-    Refused,
     RiskRefused,
     TooManyOrders,
 )
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import eastern, next_open, session_on
 from openbell.stores.records import orders as queries
-from openbell.stores.records.history import known_at
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
+from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.accounts import Account
 from openbell.trading.broker import Broker, BrokerRefused, BrokerUnavailable, OutcomeUnknown, Report
@@ -64,6 +60,10 @@ class _Intent:
     """None: the order is an earlier one, told again."""
 
 
+async def _nothing_to_settle() -> None:
+    """For an account whose fills do not come from bars."""
+
+
 class OrderService:
     """Orders of principals on one account. The only one who sends anything to a broker."""
 
@@ -73,24 +73,22 @@ class OrderService:
         accounts: AccountService,
         gate: Gate,
         broker: Broker,
-        clock: Clock,
+        settle: Callable[[], Awaitable[None]] = _nothing_to_settle,
         *,
         new_id: Callable[[], str] = lambda: f"{time.time_ns():016x}{secrets.token_hex(4)}",
         received: Callable[[], float] = time.time,
-        now: bool = True,
     ) -> None:
-        """`received` is the machine's own time: a clock that stands does not make every order a double.
+        """`settle` fills what bars that have closed fill: every question and every order is about the account after that.
 
-        `now`: the clock is the present, after which nothing was done.
+        `received` is the machine's own time: a clock that stands does not make every order a double.
         """
         self._records = records
         self._accounts = accounts
         self._gate = gate
         self.broker = broker
-        self._clock = clock
+        self._settle_account = settle
         self._new_id = new_id
         self._received = received
-        self._now = now
         self._begun: set[asyncio.Task[Any]] = set()
 
     async def place(self, principal: str, asked: Request) -> Order:
@@ -104,20 +102,14 @@ class OrderService:
         """End an order of this principal. Raises `NoSuchOrder`, `InvalidParameter` if it has ended already."""
         return await self._finish(self._cancel(principal, order_id))
 
-    async def listing(self, principal: str, *, open_only: bool, limit: int) -> list[Order]:
-        """A principal's orders, newest first."""
-        until = self._clock.epoch()
+    async def listing(self, principal: str, *, open_only: bool, limit: int, offset: int = 0) -> tuple[list[Order], int]:
+        """A page of a principal's orders, newest first, and how many there are in all."""
+        await self._settle_account()
         await self._accounts.prepare()
 
-        def work(connection: Connection) -> list[Order]:
-            account = self._accounts.open(connection, principal)
-            if self._now:
-                return queries.listing(connection, account.name, principal, until, limit, open_only=open_only)
-            known = known_at(connection, "order", Order, until)
-            mine = [each for each in known if (each.account, each.principal) == (account.name, principal)]
-            shown = [each for each in mine if not (open_only and each.final)]
-            # They come as they were made: of those from one moment of a clock that stands, the last is the newest.
-            return sorted(shown, key=lambda each: each.placed_at)[::-1][:limit]
+        def work(view: View) -> tuple[list[Order], int]:
+            account = self._accounts.open(view, principal)
+            return queries.listing(view, account.name, principal, limit, offset, open_only=open_only)
 
         return await self._records.read(work)
 
@@ -136,13 +128,12 @@ class OrderService:
 
     async def _place(self, principal: str, asked: Request) -> Order:
         received = self._received()
+        await self._settle_account()
         await self._accounts.prepare()
         known = await self._gate.known(asked.instrument)
-        midnight = int(self._clock.epoch() // _DAY * _DAY)
         intent = await self._gate.asking(
             known,
             lambda: self._records.write(lambda journal: self._intend(journal, principal, asked, known, received)),
-            midnight,
         )
         order = intent.order
         if intent.verdict is None:
@@ -156,57 +147,42 @@ class OrderService:
     def _intend(self, journal: Journal, principal: str, asked: Request, known: Known, received: float) -> _Intent:
         """Everything before an order is sent, in one transaction."""
         account = self._accounts.ensure(journal, principal)
-        if earlier := self._same_key(journal.connection, account, principal, asked):
+        if earlier := self._same_key(journal.view, account, principal, asked):
             return _Intent(earlier, None)
-        self._refuse_twin(journal.connection, account, principal, asked, received)
-        if queries.asked_since(journal.connection, account.name, received - 1.0) >= MOST_PER_SECOND:
+        self._refuse_twin(journal.view, account, principal, asked, received)
+        if queries.asked_since(journal.view, account.name, received - 1.0) >= MOST_PER_SECOND:
             raise TooManyOrders(f"more than {MOST_PER_SECOND} orders in a second; wait a second", retry_after_s=1)
-        self._refuse_the_past(journal, account)
         _check_against(asked, known)  # not before the id was looked for: the price may have moved since the first call
         proposal = proposal_of(asked)
-        verdict = self._gate.judge(journal.connection, account, proposal, known)
+        verdict = self._gate.judge(journal.view, account, proposal, known)
+        if verdict.rule == NO_DATA:
+            raise refusal(verdict)  # no answer to keep: the same id may be judged again when there is data
         order = self._order(journal.at, account, principal, asked, verdict)
         journal.note("verdict", order.id, _verdict_row(order, verdict, known))
         journal.put("order", order, new=True)
-        queries.remember(journal.connection, order, asked.digest(), received)
+        queries.remember(journal.view, order, asked.digest(), received)
         if verdict.valid:
             for each in exits_of(order):
                 journal.put("order", each, new=True)
         return _Intent(order, verdict)
 
-    def _refuse_the_past(self, journal: Journal, account: Account) -> None:
-        """An account's time goes on.
-
-        Under an earlier clock its later positions would not be seen, and after a later one the present would be the past.
-        """
-        if self._now:
-            return
-        newest = queries.newest_moment(journal.connection, account.name)
-        if journal.at < newest:
-            raise Refused(
-                f"the account {account.name} has gone on to {iso(newest)}, and the clock stands at {iso(journal.at)}: use a "
-                "later --as-of, or another account (openbell account add)"
-            )
-        if journal.at > time.time():
-            raise Refused(f"the clock stands at {iso(journal.at)}, which has not come: nothing is placed in the future")
-
     @staticmethod
-    def _same_key(connection: Connection, account: Account, principal: str, asked: Request) -> Order | None:
+    def _same_key(view: View, account: Account, principal: str, asked: Request) -> Order | None:
         """The order under the same client_order_id. Raises `DuplicateOrder` if it is another order."""
         key = asked.client_order_id
-        earlier = None if key is None else queries.by_client_id(connection, account.name, principal, key)
-        if earlier is not None and queries.digest_of(connection, earlier.id) != asked.digest():
+        earlier = None if key is None else queries.by_client_id(view, account.name, principal, key)
+        if earlier is not None and queries.digest_of(view, earlier.id) != asked.digest():
             raise DuplicateOrder(
                 f"client_order_id {key} was used for another order ({earlier.id}); use a new one", order_id=earlier.id
             )
         return earlier
 
     @staticmethod
-    def _refuse_twin(connection: Connection, account: Account, principal: str, asked: Request, received: float) -> None:
+    def _refuse_twin(view: View, account: Account, principal: str, asked: Request, received: float) -> None:
         """Raise `DuplicateOrder` for the same order again without an id: most likely a retry."""
         if asked.client_order_id is not None:
             return
-        twin = queries.twin(connection, account.name, principal, asked.digest(), received - TWIN_SECONDS)
+        twin = queries.twin(view, account.name, principal, asked.digest(), received - TWIN_SECONDS)
         if twin is not None:
             raise DuplicateOrder(
                 f"the same order was placed less than {TWIN_SECONDS:g} s ago as {twin.id} ({twin.state}); if it is meant "
@@ -263,7 +239,7 @@ class OrderService:
     @staticmethod
     def _settle(journal: Journal, order_id: str, report: Report) -> Order:
         """Write down what came of sending; by now the engine may know more."""
-        order = queries.order(journal.connection, order_id)
+        order = queries.order(journal.view, order_id)
         assert order is not None
         if report.state is State.UNKNOWN or not report.broker_id:
             # Waiting for the answer may have taken so long that the engine has begun to ask; a refusal still ends it.
@@ -271,7 +247,7 @@ class OrderService:
             if order.state is State.PENDING or in_doubt:
                 order = order.to(report.state, journal.at, report.reason)
                 journal.put("order", order)
-                for each in end_exits(order, queries.bracket(journal.connection, order.id), journal.at):
+                for each in end_exits(order, queries.bracket(journal.view, order.id), journal.at):
                     if order.final:
                         journal.put("order", each)
             return order
@@ -280,6 +256,7 @@ class OrderService:
     # Cancelling
 
     async def _cancel(self, principal: str, order_id: str) -> Order:
+        await self._settle_account()
         await self._accounts.prepare()
         order = await self._records.write(lambda journal: self._begin_cancel(journal, principal, order_id))
         if self.broker.inside or order.final:
@@ -297,8 +274,8 @@ class OrderService:
         return await self._records.write(lambda journal: self._settle(journal, order_id, report))
 
     def _begin_cancel(self, journal: Journal, principal: str, order_id: str) -> Order:
-        account = self._accounts.open(journal.connection, principal)
-        order = queries.order(journal.connection, order_id)
+        account = self._accounts.open(journal.view, principal)
+        order = queries.order(journal.view, order_id)
         if order is None or order.principal != principal or order.account != account.name:
             raise NoSuchOrder(f"no order {order_id[:80]!r}", order_id=order_id[:80])
         if order.state in FINAL:
@@ -321,7 +298,7 @@ def end(journal: Journal, order: Order, state: State, reason: str) -> Order:
     """Write down the end of an order, and of exits that make no sense without it."""
     order = order.to(state, journal.at, reason)
     journal.put("order", order)
-    for each in end_exits(order, queries.bracket(journal.connection, order.id), journal.at):
+    for each in end_exits(order, queries.bracket(journal.view, order.id), journal.at):
         journal.put("order", each)
     return order
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sqlalchemy import Connection
-
 from openbell.desk.trading.accounts import AccountService
-from openbell.desk.trading.gate import Gate, Known, Valued
-from openbell.market.clock import Clock
+from openbell.desk.trading.gate import Gate, Valued
+from openbell.desk.trading.prices import Price
 from openbell.market.errors import DataError
 from openbell.market.instruments import Instrument
 from openbell.stores.records.records import Records
+from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Position, margin
@@ -20,51 +20,64 @@ from openbell.trading.orders import EXPOSED, Side
 from openbell.trading.request import refuse_foreign_money
 from openbell.trading.risk import Proposal, Verdict, lost_too_much, price_of
 
-_DAY = 86400
-
 
 @dataclass(frozen=True, slots=True)
 class Holding:
     """A position and what it is worth."""
 
     position: Position
-    price: Decimal
-    unrealised: Decimal
+    price: Price | None
+    """None: there is none, and `note` says why."""
+    note: str | None
+    """Why the price is missing or may not be the newest."""
+
+    @property
+    def unrealised(self) -> Decimal | None:
+        """Profit at that price; None where there is none."""
+        return None if self.price is None else self.position.unrealised(self.price.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """An account's money. `total` is equity: cash and what the positions are worth."""
+    """An account's money. `total` is equity: cash and what the positions are worth; None if that is not known."""
 
-    total: Decimal
+    total: Decimal | None
     available: Decimal
-    """What may still be tied up by new positions, before fees."""
-    margin_used: Decimal
-    unrealised: Decimal
+    """What may still be tied up by new positions, before fees; nothing while what is held has no price."""
+    margin_used: Decimal | None
+    unrealised: Decimal | None
     cash: Decimal
     realised: Decimal
     fees: Decimal
+    note: str | None
+    """Why something is not known, or may not be the newest."""
+    end: int | None
+    """When the bar of the oldest price ended."""
 
 
 class PortfolioService:
     """Questions about one account."""
 
-    def __init__(self, records: Records, accounts: AccountService, gate: Gate, clock: Clock) -> None:
+    def __init__(
+        self, records: Records, accounts: AccountService, gate: Gate, settle: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`settle` fills what bars that have closed fill: every question is about the account after that."""
         self._records = records
         self._accounts = accounts
         self._gate = gate
-        self._clock = clock
+        self._settle = settle
 
     async def holdings(self, principal: str) -> list[Holding]:
         """Open positions, those opened last first."""
         valued = await self._valued(principal)
         found = sorted(valued.book.positions.values(), key=lambda each: (-each.opened_at, each.symbol))
-        return [Holding(each, valued.marks[each.symbol], each.unrealised(valued.marks[each.symbol])) for each in found]
+        return [_holding(position, valued) for position in found]
 
     async def balance(self, principal: str) -> Balance:
         """The account's money now."""
         valued = await self._valued(principal)
         book, marks, leverage = valued.book, valued.marks, self._gate.limits.leverage
+        unpriced = any(symbol in valued.missing for symbol in book.positions)
         with amounts.exact():
             equity = book.equity(marks)
             used = margin(book.exposure(marks), leverage)
@@ -76,12 +89,25 @@ class PortfolioService:
                 ),
                 ZERO,
             )
-            available = max(ZERO, equity - used - margin(waiting, leverage))
-        return Balance(equity, available, used, book.unrealised(marks), book.cash, book.realised, book.fees)
+            available = ZERO if valued.doubt else max(ZERO, equity - used - margin(waiting, leverage))
+        ends = [valued.prices[symbol].end for symbol in book.positions if symbol in valued.prices]
+        return Balance(
+            None if unpriced else equity,
+            available,
+            None if unpriced else used,
+            None if unpriced else book.unrealised(marks),
+            book.cash,
+            book.realised,
+            book.fees,
+            valued.doubt,
+            min(ends, default=None),
+        )
 
     async def lost_too_much(self, principal: str) -> str | None:
         """Why nothing may be opened today; None if it may."""
         valued = await self._valued(principal)
+        if any(symbol in valued.missing for symbol in valued.book.positions):
+            return None  # not known; the gate opens nothing meanwhile
         return lost_too_much(valued.day_start, valued.book.equity(valued.marks), self._gate.limits)
 
     async def validate(
@@ -89,27 +115,30 @@ class PortfolioService:
     ) -> Verdict:
         """What the gate would say of an order now."""
         refuse_foreign_money(instrument)
+        await self._settle()
         await self._accounts.prepare()
         known = await self._gate.known(instrument)
         proposal = Proposal(instrument.symbol, side, size, price)
 
-        def work(connection: Connection) -> Verdict:
-            account = self._accounts.open(connection, principal)
-            return self._gate.judge(connection, account, proposal, known)
+        def work(view: View) -> Verdict:
+            return self._gate.judge(view, self._accounts.open(view, principal), proposal, known)
 
         try:
-            return await self._gate.asking(known, lambda: self._records.read(work), self._midnight())
+            return await self._gate.asking(known, lambda: self._records.read(work))
         except DataError as error:
             return Verdict(False, "no_price", error.message, ZERO, ONE, size)
 
     async def _valued(self, principal: str) -> Valued:
+        await self._settle()
         await self._accounts.prepare()
-        known = Known()
+        known = await self._gate.known()
 
-        def work(connection: Connection) -> Valued:
-            return self._gate.value(connection, self._accounts.open(connection, principal), known)
+        def work(view: View) -> Valued:
+            return self._gate.value(view, self._accounts.open(view, principal), known)
 
-        return await self._gate.asking(known, lambda: self._records.read(work), self._midnight())
+        return await self._gate.asking(known, lambda: self._records.read(work))
 
-    def _midnight(self) -> int:
-        return int(self._clock.epoch() // _DAY * _DAY)
+
+def _holding(position: Position, valued: Valued) -> Holding:
+    price = valued.prices.get(position.symbol)
+    return Holding(position, price, valued.missing.get(position.symbol) or (price.in_doubt if price else None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from openbell.desk.bars import BarService
@@ -31,6 +31,8 @@ class Price:
     """The bar's hash."""
     stale: str | None
     """Why it is too old to open a position on."""
+    in_doubt: str | None = None
+    """Why it may not be the newest: it is the last one that was known, because the bars could not be read now."""
 
 
 class Prices:
@@ -39,6 +41,8 @@ class Prices:
     def __init__(self, bars: BarService, stale_after: float) -> None:
         self._bars = bars
         self._stale_after = stale_after
+        self._last: dict[str, Price] = {}
+        """The newest price of each symbol that this process has seen."""
 
     async def now(self, instrument: Instrument) -> Price:
         """The newest price. Raises `NoData`, `UnknownSymbol` or `FeedUnavailable`."""
@@ -54,13 +58,19 @@ class Prices:
                 f"the newest price of {instrument} is of {iso(end)}, and its market has been open for {missed / 60:.0f} "
                 "minutes since: nothing is opened on a stale price"
             )
-        return Price(amounts.of_bar(minutes.close[last]), end, bar_hash(minutes, last), stale)
+        price = Price(amounts.of_bar(minutes.close[last]), end, bar_hash(minutes, last), stale)
+        self._last[instrument.symbol] = price
+        return price
 
-    async def of(self, symbols: Iterable[str]) -> dict[str, Decimal]:
-        """The newest price of each symbol that has one; what cannot be asked is left out."""
+    async def of(self, symbols: Iterable[str]) -> tuple[dict[str, Price], dict[str, str]]:
+        """The newest price of each symbol, or the last that was known; and why others have none."""
         wanted = sorted(set(symbols))
         found = await asyncio.gather(*(self._maybe(symbol) for symbol in wanted))
-        return {symbol: price for symbol, price in zip(wanted, found, strict=True) if price is not None}
+        pairs = list(zip(wanted, found, strict=True))
+        return (
+            {symbol: each for symbol, each in pairs if isinstance(each, Price)},
+            {symbol: each for symbol, each in pairs if isinstance(each, str)},
+        )
 
     async def before(self, symbols: Iterable[str], moment: int) -> dict[str, Decimal]:
         """The last close of each symbol before a moment, as far as it can be had."""
@@ -73,8 +83,12 @@ class Prices:
                 found[symbol] = amounts.of_bar(bars.close[-1])
         return found
 
-    async def _maybe(self, symbol: str) -> Decimal | None:
+    async def _maybe(self, symbol: str) -> Price | str:
         try:
-            return (await self.now(parse(symbol))).value
-        except (DataError, UnknownSymbol, StoreError):
-            return None
+            return await self.now(parse(symbol))
+        except (DataError, UnknownSymbol, StoreError) as error:
+            last = self._last.get(symbol)
+            if last is None:
+                return f"there is no price of {symbol}: {error.message}"
+            doubt = f"the price of {symbol} is the last that was known, of {iso(last.end)}: {error.message}"
+            return replace(last, stale=doubt, in_doubt=doubt)

@@ -59,7 +59,7 @@ class Reconciling:
 
     async def step(self, lease: Lease | None) -> int:
         """Ask for everything that is not final; how many orders changed."""
-        orders = await self._records.read(lambda connection: queries.working(connection, self._account))
+        orders = await self._records.read(lambda view: queries.working(view, self._account))
         in_doubt = {order.id for order in orders if order.state in {State.PENDING, State.UNKNOWN}}
         self._first_seen = {key: self._first_seen.get(key, self._now()) for key in in_doubt}
         await self._cancel_again([order for order in orders if order.state is State.CANCELLING])
@@ -119,7 +119,7 @@ class Reconciling:
         return False
 
     def _settle(self, journal: Journal, order_id: str, report: Report | None, waited: float) -> bool:
-        order = queries.order(journal.connection, order_id)
+        order = queries.order(journal.view, order_id)
         if order is None or order.final:
             return False
         if report is not None:

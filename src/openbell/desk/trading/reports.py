@@ -32,10 +32,10 @@ def apply(journal: Journal, order: Order, report: Report) -> Order:
 
 def _sized(journal: Journal, order: Order, report: Report) -> Order:
     """An exit of an entry that has ended: it closes what that has filled, less what the other exit has closed."""
-    entry = queries.order(journal.connection, order.parent or "")
+    entry = queries.order(journal.view, order.parent or "")
     if entry is None or not entry.final or not entry.filled:
         return order
-    others = [each for each in queries.bracket(journal.connection, entry.id) if each.id != order.id]
+    others = [each for each in queries.bracket(journal.view, entry.id) if each.id != order.id]
     with amounts.exact():
         done = sum((each.quantity for each in report.executions), ZERO)
         left = entry.filled - sum((each.filled for each in others), ZERO)
@@ -51,7 +51,7 @@ def _sized(journal: Journal, order: Order, report: Report) -> Order:
 def _filled(journal: Journal, order: Order, report: Report) -> Order:
     """Count the executions that are new."""
     named = {_fill_id(order, each): each for each in report.executions}
-    known = queries.known_fills(journal.connection, named) if named else set()
+    known = queries.known_fills(journal.view, named) if named else set()
     for fill_id, execution in named.items():
         if fill_id in known:
             continue
@@ -93,12 +93,12 @@ def _believable(order: Order, report: Report) -> State:
 def _exits(journal: Journal, order: Order, report: Report) -> None:
     if order.role is not Role.ENTRY:
         return
-    exits = {each.role: each for each in queries.bracket(journal.connection, order.id)}
+    exits = {each.role: each for each in queries.bracket(journal.view, order.id)}
     for name, told in report.exits:
         known = exits.get(Role(name))
         if known is None:
             continue
         apply(journal, known, told)
     if order.final and order.filled == ZERO:
-        for ended in end_exits(order, queries.bracket(journal.connection, order.id), journal.at):
+        for ended in end_exits(order, queries.bracket(journal.view, order.id), journal.at):
             journal.put("order", ended)

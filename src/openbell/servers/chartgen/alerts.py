@@ -123,12 +123,15 @@ async def get_notifications(call: Call, given: NotificationsInput) -> shapes.Not
     limit = call.desk.settings.timeout
     # A call that would run into the time-out could not tell what it had taken out.
     wait = min(given.wait_s, max(0.0, limit - 1.0)) if limit else given.wait_s
-    inbox, principal = call.on_account().inbox, call.principal.subject
-    if given.cursor is not None and not call.desk.settings.read_only:
-        await inbox.acknowledge(principal, given.cursor)
-    found, remaining = await inbox.look(principal, cursor=given.cursor, limit=given.limit, wait=wait)
-    if found and given.cursor is None and not call.desk.settings.read_only:
-        call.afterwards.append(inbox.hand_out(principal, found[-1].cursor))
+    inbox, writes = call.inbox(), not call.desk.settings.read_only
+    if given.cursor is None and writes:
+        found, remaining, left = await inbox.take(given.limit, wait)
+        if found:
+            call.afterwards.append(left)
+    else:
+        if given.cursor and writes:
+            await inbox.acknowledge(given.cursor)
+        found, remaining = await inbox.peek(given.cursor, given.limit, wait)
     return {
         "notifications": [cast("shapes.NotificationShape", each.body) for each in found],
         "cursor": found[-1].cursor if found else given.cursor,

@@ -10,6 +10,7 @@ from openbell.charts.choices import one_of
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidSymbol, NoSuchOrder, OrderError, Refused, StoreError, UnknownSymbol
 from openbell.protocol.call import Call
+from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Arguments, Effect, NoArguments, Tool
 from openbell.servers.chartgen import trading_shapes as shapes
 from openbell.servers.chartgen.shapes import choice
@@ -55,6 +56,7 @@ class OrdersInput(Arguments):
 
     filter: Annotated[str, choice(FILTERS)] = "all"
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    offset: Annotated[int, Field(ge=0, le=100_000_000, description="skip the newest so many")] = 0
 
 
 async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
@@ -95,10 +97,13 @@ async def cancel_order(call: Call, given: CancelInput) -> shapes.OrderShape:
 async def get_orders(call: Call, given: OrdersInput) -> shapes.OrdersResponse:
     """One's orders, newest first."""
     one_of("filter", given.filter, FILTERS)
-    found = await call.on_account().orders.listing(
-        call.principal.subject, open_only=given.filter == "open", limit=given.limit
+    found, total = await call.on_account().orders.listing(
+        call.principal.subject, open_only=given.filter == "open", limit=given.limit, offset=given.offset
     )
-    return {"orders": [shapes.order_shape(order, call.account) for order in found]}
+    return {
+        "orders": [shapes.order_shape(order, call.account) for order in found],
+        "pagination": pagination(given.offset, given.limit, total),
+    }
 
 
 async def get_positions(call: Call, _given: NoArguments) -> shapes.PositionsResponse:
@@ -111,9 +116,11 @@ async def get_positions(call: Call, _given: NoArguments) -> shapes.PositionsResp
                 "side": "long" if each.position.quantity > 0 else "short",
                 "quantity": amounts.text(abs(each.position.quantity)),
                 "entry_price": amounts.text(each.position.average_price),
-                "current_price": amounts.text(each.price),
-                "unrealized_pnl": amounts.text(each.unrealised),
+                "current_price": None if each.price is None else amounts.text(each.price.value),
+                "price_time": None if each.price is None else iso(each.price.end),
+                "unrealized_pnl": shapes.text(each.unrealised),
                 "opened_at": iso(each.position.opened_at),
+                **({"note": each.note} if each.note else {}),  # type: ignore[typeddict-item]
             }
             for each in holdings
         ],
@@ -124,16 +131,19 @@ async def get_positions(call: Call, _given: NoArguments) -> shapes.PositionsResp
 async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceResponse:
     """The account's money."""
     balance = await call.on_account().portfolio.balance(call.principal.subject)
-    return {
-        "total_balance": amounts.text(balance.total),
+    shown: shapes.BalanceResponse = {
+        "total_balance": shapes.text(balance.total),
         "available_balance": amounts.text(balance.available),
-        "margin_used": amounts.text(balance.margin_used),
+        "margin_used": shapes.text(balance.margin_used),
         "cash": amounts.text(balance.cash),
-        "unrealized_pnl": amounts.text(balance.unrealised),
+        "unrealized_pnl": shapes.text(balance.unrealised),
         "realized_pnl": amounts.text(balance.realised),
         "fees": amounts.text(balance.fees),
         "account": call.account,  # type: ignore[typeddict-item]
     }
+    if balance.note:
+        shown["note"] = balance.note
+    return shown
 
 
 _ANY = (Refused, AccountNotFound, StoreError)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Any, Literal, NotRequired, cast
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.market.clock import iso
+from openbell.protocol.pages import Pagination
 from openbell.trading import amounts
 from openbell.trading.alerts import Alert
 from openbell.trading.orders import Order
@@ -43,6 +45,7 @@ class OrdersResponse(TypedDict):
     """Orders, newest first."""
 
     orders: list[OrderShape]
+    pagination: Pagination
 
 
 class PositionShape(TypedDict):
@@ -52,9 +55,11 @@ class PositionShape(TypedDict):
     side: Literal["long", "short"]
     quantity: str
     entry_price: str
-    current_price: str
-    unrealized_pnl: str
+    current_price: Annotated[str | None, Field(description="null if there is none; note says why")]
+    price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
+    unrealized_pnl: str | None
     opened_at: str
+    note: NotRequired[str]
 
 
 class PositionsResponse(TypedDict):
@@ -67,14 +72,15 @@ class PositionsResponse(TypedDict):
 class BalanceResponse(TypedDict):
     """The account's money, in USD."""
 
-    total_balance: str
+    total_balance: Annotated[str | None, Field(description="null if a position has no price")]
     available_balance: str
-    margin_used: str
+    margin_used: str | None
     cash: str
-    unrealized_pnl: str
+    unrealized_pnl: str | None
     realized_pnl: str
     fees: str
     account: Literal["paper", "live"]
+    note: NotRequired[str]
 
 
 class SignalShape(TypedDict):
@@ -165,12 +171,13 @@ class UnsubscribedResponse(TypedDict):
     unsubscribed: bool
 
 
+def text(value: Decimal | None) -> str | None:
+    """An amount, where there may be none."""
+    return None if value is None else amounts.text(value)
+
+
 def order_shape(order: Order, account: Any) -> OrderShape:
     """An order as shown."""
-
-    def text(value: Any) -> Any:
-        return None if value is None else amounts.text(value)
-
     return {
         "order_id": order.id,
         "client_order_id": order.client_order_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -17,9 +17,11 @@ class PositionShape(TypedDict):
     side: Literal["LONG", "SHORT"]
     size: float
     entry_price: float
-    current_price: float
-    unrealized_pnl: float
+    current_price: Annotated[float | None, Field(description="null if there is none; note says why")]
+    price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
+    unrealized_pnl: float | None
     opened_at: str
+    note: NotRequired[str]
 
 
 class PositionPage(TypedDict):
@@ -32,10 +34,11 @@ class PositionPage(TypedDict):
 class BalanceShape(TypedDict):
     """The account's money."""
 
-    total_balance: Annotated[float, Field(description="cash and what the positions are worth")]
+    total_balance: Annotated[float | None, Field(description="cash and what the positions are worth")]
     available_balance: Annotated[float, Field(description="what new positions may still tie up")]
-    margin_used: float
-    unrealized_pnl: float
+    margin_used: float | None
+    unrealized_pnl: float | None
+    note: NotRequired[str]
 
 
 class VerdictShape(TypedDict):

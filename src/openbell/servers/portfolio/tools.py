@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import Field
@@ -52,9 +53,11 @@ async def get_positions(call: Call, given: PositionsInput) -> shapes.PositionPag
             "side": "LONG" if each.position.quantity > 0 else "SHORT",
             "size": amounts.number(abs(each.position.quantity)),
             "entry_price": amounts.number(each.position.average_price),
-            "current_price": amounts.number(each.price),
-            "unrealized_pnl": amounts.number(each.unrealised),
+            "current_price": None if each.price is None else amounts.number(each.price.value),
+            "price_time": None if each.price is None else iso(each.price.end),
+            "unrealized_pnl": _number(each.unrealised),
             "opened_at": iso(each.position.opened_at),
+            **({"note": each.note} if each.note else {}),  # type: ignore[typeddict-item]
         }
         for each in found[given.offset : given.offset + given.limit]
     ]
@@ -67,12 +70,20 @@ async def get_positions(call: Call, given: PositionsInput) -> shapes.PositionPag
 async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceShape:
     """The account's money."""
     balance = await call.on_account().portfolio.balance(call.principal.subject)
-    return {
-        "total_balance": amounts.number(balance.total),
+    shown: shapes.BalanceShape = {
+        "total_balance": _number(balance.total),
         "available_balance": amounts.number(balance.available),
-        "margin_used": amounts.number(balance.margin_used),
-        "unrealized_pnl": amounts.number(balance.unrealised),
+        "margin_used": _number(balance.margin_used),
+        "unrealized_pnl": _number(balance.unrealised),
     }
+    if balance.note:
+        shown["note"] = balance.note
+    return shown
+
+
+def _number(value: Decimal | None) -> float | None:
+    """An amount, where there may be none."""
+    return None if value is None else amounts.number(value)
 
 
 async def validate_trade(call: Call, given: TradeInput) -> shapes.VerdictShape:

@@ -6,14 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
 
-from openbell.stores.records.tables import alerts, inbox, pushes, subscriptions
+from openbell.stores.records import past
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.tables import alerts, cursors, inbox, ledger, pushes, subscriptions
+from openbell.stores.records.view import View
 from openbell.trading.alerts import Alert, AlertState
 from openbell.trading.inbox import QUEUE_MOST, QUEUE_SECONDS, Filter
 from openbell.trading.rows import from_row
 
 _ACTIVE = alerts.c.state == AlertState.ACTIVE.value
+_CURSORS = "cursors"
+_SUBSCRIPTION = "subscription"
+"""Kinds of ledger entries that are no rows of a journaled table: a desk of an earlier clock reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,78 +30,114 @@ class Notification:
     body: dict[str, Any]
 
 
-def find(connection: Connection, alert_id: str) -> Alert | None:
+def find(view: View, alert_id: str) -> Alert | None:
     """The alert of an id."""
-    row = connection.execute(select(alerts).where(alerts.c.id == alert_id)).first()
+    row = view.execute(select(alerts).where(alerts.c.id == alert_id)).first()
     return from_row(Alert, row._asdict()) if row else None
 
 
-def active(connection: Connection, principal: str) -> list[Alert]:
+def active(view: View, principal: str) -> list[Alert]:
     """A principal's active alerts, oldest first."""
+    if view.until is not None:
+        return _active_then(view, principal)
     mine = _ACTIVE & (alerts.c.principal == principal)
-    rows = connection.execute(select(alerts).where(mine).order_by(alerts.c.set_at, alerts.c.id))
+    rows = view.execute(select(alerts).where(mine).order_by(alerts.c.set_at, alerts.c.id))
     return [from_row(Alert, row._asdict()) for row in rows]
 
 
-def active_count(connection: Connection, principal: str) -> int:
+def _active_then(view: View, principal: str) -> list[Alert]:
+    """Those that are active still, and those that ended later."""
+    ended_later = select(ledger.c.seq).where(ledger.c.at > view.until)
+    mine = (alerts.c.principal == principal) & (alerts.c.set_at <= view.until)
+    ids = select(alerts.c.id).where(mine & (_ACTIVE | alerts.c.seq.in_(ended_later)))
+    found = past.versions(view, "alert", view.execute(ids).scalars())
+    known = [from_row(Alert, row) for row in found.values() if row["state"] == AlertState.ACTIVE.value]
+    return sorted(known, key=lambda alert: (alert.set_at, alert.id))
+
+
+def active_count(view: View, principal: str) -> int:
     """How many active alerts a principal has."""
-    return int(connection.execute(select(func.count()).where(_ACTIVE & (alerts.c.principal == principal))).scalar_one())
+    return int(view.execute(select(func.count()).where(_ACTIVE & (alerts.c.principal == principal))).scalar_one())
 
 
-def changed_after(connection: Connection, seq: int) -> list[tuple[int, Alert]]:
+def changed_after(view: View, seq: int) -> list[tuple[int, Alert]]:
     """Every alert that was set or has changed since an entry of the ledger; from 0 on only those that are active."""
     query = select(alerts).where(alerts.c.seq > seq)
     if not seq:
         query = query.where(_ACTIVE)
-    return [(row.seq, from_row(Alert, row._asdict())) for row in connection.execute(query.order_by(alerts.c.seq))]
+    return [(row.seq, from_row(Alert, row._asdict())) for row in view.execute(query.order_by(alerts.c.seq))]
 
 
-def still_active(connection: Connection, ids: Iterable[str]) -> set[str]:
+def still_active(view: View, ids: Iterable[str]) -> set[str]:
     """Which of some alerts are active."""
     wanted, found = list(ids), set[str]()
     for start in range(0, len(wanted), 500):
         chunk = wanted[start : start + 500]
-        found |= set(connection.execute(select(alerts.c.id).where(_ACTIVE & alerts.c.id.in_(chunk))).scalars())
+        found |= set(view.execute(select(alerts.c.id).where(_ACTIVE & alerts.c.id.in_(chunk))).scalars())
     return found
 
 
 # The inbox
 
 
-def deliver(connection: Connection, alert: Alert, cursor: int, body: dict[str, Any], at: float) -> None:
+def deliver(view: View, alert: Alert, cursor: int, body: dict[str, Any], at: float) -> None:
     """Put a notification into the inbox; that an alert fires twice is impossible: it is the key."""
     values = {"alert_id": alert.id, "principal": alert.principal, "cursor": cursor, "body": body}
-    connection.execute(insert(inbox), {**values, "created_at": at, "seen": False})
+    view.execute(insert(inbox), {**values, "created_at": at})
 
 
-def unseen(connection: Connection, principal: str, limit: int, until: float) -> list[Notification]:
-    """What had fired by some time and nobody has taken out of a principal's inbox, oldest first."""
-    query = select(inbox).where((inbox.c.principal == principal) & ~inbox.c.seen & (inbox.c.created_at <= until))
-    return [
-        Notification(row.cursor, row.body) for row in connection.execute(query.order_by(inbox.c.cursor).limit(limit))
-    ]
+def notifications(view: View, principal: str, after: int, limit: int) -> list[Notification]:
+    """What came into a principal's inbox after a cursor, oldest first."""
+    query = select(inbox.c.cursor, inbox.c.body).where(_mine_after(view, principal, after))
+    rows = view.execute(query.order_by(inbox.c.cursor).limit(limit))
+    return [Notification(row.cursor, row.body) for row in rows]
 
 
-def after(connection: Connection, principal: str, cursor: int, limit: int, until: float) -> list[Notification]:
-    """What came after a cursor and had fired by some time, seen or not, oldest first."""
-    mine = (inbox.c.principal == principal) & (inbox.c.cursor > cursor) & (inbox.c.created_at <= until)
-    query = select(inbox).where(mine)
-    return [
-        Notification(row.cursor, row.body) for row in connection.execute(query.order_by(inbox.c.cursor).limit(limit))
-    ]
+def count_after(view: View, principal: str, after: int) -> int:
+    """How many came into a principal's inbox after a cursor."""
+    query = select(func.count()).select_from(inbox).where(_mine_after(view, principal, after))
+    return int(view.execute(query).scalar_one())
 
 
-def acknowledge(connection: Connection, principal: str, through: int, until: float) -> None:
-    """Mark everything up to a cursor as seen that had fired by some time: no earlier clock sees the rest."""
-    mine = (inbox.c.principal == principal) & (inbox.c.cursor <= through) & (inbox.c.created_at <= until)
-    connection.execute(update(inbox).where(mine), {"seen": True})
+def _mine_after(view: View, principal: str, after: int) -> ColumnElement[bool]:
+    mine = (inbox.c.principal == principal) & (inbox.c.cursor > after)
+    if view.until is not None:
+        mine &= inbox.c.cursor.in_(select(ledger.c.seq).where(ledger.c.at <= view.until))
+    return mine
 
 
-def unseen_count(connection: Connection, principal: str, cursor: int, until: float) -> int:
-    """How many after a cursor are unseen and had fired by some time."""
-    mine = (inbox.c.principal == principal) & ~inbox.c.seen & (inbox.c.created_at <= until)
-    query = select(func.count()).where(mine & (inbox.c.cursor > cursor))
-    return int(connection.execute(query).scalar_one())
+@dataclass(frozen=True, slots=True)
+class Cursors:
+    """How far a principal has read its inbox, and how far its pushes were sent."""
+
+    seen: int = 0
+    pushed: int = 0
+
+
+def cursors_of(view: View, principal: str) -> Cursors:
+    """A principal's cursors."""
+    if view.until is not None and (noted := past.version(view, _CURSORS, principal)):
+        return Cursors(noted["seen"], noted["pushed"])
+    row = (
+        None
+        if view.until is not None
+        else view.execute(select(cursors).where(cursors.c.principal == principal)).first()
+    )
+    return Cursors(row.seen, row.pushed) if row else Cursors()
+
+
+def move_cursors(journal: Journal, principal: str, *, seen: int = 0, pushed: int = 0) -> None:
+    """Move a principal's cursors on, never back and never beyond what is in its inbox."""
+    known = cursors_of(journal.view, principal)
+    newest = select(func.max(inbox.c.cursor)).where(inbox.c.principal == principal)
+    most = journal.view.execute(newest).scalar() or 0
+    moved = Cursors(max(known.seen, min(seen, most)), max(known.pushed, min(pushed, most)))
+    if moved == known:
+        return
+    values = {"seen": moved.seen, "pushed": moved.pushed}
+    if not journal.view.execute(update(cursors).where(cursors.c.principal == principal), values).rowcount:
+        journal.view.execute(insert(cursors), {"principal": principal, **values})
+    journal.note(_CURSORS, principal, values)
 
 
 # Subscriptions
@@ -109,44 +151,54 @@ class Subscription:
     created_at: float
 
 
-def subscribe(connection: Connection, principal: str, wanted: Filter, at: float) -> None:
-    """Set a principal's one subscription."""
-    values = {"symbols": sorted(wanted.symbols), "alert_types": sorted(wanted.alert_types), "created_at": at}
-    changed = connection.execute(update(subscriptions).where(subscriptions.c.principal == principal), values)
-    if not changed.rowcount:
-        connection.execute(insert(subscriptions), {"principal": principal, **values})
+def subscribe(journal: Journal, principal: str, wanted: Filter) -> Subscription:
+    """Set a principal's one subscription. What fired before is not pushed."""
+    values = {"symbols": sorted(wanted.symbols), "alert_types": sorted(wanted.alert_types), "created_at": journal.at}
+    mine = subscriptions.c.principal == principal
+    if not journal.view.execute(update(subscriptions).where(mine), values).rowcount:
+        journal.view.execute(insert(subscriptions), {"principal": principal, **values})
+    journal.note(_SUBSCRIPTION, principal, values)
+    return Subscription(wanted, journal.at)
 
 
-def unsubscribe(connection: Connection, principal: str) -> bool:
+def unsubscribe(journal: Journal, principal: str) -> bool:
     """End it, and forget what was queued for it; whether there was one."""
-    connection.execute(delete(pushes).where(pushes.c.principal == principal))
-    return bool(connection.execute(delete(subscriptions).where(subscriptions.c.principal == principal)).rowcount)
+    journal.view.execute(delete(pushes).where(pushes.c.principal == principal))
+    ended = journal.view.execute(delete(subscriptions).where(subscriptions.c.principal == principal)).rowcount
+    if ended:
+        journal.note(_SUBSCRIPTION, principal, None)
+    return bool(ended)
 
 
-def subscription(connection: Connection, principal: str) -> Subscription | None:
+def subscription(view: View, principal: str) -> Subscription | None:
     """A principal's subscription."""
-    row = connection.execute(select(subscriptions).where(subscriptions.c.principal == principal)).first()
-    return Subscription(Filter(frozenset(row.symbols), frozenset(row.alert_types)), row.created_at) if row else None
+    if view.until is not None:
+        noted = past.version(view, _SUBSCRIPTION, principal)
+        return _subscribed(noted["symbols"], noted["alert_types"], noted["created_at"]) if noted else None
+    row = view.execute(select(subscriptions).where(subscriptions.c.principal == principal)).first()
+    return _subscribed(row.symbols, row.alert_types, row.created_at) if row else None
 
 
-def enqueue(connection: Connection, alert: Alert, cursor: int, body: dict[str, Any], now: float) -> None:
+def _subscribed(symbols: list[str], alert_types: list[str], at: float) -> Subscription:
+    return Subscription(Filter(frozenset(symbols), frozenset(alert_types)), at)
+
+
+def enqueue(view: View, alert: Alert, cursor: int, body: dict[str, Any], now: float) -> None:
     """Queue a push; what is too old or too much leaves the queue."""
     values = {"alert_id": alert.id, "principal": alert.principal, "cursor": cursor, "body": body, "queued": now}
-    connection.execute(insert(pushes), values)
+    view.execute(insert(pushes), values)
     mine = pushes.c.principal == alert.principal
     newest = select(pushes.c.cursor).where(mine).order_by(pushes.c.cursor.desc()).offset(QUEUE_MOST).limit(1)
-    too_many = connection.execute(newest).scalar()
+    too_many = view.execute(newest).scalar()
     if too_many is not None:
-        connection.execute(delete(pushes).where(mine & (pushes.c.cursor <= too_many)))
+        view.execute(delete(pushes).where(mine & (pushes.c.cursor <= too_many)))
+    view.execute(delete(pushes).where(mine & (pushes.c.queued <= now - QUEUE_SECONDS)))
 
 
-def queued(connection: Connection, principal: str, now: float) -> list[Notification]:
-    """What waits to be pushed, oldest first."""
-    mine = (pushes.c.principal == principal) & (pushes.c.queued > now - QUEUE_SECONDS)
-    rows = connection.execute(select(pushes).where(mine).order_by(pushes.c.cursor))
+def queued(view: View, principal: str, after: int, now: float) -> list[Notification]:
+    """What may still be pushed after a cursor, oldest first."""
+    mine = (pushes.c.principal == principal) & (pushes.c.cursor > after) & (pushes.c.queued > now - QUEUE_SECONDS)
+    if view.until is not None:
+        mine &= pushes.c.cursor.in_(select(ledger.c.seq).where(ledger.c.at <= view.until))
+    rows = view.execute(select(pushes.c.cursor, pushes.c.body).where(mine).order_by(pushes.c.cursor))
     return [Notification(row.cursor, row.body) for row in rows]
-
-
-def dequeue(connection: Connection, principal: str, through: int) -> None:
-    """Take what was pushed out of the queue, and with it what was too old for that."""
-    connection.execute(delete(pushes).where((pushes.c.principal == principal) & (pushes.c.cursor <= through)))

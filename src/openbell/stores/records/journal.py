@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Float, Table, bindparam, insert, select, upda
 
 from openbell.market.errors import StoreError
 from openbell.stores.records.tables import JOURNALED, ledger
+from openbell.stores.records.view import View
 from openbell.trading.ledger import GENESIS, Entry, Head, canonical, seal
 from openbell.trading.rows import to_row
 
@@ -25,10 +26,16 @@ class LedgerBroken(StoreError):
 class Journal:
     """One transaction that writes. Nothing of it is there until all of it is."""
 
-    def __init__(self, connection: Connection, at: float, least: Head | None = None) -> None:
-        """`least` is the newest head that this desk has noted: a ledger that does not have it was cut or rewritten."""
+    def __init__(self, connection: Connection, at: float, least: Head | None = None, *, by_event: bool = False) -> None:
+        """`least` is the newest head that this desk has noted: a ledger that does not have it was cut or rewritten.
+
+        `by_event`: an entry about something that happened before `at` has the time at which it happened. So it is in a
+        scenario, where it does not matter when somebody looked; the present's ledger has the time of writing.
+        """
         self.connection = connection
+        self.view = View(connection)
         self.at = at
+        self._by_event = by_event
         self._entries: list[Entry] = []
         self._failed = False
         self._head = head_of(connection)
@@ -43,11 +50,11 @@ class Journal:
         """The newest entry's number."""
         return self._head.seq
 
-    def put(self, kind: str, value: Any, *, new: bool = False) -> int:
+    def put(self, kind: str, value: Any, *, new: bool = False, happened: float | None = None) -> int:
         """Write a row and its entry; `new` if no such row can be there yet. The entry's number."""
         table, key = JOURNALED[kind]
         row = _as_stored(table, value if isinstance(value, dict) else to_row(value))
-        seq = self.note(kind, str(row[key]), row)
+        seq = self.note(kind, str(row[key]), row, happened)
         stored = {**row, "seq": seq}
         try:
             if not new:
@@ -60,9 +67,10 @@ class Journal:
             raise
         return seq
 
-    def note(self, kind: str, key: str, body: Any) -> int:
+    def note(self, kind: str, key: str, body: Any, happened: float | None = None) -> int:
         """Write an entry that is no row. Its number."""
-        entry = seal(self._head.seq + 1, self.at, kind, key, canonical(body), self._head.hash)
+        at = min(self.at, happened) if self._by_event and happened is not None else self.at
+        entry = seal(self._head.seq + 1, at, kind, key, canonical(body), self._head.hash)
         self._entries.append(entry)
         self._head = Head(entry.seq, entry.hash)
         return entry.seq

@@ -15,13 +15,14 @@ from openbell.market.errors import LeaseHeld, LeaseLost
 from openbell.stores.leases import is_dead
 from openbell.stores.port import Lease
 from openbell.stores.records.tables import leases
+from openbell.stores.records.view import View
 
 
-def acquire(connection: Connection, name: str, holder: str, ttl: float) -> Lease:
+def acquire(view: View | Connection, name: str, holder: str, ttl: float) -> Lease:
     """Take the lease if it is free, expired, or its holder has died."""
-    row = connection.execute(select(leases).where(leases.c.name == name)).first()
-    now = _now(connection)
-    latest = now + 10 * ttl if _is_monotonic(connection) else inf  # later than that is from before a reboot
+    row = view.execute(select(leases).where(leases.c.name == name)).first()
+    now = _now(view)
+    latest = now + 10 * ttl if _is_monotonic(view) else inf  # later than that is from before a reboot
     if row and row.holder not in {"", holder} and now < row.expires <= latest and not is_dead(row.holder):
         raise LeaseHeld(
             f"the {name} is already running as {row.holder}",
@@ -31,46 +32,46 @@ def acquire(connection: Connection, name: str, holder: str, ttl: float) -> Lease
     token = (row.token if row else 0) + 1
     values = {"token": token, "holder": holder, "expires": now + ttl}
     if row:
-        connection.execute(update(leases).where(leases.c.name == name), values)
+        view.execute(update(leases).where(leases.c.name == name), values)
     else:
-        connection.execute(insert(leases), {"name": name, **values})
+        view.execute(insert(leases), {"name": name, **values})
     return Lease(name, token, holder)
 
 
-def renew(connection: Connection, lease: Lease, ttl: float) -> None:
+def renew(view: View | Connection, lease: Lease, ttl: float) -> None:
     """Move the expiry on. Raises `LeaseLost`."""
-    check(connection, lease)
-    connection.execute(update(leases).where(leases.c.name == lease.name), {"expires": _now(connection) + ttl})
+    check(view, lease)
+    view.execute(update(leases).where(leases.c.name == lease.name), {"expires": _now(view) + ttl})
 
 
-def release(connection: Connection, lease: Lease) -> None:
+def release(view: View | Connection, lease: Lease) -> None:
     """Give it back, if it is still ours; the token stays, so that a late write is still refused."""
     mine = (leases.c.name == lease.name) & (leases.c.token == lease.token)
-    connection.execute(update(leases).where(mine), {"holder": "", "expires": 0.0})
+    view.execute(update(leases).where(mine), {"holder": "", "expires": 0.0})
 
 
-def holder(connection: Connection, name: str) -> str | None:
+def holder(view: View | Connection, name: str) -> str | None:
     """Who holds a lease now."""
-    row = connection.execute(select(leases).where(leases.c.name == name)).first()
-    if row is None or not row.holder or row.expires < _now(connection) or is_dead(row.holder):
+    row = view.execute(select(leases).where(leases.c.name == name)).first()
+    if row is None or not row.holder or row.expires < _now(view) or is_dead(row.holder):
         return None
     return str(row.holder)
 
 
-def check(connection: Connection, lease: Lease) -> None:
+def check(view: View | Connection, lease: Lease) -> None:
     """Refuse unless the lease is still ours; called inside the write's own transaction."""
-    row = connection.execute(select(leases.c.token, leases.c.holder).where(leases.c.name == lease.name)).first()
+    row = view.execute(select(leases.c.token, leases.c.holder).where(leases.c.name == lease.name)).first()
     if row is None or row.token != lease.token or row.holder != lease.holder:
         raise LeaseLost(
             f"the lease of the {lease.name} has passed to {(row and row.holder) or 'nobody'}; nothing was written"
         )
 
 
-def _now(connection: Connection) -> float:
-    if _is_monotonic(connection):
+def _now(view: View | Connection) -> float:
+    if _is_monotonic(view):
         return time.monotonic()
-    return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+    return float(view.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
 
-def _is_monotonic(connection: Connection) -> bool:
-    return connection.dialect.name != "postgresql"
+def _is_monotonic(view: View | Connection) -> bool:
+    return view.dialect.name != "postgresql"

@@ -53,8 +53,10 @@ class PostgresDatabase:
 
     source = "postgresql"
 
-    def __init__(self, url: str, schema: str, pool: Pool = Pool()) -> None:  # noqa: B008 - immutable
+    def __init__(self, url: str, schema: str, pool: Pool = Pool(), *, creates: bool = True) -> None:  # noqa: B008 - immutable
+        """`creates`: make the schema if it is not there."""
         self._pool = pool
+        self._creates = creates
         parsed = read_url(url)
         host = parsed.host or parsed.query.get("host") or "localhost"
         self.where = f"{host}:{parsed.port or 5432}/{parsed.database or ''}, schema {schema}"
@@ -89,6 +91,10 @@ class PostgresDatabase:
         if then is not None:
             await asyncio.to_thread(then, result)
         return result
+
+    async def exists(self) -> bool:
+        """Whether the schema has tables."""
+        return await self.run(lambda connection: schemas.exists(connection, self._schema), writing=False)
 
     async def close(self) -> None:
         """Close every connection, those in use once they are done."""
@@ -191,7 +197,7 @@ class PostgresDatabase:
             async with asyncio.timeout(self._pool.connect):
                 connection = await self._engine.connect()
                 try:
-                    if not self._made_schema:
+                    if self._creates and not self._made_schema:
                         await connection.run_sync(schemas.create, self._schema)
                         await connection.commit()
                         self._made_schema = True

@@ -1,6 +1,7 @@
-"""A transaction is a function of a connection, run wholly or not at all, the same on SQLite and PostgreSQL.
+"""A transaction is a function of a view, run wholly or not at all, the same on SQLite and PostgreSQL.
 
-`read` gives it one consistent view. `write` gives it a journal: writers come one at a time, so that the ledger is one chain;
+`read` gives it one consistent view, of what had been written by the desk's clock. `write` gives it a journal: writers come
+one at a time, so that the ledger is one chain;
 with a lease, nothing is written unless it is still held; and when `write` returns, what was written is durable and the
 ledger's head is noted outside the database.
 """
@@ -11,17 +12,20 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from enum import Enum
 from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from openbell.market.clock import Clock
-from openbell.market.errors import StoreError
+from openbell.market.clock import Clock, iso
+from openbell.market.errors import Refused, StoreError
 from openbell.stores.port import Lease
-from openbell.stores.records import failures, leases, schema
+from openbell.stores.records import failures, leases, past, schema
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal, LedgerBroken, has, head_of
+from openbell.stores.records.nothing import Nothing
+from openbell.stores.records.view import View
 from openbell.trading.ledger import Head
 
 T = TypeVar("T")
@@ -30,6 +34,17 @@ _migrating = threading.Lock()
 """Alembic's scripts speak to one database of a process at a time."""
 
 log = logging.getLogger(__name__)
+
+
+class Access(Enum):
+    """What a desk's clock lets it do with some records."""
+
+    PRESENT = "present"
+    """The clock is the machine's: everything is seen, and written at its time."""
+    SCENARIO = "scenario"
+    """The records of one scenario: written in the order of their clocks' times, seen as far as this clock has come."""
+    PAST = "past"
+    """The present's records from another clock: seen as far as it has come, never written."""
 
 
 class Database(Protocol):
@@ -45,6 +60,9 @@ class Database(Protocol):
     ) -> T:
         """Run it; `then` may block, and is called with the result once it is durable."""
 
+    async def exists(self) -> bool:
+        """Returns True if there are tables; creates nothing."""
+
     async def close(self) -> None:
         """Let go of connections."""
 
@@ -52,15 +70,30 @@ class Database(Protocol):
 class Records:
     """The records of one desk."""
 
-    def __init__(self, database: Database, head: HeadFile, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        head: HeadFile,
+        clock: Clock,
+        access: Access = Access.PRESENT,
+        *,
+        name: str = "",
+        read_only: bool = False,
+    ) -> None:
+        """`name` is the scenario's, for messages. With `read_only`, and of the past, nothing is created or written."""
         self.database = database
         self.head = head
         self.clock = clock
+        self.access = access
+        self.name = name
+        self._read_only = read_only
         self._prepared: asyncio.Task[None] | None = None
         self._noted: Head | None = None
         self._trusted = False
         self._believed = False
         self._closed = False
+        self._nothing: Nothing | None = None
+        """What is read while there are no records and this desk may not create them."""
         self._writing: set[asyncio.Task[object]] = set()
 
     @property
@@ -68,15 +101,24 @@ class Records:
         """`sqlite` or `postgresql`."""
         return self.database.source
 
-    async def read(self, work: Callable[[Connection], T], *, whatever_it_is: bool = False) -> T:
-        """What a function finds, in one view of the database.
+    async def read(self, work: Callable[[View], T], *, whatever_it_is: bool = False) -> T:
+        """What a function finds, in one view of the database: of what had been written by the clock.
 
         Raises `LedgerBroken` if the ledger is not the one whose head was noted, unless it is read `whatever_it_is`.
         """
         await self._prepare()
         if not (whatever_it_is or self._believed):
             await self._believe()
-        return await self._run(work, writing=False)
+        return await self._run(lambda connection: work(self._view(connection)), writing=False)
+
+    def _view(self, connection: Connection) -> View:
+        """All of it, unless something was written after the time that this clock shows."""
+        view, moment = View(connection), self._moment()
+        behind = self.access is not Access.PRESENT and past.is_behind(view, moment)
+        return View(connection, moment) if behind else view
+
+    def _moment(self) -> float:
+        return round(self.clock.epoch(), 3)
 
     async def _believe(self) -> None:
         """Before the first read: records that were cut, or taken away and begun anew, would tell less than is true."""
@@ -97,8 +139,16 @@ class Records:
     async def write(self, work: Callable[[Journal], T], lease: Lease | None = None) -> T:
         """Run a function that writes. It ends even if its caller goes away: what it does is never half known.
 
-        Raises `LeaseLost` if the lease has passed to another, `LedgerBroken` if the ledger was cut.
+        Raises `LeaseLost` if the lease has passed to another, `LedgerBroken` if the ledger was cut, `Refused` if this
+        desk may not write here.
         """
+        if self._read_only:
+            raise Refused("this desk was started with --read-only: it writes nothing")
+        if self.access is Access.PAST:
+            raise Refused(
+                f"this desk's clock shows {iso(self._moment())}: it reads the present's records as they were then and "
+                "writes nothing to them. Add --trade or --scenario NAME to act in a scenario"
+            )
         await self._prepare()
         task = asyncio.ensure_future(self._write(work, lease))
         self._writing.add(task)
@@ -114,9 +164,12 @@ class Records:
 
         def transaction(connection: Connection) -> tuple[T, Head]:
             schema.queue_up(connection)
+            moment = self._moment()
+            if self.access is Access.SCENARIO:
+                self._refuse_the_past(View(connection), moment)
             if lease is not None:
-                leases.check(connection, lease)
-            journal = Journal(connection, round(self.clock.epoch(), 3), self._noted)
+                leases.check(View(connection), lease)
+            journal = Journal(connection, moment, self._noted, by_event=self.access is Access.SCENARIO)
             result = work(journal)
             return result, journal.finish()
 
@@ -133,6 +186,14 @@ class Records:
         if self._noted is None or head.seq > self._noted.seq:
             self._noted = head
         return result
+
+    def _refuse_the_past(self, view: View, moment: float) -> None:
+        """A scenario's time only goes on."""
+        if past.is_behind(view, moment):
+            raise Refused(
+                f"the scenario {self.name} has gone on to {iso(past.last_moment(view))}, and this clock shows "
+                f"{iso(moment)}: use a later --as-of, another --scenario NAME, or openbell scenario reset {self.name}"
+            )
 
     async def adopt(self) -> Head:
         """Take the ledger as it stands and note its head anew: an operator's decision."""
@@ -155,6 +216,8 @@ class Records:
         if self._writing:
             await asyncio.gather(*self._writing, return_exceptions=True)
         await self.database.close()
+        if self._nothing is not None:
+            self._nothing.close()
         self.head.close()
 
     async def _prepare(self) -> None:
@@ -162,19 +225,37 @@ class Records:
         if self._closed:
             raise StoreError("the records were closed")
         failed = self._prepared and self._prepared.done() and (self._prepared.cancelled() or self._prepared.exception())
+        if self._nothing is not None and await self._exists():
+            failed = True  # somebody has created them since
         if self._prepared is None or failed:
             self._prepared = asyncio.ensure_future(self._migrate())
         await asyncio.shield(self._prepared)
 
     async def _migrate(self) -> None:
+        creates = not self._read_only and self.access is not Access.PAST
+        if not creates and not await self._exists():
+            self._nothing = self._nothing or Nothing()
+            return
+        self._nothing = None
         if await self._run(schema.is_newest, writing=False):
             return
+        if self._read_only:
+            raise StoreError(
+                f"the records in {self.database.where} are of another version of Openbell, and --read-only changes "
+                "nothing: start Openbell once without --read-only"
+            )
         while not _migrating.acquire(blocking=False):
             await asyncio.sleep(0.01)
         try:
             await self._run(schema.prepare, writing=True)
         finally:
             _migrating.release()
+
+    async def _exists(self) -> bool:
+        try:
+            return await self.database.exists()
+        except (SQLAlchemyError, OSError) as error:
+            raise failures.said(self.database.where, error) from None
 
     async def _trust(self) -> None:
         """Before the first write: the ledger must hold the head that was noted.
@@ -200,6 +281,8 @@ class Records:
         self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
     ) -> T:
         """What the work gives; a database's failure as one of ours, without its statement and values."""
+        if self._nothing is not None:
+            return self._nothing.read(work)
         try:
             return await self.database.run(work, writing=writing, then=then)
         except (SQLAlchemyError, OSError) as error:

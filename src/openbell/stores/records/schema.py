@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sqlalchemy import Connection, inspect, text
-from sqlalchemy.schema import CreateSchema
+from sqlalchemy.schema import CreateSchema, DropSchema
 
 from openbell.market.errors import StoreError
 
-NEWEST = "0001"
+NEWEST = "0002"
 """The last of `migrations/versions`; a test compares."""
 _QUEUE = 701_287
 """Any number: PostgreSQL's advisory lock of the ledger, within one schema."""
@@ -39,6 +39,22 @@ def create(connection: Connection, name: str) -> None:
         # Two that make it at once collide, whatever IF NOT EXISTS says.
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_QUEUE}, hashtext(:name))"), {"name": name})
         connection.execute(CreateSchema(name, if_not_exists=True))
+
+
+def exists(connection: Connection, name: str) -> bool:
+    """Returns True if a PostgreSQL schema has our tables."""
+    return inspect(connection).has_table("alembic_version", schema=name)
+
+
+def names(connection: Connection, prefix: str) -> list[str]:
+    """The PostgreSQL schemas whose names begin with something."""
+    every = connection.execute(text("SELECT nspname FROM pg_namespace")).scalars()
+    return [name for name in every if name.startswith(prefix)]
+
+
+def drop(connection: Connection, name: str) -> None:
+    """Remove a PostgreSQL schema with all that is in it."""
+    connection.execute(DropSchema(name, cascade=True, if_exists=True))
 
 
 def queue_up(connection: Connection) -> None:

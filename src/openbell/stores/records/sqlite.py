@@ -64,6 +64,10 @@ class SqliteDatabase:
             then(result)
         return result
 
+    async def exists(self) -> bool:
+        """Whether the file is there."""
+        return await asyncio.to_thread(self.path.exists)
+
     async def close(self) -> None:
         """Close every connection, once the threads are done."""
         self._closed = True

@@ -42,6 +42,7 @@ ledger = Table(
     Column("hash", Text, nullable=False),
 )
 Index("ix_ledger_kind_key", ledger.c.kind, ledger.c.key)
+Index("ix_ledger_at_seq", ledger.c.at, ledger.c.seq)
 
 accounts = Table(
     "accounts",
@@ -172,7 +173,6 @@ inbox = Table(
     Column("cursor", Number, nullable=False),
     Column("body", JSON, nullable=False),
     Column("created_at", Time, nullable=False),
-    Column("seen", Boolean, nullable=False),
 )
 Index("ix_inbox_principal_cursor", inbox.c.principal, inbox.c.cursor)
 
@@ -185,8 +185,17 @@ subscriptions = Table(
     Column("created_at", Time, nullable=False),
 )
 
+cursors = Table(
+    # How far a principal has read its inbox, and how far its pushes were sent.
+    "cursors",
+    metadata,
+    Column("principal", Text, primary_key=True),
+    Column("seen", Number, nullable=False),
+    Column("pushed", Number, nullable=False),
+)
+
 pushes = Table(
-    # What a subscriber was not there to receive. Ages are the machine's own time.
+    # Notifications for a subscriber, kept for an hour of the machine's own time.
     "pushes",
     metadata,
     Column("alert_id", Text, primary_key=True),
@@ -203,6 +212,25 @@ marks = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("until", Time, nullable=False),
+)
+
+checkpoints = Table(
+    # An account as the ledger has it after an entry, so that a desk of an earlier clock need not fold all of it.
+    "checkpoints",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("seq", Number, primary_key=True, autoincrement=False),
+    Column("at", Time, nullable=False),
+    Column("body", JSON, nullable=False),
+)
+
+troubles = Table(
+    # What keeps the engine from its work, for `openbell doctor`; a row is removed when it works again.
+    "troubles",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("since", Time, nullable=False),
+    Column("reason", Text, nullable=False),
 )
 
 leases = Table(

@@ -1,0 +1,129 @@
+"""Where records are kept: the present's of each market, and those of each scenario, which share nothing with any other.
+
+What is simulated never meets what is real. A scenario has a database of its own: a folder under `scenarios/` in its market's
+folder, or a schema of its own in PostgreSQL. So its ledger, leases and locks are its own too, and two scenarios never wait
+for each other.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from openbell.market.errors import InvalidParameter, Refused
+from openbell.stores.records import leases, past
+from openbell.stores.records.head import HeadFile
+from openbell.stores.records.journal import head_of
+from openbell.stores.records.records import Access, Database, Records
+from openbell.stores.records.view import View
+
+if TYPE_CHECKING:
+    from openbell.desk.settings import Settings
+    from openbell.market.clock import Clock
+    from openbell.stores.records.postgres import PostgresDatabase
+
+ENGINE = "engine"
+"""The lease of whoever fills orders and fires alerts."""
+
+
+def make_records(settings: Settings, clock: Clock, scenario: str | None = None) -> Records:
+    """The records of a scenario or, without one, of the present, as far as the settings' clock lets them be used."""
+    present = Access.PAST if settings.other_clock else Access.PRESENT
+    access = present if scenario is None else Access.SCENARIO
+    creates = not settings.read_only and access is not Access.PAST
+    database: Database
+    if settings.database_url:
+        database = _postgres(settings, scenario, creates=creates)
+        head = scenario_folder(settings, scenario) / f"ledger-{crc32(f'{database.where}'.encode()):08x}.head"
+    else:
+        from openbell.stores.records.sqlite import SqliteDatabase
+
+        folder = scenario_folder(settings, scenario)
+        database, head = SqliteDatabase(folder / "records.sqlite"), folder / "ledger.head"
+    return Records(database, HeadFile(head), clock, access, name=scenario or "", read_only=settings.read_only)
+
+
+def scenario_folder(settings: Settings, scenario: str | None) -> Path:
+    """Where a scenario's files are; without one, those of the present."""
+    return settings.market_folder if scenario is None else settings.market_folder / "scenarios" / scenario
+
+
+def _schema(settings: Settings, scenario: str | None) -> str:
+    market = f"openbell_simulated_{settings.sim_seed}".replace("-", "m") if settings.simulated else "openbell"
+    return market if scenario is None else f"{market}_scenario_{scenario}"
+
+
+def _postgres(settings: Settings, scenario: str | None, *, creates: bool = True) -> PostgresDatabase:
+    from openbell.stores.records.postgres import Pool, PostgresDatabase
+
+    pool = Pool(
+        settings.pool_postgres_min,
+        settings.pool_postgres_max,
+        settings.pool_postgres_idle,
+        settings.pool_postgres_connect,
+        settings.pool_postgres_timeout,
+    )
+    return PostgresDatabase(settings.database_url, _schema(settings, scenario), pool, creates=creates)
+
+
+class Scenarios:
+    """The scenarios of a market, as `openbell scenario` shows and removes them."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+
+    async def names(self) -> list[str]:
+        """Every scenario that has records or files."""
+        folder = scenario_folder(self._settings, "x").parent
+        found = {each.name for each in folder.iterdir() if each.is_dir()} if folder.is_dir() else set()
+        if self._settings.database_url:
+            from openbell.stores.records import schema
+
+            prefix = _schema(self._settings, "")
+            database = _postgres(self._settings, None, creates=False)
+            try:
+                names = await database.run(lambda connection: schema.names(connection, prefix), writing=False)
+            finally:
+                await database.close()
+            found |= {name.removeprefix(prefix) for name in names}
+        return sorted(found)
+
+    async def describe(self, name: str) -> tuple[int, float, str | None]:
+        """How many ledger entries it has, up to which time it has gone, and who runs its engine."""
+
+        def work(view: View) -> tuple[int, float, str | None]:
+            return head_of(view.connection).seq, past.last_moment(view), leases.holder(view, ENGINE)
+
+        records = self._records(name)
+        try:
+            return await records.read(work, whatever_it_is=True)
+        finally:
+            await records.close()
+
+    async def remove(self, name: str, *, keep: bool) -> None:
+        """Remove what a scenario has recorded; with `keep` it stays, empty. Raises `Refused` while it is in use."""
+        if name not in await self.names():
+            raise InvalidParameter(f"no scenario {name!r}; openbell scenario list shows those that there are")
+        holder = (await self.describe(name))[2]
+        if holder is not None:
+            raise Refused(f"the scenario {name} is in use by {holder}: stop that process first")
+        if self._settings.database_url:
+            from openbell.stores.records import schema
+
+            database = _postgres(self._settings, None, creates=False)
+            try:
+                await database.run(lambda c: schema.drop(c, _schema(self._settings, name)), writing=True)
+            finally:
+                await database.close()
+        folder = scenario_folder(self._settings, name)
+        shutil.rmtree(folder, ignore_errors=True)
+        if keep:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def _records(self, name: str) -> Records:
+        from dataclasses import replace
+
+        return make_records(replace(self._settings, read_only=True), self._clock, name)

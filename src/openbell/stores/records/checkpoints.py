@@ -1,0 +1,150 @@
+"""Accounts as the ledger had them: a fold of its entries, kept every few thousand entries so that it need not begin anew.
+
+A checkpoint is made of ledger entries alone and can be made again from them; `openbell verify` does, and compares.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import BindParameter, bindparam, func, insert, select
+
+from openbell.stores.records import marks
+from openbell.stores.records.tables import checkpoints, ledger
+from openbell.stores.records.view import View
+from openbell.trading import amounts
+from openbell.trading.book import Book, Position
+from openbell.trading.fills import Fill
+from openbell.trading.orders import FINAL, Order
+from openbell.trading.rows import from_row
+
+EVERY = 2000
+"""Ledger entries between two checkpoints."""
+MARK = "checkpoints"
+_KINDS = ("account", "order", "fill")
+_ENDED = frozenset(state.value for state in FINAL)
+_NAME: BindParameter[str] = bindparam("name")
+_NEAREST = (
+    select(checkpoints.c.seq, checkpoints.c.body)
+    .where((checkpoints.c.account == _NAME) & (checkpoints.c.at <= bindparam("until")))
+    .order_by(checkpoints.c.seq.desc())
+    .limit(1)
+)
+_NEWEST = select(func.max(ledger.c.seq)).where(ledger.c.at <= bindparam("until"))
+
+
+@dataclass(slots=True)
+class Fold:
+    """One account after some entries: its book, and which entry wrote each of its working orders last."""
+
+    book: Book
+    working: dict[str, int] = field(default_factory=dict)
+
+    def take(self, seq: int, kind: str, row: dict[str, Any]) -> None:
+        """Count one entry about this account."""
+        if kind == "fill":
+            self.book = self.book.after(from_row(Fill, row))
+        elif kind == "order" and row["state"] in _ENDED:
+            self.working.pop(row["id"], None)
+        elif kind == "order":
+            self.working[row["id"]] = seq
+
+    def to_row(self) -> dict[str, Any]:
+        """As it is stored."""
+        book = self.book
+        return {
+            "cash": amounts.text(book.cash),
+            "realised": amounts.text(book.realised),
+            "fees": amounts.text(book.fees),
+            "count": book.count,
+            "positions": [
+                [p.symbol, amounts.text(p.quantity), amounts.text(p.cost), p.opened_at] for p in book.positions.values()
+            ],
+            "working": self.working,
+        }
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> Fold:
+        """The fold of a stored checkpoint."""
+        positions = {
+            symbol: Position(symbol, Decimal(quantity), Decimal(cost), float(opened))
+            for symbol, quantity, cost, opened in row["positions"]
+        }
+        realised, fees = Decimal(row["realised"]), Decimal(row["fees"])
+        return cls(Book(Decimal(row["cash"]), positions, realised, fees, row["count"]), dict(row["working"]))
+
+
+Folds = dict[str, Fold]
+
+
+def fold(folds: Folds, rows: Iterable[tuple[int, str, dict[str, Any]]]) -> None:
+    """Count entries (number, kind, row) of any accounts."""
+    for seq, kind, row in rows:
+        if kind == "account":
+            folds.setdefault(row["name"], Fold(Book(Decimal(row["cash"]))))
+        elif (known := folds.get(row["account"])) is not None:
+            known.take(seq, kind, row)
+
+
+def account_at(view: View, name: str, cash: Decimal) -> tuple[Fold, list[Order]]:
+    """An account's fold at the view's moment, from the nearest checkpoint on, and its working orders."""
+    found = view.execute(_NEAREST, {"name": name, "until": view.until}).first()
+    known = Fold.from_row(found.body) if found else Fold(Book(cash))
+    last = view.execute(_NEWEST, {"until": view.until}).scalar() or 0
+    for seq, kind, row in _entries(view, found.seq if found else 0, last):
+        if kind != "account" and row["account"] == name:
+            known.take(seq, kind, row)
+    return known, _orders(view, known.working.values())
+
+
+def step(view: View, most: int = 5) -> int:
+    """Write the checkpoints that are due, at most so many; how many were written."""
+    done = 0
+    newest = view.execute(select(ledger.c.seq).order_by(ledger.c.seq.desc()).limit(1)).scalar() or 0
+    while done < most and newest - (last := int(marks.mark(view, MARK))) >= EVERY:
+        _write(view, last, last + EVERY)
+        done += 1
+    return done
+
+
+def due(view: View) -> bool:
+    """Returns True if `step` has something to write."""
+    newest = view.execute(select(ledger.c.seq).order_by(ledger.c.seq.desc()).limit(1)).scalar() or 0
+    return newest - int(marks.mark(view, MARK)) >= EVERY
+
+
+def _write(view: View, last: int, through: int) -> None:
+    rows = view.execute(select(checkpoints).where(checkpoints.c.seq == last))
+    before = {row.account: (row.at, row.body) for row in rows}
+    folds = {name: Fold.from_row(body) for name, (_, body) in before.items()}
+    fold(folds, _entries(view, last, through))
+    # Not the last entry's time: a machine's clock may have been set back, and every entry must count.
+    times = view.execute(select(ledger.c.at).where((ledger.c.seq > last) & (ledger.c.seq <= through))).scalars()
+    at = max([*times, *(each for each, _ in before.values())])
+    if folds:
+        view.execute(
+            insert(checkpoints),
+            [{"account": name, "seq": through, "at": at, "body": each.to_row()} for name, each in folds.items()],
+        )
+    marks.set_mark(view, MARK, through)
+
+
+def _entries(view: View, after: int, through: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    chosen = (ledger.c.seq > after) & (ledger.c.seq <= through) & ledger.c.kind.in_(_KINDS)
+    query = select(ledger.c.seq, ledger.c.kind, ledger.c.body).where(chosen)
+    if view.until is not None:
+        query = query.where(ledger.c.at <= view.until)
+    for row in view.execute(query.order_by(ledger.c.seq).execution_options(yield_per=1000)):
+        yield row.seq, row.kind, json.loads(row.body)
+
+
+def _orders(view: View, numbers: Iterable[int]) -> list[Order]:
+    wanted, found = list(numbers), list[Order]()
+    for start in range(0, len(wanted), 500):
+        rows = view.execute(select(ledger.c.body).where(ledger.c.seq.in_(wanted[start : start + 500])))
+        found += [from_row(Order, json.loads(row.body)) for row in rows]
+    return sorted(found, key=lambda order: (order.placed_at, order.id))

@@ -1,0 +1,260 @@
+"""An account walked through minute bars: in each minute first its fills, then its prices, then its limits.
+
+`paper.match` says what one bar does to the orders of one symbol. `advance` takes all symbols of an account through the same
+minutes, in the order of time, so that a daily loss that arises in one symbol ends the resting orders of the others before
+the next minute fills them, however long nobody looked. It visits only minutes in which something can happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+import numpy as np
+
+from openbell.market.bars import MINUTE, Bars, empty
+from openbell.market.instruments import parse
+from openbell.trading import amounts
+from openbell.trading.amounts import ZERO
+from openbell.trading.book import Book
+from openbell.trading.fills import Fill
+from openbell.trading.orders import RESTING, Kind, Order, Side, State
+from openbell.trading.paper import Change, Costs, end_exits, match
+from openbell.trading.risk import Limits, lost_too_much
+
+DAY = 86400
+_NEVER = 2**62
+_NEARLY = 1 - 1e-9
+"""Sums of floats find the minutes that are worth an exact sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An account at the moment from which it is walked on."""
+
+    book: Book
+    orders: tuple[Order, ...]
+    """Those that are not final."""
+    marks: Mapping[str, Decimal]
+    """The last close of each symbol before that moment, as far as it is known."""
+    day_start: Decimal | None
+    """Equity when the UTC day of `since` began; None: unknown."""
+    since: int
+    """The book is of this time: before it fills are made up for, but no loss is judged."""
+    halted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What trading costs and what is allowed."""
+
+    costs: Costs
+    limits: Limits
+
+
+def advance(standing: Standing, series: Mapping[str, Bars], start: int, until: int, rules: Rules) -> list[Change]:
+    """What becomes of an account from `start` to `until`; the changes are in the order in which they happened.
+
+    `series` has the minute bars of symbols that are held or ordered. Orders of a symbol that is not in it are left alone,
+    and while a held symbol is not in it, or has no price, nothing is opened: what the account has lost is not known.
+    """
+    walk = _Walk(standing, series, rules)
+    walk.run(start, until)
+    return walk.changes
+
+
+@dataclass(slots=True)
+class _Walk:
+    standing: Standing
+    series: Mapping[str, Bars]
+    rules: Rules
+    changes: list[Change] = field(default_factory=list)
+    book: Book = field(init=False)
+    orders: dict[str, Order] = field(init=False)
+    marks: dict[str, Decimal] = field(init=False)
+    day_start: Decimal | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.book = self.standing.book
+        self.orders = {order.id: order for order in self.standing.orders}
+        self.marks = dict(self.standing.marks)
+        self.day_start = self.standing.day_start
+
+    def run(self, start: int, until: int) -> None:
+        at = start
+        while at < until:
+            self._expire(at)
+            midnight = (at // DAY + 1) * DAY
+            end = min(until, midnight)
+            fills_at = self._next_fill(at, end)
+            breach = self._next_breach(max(at, self.standing.since), min(fills_at, end))
+            if breach is not None:
+                self._see(at, breach + MINUTE)
+                self._end_opening(breach + MINUTE)
+                at = breach + MINUTE
+            elif fills_at < end:
+                self._see(at, fills_at)
+                self._fill(fills_at)
+                self._see(fills_at, fills_at + MINUTE)
+                self._end_opening(fills_at + MINUTE)
+                at = fills_at + MINUTE
+            else:
+                self._see(at, end)
+                at = end
+            if at >= midnight and at > self.standing.since:
+                self.day_start = self._equity()
+        self._expire(until)
+
+    # Fills
+
+    def _resting(self, symbol: str | None = None) -> list[Order]:
+        return [o for o in self.orders.values() if o.state in RESTING and symbol in {None, o.symbol}]
+
+    def _next_fill(self, at: int, end: int) -> int:
+        """The first minute in [at, end) in which an order may fill or be triggered."""
+        found = _NEVER
+        for symbol in {order.symbol for order in self._resting()} & set(self.series):
+            bars = self.series[symbol]
+            first, last = np.searchsorted(bars.time, (at, min(end, found)))
+            reached = _reached(self._resting(symbol), bars, int(first), int(last))
+            if reached is not None:
+                found = int(bars.time[reached])
+        return found
+
+    def _fill(self, minute: int) -> None:
+        """Show one minute's bars to the orders of every symbol."""
+        for symbol in sorted({order.symbol for order in self._resting()} & set(self.series)):
+            bars = self.series[symbol]
+            index = int(np.searchsorted(bars.time, minute))
+            if index < len(bars) and bars.time[index] == minute:
+                self._match(symbol, bars.take(slice(index, index + 1)), float(minute))
+
+    def _match(self, symbol: str, bars: Bars, until: float) -> None:
+        mine = [order for order in self.orders.values() if order.symbol == symbol]
+        changes = match(
+            mine,
+            bars,
+            self.book.quantity(symbol),
+            until,
+            self.rules.costs,
+            halted=not self._may_open,
+            # What an order has met is written in it: only a bar changes an order that rests, and at the bar's end.
+            seen={order.id: order.updated_at for order in mine},
+        )
+        for change in changes:
+            self._take(change)
+
+    def _take(self, change: Change) -> None:
+        self.changes.append(change)
+        if isinstance(change, Fill):
+            self.book = self.book.after(change)
+        elif change.final:
+            self.orders.pop(change.id, None)
+        else:
+            self.orders[change.id] = change
+
+    def _expire(self, moment: int) -> None:
+        for symbol in sorted(
+            {o.symbol for o in self._resting() if o.expires_at is not None and o.expires_at <= moment}
+        ):
+            self._match(symbol, empty(parse(symbol)), float(moment))
+
+    # Prices
+
+    def _see(self, start: int, end: int) -> None:
+        """Take over the last closes of [start, end)."""
+        for symbol, bars in self.series.items():
+            first, last = np.searchsorted(bars.time, (start, end))
+            if last > first:
+                self.marks[symbol] = amounts.of_bar(bars.close[last - 1])
+
+    def _equity(self) -> Decimal | None:
+        known = all(symbol in self.marks for symbol in self.book.positions)
+        return self.book.equity(self.marks) if known else None
+
+    @property
+    def _may_open(self) -> bool:
+        known = self.day_start is not None and set(self.book.positions) <= set(self.series)
+        return not self.standing.halted and known and self._equity() is not None
+
+    # Limits
+
+    def _opening(self) -> list[Order]:
+        return [o for o in self._resting() if o.state is not State.CANCELLING and o.remaining_opening]
+
+    def _next_breach(self, at: int, end: int) -> int | None:
+        """The first minute in [at, end) after which too much is lost, if that would end anything."""
+        most, day_start = float(self.rules.limits.daily_loss), self.day_start
+        if not most or day_start is None or day_start <= 0 or not self.book.positions or not self._opening():
+            return None
+        if self._equity() is None:
+            return None
+        held = {symbol: self.series[symbol] for symbol in self.book.positions if symbol in self.series}
+        parts = {symbol: bars.between(at, end) for symbol, bars in held.items()}
+        minutes = np.unique(np.concatenate([part.time for part in parts.values()])) if parts else np.array([])
+        if not len(minutes):
+            return None
+        equity = np.full(len(minutes), float(self.book.cash))
+        for symbol, position in self.book.positions.items():
+            equity += float(position.quantity) * _followed(parts.get(symbol), minutes, float(self.marks[symbol]))
+        lost = float(day_start) - equity >= most * float(day_start) * _NEARLY
+        for index in np.flatnonzero(lost).tolist():
+            minute = int(minutes[index])
+            if lost_too_much(day_start, self.book.equity(self._marks_at(held, minute)), self.rules.limits):
+                return minute
+        return None
+
+    def _marks_at(self, held: Mapping[str, Bars], minute: int) -> dict[str, Decimal]:
+        marks = dict(self.marks)
+        for symbol, bars in held.items():
+            index = int(np.searchsorted(bars.time, minute, side="right")) - 1
+            if index >= 0:
+                marks[symbol] = amounts.of_bar(bars.close[index])
+        return marks
+
+    def _end_opening(self, moment: int) -> None:
+        """End the orders that could open something if the account has lost too much by now."""
+        equity = self._equity() if moment > self.standing.since else None
+        reason = None if equity is None else lost_too_much(self.day_start, equity, self.rules.limits)
+        for order in self._opening() if reason else ():
+            ended = order.to(State.CANCELLED, float(moment), reason)
+            self._take(ended)
+            for each in end_exits(ended, list(self.orders.values()), float(moment)):
+                self._take(each)
+
+
+def _followed(part: Bars | None, minutes: np.ndarray, before: float) -> np.ndarray:
+    """A symbol's last close at each of some minutes."""
+    if part is None or not len(part):
+        return np.full(len(minutes), before)
+    index = np.searchsorted(part.time, minutes, side="right") - 1
+    return np.where(index >= 0, part.close[np.maximum(index, 0)], before)
+
+
+def _reached(orders: Iterable[Order], bars: Bars, first: int, last: int) -> int | None:
+    """The first bar of [first, last) that may do something to any of the orders."""
+    if first >= last:
+        return None
+    below, above, always = -np.inf, np.inf, _NEVER
+    for order in orders:
+        level = _level(order)
+        if level is None:
+            always = min(always, int(np.searchsorted(bars.time, max(order.placed_at, order.updated_at))))
+        elif (order.side is Side.BUY) == (order.kind is Kind.LIMIT or order.triggered):
+            below = max(below, level)
+        else:
+            above = min(above, level)
+    found = [max(first, always)] if max(first, always) < last else []
+    touched = (bars.low[first:last] <= below) | (bars.high[first:last] >= above)
+    if touched.any():
+        found.append(first + int(touched.argmax()))
+    return min(found, default=None)
+
+
+def _level(order: Order) -> float | None:
+    """The price that a bar must reach; None if every bar will do."""
+    if order.kind is Kind.MARKET or (order.kind is Kind.STOP and order.triggered):
+        return None
+    price = order.limit_price if order.kind is Kind.LIMIT or order.triggered else order.stop_price
+    return float(price or ZERO)
