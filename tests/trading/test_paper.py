@@ -205,6 +205,22 @@ def test_of_a_bars_volume_only_a_share_is_had_and_the_rest_waits() -> None:
     assert states == [State.PARTIALLY_FILLED, State.PARTIALLY_FILLED, State.FILLED]
 
 
+@pytest.mark.parametrize("volume", [0.0, 2.0, PLENTY])
+def test_forex_has_no_volume_so_that_none_limits_its_fills(volume: float) -> None:
+    """What its bars have in that column is a count of ticks, or nothing."""
+    costs = replace(EXACT, volume_share=D("0.1"))
+    bars = minutes([row(1.1, volume=volume)], "EUR/USD")
+    both = [order("a", BUY, "70000", symbol="EUR/USD"), order("b", BUY, "0.5", symbol="EUR/USD")]
+    assert fills(run(both, bars, costs=costs)) == [(D("1.1"), 70000), (D("1.1"), D("0.5"))]
+
+
+@pytest.mark.parametrize("symbol", ["BTC/USD", "AAPL"])
+def test_what_has_a_volume_waits_while_there_is_none(symbol: str) -> None:
+    start = session("2025-09-02").open
+    bars = minutes([row(100, volume=0)] * 3, symbol, start)
+    assert run([order("a", BUY, "1", symbol=symbol)], bars) == []
+
+
 def test_the_share_is_exact() -> None:
     costs = replace(EXACT, volume_share=D("0.29"))
     assert fills(run([order("a", BUY, "50", symbol="AAPL")], stock_bars([row(1, volume=100)]), costs=costs)) == [

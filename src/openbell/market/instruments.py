@@ -34,6 +34,16 @@ class Instrument:
         """The symbol as it stands in file names: `BTC_USD`."""
         return self.symbol.replace("/", "_")
 
+    @property
+    def has_volume(self) -> bool:
+        """Whether its bars' volume is what was traded: of forex it is a count of ticks, or nothing at all."""
+        return self.asset_class is not AssetClass.FOREX
+
+    @property
+    def can_be_shorted(self) -> bool:
+        """Whether it can be sold without being held: spot crypto cannot."""
+        return self.asset_class is not AssetClass.CRYPTO
+
     def __str__(self) -> str:
         return self.symbol
 

@@ -1,9 +1,9 @@
 """The paper broker's fills, honest ones: what a real order would have got, or a little less.
 
 Market orders fill at the next bar's open. A limit fills only when the price trades through it, a gap fills at the open, and
-within one bar a stop comes before a target. Of a bar's volume only a share can be had, the rest waits for later bars.
-Buying costs a little more than the price and selling brings a little less (slippage); fees come on top. Stocks fill in
-regular hours only. An order sees no bar that opened before it was placed.
+within one bar a stop comes before a target. Of a bar's volume only a share can be had, the rest waits for later bars; forex
+has no volume, and its orders fill whole. Buying costs a little more than the price and selling brings a little less
+(slippage); fees come on top. Stocks fill in regular hours only. An order sees no bar that opened before it was placed.
 
 `match` is a pure function of the orders of one account and symbol, the position and the bars since they were last looked
 at; its changes are in the order in which they happened.
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from openbell.market.bars import MINUTE, Bars
-from openbell.market.instruments import AssetClass
+from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import table_for
 from openbell.trading import amounts
 from openbell.trading.amounts import CENT, ONE, ZERO
@@ -42,7 +42,7 @@ class Costs:
     slippage: Decimal = Decimal("0.0005")
     """Of the price, against whoever takes it."""
     volume_share: Decimal = Decimal("0.1")
-    """Of a bar's volume that can be had."""
+    """Of a bar's volume that can be had, where the instrument has a volume."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,24 @@ def match(
         if not matching.any_left:
             break
         time, o, h, low, _, volume = (column[index].item() for column in bars.columns())
-        matching.begin(bars, time, _to_be_had(volume, costs.volume_share))
+        matching.begin(bars, time, available(bars.instrument, volume, costs))
         matching.bar(_Bar(index, time, o, h, low))
     matching.expire(until)
     return matching.changes
 
 
-def _to_be_had(volume: float, share: Decimal) -> Decimal:
+def available(instrument: Instrument, volume: float, costs: Costs) -> Decimal:
+    """How much orders can have of a minute: a share of its volume, and any amount of what has no volume."""
+    if not instrument.has_volume:
+        return _MOST
     with amounts.exact():
-        return amounts.down(min(amounts.of_bar(volume) * share, _MOST))
+        return amounts.down(min(amounts.of_bar(volume) * costs.volume_share, _MOST))
+
+
+def in_steps(quantity: Decimal, order: Order, instrument: Instrument) -> Decimal:
+    """A quantity rounded down to what a fill of an order may be: of whole shares, if it is of whole shares."""
+    whole = instrument.asset_class is AssetClass.STOCK and order.quantity == order.quantity.to_integral_value()
+    return amounts.down(quantity, ONE if whole else CENT)
 
 
 def _tradable(bars: Bars) -> Iterable[int]:
@@ -165,16 +174,12 @@ class _Matching:
             if not order.remaining_opening:
                 self._nothing_left(order, bar.end)
             return None
-        whole = order.quantity == order.quantity.to_integral_value() and self._is_stock
-        quantity = min(order.remaining, allowed, amounts.down(self.capacity, ONE if whole else CENT))
+        assert self.bars is not None
+        quantity = min(order.remaining, allowed, in_steps(self.capacity, order, self.bars.instrument))
         if quantity <= 0:
             return None
         self._fill(order, quantity, deal.price, bar)
         return deal
-
-    @property
-    def _is_stock(self) -> bool:
-        return self.bars is not None and self.bars.instrument.asset_class is AssetClass.STOCK
 
     def _allowed(self, order: Order) -> Decimal:
         """What it may trade: all that reduces, and what it may open unless that is halted."""
