@@ -541,10 +541,11 @@ async def test_orders_are_listed_all_or_open_newest_first(tmp_path: Path) -> Non
 @awaited
 async def test_a_bracket_is_entered_then_left_once(tmp_path: Path, side: str) -> None:
     sign = 1 if side == "buy" else -1
-    async with bench(tmp_path, T1) as desk:
-        price = await last_price(desk, "BTC/USD")
+    symbol = "BTC/USD" if side == "buy" else "AAPL"  # spot crypto cannot be sold short
+    async with bench(tmp_path, T1, RISK_SHORT="true") as desk:
+        price = await last_price(desk, symbol)
         target, stop = round(price * (1 + 0.004 * sign), 2), round(price * (1 - 0.004 * sign), 2)
-        entry = {"symbol": "BTC/USD", "side": side, "type": "market", "quantity": "0.05"}
+        entry = {"symbol": symbol, "side": side, "type": "market", "quantity": "0.05"}
         placed = await desk.chartgen("place_order", **entry, take_profit=target, stop_loss=stop)
         assert (placed["role"], placed["take_profit"], placed["stop_loss"]) == (
             "entry",

@@ -37,9 +37,9 @@ TOOLS: dict[str, dict[str, Any]] = {
     "validate_trade": {"symbol": "BTC/USD", "side": "BUY", "size": 0.01},
 }
 PLACED, SEEN = "2026-01-07T15:00:00Z", "2026-01-07T15:40:00Z"
-COSTS = {"PAPER_FEE": "0.002", "PAPER_SLIPPAGE": "0.0015", "PAPER_VOLUME_SHARE": "0.03"}
+COSTS = {"PAPER_FEE": "0.002", "PAPER_SLIPPAGE": "0.0015", "PAPER_VOLUME_SHARE": "0.03", "RISK_SHORT": "true"}
 STEP, FEE, SLIPPAGE, SHARE = Decimal("1e-8"), Decimal("0.002"), Decimal("0.0015"), Decimal("0.03")
-ORDERS = [("BTC/USD", "buy", "0.07654321"), ("ETH/USDT", "sell", "1.5"), ("AAPL", "buy", "30"), ("MSFT", "sell", "7")]
+ORDERS = [("BTC/USD", "buy", "0.07654321"), ("ETH/USDT", "buy", "1.5"), ("AAPL", "buy", "30"), ("MSFT", "sell", "7")]
 SQL = "'; DROP TABLE orders; --"
 
 
@@ -266,19 +266,20 @@ async def test_exactly_the_largest_size_may_be_placed_and_not_a_hundred_milliont
         "symbol": {"RISK_ORDER_SHARE": "0", "RISK_SYMBOL_SHARE": "0.1234567"},
         "balance": {"RISK_ORDER_SHARE": "0", "RISK_SYMBOL_SHARE": "0"},
     }[rule]
-    async with bench(tmp_path, PLACED, RISK_LEVERAGE=leverage, **shares) as desk:
-        await desk.chartgen("place_order", symbol="ETH/USD", side="buy", type="market", quantity="0.31415926")
-        last = (await desk.ask("market-data", "get_current_price", symbol="ETH/USD"))["price"]
+    symbol = "MSFT"  # which can be sold short
+    async with bench(tmp_path, PLACED, RISK_LEVERAGE=leverage, RISK_SHORT="true", **shares) as desk:
+        await desk.chartgen("place_order", symbol=symbol, side="buy", type="market", quantity="0.31415926")
+        last = (await desk.ask("market-data", "get_current_price", symbol=symbol))["price"]
         price = {} if limit is None else {"price": round(last * limit, 2)}
-        largest = (await judged(desk, "ETH/USD", side, 0.00000001, **price))["max_size"]
+        largest = (await judged(desk, symbol, side, 0.00000001, **price))["max_size"]
         if rule == "balance":
-            refused = await desk.refused("portfolio", "validate_trade", symbol="ETH/USD", side=side, size=1e9, **price)
+            refused = await desk.refused("portfolio", "validate_trade", symbol=symbol, side=side, size=1e9, **price)
             assert (refused["code"], refused["details"]["max_size"]) == ("INSUFFICIENT_BALANCE", largest)
         assert largest > 0
-        order = {"symbol": "ETH/USD", "side": side.lower(), "type": "limit" if price else "market", **price}
+        order = {"symbol": symbol, "side": side.lower(), "type": "limit" if price else "market", **price}
         words = await desk.no("place_order", **order, quantity=str(Decimal(repr(largest)) + STEP))
         assert f"at most {Decimal(repr(largest)):f} would pass" in words
-        assert (await judged(desk, "ETH/USD", side, largest, **price))["valid"] is True
+        assert (await judged(desk, symbol, side, largest, **price))["valid"] is True
         placed = await desk.chartgen("place_order", **order, quantity=largest)
         assert placed["status"] == "open"
 
@@ -342,12 +343,14 @@ async def test_what_the_account_cannot_pay_says_how_much_it_can(tmp_path: Path) 
 @awaited
 async def test_the_largest_size_may_turn_a_position_around(tmp_path: Path) -> None:
     async with bench(tmp_path, PLACED) as desk:
-        await desk.chartgen("place_order", symbol="ETH/USD", side="buy", type="market", quantity=3)
+        await desk.chartgen("place_order", symbol="MSFT", side="buy", type="market", quantity=3)
     async with bench(tmp_path, SEEN) as desk:
-        assert (await judged(desk, "ETH/USD", "SELL", 3))["risk_score"] == 0, "it only reduces"
-        largest = (await judged(desk, "ETH/USD", "SELL", 3.1))["max_size"]
+        assert (await judged(desk, "MSFT", "SELL", 3.1))["max_size"] == 3, "unless that opens a short"
+    async with bench(tmp_path, SEEN, RISK_SHORT="true") as desk:
+        assert (await judged(desk, "MSFT", "SELL", 3))["risk_score"] == 0, "it only reduces"
+        largest = (await judged(desk, "MSFT", "SELL", 3.1))["max_size"]
         assert largest > 3
-        order = {"symbol": "ETH/USD", "side": "sell", "type": "market"}
+        order = {"symbol": "MSFT", "side": "sell", "type": "market"}
         assert "at most" in await desk.no("place_order", **order, quantity=str(Decimal(repr(largest)) + STEP))
         await desk.chartgen("place_order", **order, quantity=largest)
     async with bench(tmp_path, "2026-01-07T16:40:00Z") as desk:

@@ -1,4 +1,4 @@
-"""Fills without a volume, as a user of the command line meets them."""
+"""Fills without a volume, shorts and reduce_only, as a user of the command line meets them."""
 
 from __future__ import annotations
 
@@ -44,6 +44,12 @@ def orders(home: Path, minute: float) -> list[dict[str, Any]]:
     return listed
 
 
+def positions(home: Path, minute: float) -> dict[str, tuple[str, str]]:
+    code, found = ask(home, minute, "get_positions", {})
+    assert code == 0, found
+    return {each["symbol"]: (each["side"], each["quantity"]) for each in found["positions"]}
+
+
 @pytest.mark.parametrize("volume", [0, 3])
 def test_a_forex_order_fills_whole_whatever_its_file_has_as_volume(tmp_path: Path, volume: int) -> None:
     market(tmp_path, "EUR/USD", 1.1, volume)
@@ -59,3 +65,46 @@ def test_an_order_for_a_stock_without_volume_waits(tmp_path: Path) -> None:
     assert code == 0, placed
     (found,) = orders(tmp_path, 40.5)
     assert (found["status"], found["filled_quantity"]) == ("open", "0")
+
+
+def test_what_is_not_held_cannot_be_sold_unless_shorts_are_allowed(tmp_path: Path) -> None:
+    market(tmp_path, "AAPL", 100, 10_000)
+    code, refused = place(tmp_path, 10.5, "sell", "2")
+    assert code == 1
+    assert "0 of AAPL is held, and shorts are not allowed (OPENBELL_RISK_SHORT)" in refused["error"]
+    code, placed = place(tmp_path, 10.5, "sell", "2", settings={"RISK_SHORT": "true"}, client_order_id="short")
+    assert code == 0, placed
+    assert positions(tmp_path, 20.5) == {"AAPL": ("short", "2")}
+
+
+def test_selling_more_than_is_held_is_refused_with_what_would_pass(tmp_path: Path) -> None:
+    market(tmp_path, "BTC/USD", 100, 10_000)
+    place(tmp_path, 10.5, "buy", "0.81", "BTC/USD")
+    for settings in ({}, {"RISK_SHORT": "true"}):
+        code, refused = place(tmp_path, 20.5, "sell", "2", "BTC/USD", settings=settings)
+        assert code == 1
+        assert (
+            "0.81 of BTC/USD is held, and spot crypto cannot be sold short; at most 0.81 would pass" in refused["error"]
+        )
+    code, placed = place(tmp_path, 20.5, "sell", "0.81", "BTC/USD")
+    assert code == 0, placed
+    assert positions(tmp_path, 30.5) == {}
+
+
+def test_a_reduce_only_order_never_opens(tmp_path: Path) -> None:
+    market(tmp_path, "AAPL", 100, 10_000)
+    shorts = {"RISK_SHORT": "true"}
+    code, refused = place(tmp_path, 10.5, "sell", "2", settings=shorts, reduce_only=True)
+    assert code == 1
+    assert "it is reduce_only, and there is nothing of AAPL for a sell to reduce" in refused["error"]
+    place(tmp_path, 10.5, "buy", "3", settings=shorts)
+    code, refused = place(tmp_path, 20.5, "sell", "4", settings=shorts, reduce_only=True)
+    assert code == 1
+    assert "only 3 of AAPL can be reduced" in refused["error"]
+    assert "at most 3 would pass" in refused["error"]
+    for key in ("first", "second"):  # together they are more than is held
+        code, placed = place(tmp_path, 20.5, "sell", "2", settings=shorts, reduce_only=True, client_order_id=key)
+        assert code == 0, placed
+    assert positions(tmp_path, 30.5) == {}
+    found = {each["client_order_id"]: (each["status"], each["filled_quantity"]) for each in orders(tmp_path, 30.5)}
+    assert (found["first"], found["second"]) == (("filled", "2"), ("cancelled", "1"))

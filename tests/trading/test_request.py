@@ -155,10 +155,24 @@ def test_any_other_order_has_another_digest() -> None:
     all_of_them += [plain, plain | {"side": SELL}, plain | {"kind": Kind.LIMIT, "stop_price": None}]
     all_of_them += [plain | {"kind": Kind.STOP, "price": None, "stop_price": 100}]
     all_of_them += [plain | {"kind": Kind.MARKET, "price": None, "stop_price": None}]
-    all_of_them += [base | {"take_profit": None}, base | {"stop_loss": "90.1"}]
+    all_of_them += [base | {"take_profit": None}, base | {"stop_loss": "90.1"}, plain | {"reduce_only": True}]
     digests = [asked(**each).digest() for each in all_of_them]
     assert len(set(digests)) == len(digests)
     assert {each.name for each in fields(Request)} == {
         *("instrument", "side", "kind", "quantity", "time_in_force", "limit_price", "stop_price", "take_profit"),
-        *("stop_loss", "client_order_id", "spelling"),
+        *("stop_loss", "client_order_id", "spelling", "reduce_only"),
     }, "a new field must be told apart here too"
+
+
+def test_an_order_that_may_open_has_the_digest_that_it_always_had() -> None:
+    """Those of earlier orders are stored: the same order again must find them."""
+    earlier = "115e6d9562b3ebe71fa9c7fbd41b73684f0773b85ff5448315d1649156a8bedf"
+    assert asked(kind=Kind.LIMIT, price="250").digest() == earlier
+    assert asked(kind=Kind.LIMIT, price="250", reduce_only=True).digest() != earlier
+
+
+@pytest.mark.parametrize("prices", [{"stop_loss": 99}, {"take_profit": 101}])
+def test_what_only_reduces_has_no_exits(prices: dict[str, Any]) -> None:
+    assert refusal(reduce_only=True, **prices) == (
+        "a reduce_only order opens nothing: leave out take_profit and stop_loss"
+    )

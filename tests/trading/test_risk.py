@@ -16,9 +16,9 @@ from openbell.trading.orders import EXPOSED, Kind, Order, Role, Side, State
 from openbell.trading.risk import Limits, Proposal, Situation, Verdict, judge, reducible
 from tests.trading.samples import BUY, SELL, D, fill, limit, look, order, stop
 
-BTC, ETH = "BTC/USD", "ETH/USD"
-MARKS = {BTC: D(100), ETH: D(10), "AAPL": D(50)}
-FREE = Limits(order_share=D(0), symbol_share=D(0), positions=0, daily_loss=D(0), collar=D(0))
+BTC, ETH, EUR = "BTC/USD", "ETH/USD", "EUR/USD"
+MARKS = {BTC: D(100), ETH: D(10), "AAPL": D(50), EUR: D(100)}
+FREE = Limits(order_share=D(0), symbol_share=D(0), positions=0, daily_loss=D(0), collar=D(0), short=True)
 """Only what the account can pay."""
 
 
@@ -26,9 +26,9 @@ def flat(cash: str = "10000") -> Book:
     return Book(D(cash))
 
 
-def holding(signed: str, cash: str = "10000") -> Book:
+def holding(signed: str, cash: str = "10000", symbol: str = BTC) -> Book:
     side = BUY if D(signed) > 0 else SELL
-    return replay(D(cash), [fill(side, abs(D(signed)), "100")])
+    return replay(D(cash), [fill(side, abs(D(signed)), "100", symbol=symbol)])
 
 
 def verdict(
@@ -40,9 +40,10 @@ def verdict(
     symbol: str = BTC,
     price: str | None = None,
     is_limit: bool = True,
+    reduce_only: bool = False,
     **situation: Any,
 ) -> Verdict:
-    proposal = Proposal(symbol, side, D(quantity), None if price is None else D(price), is_limit)
+    proposal = Proposal(symbol, side, D(quantity), None if price is None else D(price), is_limit, reduce_only)
     return judge(proposal, Situation(book or flat(), MARKS, **situation), limits)
 
 
@@ -84,13 +85,13 @@ def test_nothing_opens_on_a_stale_price() -> None:
 @pytest.mark.parametrize("side", Side)
 def test_a_price_must_be_near_the_last(price: str, valid: bool, side: Side) -> None:
     narrow = replace(FREE, collar=D("0.05"))
-    found = verdict(price=price, side=side, limits=narrow)
+    found = verdict(price=price, side=side, limits=narrow, symbol=EUR)
     assert (found.valid, found.rule) == (valid, "" if valid else "collar")
     if not valid:
         assert "OPENBELL_RISK_COLLAR" in found.reason
         assert price in found.reason
-    assert verdict(price=price, side=side, limits=FREE).valid
-    assert verdict(side=side, limits=narrow).valid
+    assert verdict(price=price, side=side, limits=FREE, symbol=EUR).valid
+    assert verdict(side=side, limits=narrow, symbol=EUR).valid
 
 
 def test_only_so_many_positions_are_open_or_being_opened() -> None:
@@ -131,26 +132,59 @@ def test_a_day_begun_with_nothing_is_no_accident(start: str, cash: str) -> None:
 
 def test_without_equity_nothing_opens() -> None:
     assert refused("equity", "no equity", book=flat("0")).max_size == 0
-    refused("equity", side=SELL, book=replay(D(100), [fill(SELL, "10", "90")]))
+    refused("equity", side=SELL, symbol=EUR, book=replay(D(100), [fill(SELL, "10", "90", symbol=EUR)]))
 
 
 def test_rules_without_size_come_in_their_order() -> None:
-    worst = replace(FREE, symbols=frozenset({ETH}), collar=D("0.01"), positions=1, daily_loss=D("0.01"))
+    worst = replace(FREE, symbols=frozenset({ETH}), collar=D("0.01"), positions=1, daily_loss=D("0.01"), short=False)
     book = replay(D(-5), [fill(BUY, "1", "10", symbol=ETH)])
     case: dict[str, Any] = {"halted": "so", "stale": "old", "day_start": D(100), "price": "200", "book": book}
+    case |= {"side": SELL, "symbol": EUR}
     found = []
     for mended in (
         {},
         {"halted": None},
         {"limits": replace(worst, symbols=frozenset())},
+        {"limits": replace(worst, symbols=frozenset(), short=True)},
         {"stale": None},
         {"price": None},
-        {"limits": replace(worst, symbols=frozenset(), positions=0)},
+        {"limits": replace(worst, symbols=frozenset(), short=True, positions=0)},
         {"day_start": None},
     ):
         case = {"limits": worst} | case | mended
         found.append(verdict(**case).rule)
-    assert found == ["halt", "symbols", "stale_price", "collar", "positions", "daily_loss", "equity"]
+    assert found == ["halt", "symbols", "short", "stale_price", "collar", "positions", "daily_loss", "equity"]
+
+
+@pytest.mark.parametrize(("symbol", "words"), [(EUR, "OPENBELL_RISK_SHORT"), (BTC, "spot crypto cannot be sold short")])
+def test_nothing_is_sold_that_is_not_held(symbol: str, words: str) -> None:
+    case: dict[str, Any] = {"side": SELL, "symbol": symbol, "limits": replace(FREE, short=False)}
+    assert refused("short", f"0 of {symbol} is held", words, **case).max_size == 0
+    long = holding("0.81", symbol=symbol)
+    assert refused("short", f"0.81 of {symbol} is held", words, quantity="2", book=long, **case).max_size == D("0.81")
+    assert verdict("0.81", book=long, **case) == Verdict(True, "", "", D("0.81"), D(0), D(0))
+    assert refused("short", book=holding("-2", symbol=symbol), **case).max_size == 0
+
+
+def test_what_is_sold_already_cannot_be_sold_again() -> None:
+    case: dict[str, Any] = {"side": SELL, "book": holding("10"), "orders": (limit("a", SELL, "4", "100", opening="0"),)}
+    found = refused("short", "10 of BTC/USD is held, of which resting orders sell 4", quantity="6.1", **case)
+    assert found.max_size == 6
+    assert verdict("6", **case).valid
+    assert verdict("10", cut=True, **case).valid, "fills are cut to the position: two orders cannot sell it twice"
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_shorts_are_opened_only_where_they_are_allowed_and_never_of_spot_crypto(cut: bool) -> None:
+    assert verdict(side=SELL, symbol="AAPL", limits=FREE, cut=cut).valid
+    assert verdict(side=SELL, symbol=EUR, limits=FREE, cut=cut).valid
+    assert refused("short", side=SELL, symbol=BTC, limits=FREE, cut=cut).max_size == 0
+    assert not Limits().short
+
+
+def test_a_short_may_be_bought_back_and_turned_whatever_the_setting() -> None:
+    long_only = replace(FREE, short=False)
+    assert verdict("12", BUY, symbol=EUR, book=holding("-10", symbol=EUR), limits=long_only).opening == 2
 
 
 # Rules by size
@@ -202,8 +236,8 @@ def test_what_cannot_be_paid_is_said_before_what_is_too_large() -> None:
 def test_what_is_sold_is_counted_at_what_it_may_bring_and_a_bought_limit_at_its_price() -> None:
     assert verdict(price="80").max_size == 125
     assert verdict(price="125").max_size == 80
-    assert verdict(side=SELL, price="80").max_size == 100
-    assert verdict(side=SELL, price="125").max_size == 80
+    assert verdict(side=SELL, symbol=EUR, price="80").max_size == 100
+    assert verdict(side=SELL, symbol=EUR, price="125").max_size == 80
     assert verdict(price="80", is_limit=False).max_size == 100
     assert verdict(price="125", is_limit=False).max_size == 80
 
@@ -294,13 +328,28 @@ def test_what_only_reduces_always_may(cash: str, held: str, side: Side, quantity
 def test_a_flip_is_judged_by_what_it_opens(held: str, side: Side) -> None:
     beyond = verdict("10.00000001", side, book=holding(held), **worst_of_all)
     assert look(beyond, "valid rule max_size opening") == (False, "halt", 10, D("1e-8"))
+    case: dict[str, Any] = {"side": side, "symbol": EUR, "book": holding(held, symbol=EUR)}
     small = replace(FREE, order_share=D("0.1"))
-    assert verdict("20", side, book=holding(held), limits=small).valid
-    assert verdict("20", side, book=holding(held), limits=small).max_size == 20
-    assert verdict("20.1", side, book=holding(held), limits=small).rule == "order"
+    assert verdict("20", limits=small, **case).valid
+    assert verdict("20", limits=small, **case).max_size == 20
+    assert verdict("20.1", limits=small, **case).rule == "order"
     symbol = replace(FREE, symbol_share=D("0.1"))
-    assert verdict("1", side, book=holding(held), limits=symbol).max_size == 20
-    assert verdict("1", side, book=holding(held)).max_size == 110
+    assert verdict("1", limits=symbol, **case).max_size == 20
+    assert verdict("1", **case).max_size == 110
+
+
+@pytest.mark.parametrize(("held", "side"), [("10", SELL), ("-10", BUY)])
+def test_what_is_reduce_only_is_as_large_as_what_it_reduces_or_refused(held: str, side: Side) -> None:
+    case: dict[str, Any] = {"side": side, "reduce_only": True}
+    book = holding(held, symbol=EUR)
+    assert verdict("10", symbol=EUR, book=book, **case, **worst_of_all) == Verdict(True, "", "", D(10), D(0), D(0))
+    beyond = refused("reduce_only", "only 10 of EUR/USD", quantity="10.00000001", symbol=EUR, book=book, **case)
+    assert look(beyond, "max_size opening") == (10, D("1e-8"))
+    for nothing in (flat(), holding(str(-D(held)), symbol=EUR), holding(held)):
+        found = refused("reduce_only", f"nothing of EUR/USD for a {side} to reduce", symbol=EUR, book=nothing, **case)
+        assert found.max_size == 0
+    claimed = (limit("a", side, "4", "100", opening="0", symbol=EUR),)
+    assert refused("reduce_only", quantity="7", symbol=EUR, book=book, orders=claimed, **case).max_size == 6
 
 
 # Any situation
@@ -312,7 +361,7 @@ def scaled(low: int, high: int, places: int) -> st.SearchStrategy[Decimal]:
 
 quantity = st.integers(1, 50).map(D) | scaled(1, 10**11, 8) | scaled(1, 10**17, 8)
 price = st.sampled_from([D(1), D(10), D(100)]) | scaled(10**6, 10**15, 12) | scaled(1, 10**7, 12)
-symbol = st.sampled_from([BTC, ETH, "AAPL"])
+symbol = st.sampled_from([BTC, EUR, "AAPL"])
 share = st.sampled_from([D(0), D("0.1"), D("0.25"), D(1), D("0.333333")])
 notional = st.sampled_from([D(0), D(1000), D("123.456789")])
 
@@ -345,7 +394,7 @@ def situations(draw: st.DrawFn) -> Situation:
     )
     return Situation(
         replay(draw(scaled(-(10**9), 10**14, 4)), held),
-        {each: draw(price) for each in (BTC, ETH, "AAPL")},
+        {each: draw(price) for each in (BTC, EUR, "AAPL")},
         tuple(draw(resting(number)) for number in range(draw(st.integers(0, 3)))),
         draw(st.none() | scaled(0, 10**14, 4)),
         draw(st.sampled_from([None, None, None, None, "so"])),
@@ -353,7 +402,8 @@ def situations(draw: st.DrawFn) -> Situation:
     )
 
 
-proposals = st.builds(Proposal, symbol, st.sampled_from(Side), quantity, st.none() | price, st.booleans())
+reduce_only = st.sampled_from([False, False, False, True])
+proposals = st.builds(Proposal, symbol, st.sampled_from(Side), quantity, st.none() | price, st.booleans(), reduce_only)
 limitses = st.builds(
     Limits,
     share,
@@ -366,6 +416,7 @@ limitses = st.builds(
     st.sampled_from([D(0), D(0), D("0.05"), D(100)]),
     st.just(frozenset[str]()),
     st.sampled_from([D(0), D("0.001"), D("0.00075")]),
+    st.sampled_from([True, True, False]),
 )
 
 
@@ -424,6 +475,12 @@ def test_the_rules_by_size_are_what_fractions_say(proposal: Proposal, situation:
     assert Fraction(found.opening) == opening
     if not opening:
         assert found.valid
+        return
+    if proposal.reduce_only:
+        assert found.rule == "reduce_only"
+        return
+    if proposal.side is SELL and (proposal.symbol == BTC or not limits.short):
+        assert found.rule in {"halt", "short"}
         return
     exposure = sum((abs(Fraction(p.quantity)) * marks[name] for name, p in book.positions.items()), Fraction(0))
     equity = Fraction(book.cash) + sum(

@@ -143,6 +143,9 @@ class Settings:
     risk_collar: Decimal = _setting(
         Decimal("0.05"), "how far an order's price may be from the last bar's close, as a share; 0: any distance"
     )
+    risk_short: bool = _setting(
+        False, "allow orders that sell more than is held, of stocks and forex; spot crypto is never sold short"
+    )
     risk_symbols: str = _setting("", "the only symbols that may be opened, separated by commas; none: all")
     log: str = _setting("warning", "how much goes to the log on standard error: debug, info, warning, error")
 

@@ -36,6 +36,8 @@ class Request:
     client_order_id: str | None = None
     spelling: str = ""
     """The symbol as the caller wrote it; no part of what is asked for."""
+    reduce_only: bool = False
+    """Whether it may only make a position smaller."""
 
     @property
     def bracket(self) -> bool:
@@ -43,7 +45,10 @@ class Request:
         return self.take_profit is not None or self.stop_loss is not None
 
     def digest(self) -> str:
-        """The same for the same order, however its numbers were written."""
+        """The same for the same order, however its numbers were written.
+
+        `reduce_only` is a part of it only when true: without it an order has the digest that it always had.
+        """
         parts = (
             self.instrument.symbol,
             self.side,
@@ -53,6 +58,7 @@ class Request:
                 None if value is None else amounts.text(value)
                 for value in (self.quantity, self.limit_price, self.stop_price, self.take_profit, self.stop_loss)
             ),
+            *(("reduce_only",) if self.reduce_only else ()),
         )
         return sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -70,6 +76,7 @@ def request(
     stop_loss: Any = None,
     client_order_id: str | None = None,
     spelling: str = "",
+    reduce_only: bool = False,
 ) -> Request:
     """A checked request. Raises `InvalidParameter` with what to change."""
     refuse_foreign_money(instrument)
@@ -89,6 +96,7 @@ def request(
         priced("stop_loss", stop_loss),
         client_order_id,
         spelling or instrument.symbol,
+        reduce_only,
     )
     _check_key(client_order_id)
     _check_prices(asked)
@@ -129,6 +137,8 @@ def _check_prices(asked: Request) -> None:
 
 def _check_bracket(asked: Request) -> None:
     """Profit must lie on the far side of the entry, the stop on the near one."""
+    if asked.bracket and asked.reduce_only:
+        raise InvalidParameter("a reduce_only order opens nothing: leave out take_profit and stop_loss")
     entries: list[Decimal | None] = [price for price in (asked.limit_price, asked.stop_price) if price is not None]
     for entry in entries or [None]:
         rising = [("stop_loss", asked.stop_loss), ("the entry's price", entry), ("take_profit", asked.take_profit)]

@@ -1,8 +1,9 @@
 """The risk gate: one function that says of any order whether it may be, why not, and how large it may be.
 
 An order that only reduces a position always may. Everything else is judged by what it opens: first the rules that no size
-passes (halt, symbol, stale price, collar, number of positions, daily loss), then what the account can pay, then the shares
-of equity an order and a symbol may take. Orders that rest count as if they were filled. place_order and validate_trade ask
+passes (halt, symbol, short, stale price, collar, number of positions, daily loss), then what the account can pay, then the
+shares of equity an order and a symbol may take. A reduce_only order is judged by one rule, that there is as much to reduce.
+Orders that rest count as if they were filled. place_order and validate_trade ask
 the same `judge`, so that `max_size` is exactly the size at which it changes its mind; the engine asks `lost_too_much`, and
 ends what rests and could open when it says so.
 """
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from openbell.market.instruments import parse
 from openbell.trading import amounts
 from openbell.trading.amounts import CENT, ONE, ZERO
 from openbell.trading.book import Book
@@ -38,6 +40,8 @@ class Limits:
     """Allowed ones; none named: all."""
     fee: Decimal = ZERO
     """Of notional, kept back when an order is judged: fees, and what a price may slip."""
+    short: bool = False
+    """Whether more may be sold than is held, of what can be shorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class Proposal:
     """Its limit or stop; None: the market's."""
     limit: bool = True
     """Whether that price is the worst it can trade at."""
+    reduce_only: bool = False
+    """Whether it is refused rather than open anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +152,8 @@ class _Judgement:
     def verdict(self) -> Verdict:
         if not self.opening:
             return Verdict(True, "", "", self._largest(), ZERO, ZERO)
+        if self.proposal.reduce_only:
+            return Verdict(False, "reduce_only", self._too_little_to_reduce(), self._largest(), ONE, self.opening)
         for rule, objection in (*self._without_size(), *self._by_size()):
             if objection:
                 return Verdict(False, rule, objection, self._largest(), ONE, self.opening)
@@ -157,11 +165,33 @@ class _Judgement:
         yield "halt", situation.halted and f"trading is halted: {situation.halted}; only reducing orders may pass"
         allowed = not limits.symbols or symbol in limits.symbols
         yield "symbols", None if allowed else f"{symbol} is not one of the allowed symbols (OPENBELL_RISK_SYMBOLS)"
+        yield "short", self._short()
         yield "stale_price", situation.stale
         yield "collar", self._outside_collar()
         yield "positions", self._too_many_positions()
         yield "daily_loss", lost_too_much(situation.day_start, self.equity, limits)
         yield "equity", None if self.equity > 0 else "the account has no equity left"
+
+    def _short(self) -> str | None:
+        symbol = self.proposal.symbol
+        if self.proposal.side is Side.BUY:
+            return None
+        shorted = parse(symbol).can_be_shorted
+        if shorted and self.limits.short:
+            return None
+        why = "shorts are not allowed (OPENBELL_RISK_SHORT)" if shorted else "spot crypto cannot be sold short"
+        return f"{self._to_sell()}, and {why}"
+
+    def _too_little_to_reduce(self) -> str:
+        if not self.reducible:
+            return f"it is reduce_only, and there is nothing of {self.proposal.symbol} for a {self.proposal.side} to reduce"
+        return f"it is reduce_only, and only {amounts.text(self.reducible)} of {self.proposal.symbol} can be reduced"
+
+    def _to_sell(self) -> str:
+        held = self.situation.book.quantity(self.proposal.symbol)
+        claimed = held - self.reducible if held > 0 else ZERO
+        resting = f", of which resting orders sell {amounts.text(claimed)}" if claimed else ""
+        return f"{amounts.text(max(ZERO, held))} of {self.proposal.symbol} is held{resting}"
 
     def _outside_collar(self) -> str | None:
         price, collar = self.proposal.price, self.limits.collar
@@ -213,7 +243,7 @@ class _Judgement:
 
     def _largest(self) -> Decimal:
         """The largest quantity that would pass."""
-        if any(objection for _, objection in self._without_size()):
+        if self.proposal.reduce_only or any(objection for _, objection in self._without_size()):
             return _exactly_sent(self.reducible)
         most = min(
             amounts.share(have - fixed, unit)

@@ -260,6 +260,7 @@ RULES: dict[str, tuple[dict[str, str], Callable[[Walk], Any]]] = {
 @asynccontextmanager
 async def walking(home: Path, *, outside: bool, **settings: str) -> AsyncIterator[Walk]:
     given = {"HOME": str(home), "FEED": "sim", "AS_OF": "2026-01-05T15:00:30Z", "TRADE": "1", "TIMEOUT": "60"}
+    given["RISK_SHORT"] = "true"  # what is sold here opens as what is bought does
     desk = desk_of(given | settings)
     broker = Recording() if outside else None
     if broker:
@@ -287,7 +288,7 @@ def requests(price: float) -> Iterator[dict[str, Any]]:
     for number, (kind, (target, stop)) in enumerate(product(("market", "limit", "stop", "stop_limit"), brackets)):
         sign = 1 if number % 3 else -1
         order: dict[str, Any] = {
-            "symbol": "BTC/USD",
+            "symbol": "AAPL",
             "side": "buy" if sign > 0 else "sell",
             "type": kind,
             "quantity": "0.01",
@@ -312,7 +313,9 @@ def test_what_a_rule_refuses_reaches_no_broker_on_any_path(tmp_path: Path, rule:
     async def walk_all() -> None:
         async with walking(tmp_path, outside=outside, **settings) as walk:
             await begin(walk)
-            asked = [each for each in requests(await walk.price()) if rule != "collar" or each["type"] != "market"]
+            asked = [
+                each for each in requests(await walk.price("AAPL")) if rule != "collar" or each["type"] != "market"
+            ]
             for number, order in enumerate(asked):
                 key = {"client_order_id": f"key-{number}"} if number % 3 else {}
                 for _ in range(2):  # the same call again, as a client does that heard nothing
@@ -374,7 +377,7 @@ def test_what_is_in_doubt_is_asked_for_and_never_sent_again(tmp_path: Path) -> N
         async with walking(tmp_path, outside=True) as walk:
             assert walk.outside
             walk.outside.unknown = True
-            asked = list(requests(await walk.price()))[:8]
+            asked = list(requests(await walk.price("AAPL")))[:8]
             for number, order in enumerate(asked):
                 fine, said = await walk.call("place_order", **order, client_order_id=f"key-{number}")
                 assert fine, said
@@ -397,7 +400,7 @@ def test_what_is_in_doubt_is_asked_for_and_never_sent_again(tmp_path: Path) -> N
 def test_while_trading_is_halted_paper_opens_nothing_that_was_placed_before(tmp_path: Path) -> None:
     async def walk_all() -> None:
         async with walking(tmp_path, outside=False) as walk:
-            for number, order in enumerate(requests(await walk.price())):
+            for number, order in enumerate(requests(await walk.price("AAPL"))):
                 assert (await walk.call("place_order", **order, client_order_id=f"key-{number}"))[0], order
             await walk.desk.trading.halts.halt("a test")
         async with walking(tmp_path, outside=False, AS_OF="2026-01-05T18:00:00Z") as walk:

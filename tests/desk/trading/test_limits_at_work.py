@@ -81,14 +81,14 @@ def test_what_rests_and_could_open_ends_when_the_daily_loss_is_reached(tmp_path:
 
 def test_a_position_can_be_closed_whatever_rests_beside_it(tmp_path: Path) -> None:
     prices = [100.0] * 60
-    at(tmp_path, 5, prices, order("short", Side.SELL, "200"))
-    at(tmp_path, 10, prices, order("resting", Side.BUY, "200", "50"))
+    at(tmp_path, 5, prices, order("held", Side.BUY, "200"))
+    at(tmp_path, 10, prices, order("resting", Side.SELL, "200", "150"))
 
     async def halt_and_close(trading: TradingDesk) -> Order:
         await trading.halts.halt("a test")
         with pytest.raises(RiskRefused, match="halted"):
-            await order("more", Side.BUY, "200.1")(trading)
-        return await order("close", Side.BUY, "200")(trading)
+            await order("more", Side.SELL, "200.1")(trading)
+        return await order("close", Side.SELL, "200")(trading)
 
     assert at(tmp_path, 20, prices, halt_and_close).opening == 0
     found = at(tmp_path, 30, prices, orders)

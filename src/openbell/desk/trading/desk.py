@@ -271,4 +271,5 @@ def limits_of(settings: Settings) -> Limits:
         settings.risk_collar,
         symbols,
         (1 + settings.paper_fee) * (1 + settings.paper_slippage) - 1 if settings.broker == "paper" else Limits().fee,
+        settings.risk_short,
     )

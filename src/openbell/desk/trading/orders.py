@@ -316,7 +316,8 @@ def refusal(verdict: Verdict, order_id: str | None = None) -> RiskRefused:
 def proposal_of(asked: Request) -> Proposal:
     """What the gate must judge of an order."""
     price = asked.limit_price or asked.stop_price
-    return Proposal(asked.instrument.symbol, asked.side, asked.quantity, price, asked.limit_price is not None)
+    limited = asked.limit_price is not None
+    return Proposal(asked.instrument.symbol, asked.side, asked.quantity, price, limited, asked.reduce_only)
 
 
 def slug(principal: str) -> str:

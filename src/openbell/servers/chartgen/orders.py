@@ -43,6 +43,9 @@ class OrderInput(Arguments):
     client_order_id: Annotated[
         str | None, Field(max_length=128, description="your own id: the same again returns the first order")
     ] = None
+    reduce_only: Annotated[
+        bool, Field(description="only make a position smaller; refused if there is less to reduce")
+    ] = False
 
 
 class CancelInput(Arguments):
@@ -81,6 +84,7 @@ async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
         stop_loss=given.stop_loss,
         client_order_id=given.client_order_id,
         spelling=given.symbol,
+        reduce_only=given.reduce_only,
     )
     order = await trading.orders.place(call.principal.subject, asked)
     return shapes.order_shape(order, call.account)
