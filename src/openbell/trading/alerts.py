@@ -1,8 +1,8 @@
 """Alerts: one condition on one symbol, that fires once.
 
-A price alert fires on the first bar that opened after it was set and whose high (low) reaches the threshold, already true
-included. A signal alert fires when a bar that closes after it was set confirms the signal. What happened before an alert
-was set never fires it, however much of it a chart still shows.
+A price alert fires on the first minute that opened at or after the moment it was set and whose high (low) reaches the
+threshold, already true included; its interval decides nothing. A signal alert fires when a bar that closes after it was set
+confirms the signal. What happened before an alert was set never fires it, however much of it a chart still shows.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Alert:
     spelling: str
     """The symbol as the caller wrote it, which answers echo."""
     interval: str
-    """As the caller named the timeframe."""
+    """As the caller named the timeframe; prices are judged on minutes whatever it is."""
     type: Type
     set_at: float
     threshold: Decimal | None = None
@@ -96,7 +96,7 @@ def registered(indicator: str, signal: str) -> str:
 
 
 def price_firings(alerts: Iterable[Alert], bars: Bars, since: float) -> list[Firing]:
-    """Which price alerts on these bars' symbol and timeframe come true in bars that closed after `since`."""
+    """Which price alerts on the symbol of some bars come true in those that closed after `since`."""
     if not len(bars):
         return []
     ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]

@@ -15,7 +15,7 @@ import pytest
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.desk.trading.alarms import Condition
-from openbell.market.bars import MINUTE, Bars, make, resample
+from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, UnknownSymbol
 from openbell.market.instruments import parse
@@ -50,14 +50,13 @@ def walk(symbol: str, chance: random.Random, minutes: int) -> Bars:
 
 
 def expected(alert: Alert, bars: Bars, until: float) -> tuple[float, float] | None:
-    """The first bar that opened after the alert was set and reaches its price: its close's time and its value."""
-    timeframe = SHORT[alert.interval]
-    for index in range(len(series := resample(bars, timeframe, until))):
-        value = series.high[index] if alert.type is Type.PRICE_ABOVE else series.low[index]
+    """The first minute that opened after the alert was set and reaches its price: its close's time and its value."""
+    for index in range(len(bars)):
+        value = bars.high[index] if alert.type is Type.PRICE_ABOVE else bars.low[index]
         level = float(alert.threshold or 0)
         reached = value >= level if alert.type is Type.PRICE_ABOVE else value <= level
-        if series.time[index] >= alert.set_at and reached:
-            return float(series.time[index] + timeframe.seconds), float(value)
+        if alert.set_at <= bars.time[index] <= until - MINUTE and reached:
+            return float(bars.time[index] + MINUTE), float(value)
     return None
 
 
@@ -98,7 +97,7 @@ class Scene:
         last = float(all_bars[symbol].between(0, now - MINUTE + 1).close[-1])
         kind = self.chance.choice((Type.PRICE_ABOVE, Type.PRICE_BELOW))
         level = round(last * (1 + self.chance.uniform(-0.004, 0.015) * (1 if kind is Type.PRICE_ABOVE else -1)), 2)
-        interval = self.chance.choice(("1m", "1m", "1m", "5m", "1h"))
+        interval = self.chance.choice(("1m", "1m", "5m", "1h", "4h", "1d"))
         return await desk.trading.alerts.set(ME, symbol, interval, Condition(kind, level))
 
     @staticmethod
@@ -133,6 +132,32 @@ def flat(symbol: str, closes: list[float], start: int = START) -> Bars:
     values = np.asarray(closes)
     times = start + MINUTE * np.arange(len(values))
     return make(parse(symbol), Timeframe.M1, times, values, values, values, values, np.ones(len(values)))
+
+
+@pytest.mark.parametrize("interval", list(SHORT))
+def test_a_price_alert_fires_within_a_minute_whatever_its_interval(tmp_path: Path, interval: str) -> None:
+    """Set in the middle of a minute in which the price is there already: the next minute fires it, and not that one."""
+    bars = flat("BTC/USD", [100.0] * 10 + [200.0] + [150.0] * 5)
+
+    async def play() -> tuple[float, list[dict[str, Any]]]:
+        clock = HandClock(START + 10.5 * MINUTE)
+        desk = desk_at(tmp_path, clock)
+        desk.store.write([bars.between(0, START + 10 * MINUTE)], SOURCE)
+        await desk.trading.alerts.set(ME, "BTC/USD", interval, Condition(Type.PRICE_ABOVE, 150.0))
+        told: list[dict[str, Any]] = []
+        while not told and clock.epoch() < START + 14 * MINUTE:
+            minute = int(clock.epoch() // MINUTE * MINUTE)
+            desk.store.write([bars.between(minute, minute + MINUTE)], SOURCE)
+            clock.advance(minute + MINUTE + 1 - clock.epoch())
+            await desk.trading.engine.step(None)
+            told = [each.body for each in (await desk.trading.inbox.look(ME))[0]]
+        await desk.trading.close()
+        return clock.epoch(), told
+
+    at, (told,) = asyncio.run(play())
+    assert at == START + 12 * MINUTE + 1
+    assert (told["interval"], told["value"]) == (interval, 150.0)
+    assert told["triggered_at"] == iso(START + 12 * MINUTE)
 
 
 def test_a_signal_fires_at_the_bar_that_confirms_it_and_no_stale_one_does(tmp_path: Path) -> None:

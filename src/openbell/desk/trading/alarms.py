@@ -1,7 +1,8 @@
 """Alerts: setting, listing and cancelling them, and the engine's step that fires them.
 
 The engine keeps the active alerts in memory and asks the records only for what has changed. Each minute it looks at the
-bars that are new, symbol by symbol; an indicator is computed only when a bar of its timeframe has closed.
+minute bars that are new, symbol by symbol, which decide every price alert whatever its interval; an indicator is computed
+only when a bar of its timeframe has closed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from openbell.desk.bars import RING, BarService
 from openbell.desk.charts import ChartService
 from openbell.desk.trading.inbox import Inbox
 from openbell.indicators.registry import get
-from openbell.market.bars import Bars, closed_at
+from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidParameter, NoSuchOrder, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
@@ -116,12 +117,20 @@ class AlertService:
         return await self._records.write(work)
 
 
-class _Group:
-    """The active alerts on one symbol at one timeframe."""
+_Key = tuple[str, Timeframe]
 
-    def __init__(self, symbol: str, interval: str) -> None:
+
+def _key(alert: Alert) -> _Key:
+    """The group of an alert: its symbol, and the timeframe of the bars that decide it."""
+    return alert.symbol, Timeframe.M1 if alert.type.of_price else SHORT[alert.interval]
+
+
+class _Group:
+    """The active alerts that the bars of one symbol at one timeframe decide."""
+
+    def __init__(self, symbol: str, timeframe: Timeframe) -> None:
         self.instrument = parse(symbol)
-        self.timeframe = SHORT[interval]
+        self.timeframe = timeframe
         self.alerts: dict[str, Alert] = {}
         self.seen: float = 0.0
         """Bars were looked at up to here."""
@@ -165,7 +174,7 @@ class Alarms:
         self._bars = bars
         self._charts = charts
         self._inbox = inbox
-        self._groups: dict[tuple[str, str], _Group] = {}
+        self._groups: dict[_Key, _Group] = {}
         self._marks: dict[Instrument, Mark] = {}
         """What the bars of a symbol were when they were last read one by one."""
         self._seq = 0
@@ -206,7 +215,8 @@ class Alarms:
             self._noted = noted
         for seq, alert in changed:
             self._seq = max(self._seq, seq)
-            group = self._groups.setdefault((alert.symbol, alert.interval), _Group(alert.symbol, alert.interval))
+            if (group := self._groups.get(_key(alert))) is None:
+                group = self._groups[_key(alert)] = _Group(*_key(alert))
             if alert.state is AlertState.ACTIVE:
                 # One that nobody has looked at yet may be older than what was looked at last.
                 seen = self._noted if seq <= noted_seq else alert.set_at
@@ -231,7 +241,7 @@ class Alarms:
             raise failure  # what the feed owes may be what an alert waits for
         bars = news if timeframe is Timeframe.M1 else None
         if bars is None and any(alert.type.of_price for alert in group.alerts.values()):
-            bars = await self._read(instrument, timeframe, since, until)
+            bars = await self._read(instrument, since, until)
         if bars is not None and group.within_reach(bars):
             found += [(each, bar_hash(bars, each.index)) for each in price_firings(group.of_price(), bars, since)]
         wanted = group.by_indicator()
@@ -239,17 +249,17 @@ class Alarms:
             found += await self._signals(instrument, timeframe, wanted, since)
         return found
 
-    async def _read(self, instrument: Instrument, timeframe: Timeframe, since: float, until: int) -> Bars:
-        if timeframe is Timeframe.M1:
-            await asyncio.to_thread(self._take_mark, instrument, until)
+    async def _read(self, instrument: Instrument, since: float, until: int) -> Bars:
+        """The minutes since some moment."""
+        await asyncio.to_thread(self._take_mark, instrument, until)
         while True:
             # The clock goes on while this is asked, and so does what is newest: it must still reach back to `since`.
-            count = max(2, int((self._bars.closed_until() - since) // timeframe.seconds) + 2)
+            count = max(2, int((self._bars.closed_until() - since) // MINUTE) + 2)
             if count <= RING:
-                bars = await self._bars.newest(instrument, timeframe, count)
+                bars = await self._bars.newest(instrument, Timeframe.M1, count)
             else:
                 # After a long rest; no series goes back further than the store and its feed.
-                bars = (await self._bars.page(instrument, timeframe, min(count, _LONGEST), 0))[0]
+                bars = (await self._bars.page(instrument, Timeframe.M1, min(count, _LONGEST), 0))[0]
             if len(bars) < count or bars.time[0] <= since:
                 return bars
 
@@ -310,8 +320,7 @@ class Alarms:
 
         fired = await self._records.write(work, lease)
         for firing, _ in firings:
-            group = self._groups[firing.alert.symbol, firing.alert.interval]
-            group.put(replace(firing.alert, state=AlertState.FIRED))
+            self._groups[_key(firing.alert)].put(replace(firing.alert, state=AlertState.FIRED))
         self._inbox.wake()
         return len(fired)
 
