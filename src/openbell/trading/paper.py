@@ -79,7 +79,7 @@ def match(
     `seen` says of some orders up to when they have met bars already.
     """
     matching = _Matching(orders, position, costs, halted, seen or {})
-    for index in _tradable(bars):
+    for index in tradable(bars):
         if not matching.any_left:
             break
         time, o, h, low, _, volume = (column[index].item() for column in bars.columns())
@@ -103,7 +103,7 @@ def in_steps(quantity: Decimal, order: Order, instrument: Instrument) -> Decimal
     return amounts.down(quantity, ONE if whole else CENT)
 
 
-def _tradable(bars: Bars) -> Iterable[int]:
+def tradable(bars: Bars) -> Iterable[int]:
     """The bars in which orders can fill: of stocks, those of regular hours."""
     if bars.instrument.asset_class is not AssetClass.STOCK or not len(bars):
         return range(len(bars))
