@@ -21,6 +21,7 @@ from openbell.desk.trading.matching import PaperMatching
 from openbell.desk.trading.orders import OrderService
 from openbell.desk.trading.portfolio import PortfolioService
 from openbell.desk.trading.prices import Prices
+from openbell.desk.trading.reasons import Reasons
 from openbell.market.errors import DataError, LeaseLost, Refused, SettingsError, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.stores.port import Lease
@@ -104,10 +105,18 @@ class TradingDesk:
     @cached_property
     def matching(self) -> PaperMatching:
         """Fills of paper orders."""
-        settings = self._settings
-        costs = Costs(settings.paper_fee, settings.paper_slippage, settings.paper_volume_share)
-        rules = Rules(costs, limits_of(settings))
+        rules = Rules(self._costs, limits_of(self._settings))
         return PaperMatching(self.records, self._desk.bars, self.books, self.prices, rules, self._halted)
+
+    @property
+    def _costs(self) -> Costs:
+        settings = self._settings
+        return Costs(settings.paper_fee, settings.paper_slippage, settings.paper_volume_share)
+
+    @cached_property
+    def reasons(self) -> Reasons:
+        """What orders wait for."""
+        return Reasons(self.records, self._desk.bars, self._halted, self._costs if self.broker.inside else None)
 
     async def settle(self) -> None:
         """Fill what bars that have closed fill on this desk's account, whoever runs the engine."""

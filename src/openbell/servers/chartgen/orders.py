@@ -17,7 +17,7 @@ from openbell.servers.chartgen.shapes import choice
 from openbell.trading import amounts
 from openbell.trading.accounts import AccountNotFound
 from openbell.trading.broker import BrokerError
-from openbell.trading.orders import Force, Kind, Side
+from openbell.trading.orders import Force, Kind, Order, Side
 from openbell.trading.request import request
 
 SIDES = [each.value for each in Side]
@@ -87,7 +87,7 @@ async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
         reduce_only=given.reduce_only,
     )
     order = await trading.orders.place(call.principal.subject, asked)
-    return shapes.order_shape(order, call.account)
+    return (await _shown(call, [order]))[0]
 
 
 async def cancel_order(call: Call, given: CancelInput) -> shapes.OrderShape:
@@ -95,7 +95,13 @@ async def cancel_order(call: Call, given: CancelInput) -> shapes.OrderShape:
     if not given.order_id.isprintable():  # no database looks for the character 0
         raise NoSuchOrder(f"no order {given.order_id[:80]!r}")
     order = await call.on_account().orders.cancel(call.principal.subject, given.order_id)
-    return shapes.order_shape(order, call.account)
+    return (await _shown(call, [order]))[0]
+
+
+async def _shown(call: Call, orders: list[Order]) -> list[shapes.OrderShape]:
+    """Orders with what each waits for."""
+    reasons = await call.on_account().reasons.of(orders)
+    return [shapes.order_shape(order, call.account, reasons[order.id]) for order in orders]
 
 
 async def get_orders(call: Call, given: OrdersInput) -> shapes.OrdersResponse:
@@ -105,7 +111,7 @@ async def get_orders(call: Call, given: OrdersInput) -> shapes.OrdersResponse:
         call.principal.subject, open_only=given.filter == "open", limit=given.limit, offset=given.offset
     )
     return {
-        "orders": [shapes.order_shape(order, call.account) for order in found],
+        "orders": await _shown(call, found),
         "pagination": pagination(given.offset, given.limit, total),
     }
 

@@ -176,7 +176,7 @@ def text(value: Decimal | None) -> str | None:
     return None if value is None else amounts.text(value)
 
 
-def order_shape(order: Order, account: Any) -> OrderShape:
+def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
     """An order as shown."""
     return {
         "order_id": order.id,
@@ -194,7 +194,7 @@ def order_shape(order: Order, account: Any) -> OrderShape:
         "filled_quantity": amounts.text(order.filled),
         "average_price": text(order.average_price),
         "fees": amounts.text(order.fees),
-        "reason": order.reason,
+        "reason": reason,
         "role": order.role.value,
         "parent_id": order.parent,
         "placed_at": iso(order.placed_at),

@@ -1,0 +1,54 @@
+"""Why orders that work have not ended: what each waits for, and until when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from openbell.desk.bars import BarService
+from openbell.desk.trading.halts import Halted
+from openbell.market.bars import Bars
+from openbell.market.errors import OpenbellError
+from openbell.market.instruments import parse
+from openbell.stores.records.records import Records
+from openbell.trading.orders import Order
+from openbell.trading.paper import Costs
+from openbell.trading.waiting import traded, waiting
+
+_LOOK_BACK = 3600
+"""Seconds of bars that tell whether anything trades."""
+
+
+class Reasons:
+    """Explains orders."""
+
+    def __init__(self, records: Records, bars: BarService, halted: Halted, costs: Costs | None) -> None:
+        """`costs` are those of paper fills; None: a broker fills the orders."""
+        self._records = records
+        self._bars = bars
+        self._halted = halted
+        self._costs = costs
+
+    async def of(self, orders: Iterable[Order]) -> dict[str, str | None]:
+        """For each order its reason: the one that is recorded, or what it waits for."""
+        orders = list(orders)
+        working = [order for order in orders if not order.final and not order.reason]
+        halted = await self._records.read(self._halted) if working else None
+        minutes = {symbol: await self._minutes(symbol) for symbol in sorted({order.symbol for order in working})}
+        reasons = {order.id: order.reason for order in orders}
+        now = self._bars.clock.epoch()
+        for order in working:
+            bars = minutes[order.symbol]
+            seen = traded(order, bars, self._costs) if bars is not None and self._costs is not None else None
+            reasons[order.id] = waiting(
+                order, parse(order.symbol), now, halted=halted, traded=seen, on_paper=self._costs is not None
+            )
+        return reasons
+
+    async def _minutes(self, symbol: str) -> Bars | None:
+        """The newest hour, as far as it is stored."""
+        end = self._bars.closed_until()
+        try:
+            return await asyncio.to_thread(self._bars.store.read, parse(symbol), end - _LOOK_BACK, end)
+        except OpenbellError:
+            return None
