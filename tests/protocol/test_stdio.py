@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,6 +141,117 @@ def test_a_line_that_is_too_long_is_refused_and_skipped(tmp_path: Path) -> None:
         client.send_raw(b'{"jsonrpc": "2.0", "id": 1, "method": "' + b"x" * (9 * 1024 * 1024) + b'"}')
         assert client.receive()["error"]["code"] == -32600
         assert client.request("ping")["result"] == {}
+
+
+_LONG = b"x" * (8 * 1024 * 1024)
+
+
+TOO_LONG: list[tuple[bytes, Any]] = [
+    (b'{"jsonrpc": "2.0", "id": 41, "method": "tools/call", "params": {"a": "%s"}}', 41),
+    (b'{"id": "a b", "jsonrpc": "2.0", "method": "ping", "params": {"a": "%s"}}', "a b"),
+    (b'{"jsonrpc": "2.0", "method": "ping", "id": -5, "params": {"a": "%s"}}', -5),
+    (b'{"jsonrpc": "2.0", "method": "ping", "params": {"a": "%s"}, "id": 42}', 42),
+    (b'{"jsonrpc": "2.0", "method": "ping", "params": {"a": "%s"}, "id": "end" } ', "end"),
+    (b'{"jsonrpc": "2.0", "method": "ping", "params": {"a": "%s", "id": 43}}', None),
+    (b'{"jsonrpc": "2.0", "method": "ping", "params": {"id": 44, "a": "%s"}}', None),
+    (b'{"params": {"a": "%s, \\"id\\": 45}"}, "id": 46, "method": "ping"}', None),
+    (b'{"jsonrpc": "2.0", "method": "ping", "params": ["%s", {"a": 1, "id": 47}]}', None),
+    (b"x%s", None),
+]
+
+
+def test_a_line_that_is_too_long_is_answered_under_its_id(tmp_path: Path) -> None:
+    with Client(tmp_path) as client:
+        client.initialize()
+        for line, expected in TOO_LONG:
+            client.send_raw(line % _LONG)
+            answer = client.receive()
+            assert (answer["id"], answer["error"]["code"]) == (expected, -32600), line
+            assert str(8 * 1024 * 1024) in answer["error"]["message"]
+            assert client.request("ping")["result"] == {}
+            assert client.aside == [], f"one answer to {line!r}"
+
+
+def test_a_line_that_is_too_long_is_answered_when_the_input_ends_in_it(tmp_path: Path) -> None:
+    with Client(tmp_path) as client:
+        client.initialize()
+        assert client.process.stdin
+        client.process.stdin.write(b'{"jsonrpc": "2.0", "id": 48, "method": "' + _LONG)
+        (answer,) = client.end_input()
+        assert (answer["id"], answer["error"]["code"]) == (48, -32600)
+
+
+def test_the_longest_line_is_read_and_one_byte_more_is_not(tmp_path: Path) -> None:
+    with Client(tmp_path) as client:
+        client.initialize()
+        line = b'{"jsonrpc": "2.0", "id": 49, "method": "ping"}'
+        blanks = b" " * (8 * 1024 * 1024 - len(line))
+        client.send_raw(line + blanks)
+        assert client.receive() == {"jsonrpc": "2.0", "id": 49, "result": {}}
+        client.send_raw(line + blanks + b" ")
+        assert client.receive()["error"]["code"] == -32600
+
+
+# Ids
+
+
+def slow(number: Any) -> dict[str, Any]:
+    """A request that is at work until its time is over."""
+    call = {"name": "get_notifications", "arguments": {"wait_s": 1}}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}
+
+
+def test_a_request_under_an_id_in_use_is_not_answered_under_it(tmp_path: Path) -> None:
+    with Client(tmp_path, command=[*OPENBELL, "mcp", "chartgen", "--trade"], AS_OF="2026-01-07T15:00:00Z") as client:
+        client.initialize()
+        client.send(slow(7))
+        again: list[bytes] = [
+            b'{"jsonrpc": "2.0", "id": 7, "method": "ping"}',
+            b'{"jsonrpc": "2.0", "id": 7, "method": 7}',
+            b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"a": "\\ud800"}}',
+            b'{"jsonrpc": "2.0", "id": 7, "method": "' + _LONG + b'"}',
+        ]
+        for line in again:
+            client.send_raw(line)
+        client.send({"jsonrpc": "2.0", "id": "7", "method": "ping"})
+        answers = [client.receive() for _ in range(len(again) + 2)]
+        refused = [answer for answer in answers if answer["id"] is None]
+        assert len(refused) == len(again)
+        for answer in refused:
+            assert answer["error"]["code"] == -32600
+            assert "the id 7 is in use" in answer["error"]["message"]
+        assert [answer["result"]["isError"] for answer in answers if answer["id"] == 7] == [False]
+        assert [answer["result"] for answer in answers if answer["id"] == "7"] == [{}], "text is another id"
+        client.send({"jsonrpc": "2.0", "id": 7, "method": "ping"})
+        assert client.receive() == {"jsonrpc": "2.0", "id": 7, "result": {}}, "an id that is free again"
+
+
+def test_every_request_gets_one_answer_whatever_ids_are_used(tmp_path: Path) -> None:
+    """Ids of a small pool, in bursts: as many answers as requests, never two of one id while one request has it."""
+    seed = int(os.environ.get("OPENBELL_TEST_SEED", "20261116"))
+    chance = random.Random(seed)
+    with Client(tmp_path, command=[*OPENBELL, "mcp", "chartgen", "--trade"], AS_OF="2026-01-07T15:00:00Z") as client:
+        client.initialize()
+        for _ in range(20):
+            sent: list[str] = []
+            for _ in range(chance.randint(2, 12)):
+                number = chance.choice([1, 2, "1", "two"])
+                lines = [
+                    json.dumps(slow(number) if chance.random() < 0.1 else {**slow(number), "method": "ping"}).encode(),
+                    b'{"jsonrpc": "2.0", "id": %s, "method": 7}' % json.dumps(number).encode(),
+                ]
+                client.send_raw(lines[chance.random() < 0.3])
+                sent.append(json.dumps(number))
+            client.send({"jsonrpc": "2.0", "id": "last", "method": "ping"})
+            answers = [client.receive() for _ in range(len(sent) + 1)]
+            where = f"seed {seed}: {sent} {answers}"
+            for number in set(sent):
+                own = [each for each in answers if json.dumps(each["id"]) == number]
+                refused = [
+                    each for each in answers if each["id"] is None and f"the id {number} is" in str(each["error"])
+                ]
+                assert own, where
+                assert len(own) + len(refused) == sent.count(number), where
 
 
 def test_a_long_line_that_is_allowed_is_read(tmp_path: Path) -> None:

@@ -29,10 +29,12 @@ PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 LONGEST_LINE = 8 * 1024 * 1024
 _CHUNK = 256 * 1024
-_HEAD = re.compile(
-    rb'\s*\{(\s*"(jsonrpc|method)"\s*:\s*"[^"\\]{0,200}"\s*,)*\s*"id"\s*:\s*(?P<id>"[^"\\]{0,200}"|\d{1,15})\s*,'
-)
+_ID = rb'"id"\s*:\s*(?P<id>"[^"\\]{0,200}"|-?\d{1,15})\s*'
+_HEAD = re.compile(rb'\s*\{(\s*"(jsonrpc|method)"\s*:\s*"[^"\\]{0,200}"\s*,)*\s*' + _ID + b",")
 """The beginning of a message up to its id."""
+_TAIL = re.compile(rb",\s*" + _ID + rb"\}\s*\Z")
+"""The end of a message from its id on: the one brace after it closes the message itself."""
+_TAIL_BYTES = 1024
 _LAST_WORDS = 60.0
 """Seconds that open requests have to finish after the input has ended."""
 _FAREWELL = 5.0
@@ -133,14 +135,14 @@ class _Pending:
         self._none = asyncio.Event()
         self._none.set()
 
-    def begin(self, request: types.RequestId) -> bool:
-        """Note a request; False if its id is in use."""
-        key = (type(request).__name__, request)
-        if key in self._ids:
-            return False
-        self._ids.add(key)
+    def begin(self, request: types.RequestId) -> None:
+        """Note a request."""
+        self._ids.add((type(request).__name__, request))
         self._none.clear()
-        return True
+
+    def uses(self, request: Any) -> bool:
+        """Whether an unanswered request has this id."""
+        return isinstance(request, str | int) and (type(request).__name__, request) in self._ids
 
     def end(self, request: Any) -> None:
         if not isinstance(request, str | int):
@@ -177,7 +179,10 @@ class _Output:
             self._pending.end(answered)
 
     async def refuse(self, code: int, message: str, request: Any = None) -> None:
-        """Answer what cannot be passed on."""
+        """Answer what cannot be passed on. An id in use belongs to the request that has it: the answer's is null then."""
+        if self._pending.uses(request):
+            message = f"{message}; the id {json.dumps(request)} is in use by a request that is not yet answered"
+            request = None
         error = {"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}}
         try:
             await self._write(to_json(error) + b"\n")
@@ -206,22 +211,31 @@ class _Input:
     async def _split(self) -> AsyncIterator[bytes]:
         """Lines of bounded length; the rest of one that is too long is skipped."""
         buffer = bytearray()
-        skipping = False
+        head: bytes | None = None  # the beginning of a line that is too long
         while chunk := await self._read():
             buffer += chunk
             while (end := buffer.find(b"\n")) >= 0:
                 line = bytes(buffer[:end])
                 del buffer[: end + 1]
-                if not skipping:
+                if head is not None or len(line) > LONGEST_LINE:
+                    await self._refuse_long(line if head is None else head, line)
+                    head = None
+                else:
                     yield line
-                skipping = False
             if len(buffer) > LONGEST_LINE:
-                if not skipping:
-                    await self._output.refuse(INVALID_REQUEST, f"Invalid Request: longer than {LONGEST_LINE} bytes")
-                skipping = True
-                buffer.clear()
-        if buffer and not skipping:
+                head = bytes(buffer[:_TAIL_BYTES]) if head is None else head
+            if head is not None:
+                del buffer[:-_TAIL_BYTES]
+        if head is not None:
+            await self._refuse_long(head, bytes(buffer))
+        elif buffer:
             yield bytes(buffer)
+
+    async def _refuse_long(self, head: bytes, tail: bytes) -> None:
+        """Answer a line that is too long, under its id if that stands at its beginning or at its end."""
+        found = _HEAD.match(head[:_TAIL_BYTES]) or _TAIL.search(tail[-_TAIL_BYTES:])
+        said = f"Invalid Request: longer than {LONGEST_LINE} bytes"
+        await self._output.refuse(INVALID_REQUEST, said, json.loads(found["id"]) if found else None)
 
     async def receive(self) -> SessionMessage:
         """The next message."""
@@ -243,9 +257,10 @@ class _Input:
             await self._explain(line)
             return None
         if isinstance(message, types.JSONRPCRequest):
-            if not self._pending.begin(message.id):
-                await self._output.refuse(INVALID_REQUEST, "Invalid Request: this id is still in use", message.id)
+            if self._pending.uses(message.id):
+                await self._output.refuse(INVALID_REQUEST, "Invalid Request: not worked on", message.id)
                 return None
+            self._pending.begin(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             # A cancelled request is not answered.
             self._pending.end((message.params or {}).get("requestId"))
