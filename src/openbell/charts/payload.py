@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from openbell.charts.request import Computed
-from openbell.indicators.channels import Channels
-from openbell.market.bars import Bars, Values
+from openbell.indicators.channels import Channels, Segment, Signal
+from openbell.market.bars import Bars, Values, total
 
 
 def summary(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -> dict[str, Any]:
@@ -38,9 +38,15 @@ def _price(bars: Bars) -> dict[str, Any]:
             "volume": float(bars.volume[last]),
         },
         "range": {"high": float(bars.high.max()), "low": float(bars.low.min())},
-        "total_volume": float(bars.volume.sum()),
-        "change_pct": round((closed / opened - 1) * 100, 4),
+        "total_volume": total(bars.volume),
+        "change_pct": change_in_percent(opened, closed),
     }
+
+
+def change_in_percent(before: float, after: float) -> float | None:
+    """Rounded to four places; None if it is too large for a number."""
+    change = (after / before - 1) * 100
+    return round(change, 4) if isfinite(change) else None
 
 
 def _date(bars: Bars, index: int) -> str:
@@ -57,12 +63,10 @@ def last_values(computed: Computed) -> dict[str, Any]:
                 {"index": index, "label": line.label, "last_value": _last(line.values)}
                 for index, line in enumerate(lines)
             ]
-    if channels.signals:
-        shape["signals"] = [{"x": s.index, "y": s.value, "label": s.label} for s in channels.signals]
-    if channels.divlines:
-        shape["divlines"] = [
-            {"x1": d.x1, "y1": d.y1, "x2": d.x2, "y2": d.y2, "dashed": d.dashed} for d in channels.divlines
-        ]
+    if signals := _signals(channels):
+        shape["signals"] = [{"x": s.index, "y": s.value, "label": s.label} for s in signals]
+    if divlines := _divlines(channels):
+        shape["divlines"] = [{"x1": d.x1, "y1": d.y1, "x2": d.x2, "y2": d.y2, "dashed": d.dashed} for d in divlines]
     return shape | _levels(channels)
 
 
@@ -90,31 +94,43 @@ def _all_values(computed: Computed, bars: Bars) -> dict[str, Any]:
             ]
     if channels.fills:
         shape["fills"] = [{"y1": _nullable(fill.upper), "y2": _nullable(fill.lower)} for fill in channels.fills]
-    if channels.hbars:
+    hbars = [h for h in channels.hbars if all(map(isfinite, (h.y, h.height, h.width, h.offset)))]
+    if hbars:
         shape["hbars"] = [
-            {"y": h.y, "height": h.height, "width": h.width, "offset": h.offset, "left": h.left} for h in channels.hbars
+            {"y": h.y, "height": h.height, "width": h.width, "offset": h.offset, "left": h.left} for h in hbars
         ]
-    if channels.signals:
-        shape["signals"] = [
-            {"x": s.index, "t": time[s.index], "y": s.value, "label": s.label} for s in channels.signals
-        ]
-    if channels.divlines:
+    if signals := _signals(channels):
+        shape["signals"] = [{"x": s.index, "t": time[s.index], "y": s.value, "label": s.label} for s in signals]
+    if divlines := _divlines(channels):
         shape["divlines"] = [
             {"x1": d.x1, "t1": time[d.x1], "y1": d.y1, "x2": d.x2, "t2": time[d.x2], "y2": d.y2, "dashed": d.dashed}
-            for d in channels.divlines
+            for d in divlines
         ]
     return shape | _levels(channels)
 
 
 def _head(computed: Computed) -> dict[str, Any]:
     shape: dict[str, Any] = {"label": computed.wanted.label, "is_overlay": computed.wanted.indicator.overlay}
-    if computed.channels.y_range:
+    if computed.channels.y_range and all(map(isfinite, computed.channels.y_range)):
         shape["y_range"] = list(computed.channels.y_range)
     return shape
 
 
+# Lines have null where a value is no finite number. The contract knows no null in the other channels: what has no place on
+# the chart is left out of them.
+
+
 def _levels(channels: Channels) -> dict[str, Any]:
-    return {"hlines": [{"y": value} for value in channels.hlines]} if channels.hlines else {}
+    found = [value for value in channels.hlines if isfinite(value)]
+    return {"hlines": [{"y": value} for value in found]} if found else {}
+
+
+def _signals(channels: Channels) -> list[Signal]:
+    return [each for each in channels.signals if isfinite(each.value)]
+
+
+def _divlines(channels: Channels) -> list[Segment]:
+    return [each for each in channels.divlines if isfinite(each.y1) and isfinite(each.y2)]
 
 
 def _last(values: Values) -> float | None:

@@ -51,7 +51,7 @@ def call(
 def _print(reply: Reply) -> None:
     from pydantic_core import to_json
 
-    typer.echo(to_json(_shown(reply)).decode())
+    typer.echo(to_json(_shown(reply), inf_nan_mode="null").decode())
     sys.stdout.flush()
 
 

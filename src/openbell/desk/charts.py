@@ -10,13 +10,15 @@ from functools import partial
 from itertools import pairwise
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 from openbell.charts.request import Computed, Look, Wanted
 from openbell.desk.bars import BarService
 from openbell.feeds.port import Feed
 from openbell.indicators.day_sums import day_begins
 from openbell.indicators.regular_hours import cut_by_session, regular_part_of_minutes, session_days
 from openbell.market.bars import Bars, empty, merge
-from openbell.market.errors import InsufficientData
+from openbell.market.errors import InsufficientData, NotFinite
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
@@ -25,6 +27,8 @@ from openbell.stores.port import BarStore
 _DAY = 86400
 _BEFORE = 3 * _DAY
 _PIECE = 30 * _DAY
+_SMALLEST_DRAWN, _LARGEST_DRAWN = 1e-100, 1e100
+"""Prices and volumes beyond these overflow in the arithmetic of axes and paths."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -58,7 +62,15 @@ class ChartService:
         return await self._run(_compute, bars, count, wanted, extras, regular)
 
     async def png(self, chart: Chart, look: Look, title: str, mark: str) -> bytes:
-        """The picture of a chart."""
+        """The picture of a chart. Raises `NotFinite` if no axis can hold its prices or volumes."""
+        low, high, volume = (
+            float(each) for each in (chart.whole.low.min(), chart.whole.high.max(), chart.whole.volume.max())
+        )
+        if low < _SMALLEST_DRAWN or max(high, volume) > _LARGEST_DRAWN:
+            raise NotFinite(
+                f"prices from {low:g} to {high:g} and volumes up to {volume:g} cannot be drawn; ask for format summary or "
+                "series"
+            )
         return await self._run(_draw, chart, look, title, mark)
 
     def close(self) -> None:
@@ -103,7 +115,8 @@ def _compute(bars: Bars, count: int, wanted: list[Wanted], extras: dict[str, Ext
         profile = each.indicator.profile
         given = shown if profile else bars
         part = None if regular is None else regular.tail(len(given))
-        channels = each.indicator.run(given, extras, part, **each.settings)
+        with np.errstate(all="ignore"):  # values that are not finite are null in answers and gaps in pictures
+            channels = each.indicator.run(given, extras, part, **each.settings)
         found.append(Computed(each, channels if profile else channels.since(first)))
     return Chart(shown, found, bars)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from math import inf, isfinite
 
 import numpy as np
 
 from openbell.desk.bars import BarService
-from openbell.market.bars import MINUTE, Bars
+from openbell.market.bars import MINUTE, Bars, total
 from openbell.market.clock import iso
 from openbell.market.errors import InsufficientData, NoData, StaleData
 from openbell.market.freshness import trading_seconds
@@ -62,8 +63,8 @@ class QuoteService:
         price, end = float(minutes.close[-1]), int(minutes.time[-1]) + MINUTE
         self._refuse_stale(instrument, price, end, now)
         before = [await self._close_at(minutes, now - ago) for ago in (_HOUR, _DAY)]
-        hour, day = ((price / then - 1) * 100 if then else None for then in before)
-        volume = float(minutes.volume[minutes.time >= now - _DAY].sum())
+        hour, day = (_change(then, price) for then in before)
+        volume = total(minutes.volume[minutes.time >= now - _DAY])
         return Quote(price, hour, day, volume, end)
 
     def _refuse_stale(self, instrument: Instrument, price: float, end: int, now: float) -> None:
@@ -96,13 +97,20 @@ class QuoteService:
         return await asyncio.to_thread(_measure, bars)
 
 
+def _change(before: float | None, now: float) -> float | None:
+    """In per cent; None if there was no price, or if the change is too large for a number."""
+    change = (now / before - 1) * 100 if before else inf
+    return change if isfinite(change) else None
+
+
 def _measure(bars: Bars) -> Volatility:
     from openbell.indicators.catalogue.atr import atr
 
     returns = np.diff(np.log(bars.close))
-    return Volatility(
-        deviation=float(np.sqrt(np.square(returns - returns.mean()).mean())),
-        atr=float(atr(bars, _ATR)[-1]),
-        reach=float(bars.high.max() - bars.low.min()),
-        bars=bars,
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # a number that is not finite is refused where answers are made
+        return Volatility(
+            deviation=float(np.sqrt(np.square(returns - returns.mean()).mean())),
+            atr=float(atr(bars, _ATR)[-1]),
+            reach=float(bars.high.max() - bars.low.min()),
+            bars=bars,
+        )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
+import numpy as np
+
 from openbell.desk.bars import BarService
 from openbell.desk.watchlist import WatchlistFile
 from openbell.market.bars import Bars, empty
@@ -74,8 +76,9 @@ class SignalService:
         if known and known[0] is bars and known[1] is minutes:
             self._recent.move_to_end(key)
             return known[2], known[3]
-        series = SignalSeries(bars, minutes)
-        signals = series.newest()
+        with np.errstate(all="ignore"):  # a number that is not finite is refused where answers are made
+            series = SignalSeries(bars, minutes)
+            signals = series.newest()
         self._recent[key] = (bars, minutes, series, signals)
         self._recent.move_to_end(key)
         if len(self._recent) > _KEPT:

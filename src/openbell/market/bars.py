@@ -164,6 +164,12 @@ def resample(minutes: Bars, timeframe: Timeframe, closed_until: float) -> Bars:
     )
 
 
+def total(volume: Values) -> float:
+    """The sum; the largest number where it is larger, as in `resample`."""
+    with np.errstate(over="ignore"):
+        return float(min(volume.sum(), _LARGEST))
+
+
 def closed_at(bars: Bars) -> int:
     """When the newest of some bars ended."""
     _, end = bucket_bounds(bars.instrument, bars.timeframe, bars.time[-1:])

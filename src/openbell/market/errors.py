@@ -13,6 +13,7 @@ OpenbellError
 │   ├── StaleData             the newest bar is too old to be called current
 │   ├── FeedUnavailable       the feed fails and nothing is stored
 │   ├── NoSuchSeries          the feed has no such series for this instrument
+│   ├── NotFinite             a result is too large or too small for a number
 │   └── OutOfTime             the answer took longer than the call may
 ├── StoreError                the bar store cannot do what was asked
 │   ├── StoreTimeout          it did not answer in time
@@ -65,10 +66,10 @@ class InvalidSymbol(InputError):
 class InvalidTimeframe(InputError):
     """The name is not one that this server accepts."""
 
-    def __init__(self, text: str, accepted: tuple[str, ...]) -> None:
+    def __init__(self, text: str, accepted: tuple[str, ...], hint: str = "") -> None:
         shown = text if len(text) <= 40 else text[:37] + "..."
         super().__init__(
-            f"Invalid timeframe {shown!r}: use one of {', '.join(accepted)}",
+            f"Invalid timeframe {shown!r}: use one of {', '.join(accepted)}{hint}",
             timeframe=shown,
             accepted=list(accepted),
         )
@@ -113,6 +114,10 @@ class NoData(DataError):
 
 class StaleData(DataError):
     """The newest bar is too old to be called current."""
+
+
+class NotFinite(DataError):
+    """A result is no finite number: the prices or volumes it is made of are too large or too small."""
 
 
 class OutOfTime(DataError):

@@ -69,11 +69,20 @@ _STOCK = re.compile(r"[A-Z]{1,5}(?:[.\-][A-Z])?")
 _PAIR = re.compile(r"([A-Z0-9]{2,10})[/\-_]([A-Z0-9]{3,5})")
 _JOINED = re.compile(r"[A-Z0-9]{6,15}")
 _FORMS = "write stocks as AAPL and pairs as BTC/USD"
+LONGEST_SYMBOL = 64
+"""Characters, blanks around it included; the longest of the contracts' forms has 27."""
+TOO_LONG = f"longer than {LONGEST_SYMBOL} characters; {_FORMS}"
+
+
+def parse(text: str) -> Instrument:
+    """Read one symbol in any of the contracts' forms. Raises `InvalidSymbol`."""
+    if len(text) > LONGEST_SYMBOL:  # before the cache, which would keep it
+        raise InvalidSymbol(text.strip(), TOO_LONG)
+    return _parse(text)
 
 
 @lru_cache(maxsize=4096)
-def parse(text: str) -> Instrument:
-    """Read one symbol in any of the contracts' forms. Raises `InvalidSymbol`."""
+def _parse(text: str) -> Instrument:
     name = text.strip()
     if not name.isascii():  # before the upper case, which makes TSLA of TſLA and SS of ß
         raise InvalidSymbol(text, _FORMS)

@@ -19,6 +19,7 @@ from openbell import __version__
 from openbell.desk.desk import Desk
 from openbell.protocol.call import LOCAL_OPERATOR, Call, Connection, Notify
 from openbell.protocol.dialects import Reply
+from openbell.protocol.finite import finite_or_null
 from openbell.protocol.replies import Replies
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.tool import Tool
@@ -101,7 +102,7 @@ def _notifier(context: Context) -> Notify:
     session = context.session
 
     async def notify(method: str, params: dict[str, Any]) -> None:
-        await session.send_notification(_Notification(method=method, params=params))  # type: ignore[arg-type]
+        await session.send_notification(_Notification(method=method, params=finite_or_null(params)))  # type: ignore[arg-type]
 
     return notify
 
@@ -115,7 +116,7 @@ def _wire(reply: Reply) -> dict[str, Any]:
     if reply.text is not None:
         content.append({"type": "text", "text": reply.text})
     elif reply.payload is not None:
-        content.append({"type": "text", "text": to_json(reply.payload).decode()})
+        content.append({"type": "text", "text": to_json(reply.payload, inf_nan_mode="null").decode()})
     result = {"content": content, "isError": reply.is_error, "_meta": {TRUTH: reply.truth}}
     if reply.payload is not None and reply.text is None:
         result["structuredContent"] = reply.payload

@@ -16,14 +16,18 @@ from pydantic import ValidationError
 from openbell.desk.desk import Desk
 from openbell.desk.settings import Settings
 from openbell.market.errors import InvalidParameter, OpenbellError, OutOfTime, Refused
+from openbell.protocol.bounds import refuse_long_texts
 from openbell.protocol.cache import Answer, TtlCache
 from openbell.protocol.call import TRADE, Call, Principal
 from openbell.protocol.dialects import Dialect, Metrics, Reply
+from openbell.protocol.finite import finite_or_null, require_finite
+from openbell.protocol.media import Media
 from openbell.protocol.tool import Effect, Tool
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+_LONGEST_MESSAGE = 2_000
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,10 @@ class Runner:
                 else:
                     call.later(work)
         except OpenbellError as error:
+            if len(error.message) > _LONGEST_MESSAGE:  # it repeats a value that was sent
+                error.message = error.message[:_LONGEST_MESSAGE] + "..."
             reply = dialect.error(error, metrics(), name)
+            reply = replace(reply, payload=finite_or_null(reply.payload))
         except Exception:
             log.exception("%s failed", name)
             reply = dialect.bug(metrics())
@@ -91,6 +98,7 @@ class Runner:
             raise Refused(f"{tool.name} writes, and this desk was started with --read-only")
         if tool.trade:
             _allow_trading(tool.name, self.desk.settings, call.principal)
+        refuse_long_texts(arguments)
         try:
             checked = tool.arguments.model_validate(dict(arguments))
         except ValidationError as error:
@@ -98,6 +106,7 @@ class Runner:
 
         async def work() -> tuple[Any, int | None, Any, str | None]:
             value = await self._in_time(tool.handler(call, checked), tool)
+            require_finite(value.payload if isinstance(value, Media) else value, tool.name)
             return value, call.newest, call.instrument, call.source
 
         ttl = float(getattr(self.desk.settings, tool.cache)) if tool.cache else 0.0

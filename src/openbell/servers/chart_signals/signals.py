@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from math import isfinite
 from typing import TYPE_CHECKING, cast
 
 from openbell.market.clock import iso
@@ -105,7 +106,7 @@ async def _watched(call: Call, instrument: Instrument) -> shapes.WatchedShape:
         reading = await call.desk.signals.read(instrument, Timeframe.M1)
     except DataError:
         reading = None
-    if reading is None or reading.signals is None:
+    if reading is None or reading.signals is None or not isfinite(reading.signals.last.rsi):
         return {"symbol": instrument.symbol, "price": None, "rsi": None, "signals": []}
     last = reading.signals.last
     # The whole list is as old as its oldest row.

@@ -1,0 +1,43 @@
+"""The length of arguments, checked before anything else reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from openbell.market.errors import InvalidParameter, InvalidSymbol
+from openbell.market.instruments import LONGEST_SYMBOL, TOO_LONG
+
+LONGEST_TEXT = 1_000
+"""Characters of any text in an argument; the longest that a tool takes, an order's id, has 200."""
+LONGEST_NAME = 100
+SYMBOLS = frozenset({"symbol", "ticker"})
+CHECKED_BY_THE_TOOL = frozenset({"timeframe", "interval", "side", "action", "reasoning", "tool_calls"})
+"""The tool compares these with a list of names, or with a length of its own, first of all, and refuses them under the
+contract's own code."""
+
+
+def refuse_long_texts(arguments: Mapping[str, Any]) -> None:
+    """Raises `InvalidSymbol` for a symbol that is too long, `InvalidParameter` for any other text."""
+    for name, value in arguments.items():
+        if len(name) > LONGEST_NAME:
+            raise InvalidParameter(f"{name[:40]}... is not an argument of this tool")
+        if name in SYMBOLS and isinstance(value, str):
+            if len(value) > LONGEST_SYMBOL:
+                raise InvalidSymbol(value.strip(), TOO_LONG)
+        elif name not in CHECKED_BY_THE_TOOL:
+            _refuse_long(name, value)
+
+
+def _refuse_long(name: str, value: Any) -> None:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            if len(each) > LONGEST_TEXT:
+                raise InvalidParameter(f"{name}: a text of {len(each)} characters; the most is {LONGEST_TEXT}")
+        elif isinstance(each, Mapping):
+            waiting += each.keys()
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
