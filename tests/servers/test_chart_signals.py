@@ -210,7 +210,7 @@ def test_every_error_code_arrives_as_a_json_rpc_error(tmp_path: Path) -> None:
         assert error("get_signals", symbol="ZZZ", timeframe="1hour")["data"]["bars_available"] == 1
         for symbol in ("", "???", "../../etc/passwd", "YYY", "TOOLONGTICKER", "EUR/USD", "AAPL;DROP TABLE bars"):
             assert error("get_signals", symbol=symbol, timeframe="1min")["code"] == -32002, symbol
-        for timeframe in ("2min", "", "1MIN", "1m", "1day"):
+        for timeframe in ("2min", "", "1MIN", "4h", "1day"):
             assert error("get_signals", symbol="ZZZ", timeframe=timeframe)["code"] == -32003, timeframe
         assert error("no_such_tool")["code"] == -32601
         for arguments in (

@@ -406,7 +406,6 @@ async def test_validating_changes_nothing(tmp_path: Path) -> None:
         ("validate_trade", {"symbol": "ZZZZ", "side": "BUY", "size": 1}, "INVALID_SYMBOL"),
         ("validate_trade", {"symbol": "USD/JPY", "side": "BUY", "size": 1}, "INVALID_SYMBOL"),
         ("validate_trade", {"symbol": SQL, "side": "BUY", "size": 1}, "INVALID_SYMBOL"),
-        ("validate_trade", {"symbol": "AAPL", "side": "buy", "size": 1}, "INVALID_SIDE"),
         ("validate_trade", {"symbol": "AAPL", "side": "HOLD", "size": 1}, "INVALID_SIDE"),
         ("validate_trade", {"symbol": "AAPL", "side": SQL, "size": 1}, "INVALID_SIDE"),
         ("validate_trade", {"symbol": "AAPL", "side": "BUY", "size": 0}, "INVALID_SIZE"),

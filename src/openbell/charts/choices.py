@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from difflib import get_close_matches
 
 from openbell.charts.themes import THEMES
 from openbell.market.errors import InvalidParameter
+from openbell.market.nearest import hint
 
 STYLES = ("candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline")
 SCALES = ("linear", "log", "percent")
@@ -23,10 +23,3 @@ def one_of(name: str, value: object, allowed: Collection[str]) -> None:
         said = repr(value)
         shown = said if len(said) <= 80 else said[:77] + "..."
         raise InvalidParameter(f"{name} must be one of {', '.join(allowed)}, not {shown}{hint(value, allowed)}")
-
-
-def hint(value: object, allowed: Collection[str]) -> str:
-    """The nearest name, whether written large or small."""
-    small = {name.lower(): name for name in allowed}
-    near = get_close_matches(str(value)[:80].lower(), small, n=1)
-    return f"; did you mean {small[near[0]]!r}?" if near else ""

@@ -15,13 +15,13 @@ from openbell.charts.choices import (
     SMALLEST,
     STYLES,
     THEME_NAMES,
-    hint,
     one_of,
 )
 from openbell.indicators.channels import Channels
 from openbell.indicators.registry import all_indicators, get
 from openbell.indicators.spec import Indicator, Setting
 from openbell.market.errors import InvalidParameter
+from openbell.market.nearest import hint
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def call(
     with said_plainly():
         service = load(server)
     if tool not in service.by_name:
-        message = f"Unknown tool: {tool[:80]}; there are {', '.join(service.by_name)}"
+        message = service.unknown(tool)
         typer.echo(json.dumps({"code": service.dialect.unknown_tool, "message": message}))
         raise typer.Exit(1)
     with said_plainly():

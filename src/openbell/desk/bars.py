@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -55,6 +56,8 @@ class BarService:
         self.clock = clock
         self._rings: dict[tuple[Instrument, Timeframe], _Ring] = {}
         self._flights = SingleFlight()
+        self.fetches: Counter[Instrument] = Counter()
+        """How often the feed has delivered history of an instrument: whether an answer needed it can be told from that."""
 
     def closed_until(self) -> int:
         """The minute before which every bar is final."""
@@ -160,6 +163,7 @@ class BarService:
                 complete = self._complete(gap.end)
                 covers = Span(gap.start, complete) if complete > gap.start else None
                 bars = await self.feed.history(instrument, gap.start, gap.end)
+                self.fetches[instrument] += 1
                 await asyncio.to_thread(self.store.write, [bars], source, covers=covers)
             except (FeedUnavailable, UnknownSymbol) as error:
                 log.warning("%s: %s", instrument, error)

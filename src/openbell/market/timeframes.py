@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from openbell.market.errors import InvalidTimeframe
+from openbell.market.nearest import hint
 
 
 class Timeframe(Enum):
@@ -49,11 +50,18 @@ SHORT = {
     "1w": Timeframe.W1,
 }
 """All of them by their short names."""
+SPELLINGS = SHORT | {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
+"""Every name that a contract has for a timeframe. The case counts: elsewhere 1M is a month."""
 
 
 def named(text: str, names: dict[str, Timeframe]) -> Timeframe:
-    """Read a timeframe by the names of one contract. Raises `InvalidTimeframe`."""
-    try:
-        return names[text]
-    except KeyError:
-        raise InvalidTimeframe(text, tuple(names)) from None
+    """Read a timeframe that a contract offers, by any contract's name for it. Raises `InvalidTimeframe`."""
+    found = SPELLINGS.get(text)
+    if found is None or found not in names.values():
+        raise InvalidTimeframe(text, tuple(names), hint(text, names))
+    return found
+
+
+def name_of(timeframe: Timeframe, names: dict[str, Timeframe]) -> str:
+    """What a contract calls one of its timeframes: the name that answers repeat."""
+    return next(name for name, each in names.items() if each is timeframe)

@@ -58,7 +58,7 @@ def build(service: Service, desk: Desk, replies: Replies | None = None) -> Serve
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
         if params.name not in service.by_name:
-            raise MCPError(service.dialect.unknown_tool, f"Unknown tool: {params.name[:80]}", None)
+            raise MCPError(service.dialect.unknown_tool, service.unknown(params.name), None)
         call = Call(desk, notify=_notifier(context), connection=connection)
         if replies is not None:
             call.later = partial(replies.hold, context.request_id)

@@ -16,13 +16,14 @@ from pydantic import ValidationError
 from openbell.desk.desk import Desk
 from openbell.desk.settings import Settings
 from openbell.market.errors import InvalidParameter, OpenbellError, OutOfTime, Refused
+from openbell.market.nearest import hint
 from openbell.protocol.bounds import refuse_long_texts
 from openbell.protocol.cache import Answer, TtlCache
 from openbell.protocol.call import TRADE, Call, Principal
 from openbell.protocol.dialects import Dialect, Metrics, Reply
 from openbell.protocol.finite import finite_or_null, require_finite
 from openbell.protocol.media import Media
-from openbell.protocol.tool import Effect, Tool
+from openbell.protocol.tool import Arguments, Effect, Tool
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,10 @@ class Service:
     def by_name(self) -> dict[str, Tool]:
         """The tools by name."""
         return {tool.name: tool for tool in self.tools}
+
+    def unknown(self, tool: str) -> str:
+        """What to say of a tool that is not here: the nearest that is, or all of them."""
+        return f"Unknown tool: {tool[:80]}{hint(tool, self.by_name) or '; there are ' + ', '.join(self.by_name)}"
 
     def offered(self, desk: Desk) -> list[Tool]:
         """The tools that these settings allow."""
@@ -102,7 +107,7 @@ class Runner:
         try:
             checked = tool.arguments.model_validate(dict(arguments))
         except ValidationError as error:
-            raise InvalidParameter(_explain(error)) from None
+            raise InvalidParameter(_explain(error, tool.arguments)) from None
 
         async def work() -> tuple[Any, int | None, Any, str | None]:
             value = await self._in_time(tool.handler(call, checked), tool)
@@ -146,11 +151,13 @@ def _allow_trading(tool: str, settings: Settings, principal: Principal) -> None:
         raise Refused(f"{tool} needs the scope {TRADE}")
 
 
-def _explain(error: ValidationError) -> str:
+def _explain(error: ValidationError, arguments: type[Arguments]) -> str:
     """What is wrong with the arguments, one clause each, without echoing the values."""
     clauses = []
     for fault in error.errors(include_input=False, include_url=False, include_context=False):
         place = ".".join(str(part) for part in fault["loc"]) or "arguments"
         reason = {"missing": "is required", "extra_forbidden": "is not an argument of this tool"}.get(fault["type"])
+        if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
+            reason = f"{reason}{hint(place, arguments.model_fields)}"
         clauses.append(f"{place} {reason}" if reason else f"{place}: {fault['msg']}")
     return "; ".join(clauses[:8])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from openbell.market.errors import OpenbellError
@@ -20,6 +20,28 @@ class Arguments(BaseModel):
     """Base of every tool's input: nothing that the tool does not name, no silent conversions."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_whole_numbers(cls, given: Any) -> Any:
+        """5.0 as 5 wherever a whole number is wanted: JSON Schema calls both an integer."""
+        if not isinstance(given, dict):
+            return given
+        return {name: whole(value) if name in cls._whole_fields() else value for name, value in given.items()}
+
+    @classmethod
+    @cache
+    def _whole_fields(cls) -> frozenset[str]:
+        return frozenset(
+            name
+            for name, field in cls.model_fields.items()
+            if int in (field.annotation, *get_args(field.annotation)) and float not in get_args(field.annotation)
+        )
+
+
+def whole(value: Any) -> Any:
+    """A float without a fraction as an int; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 Absent = SkipJsonSchema[None]

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from openbell.market.errors import InvalidParameter
+from openbell.market.nearest import hint
 
 if TYPE_CHECKING:
     from openbell.protocol.service import Service
@@ -23,6 +24,6 @@ NAMES = {
 def load(name: str) -> Service:
     """The service of a name; the error names those there are."""
     if name not in NAMES:
-        raise InvalidParameter(f"no server {name!r}; there is {', '.join(NAMES)}")
+        raise InvalidParameter(f"no server {name!r}; there is {', '.join(NAMES)}{hint(name, NAMES)}")
     service: Service = import_module(f"{__name__}.{NAMES[name]}").SERVICE
     return service

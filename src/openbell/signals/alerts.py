@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from openbell.market.errors import InvalidParameter
+from openbell.market.nearest import hint
 from openbell.signals.crossings import Crossings, Snapshot
 
 CROSSINGS: tuple[str, ...] = Crossings.__slots__
@@ -31,7 +32,9 @@ def watched_crossings(conditions: Iterable[tuple[str, str | None]]) -> tuple[str
                 raise InvalidParameter(f"{kind} takes no direction; only {MACD_CROSS} does")
             wanted.add(kind)
         else:
-            raise InvalidParameter(f"unknown condition {kind!r}: use one of {', '.join(CONDITIONS)}")
+            raise InvalidParameter(
+                f"unknown condition {kind!r}: use one of {', '.join(CONDITIONS)}{hint(kind, CONDITIONS)}"
+            )
     if not wanted:
         raise InvalidParameter("conditions must name at least one")
     return tuple(name for name in CROSSINGS if name in wanted)

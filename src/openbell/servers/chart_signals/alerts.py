@@ -15,7 +15,7 @@ from openbell.market.errors import (
     StoreError,
     UnknownSymbol,
 )
-from openbell.market.timeframes import named
+from openbell.market.timeframes import name_of, named
 from openbell.protocol.call import Call
 from openbell.protocol.tool import Arguments, Effect, Tool
 from openbell.servers.chart_signals import shapes
@@ -52,9 +52,10 @@ class UnsubscribeInput(Arguments):
 async def subscribe_alerts(call: Call, given: SubscribeInput) -> shapes.SubscriptionResponse:
     """Watch a symbol; a condition fires at the closed bar at which it becomes true."""
     timeframe = named(given.timeframe, shapes.TIMEFRAMES)
+    name = name_of(timeframe, shapes.TIMEFRAMES)
 
     async def send(subscription: Subscription, alert: Alert) -> None:
-        await call.notify(NOTIFICATION, _notification(subscription, given.timeframe, alert))
+        await call.notify(NOTIFICATION, _notification(subscription, name, alert))
 
     subscription = await call.desk.alerts.subscribe(
         call.principal.subject,
@@ -68,7 +69,7 @@ async def subscribe_alerts(call: Call, given: SubscribeInput) -> shapes.Subscrip
     return {
         "subscription_id": subscription.id,
         "symbol": subscription.instrument.symbol,
-        "timeframe": given.timeframe,
+        "timeframe": name,
         "conditions": list(subscription.crossings),
         "throttle_ms": given.throttle_ms,
     }

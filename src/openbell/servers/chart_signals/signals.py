@@ -17,7 +17,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.timeframes import Timeframe, named
+from openbell.market.timeframes import Timeframe, name_of, named
 from openbell.protocol.call import Call
 from openbell.protocol.tool import Arguments, NoArguments, Tool
 from openbell.servers.chart_signals import shapes
@@ -50,7 +50,7 @@ async def get_signals(call: Call, given: SignalsInput) -> shapes.SignalResponse:
         "ready": True,
         "symbol": instrument.symbol,
         "asset_type": "stock" if instrument.asset_class is AssetClass.STOCK else "crypto",
-        "tf": given.timeframe,
+        "tf": name_of(timeframe, shapes.TIMEFRAMES),
         "snapshot": {**_shape(signals.last), "prev_snapshot": _shape(signals.previous)},
         "crossings": cast("shapes.CrossingsShape", signals.crossings.table()),
         "trend_state": signals.trend,

@@ -20,9 +20,9 @@ from openbell.market.errors import (
 from openbell.market.instruments import parse
 from openbell.market.timeframes import SHORT
 from openbell.protocol.call import Call
-from openbell.protocol.tool import Arguments, Effect, NoArguments, Tool
+from openbell.protocol.tool import Absent, Arguments, Effect, NoArguments, Tool, without_default
 from openbell.servers.chartgen import trading_shapes as shapes
-from openbell.servers.chartgen.shapes import DEFAULT_TIMEFRAME, choice
+from openbell.servers.chartgen.shapes import DEFAULT_TIMEFRAME, choice, short_name
 
 if TYPE_CHECKING:
     from openbell.trading.inbox import Filter
@@ -52,7 +52,8 @@ class AlertInput(Arguments):
     symbol: str
     condition: Annotated[ConditionInput, Field(description="exactly one of these")]
     interval: Annotated[
-        str | None, Field(description="1m by default, 4h for signals", json_schema_extra={"enum": list(SHORT)})
+        Annotated[str, choice(SHORT)] | Absent,
+        Field(description="1m by default, 4h for signals", json_schema_extra=without_default),
     ] = None
 
 
@@ -92,8 +93,8 @@ async def set_alert(call: Call, given: AlertInput) -> shapes.AlertShape:
     if len(wanted) != 1:
         raise InvalidParameter(f"condition must have exactly one of {', '.join(TYPES)}")
     kind = Type(wanted[0])
-    interval = ("1m" if kind.of_price else DEFAULT_TIMEFRAME) if given.interval is None else given.interval
-    one_of("interval", interval, SHORT)
+    usual = "1m" if kind.of_price else DEFAULT_TIMEFRAME
+    interval = short_name(usual if given.interval is None else given.interval, "interval")
     signal = given.condition.indicator_signal
     condition = Condition(
         kind,
@@ -115,7 +116,8 @@ async def cancel_alert(call: Call, given: CancelInput) -> shapes.AlertShape:
     """Remove an alert before it fires."""
     if not given.alert_id.isprintable():
         raise NoSuchOrder(f"no alert {given.alert_id[:80]!r}")
-    return shapes.alert_shape(await call.on_account().alerts.cancel(call.principal.subject, given.alert_id))
+    alert = await call.on_account().alerts.cancel(call.principal.subject, given.alert_id)
+    return shapes.alert_shape(alert)
 
 
 async def get_notifications(call: Call, given: NotificationsInput) -> shapes.NotificationsResponse:

@@ -70,12 +70,12 @@ async def generate_chart(call: Call, given: ChartInput) -> Media | dict[str, Any
     symbol = _either("symbol", given.symbol, given.ticker)
     if symbol is None:
         raise InvalidParameter("symbol is required")
-    interval = _either("timeframe", given.timeframe, given.interval) or shapes.DEFAULT_TIMEFRAME
-    timeframe = shapes.timeframe(interval)
+    names = [None if name is None else shapes.short_name(name) for name in (given.timeframe, given.interval)]
+    interval = _either("timeframe", *names) or shapes.DEFAULT_TIMEFRAME
     wanted = wanted_indicators(shapes.entries(given.indicators))
     look = Look(given.width, given.height, given.scale, given.style, given.theme, given.price_scale)
     instrument = await call.desk.bars.find(symbol)
-    chart = await call.desk.charts.chart(instrument, timeframe, given.bars, wanted)
+    chart = await call.desk.charts.chart(instrument, shapes.TIMEFRAMES[interval], given.bars, wanted)
     _rest_on(call, instrument, chart)
     if given.format == "series":
         return series(symbol, interval, chart.bars, chart.indicators)
@@ -140,18 +140,19 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> shapes.Indicator
     from openbell.charts.payload import last_values
     from openbell.charts.request import wanted_indicators
 
-    interval = given.interval or shapes.DEFAULT_TIMEFRAME
-    timeframe = shapes.timeframe(interval)
+    interval = shapes.short_name(shapes.DEFAULT_TIMEFRAME if given.interval is None else given.interval)
     wanted = wanted_indicators(shapes.entries(given.indicators))
     if not wanted:
         raise InvalidParameter("indicators must name at least one")
     instrument = await call.desk.bars.find(given.symbol)
-    chart = await call.desk.charts.chart(instrument, timeframe, shapes.DEFAULT_BARS, wanted)
+    fetches = call.desk.bars.fetches[instrument]
+    chart = await call.desk.charts.chart(instrument, shapes.TIMEFRAMES[interval], shapes.DEFAULT_BARS, wanted)
+    asked_feed = call.desk.bars.fetches[instrument] > fetches
     _rest_on(call, instrument, chart)
     return {
         "symbol": given.symbol,
         "interval": interval,
-        "source": "fetched",
+        "source": "engine_cache" if call.desk.settings.trade and not asked_feed else "fetched",
         "bars": len(chart.bars),
         "indicators": {each.wanted.key: cast("shapes.ValuesShape", last_values(each)) for each in chart.indicators},
         "data_source": call.desk.data,

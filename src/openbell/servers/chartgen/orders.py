@@ -64,8 +64,9 @@ class OrdersInput(Arguments):
 
 async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
     """Judge an order, write it down, and hand it to the broker."""
+    side = given.side.lower()
     for name, value, names in (
-        ("side", given.side, SIDES),
+        ("side", side, SIDES),
         ("type", given.type, KINDS),
         ("time_in_force", given.time_in_force, FORCES),
     ):
@@ -74,7 +75,7 @@ async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
     instrument = await call.desk.bars.find(given.symbol)
     asked = request(
         instrument,
-        Side(given.side),
+        Side(side),
         Kind(given.type),
         given.quantity,
         time_in_force=Force(given.time_in_force),

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from openbell.charts.choices import one_of
-from openbell.market.timeframes import SHORT, Timeframe
+from openbell.market.timeframes import SHORT, SPELLINGS, Timeframe, name_of
+from openbell.protocol.tool import whole
 
 TIMEFRAMES = SHORT
 DEFAULT_TIMEFRAME = "4h"
@@ -25,10 +26,16 @@ def choice(names: Iterable[str]) -> Any:
 TimeframeName = Annotated[str, choice(TIMEFRAMES)] | None
 
 
+def short_name(name: str, argument: str = "timeframe") -> str:
+    """The contract's name of a timeframe that any contract's name may stand for. Raises `InvalidParameter`."""
+    if name not in SPELLINGS:
+        one_of(argument, name, TIMEFRAMES)
+    return name_of(SPELLINGS[name], TIMEFRAMES)
+
+
 def timeframe(name: str) -> Timeframe:
-    """The timeframe of a name."""
-    one_of("timeframe", name, TIMEFRAMES)
-    return TIMEFRAMES[name]
+    """The timeframe of a name. Raises `InvalidParameter`."""
+    return TIMEFRAMES[short_name(name)]
 
 
 class IndicatorObject(BaseModel):
@@ -44,7 +51,12 @@ IndicatorEntry = str | IndicatorObject
 
 def entries(given: list[IndicatorEntry]) -> list[str | dict[str, object]]:
     """The same as plain values."""
-    return [each if isinstance(each, str) else each.model_dump() for each in given]
+    return [each if isinstance(each, str) else _plain(each.model_dump()) for each in given]
+
+
+def _plain(overrides: dict[str, object]) -> dict[str, object]:
+    """21.0 as 21: to JSON both are the same whole number."""
+    return {name: whole(value) for name, value in overrides.items()}
 
 
 class ParameterShape(TypedDict):

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
+from openbell.market.nearest import hint
 from openbell.protocol.call import Call
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.tool import Absent, Arguments, Effect, Tool, without_default
@@ -122,7 +123,7 @@ async def save_decision(call: Call, given: SaveInput) -> Saved:
 
 def _check_action(action: str | None) -> None:
     if action is not None and action not in ACTIONS:
-        raise InvalidAction(f"action must be {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}")
+        raise InvalidAction(f"action must be {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}{hint(action, ACTIONS)}")
 
 
 def _check_text(reasoning: str, tool_calls: list[Any] | None) -> None:

@@ -21,7 +21,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
-from openbell.market.timeframes import named
+from openbell.market.timeframes import name_of, named
 from openbell.protocol.call import Call
 from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Arguments, Tool
@@ -63,7 +63,9 @@ async def get_candles(call: Call, given: CandlesInput) -> shapes.CandlePage:
     call.source = call.desk.store.name
     bars, total = await call.desk.bars.page(instrument, timeframe, given.limit, given.offset)
     if not total:
-        raise NoData(f"No closed {given.timeframe} candles of {instrument}", symbol=instrument.symbol)
+        raise NoData(
+            f"No closed {name_of(timeframe, shapes.CANDLES)} candles of {instrument}", symbol=instrument.symbol
+        )
     if len(bars):
         call.rests_on(instrument, closed_at(bars))
     return {
@@ -109,7 +111,7 @@ async def get_volatility(call: Call, given: VolatilityInput) -> shapes.Volatilit
         "atr": found.atr,
         "high_low_range": found.reach,
         "window": {
-            "timeframe": given.timeframe,
+            "timeframe": name_of(timeframe, shapes.VOLATILITY),
             "bars": len(found.bars),
             "start": iso(int(found.bars.time[0])),
             "end": iso(last),

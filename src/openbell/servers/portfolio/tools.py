@@ -10,6 +10,7 @@ from pydantic import Field
 from openbell.market.clock import iso
 from openbell.market.errors import CannotPay, DataError, InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
 from openbell.market.instruments import Instrument, parse
+from openbell.market.nearest import hint
 from openbell.protocol.call import Call
 from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Tool, without_default
@@ -90,17 +91,16 @@ async def validate_trade(call: Call, given: TradeInput) -> shapes.VerdictShape:
     """The gate's opinion; what the account cannot pay is an error of its own."""
     from openbell.desk.trading.orders import refusal
 
-    if given.side not in SIDES:
-        raise InvalidSide("side must be BUY or SELL")
+    side = SIDES.get(given.side.upper())
+    if side is None:
+        raise InvalidSide(f"side must be BUY or SELL{hint(given.side, SIDES)}")
     try:
         size = amounts.quantity(given.size, "size")
     except InvalidParameter as error:
         raise InvalidSize(error.message) from None
     instrument = _tradable(given.symbol)
     price = None if given.price is None else amounts.price(given.price)
-    verdict = await call.on_account().portfolio.validate(
-        call.principal.subject, instrument, SIDES[given.side], size, price
-    )
+    verdict = await call.on_account().portfolio.validate(call.principal.subject, instrument, side, size, price)
     if verdict.rule == "balance":
         raise refusal(verdict)
     return {
