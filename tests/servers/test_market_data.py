@@ -82,7 +82,7 @@ def test_names_schemas_enums_limits_and_defaults_are_the_contracts(client: Clien
             for key, value in schema.items():
                 assert offered["properties"][argument][key] == value, (name, argument, key)
         returned = tool["outputSchema"]["properties"]["data"]["properties"]
-        assert set(contract[name]["returns"]["properties"]) <= set(returned)
+        assert set(returned) == set(contract[name]["returns"]["properties"]) | {"data_source"}
 
 
 def test_the_server_calls_itself_as_in_the_contract(tmp_path: Path) -> None:
@@ -99,6 +99,7 @@ def test_results_fit_their_schema_and_say_where_they_come_from(client: Client) -
             jsonschema.validate(answer["structuredContent"], tools[name]["outputSchema"])
             assert answer["structuredContent"]["_metadata"]["source"] == client.aside[0]["store"]
             assert answer["_meta"]["openbell/truth"]["data"] == "simulated"
+            assert answer["structuredContent"]["data"]["data_source"] == "Openbell simulator (simulated data)"
         meta = [answer["structuredContent"]["_metadata"] for answer in (first, again)]
         assert [each["cached"] for each in meta] == [False, True]
         longest = {"get_candles": 60, "get_current_price": 5, "get_volatility": 30}[name]

@@ -136,7 +136,7 @@ def test_results_fit_the_contract_and_say_where_they_come_from(traded: Traded) -
         payload = answer["structuredContent"]
         jsonschema.validate(payload, schemas[name])
         jsonschema.validate(payload["data"], returns[name])
-        assert set(payload["data"]) == set(returns[name]["properties"])
+        assert set(payload["data"]) == set(returns[name]["properties"]) | {"data_source"}
         truth = answer["_meta"]["openbell/truth"]
         assert (truth["account"], truth["data"]) == ("paper", "simulated")
     item = data(traded.client, "get_positions")["items"][0]

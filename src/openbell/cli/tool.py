@@ -1,11 +1,15 @@
-"""`openbell call SERVER TOOL '{"json": "arguments"}'`: one tool, in this process."""
+"""`openbell call SERVER TOOL '{"json": "arguments"}'`: one tool, in this process.
+
+Standard output is the result object and nothing else; what the result is made of is one line on standard error, or with
+`--meta` part of the output.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from base64 import b64encode
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,8 +33,14 @@ def call(
     read_only: ReadOnly = False,
     as_of: AsOf = None,
     scenario: InScenario = None,
+    meta: Annotated[
+        bool, typer.Option("--meta", help='Print {"result": …, "_meta": {"openbell/truth": …}} as one JSON object.')
+    ] = False,
 ) -> None:
     """Call one tool and print its JSON result; leaves with 1 if the result is an error.
+
+    Standard error gets one line that tells what the result is made of: simulated, imported or live data, the account, the
+    feed, the clock, the age of the newest bar in seconds and the session. With --meta it is part of the output instead.
 
     Example: openbell call chart-signals get_signals '{"symbol": "AAPL", "timeframe": "5min"}'
     """
@@ -38,20 +48,24 @@ def call(
     given = _object(arguments)
     with said_plainly():
         service = load(server)
-    if tool not in service.by_name:
-        message = service.unknown(tool)
-        typer.echo(json.dumps({"code": service.dialect.unknown_tool, "message": message}))
-        raise typer.Exit(1)
     with said_plainly():
-        is_error = asyncio.run(_call(settings, service, tool, given))
+        is_error = asyncio.run(_call(settings, service, tool, given, meta))
     if is_error:
         raise typer.Exit(1)
 
 
-def _print(reply: Reply) -> None:
+def _print(reply: Reply, meta: bool) -> None:
     from pydantic_core import to_json
 
-    typer.echo(to_json(_shown(reply), inf_nan_mode="null").decode())
+    from openbell.protocol.truth import TRUTH, truth_line
+
+    shown = _shown(reply)
+    if meta:
+        shown = {"result": shown, "_meta": {TRUTH: reply.truth}}
+    else:
+        with suppress(OSError):  # the result counts, even where the line cannot be written
+            typer.echo(truth_line(reply.truth), err=True)
+    typer.echo(to_json(shown, inf_nan_mode="null").decode())
     sys.stdout.flush()
 
 
@@ -76,20 +90,25 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-async def _call(settings: Settings, service: Service, tool: str, given: dict[str, Any]) -> bool:
+async def _call(settings: Settings, service: Service, tool: str, given: dict[str, Any], meta: bool) -> bool:
     """Call it and print the answer; whether that is an error."""
     from openbell.desk.desk import Desk
     from openbell.protocol.call import Call
+    from openbell.protocol.dialects import Reply
     from openbell.protocol.service import Runner
 
     desk = Desk(settings)
     try:
+        if tool not in service.by_name:
+            payload = {"code": service.dialect.unknown_tool, "message": service.unknown(tool)}
+            _print(Reply(payload, is_error=True, truth=Call(desk).truth()), meta)
+            return True
         if settings.trade and not settings.read_only:
             # Whatever became of orders and alerts since somebody last looked.
             await desk.trading.catch_up()
         later: list[Afterwards] = []
         reply = await Runner(service, desk).run(tool, given, Call(desk, later=later.append))
-        _print(reply)
+        _print(reply, meta)
         for work in later:
             await work()
         return reply.is_error

@@ -74,6 +74,10 @@ class Call:
     def __post_init__(self) -> None:
         self._clock = self.desk.clock.epoch()
 
+    def about(self, instrument: Instrument) -> None:
+        """Remember the instrument that the answer is about, whose session the truth header tells."""
+        self.instrument = instrument
+
     def rests_on(self, instrument: Instrument, end: int | None) -> None:
         """Remember what data the answer rests on."""
         self.instrument, self.newest = instrument, end

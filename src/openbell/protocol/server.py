@@ -23,9 +23,9 @@ from openbell.protocol.finite import finite_or_null
 from openbell.protocol.replies import Replies
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.tool import Tool
+from openbell.protocol.truth import TRUTH
 
 log = logging.getLogger(__name__)
-TRUTH = "openbell/truth"
 Context = ServerRequestContext[Any, Any]
 
 

@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -15,9 +16,10 @@ from pydantic import ValidationError
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import Settings
-from openbell.market.errors import InvalidParameter, OpenbellError, OutOfTime, Refused
+from openbell.market.errors import InvalidParameter, InvalidSymbol, OpenbellError, OutOfTime, Refused
+from openbell.market.instruments import parse
 from openbell.market.nearest import hint
-from openbell.protocol.bounds import refuse_long_texts
+from openbell.protocol.bounds import SYMBOLS, refuse_long_texts
 from openbell.protocol.cache import Answer, TtlCache
 from openbell.protocol.call import TRADE, Call, Principal
 from openbell.protocol.dialects import Dialect, Metrics, Reply
@@ -108,6 +110,7 @@ class Runner:
             checked = tool.arguments.model_validate(dict(arguments))
         except ValidationError as error:
             raise InvalidParameter(_explain(error, tool.arguments)) from None
+        _note_instrument(call, checked)
 
         async def work() -> tuple[Any, int | None, Any, str | None]:
             value = await self._in_time(tool.handler(call, checked), tool)
@@ -149,6 +152,14 @@ def _allow_trading(tool: str, settings: Settings, principal: Principal) -> None:
         raise Refused(f"{tool} is a trading tool: start the server with --trade to allow it")
     if TRADE not in principal.scopes:
         raise Refused(f"{tool} needs the scope {TRADE}")
+
+
+def _note_instrument(call: Call, given: Arguments) -> None:
+    """The truth header speaks of the instrument that was asked for, whatever becomes of the call."""
+    symbol = next((found for name in SYMBOLS if (found := getattr(given, name, None)) is not None), None)
+    if symbol is not None:
+        with suppress(InvalidSymbol):  # the handler refuses it in its turn
+            call.about(parse(symbol))
 
 
 def _explain(error: ValidationError, arguments: type[Arguments]) -> str:

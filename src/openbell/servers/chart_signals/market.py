@@ -11,8 +11,8 @@ from openbell.market.instruments import AssetClass
 from openbell.market.sessions import Phase, eastern, next_open, stock_phase
 from openbell.protocol.call import Call
 from openbell.protocol.tool import NoArguments, Tool
+from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
-from openbell.servers.chart_signals.words import data_source
 
 
 async def check_market_status(call: Call, _given: NoArguments) -> shapes.MarketStatusResponse:

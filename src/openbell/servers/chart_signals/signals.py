@@ -20,8 +20,9 @@ from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.timeframes import Timeframe, name_of, named
 from openbell.protocol.call import Call
 from openbell.protocol.tool import Arguments, NoArguments, Tool
+from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
-from openbell.servers.chart_signals.words import MARKET_HOURS, data_source
+from openbell.servers.chart_signals.words import MARKET_HOURS
 from openbell.signals.crossings import NEEDED, Snapshot
 
 if TYPE_CHECKING:

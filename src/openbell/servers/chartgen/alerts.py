@@ -117,6 +117,7 @@ async def cancel_alert(call: Call, given: CancelInput) -> shapes.AlertShape:
     if not given.alert_id.isprintable():
         raise NoSuchOrder(f"no alert {given.alert_id[:80]!r}")
     alert = await call.on_account().alerts.cancel(call.principal.subject, given.alert_id)
+    call.about(parse(alert.symbol))
     return shapes.alert_shape(alert)
 
 

@@ -21,6 +21,7 @@ from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, S
 from openbell.protocol.call import Call
 from openbell.protocol.media import Media, Picture
 from openbell.protocol.tool import Arguments, NoArguments, Tool
+from openbell.protocol.truth import data_source
 from openbell.servers.chartgen import shapes
 
 if TYPE_CHECKING:
@@ -77,9 +78,10 @@ async def generate_chart(call: Call, given: ChartInput) -> Media | dict[str, Any
     instrument = await call.desk.bars.find(symbol)
     chart = await call.desk.charts.chart(instrument, shapes.TIMEFRAMES[interval], given.bars, wanted)
     _rest_on(call, instrument, chart)
+    source = {"data_source": data_source(call.desk)}
     if given.format == "series":
-        return series(symbol, interval, chart.bars, chart.indicators)
-    numbers = summary(symbol, interval, chart.bars, chart.indicators) if given.format != "png" else None
+        return series(symbol, interval, chart.bars, chart.indicators) | source
+    numbers = summary(symbol, interval, chart.bars, chart.indicators) | source if given.format != "png" else None
     if given.format == "summary":
         return cast("dict[str, Any]", numbers)
     mark = "SIMULATED" if call.desk.data == "simulated" else ""
@@ -155,7 +157,7 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> shapes.Indicator
         "source": "engine_cache" if call.desk.settings.trade and not asked_feed else "fetched",
         "bars": len(chart.bars),
         "indicators": {each.wanted.key: cast("shapes.ValuesShape", last_values(each)) for each in chart.indicators},
-        "data_source": call.desk.data,
+        "data_source": data_source(call.desk),
     }
 
 

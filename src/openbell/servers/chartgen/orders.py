@@ -9,9 +9,11 @@ from pydantic import Field
 from openbell.charts.choices import one_of
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidSymbol, NoSuchOrder, OrderError, Refused, StoreError, UnknownSymbol
+from openbell.market.instruments import parse
 from openbell.protocol.call import Call
 from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Arguments, Effect, NoArguments, Tool
+from openbell.protocol.truth import data_source
 from openbell.servers.chartgen import trading_shapes as shapes
 from openbell.servers.chartgen.shapes import choice
 from openbell.trading import amounts
@@ -96,6 +98,7 @@ async def cancel_order(call: Call, given: CancelInput) -> shapes.OrderShape:
     if not given.order_id.isprintable():  # no database looks for the character 0
         raise NoSuchOrder(f"no order {given.order_id[:80]!r}")
     order = await call.on_account().orders.cancel(call.principal.subject, given.order_id)
+    call.about(parse(order.symbol))
     return (await _shown(call, [order]))[0]
 
 
@@ -114,6 +117,7 @@ async def get_orders(call: Call, given: OrdersInput) -> shapes.OrdersResponse:
     return {
         "orders": await _shown(call, found),
         "pagination": pagination(given.offset, given.limit, total),
+        "data_source": data_source(call.desk),
     }
 
 
@@ -136,6 +140,7 @@ async def get_positions(call: Call, _given: NoArguments) -> shapes.PositionsResp
             for each in holdings
         ],
         "account": call.account,  # type: ignore[typeddict-item]
+        "data_source": data_source(call.desk),
     }
 
 
@@ -151,6 +156,7 @@ async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceResponse
         "realized_pnl": amounts.text(balance.realised),
         "fees": amounts.text(balance.fees),
         "account": call.account,  # type: ignore[typeddict-item]
+        "data_source": data_source(call.desk),
     }
     if balance.note:
         shown["note"] = balance.note

@@ -46,6 +46,7 @@ class OrdersResponse(TypedDict):
 
     orders: list[OrderShape]
     pagination: Pagination
+    data_source: str
 
 
 class PositionShape(TypedDict):
@@ -67,6 +68,7 @@ class PositionsResponse(TypedDict):
 
     positions: list[PositionShape]
     account: Literal["paper", "live"]
+    data_source: str
 
 
 class BalanceResponse(TypedDict):
@@ -81,6 +83,7 @@ class BalanceResponse(TypedDict):
     fees: str
     account: Literal["paper", "live"]
     note: NotRequired[str]
+    data_source: str
 
 
 class SignalShape(TypedDict):

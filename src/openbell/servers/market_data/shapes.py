@@ -41,6 +41,7 @@ class CandlePage(TypedDict):
 
     items: list[Candle]
     pagination: Pagination
+    data_source: str
 
 
 class Price(TypedDict):
@@ -51,6 +52,7 @@ class Price(TypedDict):
     change_24h: float | None
     volume_24h: float
     timestamp: str
+    data_source: str
 
 
 class Window(TypedDict):
@@ -69,3 +71,4 @@ class VolatilityAnswer(TypedDict):
     atr: Annotated[float, Field(description="Wilder's, 14 bars")]
     high_low_range: float
     window: Window
+    data_source: str

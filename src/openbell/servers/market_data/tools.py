@@ -25,6 +25,7 @@ from openbell.market.timeframes import name_of, named
 from openbell.protocol.call import Call
 from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Arguments, Tool
+from openbell.protocol.truth import data_source
 from openbell.servers.market_data import shapes
 
 Symbol = Annotated[str, Field(description="BTC/USD, AAPL")]
@@ -71,6 +72,7 @@ async def get_candles(call: Call, given: CandlesInput) -> shapes.CandlePage:
     return {
         "items": _candles(bars),
         "pagination": pagination(given.offset, given.limit, total),
+        "data_source": data_source(call.desk),
     }
 
 
@@ -95,6 +97,7 @@ async def get_current_price(call: Call, given: PriceInput) -> shapes.Price:
         "change_24h": quote.change_24h,
         "volume_24h": quote.volume_24h,
         "timestamp": iso(quote.end),
+        "data_source": data_source(call.desk),
     }
 
 
@@ -116,6 +119,7 @@ async def get_volatility(call: Call, given: VolatilityInput) -> shapes.Volatilit
             "start": iso(int(found.bars.time[0])),
             "end": iso(last),
         },
+        "data_source": data_source(call.desk),
     }
 
 

@@ -29,6 +29,7 @@ class PositionPage(TypedDict):
 
     items: list[PositionShape]
     pagination: Pagination
+    data_source: str
 
 
 class BalanceShape(TypedDict):
@@ -39,6 +40,7 @@ class BalanceShape(TypedDict):
     margin_used: float | None
     unrealized_pnl: float | None
     note: NotRequired[str]
+    data_source: str
 
 
 class VerdictShape(TypedDict):
@@ -48,3 +50,4 @@ class VerdictShape(TypedDict):
     reason: str
     max_size: Annotated[float, Field(description="the largest size that would pass")]
     risk_score: Annotated[float, Field(description="0 to 1: how much of the tightest limit it uses")]
+    data_source: str

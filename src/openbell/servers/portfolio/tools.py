@@ -14,6 +14,7 @@ from openbell.market.nearest import hint
 from openbell.protocol.call import Call
 from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Tool, without_default
+from openbell.protocol.truth import data_source
 from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
 from openbell.trading.accounts import AccountNotFound
@@ -65,6 +66,7 @@ async def get_positions(call: Call, given: PositionsInput) -> shapes.PositionPag
     return {
         "items": items,
         "pagination": pagination(given.offset, given.limit, len(found)),
+        "data_source": data_source(call.desk),
     }
 
 
@@ -76,6 +78,7 @@ async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceShape:
         "available_balance": amounts.number(balance.available),
         "margin_used": _number(balance.margin_used),
         "unrealized_pnl": _number(balance.unrealised),
+        "data_source": data_source(call.desk),
     }
     if balance.note:
         shown["note"] = balance.note
@@ -108,6 +111,7 @@ async def validate_trade(call: Call, given: TradeInput) -> shapes.VerdictShape:
         "reason": verdict.reason,
         "max_size": amounts.number(verdict.max_size),
         "risk_score": amounts.number(verdict.risk_score),
+        "data_source": data_source(call.desk),
     }
 
 
