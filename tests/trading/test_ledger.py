@@ -121,6 +121,44 @@ def test_every_noted_head_counts_even_two_of_one_number() -> None:
     ]
 
 
+def ended(entries: list[Entry], *ends: Head) -> list[str]:
+    return [fault.reason for fault in check(entries, ends=ends)]
+
+
+def test_a_ledger_ends_at_its_standing_head_or_at_the_one_that_was_announced() -> None:
+    entries = chain(6)
+    heads = [Head(each.seq, each.hash) for each in entries]
+    assert ended(entries, heads[5]) == []
+    assert ended(entries, heads[3], heads[5]) == []
+    assert ended(entries[:4], heads[3], heads[5]) == []
+    assert ended([], Head(0, GENESIS), heads[0]) == []
+    assert ended(entries[:5], heads[3], heads[4], heads[5]) == []
+
+
+def test_what_comes_after_the_heads_is_a_fault_though_its_chain_is_whole() -> None:
+    entries = chain(6)
+    heads = [Head(each.seq, each.hash) for each in entries]
+    said = "{} after the head that was noted (entry {}): this home did not write them"
+    assert ended(entries, heads[3]) == [said.format("2 entries come", 4)]
+    assert ended(entries, heads[2], heads[4]) == [said.format("1 entry comes", 5)]
+    assert ended(entries, Head(0, GENESIS)) == [said.format("6 entries come", 0)]
+    assert ended(entries[:5], heads[3], heads[5]) == [said.format("1 entry comes", 4)], "less than was announced"
+    assert ended(entries, heads[4], Head(6, "f" * 64)) == [said.format("1 entry comes", 5)], "not what was announced"
+    assert [fault.seq for fault in check(entries, ends=heads[3:4])] == [5]
+    elsewhere = check(entries, ends=heads[4:5], beyond="or another machine did")
+    assert [fault.reason.rpartition(": ")[2] for fault in elsewhere] == ["or another machine did"]
+
+
+def test_the_standing_head_must_be_there_and_the_announced_one_need_not() -> None:
+    entries, others = chain(6), chain(6, "other")
+    heads = [Head(each.seq, each.hash) for each in entries]
+    assert ended(entries[:3], heads[3], heads[5]) == [
+        "the ledger ends at entry 3, and its head was noted at 4: its end is cut off"
+    ]
+    assert ended(others[:4], heads[3]) == ["entry 4 is not the one that was noted as the head: it was rewritten"]
+    assert len(ended(others, heads[3])) == 2, "it was rewritten, and goes on"
+
+
 STRANGE: tuple[Any, ...] = (
     None,
     "text",

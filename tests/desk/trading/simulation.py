@@ -202,6 +202,7 @@ class World:
         self.started = int(NOON + self.chance.choice((0, 0, 42_900)))
         self.clock = Clock(self.started + self.chance.randrange(60_000) / 1000)
         self.head: Head | None = None
+        self.intended: tuple[Head, ...] = ()
         self.vendor = Vendor(self.chance, self.clock.epoch, self.written)
         self.bars = scripted(self.chance.randrange(40), self.started) if inside else None
         self.costs = COSTS
@@ -350,6 +351,20 @@ class _Head:
     def read(self) -> Head | None:
         return self._process.world.head
 
+    def ends(self) -> tuple[Head, ...]:
+        world = self._process.world
+        return (
+            () if world.head is None else (world.head, *(each for each in world.intended if each.seq > world.head.seq))
+        )
+
+    def intend(self, found: Head, wanted: Head) -> None:
+        self._process.touch("before the head was announced")
+        world = self._process.world
+        if world.head is None or world.head.seq < found.seq:
+            world.head = found
+        world.intended = (wanted,)
+        self._process.touch("after the head was announced")
+
     def note(self, head: Head) -> None:
         world = self._process.world
         if world.head is None or world.head.seq < head.seq:
@@ -357,7 +372,7 @@ class _Head:
         self._process.touch("after the head was noted")
 
     def reset(self, head: Head) -> None:
-        self._process.world.head = head
+        self._process.world.head, self._process.world.intended = head, ()
 
     def close(self) -> None: ...
 

@@ -29,7 +29,7 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.tables import decisions, ledger, marks
 from openbell.stores.records.tables import leases as lease_rows
 from openbell.stores.records.view import View
-from openbell.trading.ledger import Head, canonical, seal
+from openbell.trading.ledger import Entry, Head, canonical, seal
 from tests.stores.records import partner
 from tests.stores.records.partner import Partner
 from tests.stores.records.places import NOON, Place, decision, entries
@@ -153,25 +153,50 @@ class RecordsContract:
 
         run(main)
 
-    def test_the_head_is_noted_only_once_its_entry_is_there(
+    def test_the_head_is_announced_before_the_commit_and_noted_after_it(
         self, place: Place, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        seen: list[tuple[int, list[int]]] = []
+        seen: list[tuple[str, int, list[int]]] = []
 
         async def main() -> None:
             async with place.opened() as records:
                 await records.write(put("first"))
-                note = records.head.note
+                intend, note = records.head.intend, records.head.note
+
+                def announced(found: Head, wanted: Head) -> None:
+                    intend(found, wanted)
+                    seen.append(("intended", place.head.ends()[-1].seq, there()))
 
                 def watched(head: Head) -> None:
-                    seen.append((head.seq, [entry.seq for entry in asyncio.run(place.entries())]))
+                    seen.append(("noted", head.seq, there()))
                     note(head)
 
+                def there() -> list[int]:
+                    return [entry.seq for entry in asyncio.run(peek(place))]
+
+                monkeypatch.setattr(records.head, "intend", announced)
                 monkeypatch.setattr(records.head, "note", watched)
                 await records.write(put("second"))
 
         run(main)
-        assert seen == [(2, [1, 2])]
+        assert seen == [("intended", 2, [1]), ("noted", 2, [1, 2])]
+
+    def test_a_head_that_cannot_be_announced_is_said_and_nothing_is_written(self, place: Place) -> None:
+        async def main() -> None:
+            async with place.opened() as records:
+                await records.write(put("first"))
+                away = place.folder / "away"
+                (place.folder / "head").rename(away)
+                (place.folder / "head").mkdir()
+                with pytest.raises(StoreError, match=r"nothing was written, .*cannot write .*head: Is a directory"):
+                    await records.write(put("second"))
+                assert len(await place.entries()) == 1
+                (place.folder / "head").rmdir()
+                away.rename(place.folder / "head")
+                assert await records.write(put("third")) == 2
+                assert await place.faults() == []
+
+        run(main)
 
     def test_a_head_that_cannot_be_noted_is_said_and_the_next_write_goes_on(
         self, place: Place, monkeypatch: pytest.MonkeyPatch
@@ -179,13 +204,11 @@ class RecordsContract:
         async def main() -> None:
             async with place.opened() as records:
                 await records.write(put("first"))
-                away = place.folder / "away"
-                (place.folder / "head").rename(away)
-                (place.folder / "head").mkdir()
-                with pytest.raises(StoreError, match="this was written, but the ledger's head was not noted"):
-                    await records.write(put("second"))
-                (place.folder / "head").rmdir()
-                away.rename(place.folder / "head")
+                with monkeypatch.context() as patch:
+                    patch.setattr(records.head, "note", failing("no room"))
+                    with pytest.raises(StoreError, match="this was written, but the ledger's head was not noted"):
+                        await records.write(put("second"))
+                assert await place.faults() == [], "it was announced"
                 assert await records.write(put("third")) == 3
                 assert await place.faults() == []
 
@@ -565,17 +588,90 @@ class RecordsContract:
 
         run(main)
 
-    def test_entries_that_came_after_the_head_are_trusted(self, place: Place) -> None:
-        """Killed between the commit and the note: what was not acknowledged may be there."""
+    def test_a_commit_that_never_came_leaves_nothing_behind(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def main() -> None:
+            async with place.opened() as records:
+                await records.write(put("first"))
+                intend = records.head.intend
+
+                def fail(found: Head, wanted: Head) -> None:
+                    intend(found, wanted)
+                    raise StoreError("the commit failed")
+
+                with monkeypatch.context() as patch:
+                    patch.setattr(records.head, "intend", fail)
+                    for name in ("second", "third"):
+                        with pytest.raises(StoreError, match="the commit failed"):
+                            await records.write(put(name))
+                assert len(place.head.ends()) == 2
+                assert await place.faults() == []
+                assert await records.write(put("fourth")) == 2
+                assert len(place.head.ends()) == 1
+                assert await place.faults() == []
+
+        run(main)
+
+    def test_entries_that_nobody_announced_are_found(self, place: Place) -> None:
+        """On one machine nothing is written after them; on a server they may be another machine's."""
 
         async def main() -> None:
             await three(place)
-            noted = place.head.read()
-            assert noted
-            place.head.reset(Head(2, (await place.entries())[1].hash))
+            await forge(place, 2)
+            said = "2 entries come after the head that was noted (entry 3): this home did not write them"
+            assert [fault.reason for fault in await place.faults()] == [said]
             async with place.opened() as records:
+                if place.url:
+                    assert await records.objection() is None
+                    assert await records.write(put("more")) == 6
+                    assert await place.faults() == []
+                    return
+                wanted = r"ends at entry 5, and its head was noted at 3: .*nothing is written to it.*--adopt"
+                objection = await records.objection()
+                assert objection
+                assert "ends at entry 5, and its head was noted at 3" in objection
+                for _ in range(2):
+                    with pytest.raises(LedgerBroken, match=wanted):
+                        await records.write(put("more"))
+                assert len(await place.entries()) == 5
+                assert [fault.reason for fault in await place.faults()] == [said], "nothing has covered them"
+                assert (await records.adopt()).seq == 5
+                assert await records.objection() is None
+                assert await records.write(put("more")) == 6
+
+        run(main)
+
+    def test_an_entry_put_in_the_place_of_one_that_was_announced_is_found(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def main() -> None:
+            async with place.opened() as records:
+                await records.write(put("first"))
+                monkeypatch.setattr(records.head, "note", failing("killed"))
+                with pytest.raises(StoreError, match="killed"):
+                    await records.write(put("second"))
+            assert await place.faults() == []
+            await place.tamper("DELETE FROM ledger WHERE seq = 2")
+            assert await place.faults() == [], "what was not acknowledged may be gone"
+            await forge(place, 1)
+            assert len(await place.faults()) == 1
+
+        run(main)
+
+    def test_a_home_of_an_earlier_version_is_gone_on_with(self, place: Place) -> None:
+        """Its file has two slots, and no head was announced."""
+
+        async def main() -> None:
+            await three(place)
+            file = place.folder / "head"
+            file.write_bytes(file.read_bytes()[:256])
+            assert await place.faults() == []
+            async with place.opened() as records:
+                assert await records.objection() is None
                 assert await records.write(put("more")) == 4
-                assert await place.faults() == []
+            assert await place.faults() == []
+            assert len(file.read_bytes()) > 256
 
         run(main)
 
@@ -648,7 +744,7 @@ class RecordsContract:
         async def main() -> None:
             await three(place)
             whole = (place.folder / "head").read_bytes()
-            for start in (0, 128):
+            for start in (0, 128, 256, 384):
                 (place.folder / "head").write_bytes(whole[:start] + b"\0" * 60 + whole[start + 60 :])
                 async with place.opened() as records:
                     await records.write(put("more"))
@@ -658,6 +754,26 @@ class RecordsContract:
         run(main)
 
     # Killed
+
+    @pytest.mark.parametrize("moment", partner.MOMENTS)
+    def test_a_writer_may_be_killed_at_any_moment(self, place: Place, moment: str) -> None:
+        with Partner(partner.die, place, moment) as writer:
+            writer.go()
+            assert writer.hear() == 1
+            with pytest.raises(AssertionError, match="it ended"):
+                writer.hear()
+        there = partner.MOMENTS.index(moment) >= partner.MOMENTS.index("committed")
+
+        async def main() -> None:
+            assert len(await place.entries()) == 1 + there
+            assert await place.faults() == []
+            async with place.opened() as records:
+                assert await records.objection() is None
+                assert await records.write(put("after")) == 2 + there
+            assert await place.faults() == []
+            assert len(place.head.ends()) == 1
+
+        run(main)
 
     def test_a_killed_writer_loses_nothing_that_it_acknowledged(self, place: Place) -> None:
         chance = random.Random(SEED)
@@ -711,6 +827,36 @@ async def three(place: Place) -> None:
     async with place.opened() as records:
         for name in ("a", "b", "c"):
             await records.write(put(name))
+
+
+def failing(words: str) -> Callable[..., None]:
+    """What fails whatever it is given."""
+
+    def fail(*_given: object) -> None:
+        raise StoreError(words)
+
+    return fail
+
+
+async def peek(place: Place) -> list[Entry]:
+    """The ledger as anybody but its writer sees it now."""
+    database = place.database()
+    try:
+        return await database.run(entries, writing=False)
+    finally:
+        await database.close()
+
+
+async def forge(place: Place, count: int) -> None:
+    """Put entries at the end that follow as they should, each with its row."""
+
+    def work(connection: Connection) -> None:
+        journal = Journal(connection, NOON)
+        for number in range(count):
+            journal.put("decision", decision(f"forged-{journal.seq}-{number}"), new=True)
+        journal.finish()
+
+    await place.past(work)
 
 
 async def rewrite(place: Place, count: int) -> None:

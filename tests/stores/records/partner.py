@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from openbell.market.errors import OpenbellError
 from openbell.stores.leases import this_process
+from openbell.stores.records import head as heads
 from openbell.stores.records import leases
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.postgres import Pool
@@ -129,6 +130,55 @@ async def stall(say: Say, place: Place) -> None:
             say(await records.write(work))
         except OpenbellError as error:
             say(type(error).__name__)
+
+
+MOMENTS = (
+    "before it is announced",
+    "announced, not yet durable",
+    "announced",
+    "committed",
+    "noted, not yet durable",
+    "noted",
+)
+"""When a writer may die, in the order in which it comes there."""
+
+
+async def die(say: Say, place: Place, moment: str) -> None:
+    """One write that is acknowledged; then one in which this process kills itself at a moment."""
+
+    def at(name: str) -> None:
+        if name == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    async with place.opened() as records:
+        say(await records.write(lambda journal: journal.put("decision", decision("before"))))
+        head, synchronise = records.head, heads._synchronise
+        intend, noting = head.intend, head.note
+        doing = ""
+
+        def announced(found: Head, wanted: Head) -> None:
+            nonlocal doing
+            doing = "announced"
+            at("before it is announced")
+            intend(found, wanted)
+            at("announced")
+
+        def noted(newest: Head) -> None:
+            nonlocal doing
+            doing = "noted"
+            at("committed")
+            noting(newest)
+            at("noted")
+
+        def synchronised(fd: int) -> None:
+            at(f"{doing}, not yet durable")
+            synchronise(fd)
+
+        setattr(head, "intend", announced)  # noqa: B010 - a method is replaced
+        setattr(head, "note", noted)  # noqa: B010
+        setattr(heads, "_synchronise", synchronised)  # noqa: B010
+        await records.write(lambda journal: journal.put("decision", decision("killed")))
+    say("it lives")
 
 
 async def note(say: Say, place: Place, first: int, step: int, times: int) -> None:

@@ -79,9 +79,8 @@ class Place:
         return await self.past(entries)
 
     async def faults(self) -> list[Fault]:
-        """What is wrong with it, compared with the head that was noted."""
-        noted = self.head.read()
-        return list(check(await self.entries(), [noted] if noted else []))
+        """What is wrong with it, compared with the heads at which it may end."""
+        return list(check(await self.entries(), ends=self.head.ends()))
 
 
 def entries(connection: Connection) -> list[Entry]:

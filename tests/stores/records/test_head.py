@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zlib import crc32
 
 import pytest
 
@@ -117,6 +120,142 @@ def test_resetting_notes_an_older_head(file: HeadFile) -> None:
     other.close()
 
 
+# Announced, then noted
+
+
+def test_the_ledger_may_end_where_it_was_announced_until_that_is_noted(file: HeadFile) -> None:
+    file.note(head(4))
+    assert file.ends() == (head(4),)
+    file.intend(head(4), head(6))
+    assert file.ends() == (head(4), head(6))
+    assert file.read() == head(4)
+    assert HeadFile(file.path).ends() == (head(4), head(6))
+    file.note(head(6))
+    assert file.ends() == (head(6),)
+
+
+def test_announcing_notes_the_present_end_with_the_same_synchronisation(
+    file: HeadFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever wrote that is about to note it, and then finds it durable."""
+    file.note(head(1))
+    file.intend(head(1), head(2))
+    synchronised: list[int] = []
+    monkeypatch.setattr(module, "_synchronise", synchronised.append)
+    file.intend(head(2), head(3))
+    assert file.ends() == (head(2), head(3))
+    file.note(head(2))
+    assert len(synchronised) == 1
+
+
+def test_what_was_announced_and_never_came_gives_way(file: HeadFile) -> None:
+    file.note(head(1))
+    for number in range(5):
+        never = Head(2 + number % 2, f"{number:064x}")
+        file.intend(head(1), never)
+        assert file.ends() == (head(1), never)
+    file.intend(head(1), head(2))
+    file.note(head(2))
+    assert file.ends() == (head(2),)
+
+
+def test_a_head_whose_announcement_failed_is_no_end(file: HeadFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.note(head(1))
+    file.intend(head(1), head(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_synchronise", broken)
+        with pytest.raises(StoreError, match="Input/output error"):
+            file.intend(head(2), head(3))
+    assert file.ends() == (head(1), head(2))
+
+
+def test_resetting_forgets_what_was_announced(file: HeadFile) -> None:
+    file.note(head(4))
+    file.intend(head(4), head(9))
+    file.reset(head(2))
+    assert file.ends() == (head(2),)
+
+
+def earlier(*seqs: int) -> bytes:
+    """A file as versions before wrote it: two slots, in the order given."""
+    slots = []
+    for seq in seqs:
+        text = f"{seq} {seq:064x}"
+        slots.append(f"{text} {crc32(text.encode()):08x}".ljust(127).encode() + b"\n")
+    return b"".join(slots)
+
+
+@pytest.mark.parametrize("seqs", [(3,), (3, 2), (2, 3)])
+def test_the_file_of_an_earlier_version_is_read_and_gone_on_with(file: HeadFile, seqs: tuple[int, ...]) -> None:
+    file.path.parent.mkdir()
+    file.path.write_bytes(earlier(*seqs))
+    assert file.ends() == (head(3),)
+    file.intend(head(3), head(4))
+    assert file.ends() == (head(3), head(4))
+    file.note(head(4))
+    assert file.ends() == (head(4),)
+    old = [file.path.read_bytes()[at : at + 128] for at in (0, 128)]
+    assert earlier(4) in old, "an earlier version finds its head where it looks for it"
+
+
+def test_a_file_in_which_only_an_announcement_can_be_read_is_damaged(file: HeadFile) -> None:
+    file.note(head(1))
+    file.intend(head(1), head(2))
+    file.path.write_bytes(b"#" * 256 + file.path.read_bytes()[256:])
+    with pytest.raises(StoreError, match="damaged"):
+        file.ends()
+
+
+def left(before: bytes, after: bytes) -> Iterator[bytes]:
+    """What may be on the disk if the power fails in a write: of each slot the old, the new or rubbish, in any mixture."""
+    before, after = before.ljust(512, b"\0"), after.ljust(512, b"\0")
+    choices = []
+    for at in range(0, 512, 128):
+        old, new = before[at : at + 128], after[at : at + 128]
+        choices.append((old,) if old == new else (old, new, new[:50] + old[50:], b"#" * 128))
+    yield from (b"".join(slots) for slots in product(*choices))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whenever_the_power_fails_the_ledger_ends_at_one_of_its_heads(file: HeadFile, seed: int) -> None:
+    """Many writers, whose commits come or fail, and who note their heads as late as they like."""
+    chance = random.Random(seed)
+    file.note(head(0))
+    end, acknowledged, waiting = head(0), 0, list[Head]()
+    announced = 0
+
+    def check(before: bytes) -> None:
+        after = file.path.read_bytes()
+        for content in left(before, after):
+            file.path.write_bytes(content)
+            ends = HeadFile(file.path).ends()
+            assert end in ends, f"seed {seed}: {end} is none of {ends}"
+            assert ends[0].seq >= acknowledged
+            assert ends[0].seq <= end.seq
+        file.path.write_bytes(after)
+
+    for _ in range(40):
+        before = file.path.read_bytes()
+        if chance.random() < 0.5:
+            announced += 1
+            wanted = Head(end.seq + chance.randrange(1, 4), f"{announced:064x}")
+            file.intend(end, wanted)
+            check(before)
+            if chance.random() < 0.7:
+                end = wanted
+                waiting.append(end)
+                check(file.path.read_bytes())
+        elif waiting:
+            noted = waiting.pop(chance.randrange(len(waiting)))
+            file.note(noted)
+            check(before)
+            acknowledged = max(acknowledged, noted.seq)
+
+
+def broken(_fd: int) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
 def test_a_file_that_was_removed_is_followed_by_a_new_one(file: HeadFile) -> None:
     file.note(head(1))
     file.path.unlink()
@@ -127,12 +266,9 @@ def test_a_file_that_was_removed_is_followed_by_a_new_one(file: HeadFile) -> Non
 def test_a_head_whose_synchronisation_failed_is_not_believed_by_others(
     file: HeadFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_fd: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     file.note(head(1))
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_synchronise", fail)
+        patch.setattr(module, "_synchronise", broken)
         with pytest.raises(StoreError, match=f"cannot write {file.path}: Input/output error"):
             file.note(head(2))
     assert HeadFile(file.path).read() == head(1)

@@ -14,9 +14,10 @@ import pytest
 
 from openbell.market.errors import StoreError, StoreTimeout
 from openbell.stores.records import sqlite as module
-from openbell.stores.records.journal import Journal, LedgerBroken
+from openbell.stores.records.journal import Journal, LedgerBroken, head_of
 from openbell.stores.records.sqlite import SqliteDatabase
-from tests.stores.records.contract import put, rows, run, three
+from openbell.trading.ledger import Head
+from tests.stores.records.contract import forge, put, rows, run, three
 from tests.stores.records.places import Place
 from tests.stores.records.test_head import as_somebody_else
 from tests.waiting import until
@@ -220,6 +221,42 @@ def test_a_file_that_is_removed_during_a_write_is_noticed_before_it_is_acknowled
             noted = place.head.read()
             assert noted
             assert noted.seq == 1
+
+    run(main)
+
+
+# The head covers the end
+
+
+@pytest.mark.parametrize("moment", ["at work", "after another's write", "after a commit that never came"])
+def test_entries_that_are_put_there_while_it_is_in_use_are_found(place: Place, moment: str) -> None:
+    async def main() -> None:
+        async with place.opened() as records, place.opened() as other:
+            await records.write(put("first"))
+            if moment == "after another's write":
+                await other.write(put("second"))
+            if moment == "after a commit that never came":
+                place.head.intend(await place.past(head_of), Head(2, "f" * 64))
+            await forge(place, 1)
+            for each in (records, other):
+                with pytest.raises(LedgerBroken, match="this home did not write what comes after"):
+                    await each.write(put("more"))
+            assert [fault.reason.partition(" (")[0] for fault in await place.faults()] == [
+                "1 entry comes after the head that was noted"
+            ]
+
+    run(main)
+
+
+def test_a_ledger_cut_to_less_than_another_process_has_noted_is_not_written_to(place: Place) -> None:
+    async def main() -> None:
+        async with place.opened() as records, place.opened() as other:
+            await records.write(put("first"))
+            for name in ("second", "third"):
+                await other.write(put(name))
+            await place.tamper("DELETE FROM ledger WHERE seq = 3")
+            with pytest.raises(LedgerBroken, match="its entry 3 is not the one that was noted"):
+                await records.write(put("more"))
 
     run(main)
 

@@ -1,7 +1,17 @@
-"""The ledger's head, noted outside the database: two slots in a small file, written in turn.
+"""The ledger's head, kept outside the database in a small file of four slots of 128 bytes.
 
-A torn write spoils one slot and leaves the other. The number only grows: whoever comes with an older head than the one
-that stands there finds it durable already, which makes many processes share their synchronisations.
+| slot | holds |
+|---|---|
+| 0, 1 | the standing head: the newest entry that is known to be committed. Written in turn; the higher number counts |
+| 2, 3 | the intended head: where a commit that has begun will end. It counts while its number is above the standing head's |
+
+A writer calls `intend` before its commit and `note` after it, so the ledger ends at the standing head or at the intended
+one, whenever the process is killed. An entry beyond both was written by somebody else. A file of an earlier version has
+slots 0 and 1 only, and is read as one without an intended head.
+
+A torn write spoils one slot. `note` never overwrites the newer of its two slots, and `intend` never the slot that holds the
+ledger's present end. The standing number only grows: `note` returns at once if its head, or a newer one, is durable
+already, so processes share their synchronisations.
 """
 
 from __future__ import annotations
@@ -19,6 +29,8 @@ from openbell.market.errors import StoreError
 from openbell.trading.ledger import Head
 
 _SLOT = 128
+_SLOTS = 4
+_STANDING, _INTENDED = (0, 1), (2, 3)
 _EMPTY = b"\0" * _SLOT
 _synchronise = getattr(os, "fdatasync", os.fsync)  # not every system has the quicker one
 
@@ -32,39 +44,59 @@ class HeadFile:
         self._fd: int | None = None
 
     def read(self) -> Head | None:
-        """The newest head that was noted; None if there is none. Raises `StoreError` for a file that is damaged."""
+        """The standing head; None if there is none. Raises `StoreError` for a file that is damaged."""
+        ends = self.ends()
+        return ends[0] if ends else None
+
+    def ends(self) -> tuple[Head, ...]:
+        """Where the ledger may end: at the standing head, or at an intended one after it. Empty if no head was noted.
+
+        Raises `StoreError` for a file that is damaged.
+        """
         try:
             with self.path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH)
-                found = file.read(2 * _SLOT)
+                found = file.read(_SLOTS * _SLOT)
         except FileNotFoundError:
-            return None
+            return ()
         except OSError as error:
             raise StoreError(f"cannot read {self.path}: {error.strerror}") from error
         if not found:  # made by somebody who is about to write the first one
-            return None
-        heads = [head for head in _slots(found) if head]
-        if not heads:
+            return ()
+        slots = _slots(found)
+        standing = _newest(slots)
+        if standing is None:
             raise StoreError(
                 f"{self.path} is damaged: it names no head of the ledger, so nothing is written. Look with openbell verify; "
                 "if the ledger is as it should be, take it as it stands with openbell verify --adopt"
             )
-        return max(heads, key=lambda head: head.seq)
+        intended = [slots[index] for index in _INTENDED]
+        return (standing, *(head for head in intended if head is not None and head.seq > standing.seq))
+
+    def intend(self, found: Head, wanted: Head) -> None:
+        """Make durable that a commit is about to take the ledger from `found` to `wanted`. Raises `StoreError`.
+
+        To be called by the one writer that has the database's write lock, with the end of the ledger as it is committed.
+        """
+        with self._locked() as fd:
+            slots = _slots(os.pread(fd, _SLOTS * _SLOT, 0))
+            writes = _standing_write(slots, found)
+            # The slot with the present end stays: it counts if the standing head's write is torn. Of the others the higher
+            # number goes first, which is the intention of a commit that never came.
+            free = [index for index in _INTENDED if slots[index] != found]
+            _put(fd, {**writes, max(free, key=lambda index: _seq(slots[index])): wanted})
 
     def note(self, head: Head) -> None:
-        """Make a head durable, unless a newer one is. Raises `StoreError`."""
+        """Make a committed head the standing one, unless a newer one is. Raises `StoreError`."""
         with self._locked() as fd:
-            first, second = _slots(os.pread(fd, 2 * _SLOT, 0))
-            standing = [-1 if each is None else each.seq for each in (first, second)]
-            if max(standing) < head.seq:
-                # Never over the newest: it is what is left if this write is torn.
-                _put(fd, standing.index(min(standing)) * _SLOT, _slot(head))
+            if writes := _standing_write(_slots(os.pread(fd, _SLOTS * _SLOT, 0)), head):
+                _put(fd, writes)
 
     def reset(self, head: Head) -> None:
         """Note a head even though a newer one stands there, or none can be read: an operator's decision."""
         with self._locked() as fd:
             os.ftruncate(fd, 0)
-            _put(fd, 0, _slot(head))
+            _put(fd, {0: head})
 
     def close(self) -> None:
         """Let go of the file."""
@@ -109,15 +141,24 @@ class HeadFile:
             self._fd = None
 
 
-def _put(fd: int, at: int, slot: bytes) -> None:
+def _standing_write(slots: list[Head | None], head: Head) -> dict[int, Head]:
+    """The slot to write so that a head stands; none if it does. Never over the newest: it is left if this write is torn."""
+    older, newer = sorted(_STANDING, key=lambda index: _seq(slots[index]))
+    return {older: head} if _seq(slots[newer]) < head.seq else {}
+
+
+def _put(fd: int, writes: dict[int, Head]) -> None:
+    """Write some slots, durable when it returns."""
     try:
-        if os.pwrite(fd, slot, at) != _SLOT:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        for index, head in writes.items():
+            if os.pwrite(fd, _slot(head), index * _SLOT) != _SLOT:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         _synchronise(fd)
     except OSError:
         # It may not be durable: nobody is to find it there and believe so.
         with suppress(OSError):
-            os.pwrite(fd, _EMPTY, at)
+            for index in writes:
+                os.pwrite(fd, _EMPTY, index * _SLOT)
         raise
 
 
@@ -126,8 +167,16 @@ def _slot(head: Head) -> bytes:
     return (f"{text} {crc32(text.encode()):08x}".ljust(_SLOT - 1) + "\n").encode()
 
 
-def _slots(found: bytes) -> tuple[Head | None, Head | None]:
-    return _head(found[:_SLOT]), _head(found[_SLOT : 2 * _SLOT])
+def _slots(found: bytes) -> list[Head | None]:
+    return [_head(found[index * _SLOT : (index + 1) * _SLOT]) for index in range(_SLOTS)]
+
+
+def _newest(slots: list[Head | None]) -> Head | None:
+    return max((slots[index] for index in _STANDING), key=_seq)
+
+
+def _seq(head: Head | None) -> int:
+    return -1 if head is None else head.seq
 
 
 def _head(slot: bytes) -> Head | None:

@@ -38,7 +38,8 @@ class Journal:
         self._by_event = by_event
         self._entries: list[Entry] = []
         self._failed = False
-        self._head = head_of(connection)
+        self.found = self._head = head_of(connection)
+        """Where the ledger ended when this began."""
         if least is not None and not has(connection, self._head, least):
             raise LedgerBroken(
                 f"the ledger ends at entry {self._head.seq}, and entry {least.seq} is not there as it was noted: it was cut "

@@ -3,7 +3,9 @@
 `read` gives it one consistent view, of what had been written by the desk's clock. `write` gives it a journal: writers come
 one at a time, so that the ledger is one chain;
 with a lease, nothing is written unless it is still held; and when `write` returns, what was written is durable and the
-ledger's head is noted outside the database.
+ledger's head is noted outside the database. That head covers the end: it is announced before the commit and stands after
+it, so an entry beyond it is none of ours, and a ledger in SQLite that has one is not written to. In PostgreSQL it may be
+another machine's, which has a head of its own.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ import logging
 import threading
 from collections.abc import Callable
 from enum import Enum
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
-from sqlalchemy import Connection
+from sqlalchemy import AdaptedConnection, Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from openbell.market.clock import Clock, iso
@@ -26,7 +28,7 @@ from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal, LedgerBroken, has, head_of
 from openbell.stores.records.nothing import Nothing
 from openbell.stores.records.view import View
-from openbell.trading.ledger import Head
+from openbell.trading.ledger import Head, goes_beyond
 
 T = TypeVar("T")
 
@@ -170,8 +172,12 @@ class Records:
             if lease is not None:
                 leases.check(View(connection), lease)
             journal = Journal(connection, moment, self._noted, by_event=self.access is Access.SCENARIO)
+            self._check_end(journal.found)
             result = work(journal)
-            return result, journal.finish()
+            head = journal.finish()
+            if head != journal.found:
+                _in_thread(connection, lambda: self._intend(journal.found, head))
+            return result, head
 
         def anchor(done: tuple[T, Head]) -> None:
             # Also when this wrote nothing: what it found may be another's, who died before noting it.
@@ -195,11 +201,42 @@ class Records:
                 f"{iso(moment)}: use a later --as-of, another --scenario NAME, or openbell scenario reset {self.name}"
             )
 
+    @property
+    def one_home(self) -> bool:
+        """Whether every writer shares the one head file, so that the ledger must end where that says."""
+        return self.database.source == "sqlite"
+
+    def _check_end(self, found: Head) -> None:
+        """Raise `LedgerBroken` if the ledger goes on after its head: the next head would cover what was put there.
+
+        To be called with the write lock: whoever wrote last announced its end before it gave the lock back.
+        """
+        if not self.one_home or found == self._noted:
+            return
+        ends = self.head.ends()
+        if found in ends:
+            return
+        if ends and goes_beyond(found, ends):
+            raise LedgerBroken(_refusal(_surplus(found, ends[0])))
+        raise LedgerBroken(_refusal(_objection(found, ends[0] if ends else None)))
+
+    def _intend(self, found: Head, wanted: Head) -> None:
+        try:
+            self.head.intend(found, wanted)
+        except StoreError as error:
+            raise StoreError(f"nothing was written, because the ledger's head cannot be: {error}") from error
+
     async def adopt(self) -> Head:
         """Take the ledger as it stands and note its head anew: an operator's decision."""
         await self._prepare()
-        head = await self._run(head_of, writing=False)
-        await asyncio.to_thread(self.head.reset, head)
+
+        def take(connection: Connection) -> Head:
+            schema.queue_up(connection)  # nobody may write between the look and the note
+            head = head_of(connection)
+            _in_thread(connection, lambda: self.head.reset(head))
+            return head
+
+        head = await self._run(take, writing=True)
         self._noted, self._trusted, self._believed = head, True, True
         return head
 
@@ -208,7 +245,11 @@ class Records:
         await self._prepare()
         noted = await asyncio.to_thread(self.head.read)
         newest, found = await self._run(lambda connection: _compare(connection, noted), writing=False)
-        return None if found or not (noted or newest.seq) else _objection(newest, noted)
+        if not found and (noted or newest.seq):
+            return _objection(newest, noted)
+        # Looked at after the ledger: an entry that is there was announced before.
+        ends = await asyncio.to_thread(self.head.ends)
+        return _surplus(newest, ends[0]) if self.one_home and ends and goes_beyond(newest, ends) else None
 
     async def close(self) -> None:
         """End what was begun, then let go."""
@@ -271,10 +312,7 @@ class Records:
             if not found and noted is None and await asyncio.to_thread(self.head.read) is not None:
                 continue  # somebody has just begun it
             if not found:
-                raise LedgerBroken(
-                    f"the ledger cannot be trusted: {_objection(newest, noted)}; nothing is written to it. Look with "
-                    "openbell verify; if it is as it should be, take it as it stands with openbell verify --adopt"
-                )
+                raise LedgerBroken(_refusal(_objection(newest, noted)))
             self._noted, self._trusted = noted, True
 
     async def _run(
@@ -299,6 +337,26 @@ def _objection(newest: Head, noted: Head | None) -> str:
     if noted is None:
         return f"it has {newest.seq} entries, and this home has noted no head of it"
     return f"its entry {noted.seq} is not the one that was noted"
+
+
+def _surplus(newest: Head, noted: Head) -> str:
+    return f"it ends at entry {newest.seq}, and its head was noted at {noted.seq}: this home did not write what comes after"
+
+
+def _refusal(objection: str) -> str:
+    return (
+        f"the ledger cannot be trusted: {objection}; nothing is written to it. Look with openbell verify; if it is as it "
+        "should be, take it as it stands with openbell verify --adopt"
+    )
+
+
+def _in_thread(connection: Connection, work: Callable[[], None]) -> None:
+    """Run what blocks in the middle of a transaction: beside the event loop, if that is where the transaction runs."""
+    if not connection.dialect.is_async:
+        work()
+        return
+    driver = cast("AdaptedConnection", connection.connection.dbapi_connection)
+    driver.run_async(lambda _connection: asyncio.to_thread(work))
 
 
 def _tell(task: asyncio.Task[object]) -> None:
