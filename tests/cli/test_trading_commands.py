@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import pty
 import shutil
 import sqlite3
+import subprocess
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import IntegrityError
 from typer.testing import CliRunner
 
 from openbell.cli.app import app
+from openbell.market.bars import Bars
+from openbell.market.clock import StandingClock
+from openbell.market.provenance import Origin, Source
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.records.head import HeadFile
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.records import Records
+from openbell.stores.records.sqlite import SqliteDatabase, engine_for
+from openbell.stores.records.tables import JOURNALED, ledger
+from openbell.trading import amounts
+from openbell.trading.fills import Fill
 from openbell.trading.ledger import GENESIS, digest
-from tests.client import run
+from openbell.trading.rows import from_row
+from tests.client import OPENBELL, PATIENCE, environment, run
 from tests.servers.desks import awaited, bench, bench_as_found
+from tests.trading.ledgers import FORGERIES, NOON, Lines, bars, honest, of, sealed, verdict, written
+from tests.trading.ledgers import A as FILL
+from tests.trading.samples import BUY, START, D, order
 
 T1, T2 = "2026-01-07T15:00:00Z", "2026-01-07T15:30:00Z"
 DECISION: dict[str, Any] = {"symbol": "BTC/USD", "action": "BUY", "confidence": 0.5, "reasoning": "because"}
@@ -101,9 +124,10 @@ def tamper(home: Path, *statements: str) -> None:
 def test_what_was_not_touched_is_as_it_was_written(home: Path) -> None:
     code, said, errors = command(home, "verify")
     assert (code, errors) == (0, "")
-    first, second = said.splitlines()
+    first, second, third = said.splitlines()
     assert first.startswith("ok    ")
-    number, sealed = second.removeprefix("head  ").split(":")
+    assert second == "note  1 of 1 fills' bars are stored, all as they were"
+    number, sealed = third.removeprefix("head  ").split(":")
     assert first == f"ok    {number} entries, every one as it was written"
     assert len(sealed) == 64
 
@@ -277,6 +301,269 @@ def test_records_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
         assert code == 1
         assert errors.startswith("openbell: the records in ")
         assert errors.count("\n") == 1
+
+
+# What was put there with hashes that fit
+
+
+def stored(home: Path, lines: Lines) -> None:
+    """Write a ledger as a desk would."""
+
+    def work(journal: Journal) -> None:
+        for line in lines:
+            if line.kind in JOURNALED:
+                journal.put(line.kind, line.row)
+            else:
+                journal.note(line.kind, line.key, line.row)
+
+    async def whole() -> None:
+        records = Records(SqliteDatabase(home / "records.sqlite"), HeadFile(home / "ledger.head"), StandingClock(NOON))
+        await records.write(work)
+        await records.close()
+
+    asyncio.run(whole())
+
+
+def forged(home: Path, lines: Lines) -> None:
+    """Write a ledger and its tables anew, as somebody can who can write the database and not the head's file."""
+    engine = engine_for(str(home / "records.sqlite"))
+    with engine.connect() as connection:
+        for table, _ in JOURNALED.values():
+            connection.execute(table.delete())
+        connection.execute(ledger.delete())
+        entries = sealed(lines)
+        connection.execute(ledger.insert(), [asdict(entry) for entry in entries])
+        newest = {(entry.kind, entry.key): entry for entry in entries if entry.kind in JOURNALED}
+        for entry in newest.values():
+            with suppress(IntegrityError):  # a column that must be there: no row, then
+                row = {**json.loads(entry.body), "seq": entry.seq}
+                connection.execute(JOURNALED[entry.kind][0].insert(), row)
+        connection.commit()
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def _sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("sample") / "home"
+    stored(home, honest())
+    return home
+
+
+@pytest.fixture
+def sample(_sample: Path, tmp_path: Path) -> Path:
+    """A home, not of the simulator, with some of everything in its ledger."""
+    return Path(shutil.copytree(_sample, tmp_path / "home"))
+
+
+def test_an_honest_ledger_of_everything_is_well(sample: Path) -> None:
+    assert verified(sample, FEED="none") == []
+    forged(sample, honest())
+    assert verified(sample, FEED="none") == [], "the same again"
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_what_never_happened_is_found_even_by_who_has_adopted_it(sample: Path, name: str) -> None:
+    forge, said = FORGERIES[name]
+    lines = honest()
+    forge(lines)
+    forged(sample, lines)
+    found = verified(sample, FEED="none")
+    assert any(said in line for line in found), found
+    assert any("noted" in line for line in found), "the head tells too"
+    command(sample, "verify", "--adopt", FEED="none")
+    found = verified(sample, FEED="none")
+    assert any(said in line for line in found), found
+    assert not any("noted" in line for line in found)
+
+
+def append(home: Path, lines: Lines) -> None:
+    """Put entries and their rows at the end, each as the desk would have written it."""
+    engine = engine_for(str(home / "records.sqlite"))
+    with engine.connect() as connection:
+        journal = Journal(connection, NOON)
+        for line in lines:
+            if line.kind in JOURNALED:
+                journal.put(line.kind, line.row)
+            else:
+                journal.note(line.kind, line.key, line.row)
+        journal.finish()
+        connection.commit()
+    engine.dispose()
+
+
+def gift() -> Lines:
+    """An order that nobody placed, in every way as it should be."""
+    one = order("gift", BUY, "3")
+    bar = next(line.row for line in honest() if line.kind == "fill")
+    part = replace(from_row(Fill, bar), id=f"gift-{bar['bar']}", order_id="gift", quantity=D(3))
+    done = replace(one.with_fill(D(3), part.price, part.fee, part.at), opening=D(0))
+    return [verdict(one), *written(one, part, done)]
+
+
+def test_what_was_added_at_the_end_is_found_though_it_follows_in_every_way(sample: Path) -> None:
+    before = len(honest())
+    append(sample, gift())
+    (only,) = verified(sample, FEED="none")
+    assert only.startswith(
+        f"4 entries come after the head that was noted (entry {before}): this home did not write them"
+    )
+    assert "openbell verify --adopt" in only
+    code, said, _ = command(sample, "doctor", FEED="none")
+    assert code == 1
+    assert f"it ends at entry {before + 4}, and its head was noted at {before}" in said
+    for words in (("account", "add", "more"), ("call", "decisions", "save_decision", json.dumps(DECISION))):
+        code, said, errors = command(sample, *words, FEED="none")
+        assert code == 1
+        assert "nothing is written to it" in said + errors
+        assert "openbell verify --adopt" in said + errors
+    assert len(verified(sample, FEED="none")) == 1, "nothing that was written has covered it"
+    assert command(sample, "verify", "--adopt", FEED="none")[0] == 1
+    assert verified(sample, FEED="none") == []
+    assert command(sample, "account", "add", "more", FEED="none")[0] == 0
+    assert verified(sample, FEED="none") == []
+
+
+def test_a_ledger_that_others_write_to_meanwhile_is_well(sample: Path) -> None:
+    stop = threading.Event()
+    count = 0
+
+    def some(journal: Journal) -> None:
+        for number in range(count % 3):
+            journal.note("k", "x", number)
+
+    async def write() -> None:
+        nonlocal count
+        head, database = HeadFile(sample / "ledger.head"), SqliteDatabase(sample / "records.sqlite")
+        records = Records(database, head, StandingClock(NOON))
+        while not stop.is_set():
+            await records.write(some)
+            count += 1
+        await records.close()
+
+    writer = threading.Thread(target=lambda: asyncio.run(write()))
+    writer.start()
+    try:
+        for _ in range(15):
+            assert verified(sample, FEED="none") == []
+    finally:
+        stop.set()
+        writer.join()
+    assert count > 15
+
+
+def test_what_an_entry_says_cannot_pass_for_what_the_command_says(sample: Path) -> None:
+    lines = honest()
+    of(lines, "fill", FILL).row["id"] = "x\nok    9 entries, every one as it was written\x1b[2J"
+    forged(sample, lines)
+    _, said, _ = command(sample, "verify", FEED="none")
+    assert "\nok" not in said
+    assert "\x1b" not in said
+
+
+# Bars
+
+
+def keep_bars(home: Path, bars: Bars) -> None:
+    store = ParquetStore(home / "data", frozenset({Origin.IMPORTED}))
+    store.write([bars], Source(Origin.IMPORTED, "import"), replace=True)
+    store.close()
+
+
+def note(home: Path) -> str:
+    code, said, _ = command(home, "verify", FEED="none")
+    assert code == 0, said
+    return next(line for line in said.splitlines() if line.startswith("note"))
+
+
+def test_fills_are_compared_with_the_bars_that_are_stored(sample: Path) -> None:
+    count = len([line for line in honest() if line.kind == "fill" and line.row["bar"]])
+    assert note(sample) == f"note  0 of {count} fills' bars are stored"
+    assert not (sample / "data").exists(), "looking for bars makes no store"
+    keep_bars(sample, bars().between(START, START + 120))
+    assert note(sample) == f"note  {count - 1} of {count} fills' bars are stored, all as they were"
+    keep_bars(sample, bars())
+    assert note(sample) == f"note  {count} of {count} fills' bars are stored, all as they were"
+
+
+def test_a_bar_that_its_vendor_has_corrected_is_a_note(sample: Path) -> None:
+    keep_bars(sample, bars())
+    corrected = bars().between(START, START + 60)
+    keep_bars(sample, replace(corrected, volume=corrected.volume + 1))
+    count = len([line for line in honest() if line.kind == "fill" and line.row["bar"]])
+    said = "1 have other numbers now: corrected by their vendor, or edited"
+    assert note(sample) == f"note  {count} of {count} fills' bars are stored; {said} ({FILL})"
+
+
+@pytest.mark.parametrize("price", ["98.0001", "151.6"])
+def test_a_price_that_its_bar_did_not_have_is_found(sample: Path, price: str) -> None:
+    keep_bars(sample, bars())
+    lines = honest()
+    paid = amounts.text(D(price) * 10)
+    of(lines, "fill", FILL).row["price"] = price
+    of(lines, "order", "a", -1).row["paid"] = paid
+    forged(sample, lines)
+    command(sample, "verify", "--adopt", FEED="none")
+    assert verified(sample, FEED="none") == [f"fill {FILL} at {price} cannot be: its bar went from 99.8 to 101.0"]
+
+
+def test_bars_that_cannot_be_read_are_a_note(sample: Path) -> None:
+    code, said, _ = command(sample, "verify", FEED="none", INFLUX_URL="http://127.0.0.1:1")
+    assert code == 0
+    assert "note  the fills were not compared with their bars: " in said
+
+
+# Nothing is made, and nobody waits without a word
+
+
+def test_verify_makes_nothing_where_nothing_is(tmp_path: Path) -> None:
+    for settings in ({}, {"FEED": "none"}):
+        done = run(tmp_path / "home", "verify", **settings)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("ok    0 entries")
+        assert not (tmp_path / "home").exists()
+
+
+def test_verify_makes_nothing_where_the_records_were_taken_away(sample: Path) -> None:
+    count = len(honest())
+    for path in sample.glob("records.sqlite*"):
+        path.unlink()
+    before = {path.name for path in sample.iterdir()}
+    assert verified(sample, FEED="none") == [
+        f"the ledger ends at entry 0, and its head was noted at {count}: its end is cut off"
+    ]
+    assert {path.name for path in sample.iterdir()} == before
+    (sample / "ledger.head").write_bytes(b"?" * 512)
+    (only,) = verified(sample, FEED="none")
+    assert "is damaged" in only
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_long_ledger_shows_its_progress_to_somebody_who_looks(sample: Path, terminal: bool) -> None:
+    def work(journal: Journal) -> None:
+        for number in range(20_000):
+            journal.note("k", "x", number)
+
+    async def whole() -> None:
+        head, database = HeadFile(sample / "ledger.head"), SqliteDatabase(sample / "records.sqlite")
+        records = Records(database, head, StandingClock(NOON))
+        await records.write(work)
+        await records.close()
+
+    asyncio.run(whole())
+    ours, theirs = pty.openpty() if terminal else os.pipe()
+    given = environment(sample, FEED="none")
+    process = subprocess.Popen([*OPENBELL, "verify"], env=given, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # a terminal whose other end was closed
+        while part := os.read(ours, 10_000):
+            shown += part
+    os.close(ours)
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert said.startswith(b"ok    ")
+    assert (b"entries" in shown) == terminal
+    assert terminal or not shown
 
 
 # Halt and resume

@@ -90,8 +90,7 @@ def violations(world: World) -> Iterator[str]:
     yield from world.vendor.violations
     with world.memory.engine.connect() as connection:
         ledger = list(entries(connection))
-        heads = (world.head,) if world.head else ()
-        for fault in faults(connection, heads):
+        for fault in faults(connection, (), world.process.records.head.ends()):
             yield f"ledger: {fault.reason}"
     told = Told(ledger)
     yield from told.faults

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from openbell.market.clock import StandingClock
@@ -22,10 +23,13 @@ from openbell.stores.records.tables import JOURNALED
 from openbell.stores.records.verify import faults
 from openbell.trading.accounts import Account
 from openbell.trading.alerts import Alert, Type
+from openbell.trading.fills import fill_of
 from openbell.trading.ledger import GENESIS, Fault, Head, digest
 from openbell.trading.orders import State
 from tests.client import run
-from tests.trading.samples import BUY, D, fill, limit
+from tests.servers.desks import fresh_database
+from tests.stores.records.postgres_server import PostgresServer
+from tests.trading.samples import BUY, START, D, limit
 
 CAMPAIGN = 10_000 if os.environ.get("OPENBELL_SOAK") else 240
 PARTS = 4
@@ -51,12 +55,16 @@ def written(folder: Path) -> Head:
 
 def _some(journal: Journal, number: int) -> None:
     order = limit(f"o{number}", BUY, "10", "99.5")
-    journal.note("verdict", order.id, {"valid": True, "number": number})
+    asked = {"order_id": order.id, "valid": True, "quantity": "10", "opening": "10"}
+    journal.note("verdict", order.id, asked)
     journal.put("order", order, new=True)
-    journal.put("fill", fill(BUY, "4", "99.25", "0.5", id=f"o{number}-1"), new=True)
-    journal.put("order", order.with_fill(D(4), D("99.25"), D("0.5"), 60.0))
+    at, evidence = START + 120.0, "b" * 64
+    part = fill_of(order, f"o{number}-1", D(4), D("99.25"), at, fee=D("0.5"), bar=START + 60, bar_hash=evidence)
+    journal.put("fill", part, new=True)
+    order = order.with_fill(D(4), D("99.25"), D("0.5"), at)
+    journal.put("order", order)
     if number % 3 == 0:
-        journal.put("order", order.to(State.CANCELLED, 61.0, "by its owner"))
+        journal.put("order", order.to(State.CANCELLED, at + 1, "by its owner"))
     journal.put("alert", Alert(f"a{number}", "me", "BTC/USD", "BTCUSD", "1m", Type.PRICE_ABOVE, 5.0, D(100)), new=True)
     row = {"id": f"d{number}", "principal": "me", "symbol": "AAPL", "action": "BUY", "confidence": 0.5}
     more = {"opportunity_score": None, "reasoning": "because", "tool_calls": [{"x": 1.5}], "created_at": 60.0}
@@ -210,3 +218,48 @@ def test_the_command_says_so(tmp_path: Path, seed: int) -> None:
     done = run(tmp_path, "verify", FEED="none")
     assert done.returncode == 1
     assert done.stdout.startswith("bad ")
+
+
+# On a server
+
+
+def test_on_a_server_what_another_machine_wrote_is_told_on_this_one(server: PostgresServer, tmp_path: Path) -> None:
+    url = fresh_database(server)
+    one, two = tmp_path / "one", tmp_path / "two"
+
+    def verify(home: Path, *words: str) -> tuple[int, str]:
+        done = run(home, "verify", *words, FEED="none", DATABASE_URL=url)
+        assert done.stderr == ""
+        return done.returncode, done.stdout
+
+    def write(home: Path, name: str) -> int:
+        return run(home, "account", "add", name, FEED="none", DATABASE_URL=url).returncode
+
+    assert verify(one) == (0, f"ok    0 entries, every one as it was written\nhead  0:{GENESIS}\n")
+    asked = "SELECT count(*) FROM pg_namespace WHERE nspname = 'openbell'"
+    assert asyncio.run(_ask(url, asked)) == 0, "looking makes nothing"
+    assert not one.exists()
+    assert write(one, "a") == 0
+    assert verify(one)[0] == 0
+    assert write(two, "b") == 1, "a second machine takes the ledger over first"
+    assert verify(two, "--adopt")[0] == 1
+    assert write(two, "b") == 0
+    assert verify(two)[0] == 0
+    code, said = verify(one)
+    assert code == 1
+    assert said.startswith(
+        "bad   1 entry comes after the head that was noted (entry 1): another machine wrote them, or"
+    )
+    assert "on the machine that wrote them" in said
+    assert "--adopt" in said
+    assert write(one, "c") == 0, "it goes on all the same"
+    assert verify(one)[0] == 0
+    assert asyncio.run(_ask(url, "SELECT count(*) FROM openbell.ledger")) == 3
+
+
+async def _ask(url: str, query: str) -> int:
+    connection = await asyncpg.connect(url)
+    try:
+        return int(await connection.fetchval(query))
+    finally:
+        await connection.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Row, Select, Table, bindparam, func, insert, select
+from sqlalchemy import BindParameter, ColumnElement, Row, Select, bindparam, func, insert, select
 
 from openbell.stores.records import past
 from openbell.stores.records.checkpoints import account_at
@@ -188,9 +188,3 @@ def _first(view: View, query: Select[Any], **given: Any) -> Order | None:
 
 def _orders(rows: Iterable[Row[Any]]) -> list[Order]:
     return [from_row(Order, row._asdict()) for row in rows]
-
-
-def rows_of(connection: Connection, table: Table) -> Iterable[dict[str, Any]]:
-    """Every row of a table."""
-    for row in connection.execute(select(table).execution_options(yield_per=1000)):
-        yield row._asdict()

@@ -41,11 +41,6 @@ def create(connection: Connection, name: str) -> None:
         connection.execute(CreateSchema(name, if_not_exists=True))
 
 
-def exists(connection: Connection, name: str) -> bool:
-    """Returns True if a PostgreSQL schema has our tables."""
-    return inspect(connection).has_table("alembic_version", schema=name)
-
-
 def names(connection: Connection, prefix: str) -> list[str]:
     """The PostgreSQL schemas whose names begin with something."""
     every = connection.execute(text("SELECT nspname FROM pg_namespace")).scalars()

@@ -65,8 +65,13 @@ class SqliteDatabase:
         return result
 
     async def exists(self) -> bool:
-        """Whether the file is there."""
-        return await asyncio.to_thread(self.path.exists)
+        """Whether there is anything to read; makes nothing."""
+        try:
+            return self.path.stat().st_size > 0
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # reading says why it cannot be read
 
     async def close(self) -> None:
         """Close every connection, once the threads are done."""

@@ -1,16 +1,38 @@
-"""Whether the ledger is whole, and whether the tables are what it says."""
+"""Whether the ledger is whole, makes sense, and is what the tables and the bars say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from hashlib import sha256
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, func, select, tuple_
 
-from openbell.stores.records.orders import rows_of
-from openbell.stores.records.tables import JOURNALED, ledger
+from openbell.market.bars import MINUTE, Bars
+from openbell.market.errors import InvalidSymbol
+from openbell.market.instruments import Instrument, parse
+from openbell.stores.records.journal import head_of
+from openbell.stores.records.tables import JOURNALED, fills, ledger
+from openbell.trading.audit import Audit, outside_its_bar
+from openbell.trading.evidence import bar_hash
+from openbell.trading.fills import Fill
 from openbell.trading.ledger import Entry, Fault, Head, canonical, check
+from openbell.trading.rows import from_row
+
+_DAY = 86400
+_PAGE = 10_000
+"""Fills that are compared with their bars at a time."""
+_MOST = 1000
+"""Faults of one sort that are told one by one."""
+_BEYOND = {
+    True: "this home did not write them. If they are right all the same, take the ledger as it stands with openbell "
+    "verify --adopt",
+    False: "another machine wrote them, or they are forged. Run openbell verify on the machine that wrote them; if they "
+    "are right, take them here with openbell verify --adopt",
+}
+"""What is said of entries after the head, by whether one home alone writes to the ledger."""
 
 
 def entries(connection: Connection) -> Iterator[Entry]:
@@ -20,33 +42,90 @@ def entries(connection: Connection) -> Iterator[Entry]:
         yield Entry(**row._asdict())
 
 
-def faults(connection: Connection, heads: tuple[Head, ...]) -> Iterator[Fault]:
-    """Everything that is not as it was written: the chain first, then each table against it."""
-    yield from check(entries(connection), heads)
-    yield from _tables(connection)
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The ledger's newest entry as one transaction sees it, and the heads at which it may end."""
+
+    newest: Head
+    ends: tuple[Head, ...]
+
+    @property
+    def moved_on(self) -> bool:
+        """Whether the heads are later than the ledger: somebody has written in between, or its end is cut off."""
+        return bool(self.ends) and self.newest not in self.ends and self.newest.seq <= self.ends[0].seq
 
 
-def _tables(connection: Connection) -> Iterator[Fault]:
-    """A row must be the content of the last entry about it."""
-    newest: dict[tuple[str, str], tuple[int, bytes]] = {}
-    for entry in entries(connection):
-        if entry.kind in JOURNALED:
-            newest[entry.kind, entry.key] = (entry.seq, _hash(entry.body))
-    for kind, (table, key) in JOURNALED.items():
-        for row in rows_of(connection, table):
-            seq = row.pop("seq")
-            written = newest.pop((kind, str(row[key])), None)
-            if written is None:
-                yield Fault(seq, f"{kind} {row[key]} is in its table and not in the ledger")
-            elif written[0] != seq or written[1] != _hash(_text(row)):
-                yield Fault(written[0], f"{kind} {row[key]} was changed in its table: the ledger says otherwise")
-    for (kind, key), (seq, _) in newest.items():
-        yield Fault(seq, f"{kind} {key} is in the ledger and not in its table")
+def snapshot(connection: Connection, read_ends: Callable[[], tuple[Head, ...]]) -> Snapshot:
+    """How things stand. The heads are read after the ledger: an entry that can be seen was announced before."""
+    newest = head_of(connection)
+    return Snapshot(newest, read_ends())
 
 
-def _hash(text: object) -> bytes:
-    """A row in little room, whatever somebody has put into its place."""
-    return sha256(str(text).encode("utf-8", "surrogatepass")).digest()
+def faults(
+    connection: Connection,
+    heads: Iterable[Head],
+    ends: Sequence[Head] = (),
+    *,
+    one_home: bool = True,
+    seen: Callable[[int], None] = lambda _count: None,
+) -> Iterator[Fault]:
+    """Everything that is not as it was written: the chain, then what does not follow in it, then each table against it.
+
+    `heads` must be in the ledger, `ends` are those at which it may end; `seen` is called now and then with the number of
+    entries that were looked at.
+    """
+    audit, found, more = Audit(), list[Fault](), 0
+
+    def audited() -> Iterator[Entry]:
+        nonlocal more
+        for entry in entries(connection):
+            new = audit.take(entry)
+            room = _MOST - len(found)
+            found.extend(new[:room])
+            more += len(new[room:])
+            yield entry
+            if entry.seq % 1000 == 0:
+                seen(entry.seq)
+
+    yield from check(audited(), heads, ends, _BEYOND[one_home])
+    yield from found
+    yield from audit.finish()
+    if more:
+        yield Fault(0, f"{more} more entries do not follow from those before them")
+    for kind, (table, _) in JOURNALED.items():
+        try:
+            yield from _table(connection, kind)
+        except ValueError:  # JSON that is none
+            yield Fault(0, f"a row of the table {table.name} cannot be read")
+
+
+def _table(connection: Connection, kind: str) -> Iterator[Fault]:
+    """A row must be the content of the last entry about it. The database compares, so that nothing is held here."""
+    table, key = JOURNALED[kind]
+    last = (
+        select(ledger.c.key, func.max(ledger.c.seq).label("last")).where(ledger.c.kind == kind).group_by(ledger.c.key)
+    )
+    newest = last.subquery("newest")
+    written = ledger.alias("written")
+    rows = (
+        select(table, newest.c.last, written.c.body)
+        .outerjoin(newest, newest.c.key == table.c[key])
+        .outerjoin(written, written.c.seq == newest.c.last)
+    )
+    for row in _each(connection, rows):
+        seq, last_seq, body = row.pop("seq"), row.pop("last"), row.pop("body")
+        if last_seq is None:
+            yield Fault(seq, f"{kind} {row[key]} is in its table and not in the ledger")
+        elif last_seq != seq or body != _text(row):
+            yield Fault(last_seq, f"{kind} {row[key]} was changed in its table: the ledger says otherwise")
+    missing = select(newest).outerjoin(table, newest.c.key == table.c[key]).where(table.c[key].is_(None))
+    for row in _each(connection, missing):
+        yield Fault(row["last"], f"{kind} {row['key']} is in the ledger and not in its table")
+
+
+def _each(connection: Connection, query: Select[Any]) -> Iterator[dict[str, Any]]:
+    for row in connection.execute(query.execution_options(yield_per=1000)):
+        yield row._asdict()
 
 
 def _text(row: dict[str, Any]) -> str:
@@ -54,3 +133,57 @@ def _text(row: dict[str, Any]) -> str:
         return canonical(row)
     except (TypeError, ValueError, RecursionError):
         return ""
+
+
+# Fills and their bars
+
+
+@dataclass(slots=True)
+class BarsFound:
+    """What the bar store says of the bars that paper fills rest on."""
+
+    fills: int = 0
+    stored: int = 0
+    changed: list[str] = field(default_factory=list)
+    """Fills whose bar is stored with other numbers now."""
+    faults: list[Fault] = field(default_factory=list)
+
+
+Cursor = tuple[str, int, str]
+"""Symbol, bar and id of a fill."""
+
+
+def paper_fills(connection: Connection, after: Cursor | None) -> tuple[list[Fill], Cursor | None]:
+    """The next fills that name a bar, by symbol and time, and where to go on; None if there are no more."""
+    place = (fills.c.symbol, fills.c.bar, fills.c.id)
+    query = select(fills).where(fills.c.bar.is_not(None)).order_by(*place).limit(_PAGE)
+    if after is not None:
+        query = query.where(tuple_(*place) > after)
+    rows = connection.execute(query).all()
+    found = []
+    for row in rows:
+        with suppress(TypeError, ValueError, ArithmeticError):  # it is not what its entry says, which is told already
+            found.append(from_row(Fill, row._asdict()))
+    return found, (rows[-1].symbol, rows[-1].bar, rows[-1].id) if rows else None
+
+
+def compare(page: list[Fill], read: Callable[[Instrument, int, int], Bars], found: BarsFound) -> None:
+    """Add to `found` what the bars of some fills are now. `read` gives minute bars of a time, and may block."""
+    found.fills += len(page)
+    for (symbol, _), group in groupby(page, key=lambda fill: (fill.symbol, (fill.bar or 0) // _DAY)):
+        wanted = list(group)
+        try:
+            instrument = parse(symbol)
+        except InvalidSymbol:
+            continue
+        bars = read(instrument, wanted[0].bar or 0, (wanted[-1].bar or 0) + MINUTE)
+        times = {time: index for index, time in enumerate(bars.time.tolist())}
+        for fill in wanted:
+            index = times.get(fill.bar or 0)
+            if index is None:
+                continue
+            found.stored += 1
+            if bar_hash(bars, index) != fill.bar_hash:
+                found.changed.append(fill.id)
+            elif wrong := outside_its_bar(fill, bars.low[index].item(), bars.high[index].item()):
+                found.faults.append(Fault(0, wrong))
