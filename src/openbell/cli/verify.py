@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -61,6 +62,9 @@ def verify(
     adopt: Annotated[
         bool, typer.Option("--adopt", help="Take the ledger as it stands, whatever was found, and note its head anew.")
     ] = False,
+    scenario: Annotated[
+        str | None, typer.Option("--scenario", metavar="NAME", help="Check this scenario's ledger, not the present's.")
+    ] = None,
 ) -> None:
     """Check the ledger: its hash chain, the head that is noted outside the database, and what it tells of against it.
 
@@ -73,7 +77,7 @@ def verify(
     if adopt and settings.read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
     with said_plainly():
-        found = asyncio.run(_verify(settings, noted, adopt))
+        found = asyncio.run(_verify(settings, noted, adopt, scenario))
     for fault in found.faults:
         typer.echo(f"bad   {_plain(fault.reason)}")
     if found.count > len(found.faults):
@@ -118,10 +122,15 @@ def _read(text: str | None) -> Head | None:
     return Head(int(match[1]), match[2])
 
 
-async def _verify(settings: Settings, noted: Head | None, adopt: bool) -> Findings:
-    desk = Desk(settings)
+async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario: str | None) -> Findings:
+    from openbell.desk.trading.keeping import Scenarios, make_records
+
+    # Whatever clock the settings name: all of the ledger is checked.
+    desk = Desk(dataclasses.replace(settings, as_of="", replay_speed=0.0, scenario=""))
+    if scenario is not None:
+        await Scenarios(desk.settings, desk.clock).check(scenario)
+    records = make_records(desk.settings, desk.clock, scenario)
     try:
-        records = desk.trading.records
         found = Findings()
         ends = records.head.ends
         try:
@@ -132,13 +141,14 @@ async def _verify(settings: Settings, noted: Head | None, adopt: bool) -> Findin
         heads = () if noted is None else (noted,)
         if await records.database.exists():
             await _look(records, heads, ends, found)
-            await _look_at_bars(desk, found)
+            await _look_at_bars(desk, records, found)
         else:  # opening them would make them
             found.add(check((), heads, ends()))
         if adopt:
             await records.adopt()
         return found
     finally:
+        await records.close()
         await desk.close()
 
 
@@ -146,6 +156,7 @@ async def _look(
     records: Records, heads: tuple[Head, ...], read_ends: Callable[[], tuple[Head, ...]], found: Findings
 ) -> None:
     """The ledger and its tables, in one view of the database."""
+    from openbell.stores.records import checkpoints
     from openbell.stores.records.verify import Snapshot, faults, snapshot
 
     def work(view: View) -> Snapshot | None:
@@ -156,6 +167,7 @@ async def _look(
         found.newest = now.newest
         with _progress(now.newest.seq) as seen:
             found.add(faults(connection, heads, now.ends, one_home=records.one_home, seen=seen))
+            found.add(Fault(seq, reason) for seq, reason in checkpoints.wrong(view))
         if not now.ends and now.newest.seq and read_ends is not tuple:
             found.add([Fault(0, f"no head was noted outside the database ({records.head.path} is missing)")])
         return None
@@ -166,11 +178,11 @@ async def _look(
         number += 1
 
 
-async def _look_at_bars(desk: Desk, found: Findings) -> None:
+async def _look_at_bars(desk: Desk, records: Records, found: Findings) -> None:
     """The bars that paper fills rest on, as far as they are stored."""
     from openbell.stores.records.verify import BarsFound, Cursor, compare, paper_fills
 
-    records, bars = desk.trading.records, BarsFound()
+    bars = BarsFound()
     after: Cursor | None = None
     try:
         while True:

@@ -103,10 +103,14 @@ class Scenarios:
         finally:
             await records.close()
 
+    async def check(self, name: str) -> None:
+        """Raise `InvalidParameter` if there is no such scenario."""
+        if name not in await self.names():
+            raise InvalidParameter(f"no scenario {name[:40]!r}; openbell scenario list shows those that there are")
+
     async def remove(self, name: str, *, keep: bool) -> None:
         """Remove what a scenario has recorded; with `keep` it stays, empty. Raises `Refused` while it is in use."""
-        if name not in await self.names():
-            raise InvalidParameter(f"no scenario {name!r}; openbell scenario list shows those that there are")
+        await self.check(name)
         holder = (await self.describe(name))[2]
         if holder is not None:
             raise Refused(f"the scenario {name} is in use by {holder}: stop that process first")

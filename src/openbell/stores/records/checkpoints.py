@@ -111,6 +111,19 @@ def step(view: View, most: int = 5) -> int:
     return done
 
 
+def wrong(view: View) -> Iterator[tuple[int, str]]:
+    """Checkpoints that do not follow from the ledger: their entry and what is wrong."""
+    last = int(marks.mark(view, MARK))
+    folds: Folds = {}
+    for through in range(EVERY, last + 1, EVERY):
+        fold(folds, _entries(view, through - EVERY, through))
+        rows = view.execute(select(checkpoints).where(checkpoints.c.seq == through))
+        kept = {row.account: row.body for row in rows}
+        for name in sorted({*kept, *folds}):
+            if name not in kept or name not in folds or kept[name] != folds[name].to_row():
+                yield through, f"the checkpoint of account {name} at entry {through} does not follow from the ledger"
+
+
 def due(view: View) -> bool:
     """Returns True if `step` has something to write."""
     newest = view.execute(select(ledger.c.seq).order_by(ledger.c.seq.desc()).limit(1)).scalar() or 0
