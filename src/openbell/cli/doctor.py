@@ -17,6 +17,7 @@ import typer
 from openbell import __version__
 from openbell.cli.app import AsOf, app, settings_for
 from openbell.desk.desk import Desk
+from openbell.market.clock import iso
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
 from openbell.market.sessions import stock_phase
 
@@ -199,7 +200,7 @@ def _records(desk: Desk) -> Iterator[Finding]:
 
 async def _look_at_records(desk: Desk) -> list[Finding]:
     from openbell.desk.trading.keeping import ENGINE
-    from openbell.stores.records import leases
+    from openbell.stores.records import leases, marks
     from openbell.stores.records.journal import head_of
 
     trading = Desk(desk.settings).trading  # one of its own: each check has an event loop of its own
@@ -217,6 +218,8 @@ async def _look_at_records(desk: Desk) -> list[Finding]:
         else:
             text = "no engine is running: paper orders fill and alerts fire when one does"
             found.append(Finding("note", text, "openbell up, or a server with --trade"))
+        for since, reason in (await trading.records.read(marks.troubled)).values():
+            found.append(Finding("bad", f"since {iso(since)}: {reason}", "mend what it names; it is tried each minute"))
         if reason := await trading.halts.reason():
             found.append(Finding("note", f"trading is halted: {reason}", "openbell resume"))
     except StoreError as error:
