@@ -32,7 +32,7 @@ def main() -> int:
     command = [str(PYTHON), str(ROOT / "bench" / "measure.py"), *sys.argv[1:]]
     failed = subprocess.run(command, env=environment, check=False).returncode
     # The rivals that draw charts, and the real InfluxDB, come with the tests: they live in their environment.
-    for script in ("charts.py", "market_data.py", "trading.py"):
+    for script in ("charts.py", "market_data.py", "trading.py", "past.py"):
         command = [str(ROOT / ".venv" / PYTHON.relative_to(HOME)), str(ROOT / "bench" / script)]
         failed = subprocess.run(command, env=environment, check=False).returncode or failed
     return failed
