@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -295,6 +296,91 @@ class BarStoreContract:
             for part in parts:
                 assert store.gaps(part.instrument, question) == _spans(open_minutes)
             store.close()
+
+    # What was covered too early
+
+    @pytest.mark.parametrize("count", [60, MANY])
+    def test_what_was_covered_before_it_had_ended_is_found_and_mended(self, store: BarStore, count: int) -> None:
+        now = int(time.time() // 60 * 60)
+        early, good = run("BTC/USD", now - 30 * MINUTE, count), run("AAPL", SEPTEMBER, 5)
+        store.write([good], LIVE, covers=Span(SEPTEMBER, OCTOBER))
+        assert store.premature() == []
+        store.write([early], LIVE, covers=Span(now - 30 * MINUTE, now + 2 * DAY))
+        mark = store.mark(early.instrument)
+        larger = store.larger(early.instrument, Timeframe.M5, 10_000, EVER)
+
+        (found,) = store.premature()
+
+        written = int(found.written // 60 * 60)
+        assert now <= written <= time.time()
+        assert (found.instrument, found.span) == (early.instrument, Span(written, now + 2 * DAY))
+        assert store.mend() == [found]
+        assert (store.mend(), store.premature(), store.problems()) == ([], [], [])
+        left = early.between(0, written)
+        assert_same(store.read(early.instrument, 0, EVER), left)
+        assert store.changed_since(early.instrument, mark) is not None
+        after = store.larger(early.instrument, Timeframe.M5, 10_000, EVER)
+        assert after.same_as(resample(left, Timeframe.M5, EVER))
+        assert len(after) < len(larger)
+        asked = Span(now - 30 * MINUTE, now + 2 * DAY)
+        assert store.gaps(early.instrument, asked) == [Span(written, now + 2 * DAY)]
+        assert_same(store.read(good.instrument, 0, EVER), good)
+        assert store.gaps(good.instrument, Span(SEPTEMBER, OCTOBER)) == []
+        again = run("BTC/USD", now - 5 * MINUTE, 5, 2)
+        store.write([again], LIVE, covers=Span(now - 5 * MINUTE, now))
+        assert_same(store.read(early.instrument, 0, EVER), merge(left, again))
+
+    @pytest.mark.parametrize("count", [3, MANY])
+    def test_a_series_of_unfinished_bars_alone_is_gone_when_it_is_mended(self, store: BarStore, count: int) -> None:
+        start = int(time.time() // DAY + 40) * DAY
+        store.write([run("BTC/USD", start, count)], LIVE, covers=Span(start, start + count * MINUTE))
+        assert len(store.mend()) == 1
+        assert store.instruments() == []
+        assert store.problems() == []
+        store.write([run("BTC/USD", start, count, 2)], FILE)
+
+    def test_later_coverage_does_not_hide_what_was_covered_too_early(
+        self, store: BarStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        instrument, then = parse("BTC/USD"), SEPTEMBER + 100 * MINUTE + 7
+
+        def cover(at: int, start: int, end: int, *offered: Bars) -> None:
+            monkeypatch.setattr(time, "time", lambda: float(at))
+            span = Span(SEPTEMBER + start * MINUTE, SEPTEMBER + end * MINUTE)
+            store.write([*offered, empty(instrument)], LIVE, covers=span)
+            monkeypatch.undo()
+
+        early = run("BTC/USD", SEPTEMBER, 200)
+        cover(then, 0, 200, early)
+        cover(OCTOBER, 150, 160)
+        cover(OCTOBER, 190, 400)
+        cover(OCTOBER, 50, 60)
+
+        (found,) = store.premature()
+
+        assert found.span == Span(SEPTEMBER + 100 * MINUTE, SEPTEMBER + 200 * MINUTE)
+        store.mend()
+        gaps = [(SEPTEMBER + a * MINUTE, SEPTEMBER + b * MINUTE) for a, b in ((100, 150), (160, 190))]
+        assert store.gaps(instrument, Span(SEPTEMBER, SEPTEMBER + 400 * MINUTE)) == [Span(*gap) for gap in gaps]
+        kept = [t for t in early.time.tolist() if not any(a <= t < b for a, b in gaps)]
+        assert store.read(instrument, 0, EVER).time.tolist() == kept, "what was covered since is final"
+
+    def test_coverage_from_a_machine_whose_time_was_wrong_is_asked_for_again(
+        self, store: BarStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        now = int(time.time() // 60 * 60)
+        monkeypatch.setattr(time, "time", lambda: now + 2.0 * DAY)
+        offered = run("BTC/USD", now - DAY, 2 * 1440)
+        span = Span(now - DAY, now + DAY)
+        store.write([offered], LIVE, covers=span)
+        assert store.premature() == []
+        monkeypatch.undo()
+        assert [found.span for found in store.premature()] == [span]
+        store.mend()
+        assert store.gaps(offered.instrument, span) == [span]
+        stored = store.read(offered.instrument, 0, EVER)
+        assert now - DAY <= stored.time[-1] < time.time(), "what may have closed stays until it is fetched again"
+        assert stored.time[-1] >= now - MINUTE
 
     # What has changed
 

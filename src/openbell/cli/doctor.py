@@ -11,17 +11,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openbell import __version__
-from openbell.cli.app import AsOf, app, settings_for
+from openbell.cli.app import AsOf, app, fail, settings_for
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
 from openbell.market.sessions import stock_phase
 
+if TYPE_CHECKING:
+    from openbell.stores.port import Premature
+
 _EXTRAS = {"alpaca": ("websockets", "alpaca"), "ccxt": ("ccxt", "ccxt")}
+_SHOWN = 10
+"""How many findings of one kind are listed."""
 _PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "pydantic")
 
 
@@ -36,11 +42,31 @@ class Finding:
 
 
 @app.command("doctor")
-def doctor(as_of: AsOf = None) -> None:
+def doctor(
+    as_of: AsOf = None,
+    mend: Annotated[
+        bool,
+        typer.Option("--mend", help="First uncover bars that were stored before they had closed: see docs/data.md."),
+    ] = False,
+) -> None:
     """Check this desk: what works, what does not, and the command that mends it. Leaves with 1 if something is bad."""
     desk = Desk(settings_for(as_of))
+    if mend and desk.settings.read_only:
+        fail("OPENBELL_READ_ONLY is set, so nothing may be mended")
     bad = False
-    for look in (_software, _home, _clock, _watchlist, _bars, _feed, _collector, _signals, _records, _broker):
+    for look in (
+        *((_mend,) if mend else ()),
+        _software,
+        _home,
+        _clock,
+        _watchlist,
+        _bars,
+        _feed,
+        _collector,
+        _signals,
+        _records,
+        _broker,
+    ):
         for finding in _safely(look, desk):
             bad |= finding.state == "bad"
             typer.echo(f"{finding.state:4}  {finding.text}")
@@ -140,6 +166,27 @@ def _bars(desk: Desk) -> Iterator[Finding]:
             f"set aside {problem.path}: {problem.reason}",
             "fetched again if the feed has it, or import it again",
         )
+    early = desk.store.premature()
+    for found in early[:_SHOWN]:
+        yield Finding("bad", _said(found), "openbell doctor --mend")
+    if len(early) > _SHOWN:
+        yield Finding("bad", f"and {len(early) - _SHOWN} more of that kind", "openbell doctor --mend")
+
+
+def _mend(desk: Desk) -> Iterator[Finding]:
+    """Let the feed fill again what was noted as complete too early."""
+    if desk.settings.bar_folder.exists():
+        for found in desk.store.mend():
+            yield Finding("ok", f"mended: {_said(found)}; it is fetched again when it is asked for")
+
+
+def _said(found: Premature) -> str:
+    early = found.span.end > found.written
+    return (
+        f"{found.instrument} from {iso(found.span.start)} to {iso(found.span.end)} was noted as complete at "
+        f"{iso(int(found.written))}, "
+        + ("before it had ended" if early else "which has not come yet: the machine's time was wrong")
+    )
 
 
 def _feed(desk: Desk) -> Iterator[Finding]:

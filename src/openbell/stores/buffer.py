@@ -7,6 +7,7 @@ number of processes may share it. Its write lock is also what serialises changes
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from itertools import chain, groupby, repeat
 from operator import itemgetter
@@ -15,14 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from openbell.market import bars as barlib
-from openbell.market.bars import Bars
+from openbell.market.bars import MINUTE, Bars
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.database import Database
-from openbell.stores.port import Mark, Problem, Span
+from openbell.stores.port import Mark, Premature, Problem, Span
 
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE series (
     id INTEGER PRIMARY KEY,
@@ -39,6 +40,7 @@ CREATE TABLE bars (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE coverage (
     series INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
+    written REAL NOT NULL DEFAULT 0,            -- the machine's time at which the end was written
     PRIMARY KEY (series, start)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE months (
@@ -53,6 +55,15 @@ CREATE TABLE problems (at REAL NOT NULL, path TEXT NOT NULL, reason TEXT NOT NUL
 CREATE TABLE counter (seq INTEGER NOT NULL) STRICT;
 INSERT INTO counter VALUES (0);
 """
+_STEP = 60.0
+"""Seconds by which the machine's time may be set back without putting coverage in doubt."""
+_UPGRADES = {
+    # When older coverage was written is not known: no later than now, so that its end cannot be later either.
+    1: """
+ALTER TABLE coverage ADD COLUMN written REAL NOT NULL DEFAULT 0;
+UPDATE coverage SET written = CAST(strftime('%s', 'now') AS REAL);
+""",
+}
 _UPSERT = """
 INSERT INTO bars (series, time, seq, data) VALUES (?, ?, ?, ?)
 ON CONFLICT (series, time) DO UPDATE SET seq = excluded.seq, data = excluded.data WHERE data <> excluded.data
@@ -66,7 +77,7 @@ class Buffer(Database):
         """`more` are tables beyond the buffer's own, as SQL statements."""
         self._numbers: dict[str, int] = {}
         self._origins = origins
-        super().__init__(path, _SCHEMA + more, _SCHEMA_VERSION)
+        super().__init__(path, _SCHEMA + more, _SCHEMA_VERSION, _UPGRADES)
 
     def forget(self) -> None:
         """Numbers given out in a transaction may be undone with the rest."""
@@ -226,52 +237,85 @@ class Buffer(Database):
 
     @classmethod
     def cover(cls, db: sqlite3.Connection, series: Sequence[int], span: Span) -> None:
-        """Add a span to what is covered in several series."""
+        """Add a span to what is covered in several series, with the machine's time."""
         if span.start >= span.end:
             return
+        now = time.time()
         chosen = ",".join(map(str, series))
+        # Coverage that was written too early (`premature`) is not extended: joined, it would no longer be found.
         extended = {
             row[0]
             for row in db.execute(
-                f"UPDATE coverage SET end = max(end, ?) WHERE start <= ? AND end >= ? AND series IN ({chosen})"
-                " RETURNING series",
-                (span.end, span.start, span.start),
+                "UPDATE coverage SET written = CASE WHEN end < ? THEN ? ELSE written END, end = max(end, ?)"
+                f" WHERE start <= ? AND end >= ? AND end <= written AND series IN ({chosen}) RETURNING series",
+                (span.end, now, span.end, span.start, span.start),
             )
         }
         # What grew may now reach into the next span: `gaps` does not mind. The rest is joined with what it touches.
         for number in series:
             if number not in extended:
-                cls._join(db, number, span)
+                cls._join(db, number, span, now)
 
-    @staticmethod
-    def _join(db: sqlite3.Connection, series: int, span: Span) -> None:
-        end = db.execute(
-            "SELECT max(end) FROM coverage WHERE series = ? AND start >= ? AND start <= ?",
-            (series, span.start, span.end),
-        ).fetchone()[0]
-        db.execute(
-            "DELETE FROM coverage WHERE series = ? AND start >= ? AND start <= ?", (series, span.start, span.end)
+    @classmethod
+    def _join(cls, db: sqlite3.Connection, series: int, span: Span, written: float) -> None:
+        """Add a span, in the place of those that it holds and of those that it reaches into."""
+        touched = (
+            "FROM coverage WHERE series = ? AND start >= ? AND start <= ? AND (end <= ? OR end <= written)",
+            (series, span.start, span.end, span.end),
         )
-        db.execute("INSERT INTO coverage VALUES (?, ?, ?)", (series, span.start, max(span.end, end or span.end)))
+        rows = db.execute(f"SELECT end, written {touched[0]}", touched[1]).fetchall()
+        db.execute(f"DELETE {touched[0]}", touched[1])
+        end, written = max([(span.end, written), *rows])
+        cls._put_row(db, series, Span(span.start, end), written)
 
     @staticmethod
-    def uncover(db: sqlite3.Connection, series: int, span: Span) -> None:
+    def _put_row(db: sqlite3.Connection, series: int, span: Span, written: float) -> None:
+        """Spans may overlap; of two that begin at one time the longer stays."""
+        db.execute(
+            "INSERT INTO coverage VALUES (?, ?, ?, ?) ON CONFLICT (series, start) DO UPDATE SET"
+            " written = CASE WHEN excluded.end > end THEN excluded.written ELSE written END,"
+            " end = max(end, excluded.end)",
+            (series, span.start, span.end, written),
+        )
+
+    @classmethod
+    def uncover(cls, db: sqlite3.Connection, series: int, span: Span) -> None:
         """Take a span out of what is covered."""
         touched = (series, span.end, span.start)
-        start, end = db.execute(
-            "SELECT min(start), max(end) FROM coverage WHERE series = ? AND start < ? AND end > ?", touched
-        ).fetchone()
-        if start is None:
-            return
+        rows = db.execute(
+            "SELECT start, end, written FROM coverage WHERE series = ? AND start < ? AND end > ?", touched
+        ).fetchall()
         db.execute("DELETE FROM coverage WHERE series = ? AND start < ? AND end > ?", touched)
-        # Spans may overlap: one that is left of them all on either side, and one that begins there already may stay.
-        for left, right in ((start, span.start), (span.end, end)):
-            if left < right:
-                db.execute(
-                    "INSERT INTO coverage VALUES (?, ?, ?)"
-                    " ON CONFLICT (series, start) DO UPDATE SET end = max(end, excluded.end)",
-                    (series, left, right),
-                )
+        for start, end, written in rows:
+            for left, right in ((start, span.start), (span.end, end)):
+                if left < right:
+                    cls._put_row(db, series, Span(left, right), written)
+
+    def premature(self) -> list[Premature]:
+        """Coverage that ends after the machine's time at which it was written, or that was written after now.
+
+        What is kept of larger bars (`SYMBOL@TIMEFRAME`) is no coverage of a feed.
+        """
+        rows = self.ask(
+            "SELECT s.symbol, c.start, c.end, c.written FROM coverage c JOIN series s ON s.id = c.series"
+            " WHERE s.symbol NOT LIKE '%@%' AND (c.end > c.written OR c.written > ?) ORDER BY s.symbol, c.start",
+            ahead := time.time() + _STEP,
+        )
+        return [
+            # If the machine's time was wrong then, it may have been wrong for all of the span.
+            Premature(parse(symbol), Span(start if written > ahead else max(start, minute(written)), end), written)
+            for symbol, start, end, written in rows
+        ]
+
+    @staticmethod
+    def cut_coverage(db: sqlite3.Connection, series: int, found: Premature) -> None:
+        """Take out what was covered too early, and nothing that other writes have covered since."""
+        where = (series, found.span.start, found.span.end, found.written)
+        db.execute("DELETE FROM coverage WHERE series = ? AND start >= ? AND end = ? AND written = ?", where)
+        db.execute(
+            "UPDATE coverage SET end = ? WHERE series = ? AND start < ? AND end = ? AND written = ?",
+            (found.span.start, *where),
+        )
 
     def gaps(self, name: str, span: Span) -> list[Span]:
         """What of `span` is not covered in the series of a name."""
@@ -332,3 +376,8 @@ class Buffer(Database):
         """The state to compare with later."""
         epoch, version, _, _ = self.state(instrument)
         return Mark(epoch, version)
+
+
+def minute(epoch: float) -> int:
+    """The start of the minute that was under way."""
+    return int(epoch // MINUTE * MINUTE)

@@ -7,6 +7,7 @@ stores differ in.
 from __future__ import annotations
 
 import sqlite3
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
@@ -15,10 +16,10 @@ from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.stores import leases
-from openbell.stores.buffer import Buffer
+from openbell.stores.buffer import Buffer, minute
 from openbell.stores.months import by_month, months_of
 from openbell.stores.offered import checked
-from openbell.stores.port import Lease, Mark, Problem, Span
+from openbell.stores.port import Lease, Mark, Premature, Problem, Span
 
 BULK = 2000
 """Bars of one instrument in one write from which on the buffer would only be a detour."""
@@ -136,6 +137,39 @@ class BufferedStore(ABC):
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """See the port."""
         return self._buffer.gaps(instrument.symbol, span)
+
+    def premature(self) -> list[Premature]:
+        """See the port."""
+        return self._buffer.premature()
+
+    def mend(self) -> list[Premature]:
+        """See the port."""
+        found = self.premature()
+        for each in found:
+            with self._buffer.transaction() as db:
+                series = self._buffer.claim_series(db, each.instrument)
+                # Readers read again until the change is done, whenever this process is killed.
+                db.execute("UPDATE series SET epoch = epoch + 1 WHERE id = ? AND epoch % 2 = 0", (series,))
+            self._mend(each)
+        return found
+
+    def _mend(self, found: Premature) -> None:
+        """Drop the bars that had not closed and their coverage, all in one transaction."""
+        with self._buffer.transaction() as db:
+            series = self._buffer.claim_series(db, found.instrument)
+            self._buffer.cut_coverage(db, series, found)
+            unfinished = max(found.span.start, minute(min(found.written, time.time())))
+            # Bars that another write has covered since are final.
+            for span in self._buffer.gaps(found.instrument.symbol, Span(unfinished, found.span.end)):
+                db.execute(
+                    "DELETE FROM bars WHERE series = ? AND time >= ? AND time < ?", (series, span.start, span.end)
+                )
+                self._drop(db, series, found.instrument, span)
+            self._changed(db, series)
+
+    @abstractmethod
+    def _drop(self, db: sqlite3.Connection, series: int, instrument: Instrument, span: Span) -> None:
+        """Remove the bars of a span from their long-term place, after the transaction has removed the buffered ones."""
 
     def problems(self) -> list[Problem]:
         """See the port."""

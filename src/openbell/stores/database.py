@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,17 @@ class Database:
     a new one under its name, so that processes which run on and those which start now meet in the same file.
     """
 
-    def __init__(self, path: Path, schema: str, version: int, busy_seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        schema: str,
+        version: int,
+        upgrades: Mapping[int, str] | None = None,
+        busy_seconds: float = 30.0,
+    ) -> None:
+        """`upgrades` are the statements that lead from each older version to the next."""
         self.path = path
+        self._upgrades = upgrades or {}
         self._schema = schema
         self._version = version
         self._busy = busy_seconds
@@ -152,12 +161,13 @@ class Database:
             if version == 0:
                 with self.transaction() as db:
                     if _version_of(db) == 0:
-                        for statement in self._schema.split(";\n"):
-                            db.execute(statement)
+                        _execute(db, self._schema)
                         # Tells this file from one that stood here before.
                         db.execute(f"PRAGMA application_id = {2 * secrets.randbits(29)}")
                         db.execute(f"PRAGMA user_version = {self._version}")
                 version = self._version
+            elif version in self._upgrades:
+                version = self._upgrade()
         except (StoreError, sqlite3.DatabaseError) as error:
             cause = error.__cause__ if isinstance(error, StoreError) else error
             if isinstance(cause, sqlite3.DatabaseError) and not isinstance(cause, sqlite3.OperationalError):
@@ -166,6 +176,16 @@ class Database:
         if version != self._version:
             raise StoreError(f"{self.path} is of version {version}, this Openbell reads version {self._version}")
         return self.unfit()
+
+    def _upgrade(self) -> int:
+        """Bring an older file's tables up to date, in one transaction; the version that it then has."""
+        with self.transaction() as db:
+            version = _version_of(db)
+            while version in self._upgrades:
+                _execute(db, self._upgrades[version])
+                version += 1
+            db.execute(f"PRAGMA user_version = {version}")
+        return version
 
     def _repair(self) -> None:
         try:
@@ -192,6 +212,12 @@ class Database:
                 raise StoreError(f"{self.path} cannot be used: {again}")
             with self.transaction() as db:
                 db.execute("INSERT INTO problems VALUES (?, ?, ?)", (time.time(), str(aside), damage))
+
+
+def _execute(db: sqlite3.Connection, statements: str) -> None:
+    """Run statements one by one: `executescript` would end the transaction."""
+    for statement in statements.split(";\n"):
+        db.execute(statement)
 
 
 def _version_of(db: sqlite3.Connection) -> int:

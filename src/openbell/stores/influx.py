@@ -208,6 +208,16 @@ class InfluxStore(BufferedStore):
             )
         return len(waiting)
 
+    def _drop(self, db: sqlite3.Connection, series: int, instrument: Instrument, span: Span) -> None:
+        self._rollups.drop(db, instrument, span)
+        self._bars.delete(instrument, span)
+        for month in self._buffer.months(instrument):
+            start, end = month_span(month)
+            if end <= span.start or start >= span.end or len(self._buffer.get(instrument, start, end, 1)):
+                continue
+            if not self._bars.count(instrument, Timeframe.M1, start, end):
+                db.execute("DELETE FROM months WHERE series = ? AND month = ?", (series, month))
+
     # Reading
 
     def read(self, instrument: Instrument, start: int, end: int) -> Bars:

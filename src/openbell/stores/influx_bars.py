@@ -6,7 +6,7 @@ Every query is bounded in time. How far back an instrument goes is looked up onc
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -31,9 +31,6 @@ def measurement(timeframe: Timeframe) -> str:
     return "candles" if timeframe is Timeframe.M1 else f"candles_{timeframe.name.lower()}"
 
 
-MEASUREMENTS = tuple(measurement(timeframe) for timeframe in Timeframe)
-
-
 class InfluxBars:
     """Reads and writes bars of any timeframe, without asking who may."""
 
@@ -47,9 +44,10 @@ class InfluxBars:
         """Store bars; where there is one of the same time it is replaced."""
         self._http.write(line for part in parts for line in _lines(part))
 
-    def delete(self, instrument: Instrument, span: Span) -> None:
-        """Remove the bars of every timeframe that opened in a span."""
-        self._http.delete(MEASUREMENTS, {TAG: instrument.symbol}, span.start, span.end)
+    def delete(self, instrument: Instrument, span: Span, timeframes: Iterable[Timeframe] = Timeframe) -> None:
+        """Remove the bars that opened in a span, of every timeframe or of some."""
+        names = tuple(measurement(timeframe) for timeframe in timeframes)
+        self._http.delete(names, {TAG: instrument.symbol}, max(span.start, _EARLIEST), min(span.end, _LATEST))
 
     def read(self, instrument: Instrument, start: int, end: int, timeframe: Timeframe = Timeframe.M1) -> Bars:
         """The bars that opened in [start, end)."""

@@ -28,7 +28,7 @@ from openbell.stores.buffer import Buffer
 from openbell.stores.buffered import FIRST, LAST, BufferedStore, conflict
 from openbell.stores.month_files import MonthFile
 from openbell.stores.months import by_month, month_of, month_span
-from openbell.stores.port import Lease, Span
+from openbell.stores.port import Lease, Premature, Span
 
 log = logging.getLogger(__name__)
 
@@ -155,6 +155,25 @@ class ParquetStore(BufferedStore):
                 (int(waiting.time[0]), int(waiting.time[0]), series),
             )
         return len(waiting)
+
+    def _mend(self, found: Premature) -> None:
+        self._mending(super()._mend, found)
+
+    def _drop(self, db: sqlite3.Connection, series: int, instrument: Instrument, span: Span) -> None:
+        for month in {*month_files.existing(self.root, instrument), *self._buffer.months(instrument)}:
+            start, end = month_span(month)
+            if end <= span.start or start >= span.end:
+                continue
+            file = self._file(instrument, month)
+            stored = self._read_file(file)
+            kept = barlib.merge(stored.between(FIRST, span.start), stored.between(span.end, LAST))
+            source = month_files.source_of(file)
+            if source and 0 < len(kept) < len(stored):
+                month_files.write(file, kept, source)
+            elif not len(kept):
+                file.path.unlink(missing_ok=True)
+                if not len(self._buffer.get(instrument, start, end, 1)):
+                    db.execute("DELETE FROM months WHERE series = ? AND month = ?", (series, month))
 
     # Reading
 

@@ -46,6 +46,16 @@ class Problem:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Premature:
+    """A span that was noted as covered before it had ended."""
+
+    instrument: Instrument
+    span: Span
+    written: float
+    """The machine's time when that was noted."""
+
+
 class BarStore(Protocol):
     """Minute bars of many instruments. Every call may block: call it from a thread when that matters."""
 
@@ -100,6 +110,12 @@ class BarStore(Protocol):
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """The parts of `span` that no write has covered."""
+
+    def premature(self) -> list[Premature]:
+        """Coverage that is later than the machine's time at which it was written, or than the present."""
+
+    def mend(self) -> list[Premature]:
+        """Uncover it, so that a feed is asked again, and drop the bars in it that had not closed; what was mended."""
 
     def instruments(self) -> list[Instrument]:
         """Everything that has bars, sorted."""

@@ -90,6 +90,12 @@ class Rollups:
             series = self._buffer.claim(db, _name(instrument, timeframe))
             self._buffer.uncover(db, series, _units(timeframe, span))
 
+    def drop(self, db: sqlite3.Connection, instrument: Instrument, span: Span) -> None:
+        """Minutes are about to be removed: the larger bars of their weeks go too, and are made again when asked for."""
+        weeks = _units(Timeframe.W1, span)
+        self.spoil_span(db, instrument, weeks)
+        self._bars.delete(instrument, weeks, KEPT)
+
     def make_of(self, minutes: Bars) -> None:
         """Write the usual larger bars of minutes beside which there are no others in their days."""
         self._bars.write(*(barlib.resample(minutes, timeframe, LAST) for timeframe in _USUAL))

@@ -1,0 +1,130 @@
+"""`openbell doctor` finds coverage that is later than the time at which it was written; `--mend` takes it out."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from openbell.desk.desk import Desk
+from openbell.desk.settings import load
+from openbell.market.instruments import parse
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import BarStore, Span
+from tests.client import run
+from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores.samples import DAY, EVER, LIVE, MINUTE, SEPTEMBER
+from tests.stores.samples import run as minutes
+
+BTC = parse("BTC/USD")
+VERSION_1 = """
+CREATE TABLE series (
+    id INTEGER PRIMARY KEY, symbol TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL DEFAULT 0,
+    version INTEGER NOT NULL DEFAULT 0, compacted_seq INTEGER NOT NULL DEFAULT 0,
+    compacted_from INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE bars (
+    series INTEGER NOT NULL, time INTEGER NOT NULL, seq INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (series, time)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE coverage (
+    series INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, PRIMARY KEY (series, start)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE months (
+    series INTEGER NOT NULL, month TEXT NOT NULL,
+    origin TEXT NOT NULL, feed TEXT NOT NULL, adjustment TEXT NOT NULL, PRIMARY KEY (month, series)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE leases (
+    name TEXT PRIMARY KEY, token INTEGER NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL
+) STRICT;
+CREATE TABLE problems (at REAL NOT NULL, path TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
+CREATE TABLE counter (seq INTEGER NOT NULL) STRICT;
+INSERT INTO counter VALUES (0);
+PRAGMA user_version = 1;
+PRAGMA journal_mode = WAL;
+"""
+"""The buffer as it was before coverage remembered when it was written."""
+
+
+@pytest.fixture(scope="module")
+def influx() -> Iterator[InfluxServer]:
+    try:
+        made = InfluxServer()
+    except NotHere as error:
+        pytest.skip(f"NOT TESTED: {error}")
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["parquet", "influxdb"])
+def settings(request: pytest.FixtureRequest) -> dict[str, str]:
+    if request.param == "parquet":
+        return {"FEED": "none"}
+    url = request.getfixturevalue("influx").url
+    return {"FEED": "none", "INFLUX_URL": url, "INFLUX_DATABASE": "mend"}
+
+
+def store_of(home: Path, settings: dict[str, str]) -> BarStore:
+    given = {f"OPENBELL_{name}": value for name, value in {"HOME": str(home), **settings}.items()}
+    return Desk(load(given)).store
+
+
+def test_doctor_finds_and_mends_what_was_covered_too_early(tmp_path: Path, settings: dict[str, str]) -> None:
+    now = int(time.time() // 60 * 60)
+    with closing(store_of(tmp_path, settings)) as store:
+        store.write([minutes("BTC/USD", now - DAY, 2 * 1440)], LIVE, covers=Span(now - DAY, now + DAY))
+        store.write([minutes("AAPL", SEPTEMBER, 10)], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + DAY))
+
+    found = run(tmp_path, "doctor", **settings)
+    refused = run(tmp_path, "doctor", "--mend", READ_ONLY="1", **settings)
+    mended = run(tmp_path, "doctor", "--mend", **settings)
+    after = run(tmp_path, "doctor", **settings)
+
+    assert found.returncode == 1
+    assert "bad   BTC/USD from " in found.stdout
+    assert "before it had ended\n      → openbell doctor --mend\n" in found.stdout
+    assert "AAPL" not in found.stdout
+    assert refused.returncode == 1
+    assert "READ_ONLY" in refused.stderr
+    assert "ok    mended: BTC/USD from " in mended.stdout
+    assert "before it had ended" not in after.stdout
+    assert after.returncode == 0, after.stdout
+    with closing(store_of(tmp_path, settings)) as store:
+        assert store.read(BTC, 0, EVER).time[-1] < time.time() - MINUTE
+        assert now <= store.gaps(BTC, Span(now - DAY, now + DAY))[0].start <= time.time()
+        assert len(store.read(parse("AAPL"), 0, EVER)) == 10
+
+
+def old_buffer(home: Path, *coverage: tuple[int, int]) -> None:
+    (home / "data").mkdir(parents=True)
+    with closing(sqlite3.connect(home / "data" / "buffer.sqlite")) as db:
+        db.executescript(VERSION_1)
+        db.execute("INSERT INTO series (id, symbol) VALUES (1, 'BTC/USD')")
+        db.executemany("INSERT INTO coverage VALUES (1, ?, ?)", coverage)
+        db.commit()
+
+
+def test_coverage_of_an_older_home_that_ends_after_now_is_bad(tmp_path: Path) -> None:
+    now = int(time.time() // 60 * 60)
+    old_buffer(tmp_path, (SEPTEMBER, SEPTEMBER + DAY), (now - DAY, now + DAY))
+
+    found = run(tmp_path, "doctor", FEED="none")
+
+    assert found.returncode == 1
+    assert found.stdout.count("before it had ended") == 1
+    assert run(tmp_path, "doctor", "--mend", FEED="none").returncode == 0
+    with closing(ParquetStore(tmp_path / "data")) as store:
+        assert store.gaps(BTC, Span(SEPTEMBER, SEPTEMBER + DAY)) == []
+        assert now <= store.gaps(BTC, Span(now - DAY, now + DAY))[0].start <= time.time()
+
+
+def test_an_older_home_is_used_without_a_step_by_hand(tmp_path: Path) -> None:
+    old_buffer(tmp_path, (SEPTEMBER, SEPTEMBER + DAY))
+    with closing(ParquetStore(tmp_path / "data")) as store, closing(ParquetStore(tmp_path / "data")) as other:
+        store.write([minutes("BTC/USD", SEPTEMBER + DAY, 10)], LIVE, covers=Span(SEPTEMBER + DAY, SEPTEMBER + 2 * DAY))
+        assert other.gaps(BTC, Span(SEPTEMBER, SEPTEMBER + 3 * DAY)) == [Span(SEPTEMBER + 2 * DAY, SEPTEMBER + 3 * DAY)]
+        assert other.premature() == []
