@@ -21,6 +21,11 @@ Values = npt.NDArray[np.float64]
 COLUMNS = ("time", "open", "high", "low", "close", "volume")
 MINUTE = 60
 
+PRICES = (1e-15, 1e15)
+"""The least and the most that a price may be."""
+MOST_VOLUME = 1e18
+"""The most that may be traded in a minute: of the cheapest coins it has been 1e15 and more."""
+
 _LARGEST = np.finfo(np.float64).max
 _MONDAY = 345600  # 1970-01-05, the first Monday
 
@@ -183,12 +188,25 @@ def count(instrument: Instrument, timeframe: Timeframe, times: Times, closed_unt
     return int(np.count_nonzero(start[1:] != start[:-1])) + bool(len(start))
 
 
-def faults(bars: Bars, now: float, leeway: float = 0.0) -> list[tuple[str, npt.NDArray[np.bool_]]]:
-    """What is wrong with offered bars: a reason and the mask of bars it applies to, each bar under its first reason."""
+Faults = list[tuple[str, npt.NDArray[np.bool_]]]
+"""Reasons, each with the mask of the bars that it applies to."""
+
+
+def faults(bars: Bars, now: float, leeway: float = 0.0) -> Faults:
+    """What is wrong with offered bars, each bar under its first reason."""
+    return _first_reasons(bars, [*_impossible(bars, now, leeway), *_beyond_sense(bars)])
+
+
+def damage(bars: Bars, now: float) -> Faults:
+    """What is wrong with bars that were stored: those beyond sense may have been taken once."""
+    return _first_reasons(bars, _impossible(bars, now, 0.0))
+
+
+def _impossible(bars: Bars, now: float, leeway: float) -> Faults:
     o, h, low, c, v = (np.asarray(column) for column in bars.columns()[1:])
     step = bars.timeframe.seconds if bars.timeframe.intraday else MINUTE
     with np.errstate(invalid="ignore"):
-        checks = (
+        return [
             ("not finite", ~(np.isfinite(o) & np.isfinite(h) & np.isfinite(low) & np.isfinite(c) & np.isfinite(v))),
             ("price not positive", (o <= 0) | (h <= 0) | (low <= 0) | (c <= 0)),
             ("volume negative", v < 0),
@@ -198,8 +216,20 @@ def faults(bars: Bars, now: float, leeway: float = 0.0) -> list[tuple[str, npt.N
             ("time not on the minute", bars.time % step != 0),
             ("time before 1971", bars.time < 31536000),
             ("from the future", bars.time > now + leeway - step),
-        )
-    found: list[tuple[str, npt.NDArray[np.bool_]]] = []
+        ]
+
+
+def _beyond_sense(bars: Bars) -> Faults:
+    """Bars with which a sum, a product or a ratio could leave a float's range; open and close lie between low and high."""
+    return [
+        ("price below 1e-15", bars.low < PRICES[0]),
+        ("price above 1e15", bars.high > PRICES[1]),
+        ("volume above 1e18", bars.volume > MOST_VOLUME),
+    ]
+
+
+def _first_reasons(bars: Bars, checks: Faults) -> Faults:
+    found: Faults = []
     seen = np.zeros(len(bars), dtype=bool)
     for reason, mask in checks:
         fresh = mask & ~seen

@@ -315,5 +315,5 @@ def _check(file: MonthFile, bars: Bars) -> None:
     first, last = month_span(file.month)
     if bars.time[0] < first or bars.time[-1] >= last or (len(bars) > 1 and np.diff(bars.time).min() <= 0):
         raise _corrupt(file, "times out of order or of another month")
-    if wrong := barlib.faults(bars, now=float(last)):
+    if wrong := barlib.damage(bars, now=float(last)):
         raise _corrupt(file, f"a bar is {wrong[0][0]}")

@@ -41,7 +41,7 @@ def _refuse(parts: Sequence[Bars]) -> None:
     falling = falling[~np.isin(falling, ends)]
     if len(falling):
         raise _bad(parts[int(np.searchsorted(ends, falling[0], side="right"))], "out of order or double")
-    if wrong := barlib.faults(whole, now=inf):
+    if wrong := barlib.damage(whole, now=inf):
         reason, mask = wrong[0]
         raise _bad(parts[int(np.searchsorted(ends, np.flatnonzero(mask)[0], side="right"))], reason)
 
