@@ -45,6 +45,9 @@ class ScriptedFeed:
     def earliest(self, now: float) -> int:
         return 0
 
+    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
+        return None
+
     def watermark(self, now: float) -> float:
         return now if self.mark is None else self.mark
 

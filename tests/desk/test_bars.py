@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from hypothesis import strategies as st
 
 from openbell.desk.bars import BarService
 from openbell.feeds.none import NoFeed
+from openbell.feeds.port import Feed
 from openbell.feeds.sim import SimFeed
-from openbell.market.bars import merge, resample
+from openbell.market.bars import Bars, empty, make, merge, resample
 from openbell.market.clock import StandingClock
 from openbell.market.errors import FeedUnavailable, StoreError, UnknownSymbol
-from openbell.market.instruments import parse
+from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
@@ -205,5 +207,166 @@ def test_a_store_that_cannot_write_is_said_as_such(tmp_path: Path, monkeypatch: 
         feed.table[BTC] = minutes(10)
         with pytest.raises(StoreError, match="disk is full"):
             await BarService(store, feed, StandingClock(NOW)).latest(BTC, Timeframe.M1)
+
+    run(tmp_path, work)
+
+
+# A clock ahead of the machine
+
+
+class Forming(ScriptedFeed):
+    """A vendor that answers with whatever it has, the minute under way included."""
+
+    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
+        self.asked.append((instrument, start, end))
+        now = int(time.time() // 60 * 60)
+        return bars(*((t, 100.0) for t in range(max(start, now - 3600), now + 60, 60)), instrument=instrument)
+
+
+@pytest.mark.parametrize("ahead", [90, 86400, 40 * 86400])
+def test_a_clock_ahead_of_the_machine_stores_nothing_unfinished_and_covers_nothing_to_come(
+    tmp_path: Path, ahead: int
+) -> None:
+    async def work(store: ParquetStore) -> None:
+        began = int(time.time() // 60 * 60)
+        service = BarService(store, Forming(), StandingClock(time.time() + ahead))
+        shown = await service.latest(BTC, Timeframe.M1)
+        await service.fill(BTC, Span(began - 600, began + ahead))
+        ended = int(time.time() // 60 * 60)
+        stored = store.read(BTC, 0, 2**40)
+        assert began - 60 <= shown.time[-1] <= ended - 60
+        assert stored.time[-1] <= ended - 60, "the minute under way is not stored"
+        assert store.gaps(BTC, Span(began - 600, began + 86400))[-1].end == began + 86400
+        assert store.gaps(BTC, Span(began - 600, began + 86400))[-1].start <= ended
+        assert store.premature() == []
+
+    run(tmp_path, work)
+
+
+def test_what_a_vendor_says_of_the_time_to_come_is_not_believed(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        feed = ScriptedFeed()
+        feed.table[BTC] = minutes(100, NOW + 3000)
+        feed.mark = NOW + 86400
+        service = BarService(store, feed, StandingClock(NOW))
+        assert await service.fill(BTC, Span(NOW - 600, NOW + 3600)) is None
+        assert store.read(BTC, 0, 2**40).time[-1] == NOW - 60
+        assert store.gaps(BTC, Span(NOW - 600, NOW + 3600)) == [Span(NOW, NOW + 3600)]
+
+    run(tmp_path, work)
+
+
+def test_bars_of_a_history_that_cannot_be_true_are_left_out(tmp_path: Path) -> None:
+    class Mad(ScriptedFeed):
+        async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
+            t = [NOW - 180, NOW - 120, NOW - 60]
+            price, volume = [1.0, 1e300, 3.0], [1.0, 1.0, 1e308]
+            return make(instrument, Timeframe.M1, t, price, price, price, price, volume)
+
+    async def work(store: ParquetStore) -> None:
+        service = BarService(store, Mad(), StandingClock(NOW))
+        got = await service.latest(BTC, Timeframe.M1)
+        assert got.close.tolist() == [1.0]
+        assert store.gaps(BTC, Span(NOW - 180, NOW)) == []
+
+    run(tmp_path, work)
+
+
+# Pages and their total
+
+
+async def every_page(service: BarService, instrument: Instrument, timeframe: Timeframe, limit: int) -> tuple[Bars, int]:
+    """All bars, page after page as long as there are more, and the total that the last page named."""
+    parts: list[Bars] = []
+    offset, more = 0, True
+    while more:
+        page, total = await service.page(instrument, timeframe, limit, offset)
+        assert len(page) == min(limit, max(0, total - offset)), (offset, total)
+        parts.insert(0, page)
+        offset, more = offset + limit, offset + limit < total
+    return merge(empty(instrument, timeframe), *parts), total
+
+
+@pytest.mark.parametrize("symbol", ["BTC/USD", "SPY", "BITQ", "EUR/USD"])
+@pytest.mark.parametrize("timeframe", [Timeframe.M15, Timeframe.H1, Timeframe.H4, Timeframe.D1, Timeframe.W1])
+def test_the_total_of_the_simulator_is_exact_whatever_was_asked_before(
+    tmp_path: Path, symbol: str, timeframe: Timeframe
+) -> None:
+    instrument = parse(symbol)
+    # In the middle of a session, of an hour and of a week.
+    clock = StandingClock(NOW + 15 * 3600 + 1234)
+
+    async def work(store: ParquetStore) -> None:
+        service = BarService(store, SimFeed(clock), clock)
+        few, first = await service.page(instrument, timeframe, 3, 0)
+        assert len(store.read(instrument, 0, 2**40)) < 200_000, "a few bars need no year of minutes"
+        whole, last = await every_page(service, instrument, timeframe, 1000)
+        again, after = await BarService(store, SimFeed(clock), clock).page(instrument, timeframe, 3, 0)
+        assert first == last == after == len(whole)
+        assert again.same_as(few)
+        assert again.same_as(whole.tail(3))
+        assert (await service.page(instrument, timeframe, 3, first + 5))[1] == first
+
+    run(tmp_path, work)
+
+
+def test_simulated_bars_from_before_the_feeds_reach_do_not_change_a_page(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        earlier, later = StandingClock(NOW - 60 * 86400), StandingClock(NOW)
+        before = await every_page(BarService(store, SimFeed(later), later), BTC, Timeframe.D1, 100)
+        await every_page(BarService(store, SimFeed(earlier), earlier), BTC, Timeframe.D1, 100)
+        after = await every_page(BarService(store, SimFeed(later), later), BTC, Timeframe.D1, 100)
+        assert after[1] == before[1]
+        assert after[0].same_as(before[0])
+
+    run(tmp_path, work)
+
+
+class Seldom(ScriptedFeed):
+    """A live vendor whose history is long and whose length nobody knows."""
+
+    def earliest(self, now: float) -> int:
+        return NOW - 3000 * 86400
+
+
+@pytest.mark.parametrize("every", [1, 7, 300])
+def test_pages_of_a_vendor_end_at_the_total_that_the_last_one_names(tmp_path: Path, every: int) -> None:
+    """The pair began to trade some time ago, a bar every so many minutes."""
+
+    async def work(store: ParquetStore) -> None:
+        feed = Seldom()
+        feed.table[BTC] = {NOW - 60 * every * n: 100.0 + n % 5 for n in range(1, 500)}
+        clock = StandingClock(NOW)
+        totals = []
+        for limit in (100, 33, 1000):
+            service = BarService(store, feed, clock)
+            first = (await service.page(BTC, Timeframe.M1, 10, 0))[1]
+            parts: list[Bars] = []
+            offset, more = 0, True
+            while more:
+                page, total = await service.page(BTC, Timeframe.M1, limit, offset)
+                assert len(page) == min(limit, 499 - offset)
+                parts.insert(0, page)
+                offset, more = offset + limit, offset + limit < total
+            assert total == 499
+            assert merge(*parts).time.tolist() == sorted(feed.table[BTC])
+            totals.append(first)
+        assert len(set(totals)) == 1, "the same question, the same answer"
+        assert totals[0] >= 499, "an upper bound"
+        assert (await service.page(BTC, Timeframe.M1, 10, 600))[1] == 499
+        assert min(start for _, start, _ in feed.asked) > NOW - 300 * 86400, "not asked for ever"
+
+    run(tmp_path, work)
+
+
+@pytest.mark.parametrize("make_feed", [NoFeed, ScriptedFeed])
+def test_without_a_feed_the_total_is_what_is_stored(tmp_path: Path, make_feed: Callable[[], Feed]) -> None:
+    eth = parse("ETH/USD")  # not known to the scripted feed either
+
+    async def work(store: ParquetStore) -> None:
+        store.write([bars(*minutes(250).items(), instrument=eth)], LIVE)
+        service = BarService(store, make_feed(), StandingClock(NOW))
+        assert (await service.page(eth, Timeframe.M1, 5, 0))[1] == 250
+        assert (await every_page(service, eth, Timeframe.M5, 7))[1] == 50
 
     run(tmp_path, work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
-from openbell.stores.port import Lease
+from openbell.stores.port import Lease, Span
 from tests.clocks import HandClock
 from tests.desk.scripted import BTC, ScriptedFeed, bars
 from tests.waiting import until
@@ -57,8 +58,8 @@ def stored(store: ParquetStore, instrument: object = BTC) -> dict[int, float]:
 def test_bad_bars_are_refused_with_a_counted_reason_and_the_rest_is_stored(tmp_path: Path) -> None:
     nan = float("nan")
 
-    def one(time: int, o: float, h: float, low: float, c: float, v: float = 1.0) -> object:
-        return make(BTC, Timeframe.M1, [time], [o], [h], [low], [c], [v])
+    def one(at: int, o: float, h: float, low: float, c: float, v: float = 1.0) -> object:
+        return make(BTC, Timeframe.M1, [at], [o], [h], [low], [c], [v])
 
     offered = (
         bars((NOW, 10.0)),
@@ -260,5 +261,47 @@ def test_a_store_that_fails_for_a_while_does_not_end_the_collector(
         async with collecting(tmp_path, feed, HandClock(NOW + 90)) as (_, store):
             await until(lambda: bool(stored(store)), "the bar that came again")
         assert rests == [5.0]
+
+    asyncio.run(main())
+
+
+def test_a_vendor_that_is_ahead_of_the_machine_covers_nothing_that_has_not_ended(tmp_path: Path) -> None:
+    """Such as a desk whose clock stands tomorrow: the machine's time decides what has closed."""
+
+    async def main() -> None:
+        now = int(time.time() // 60 * 60)
+        clock = HandClock(now + 86400)
+        feed = ScriptedFeed(
+            Batch((bars((now - 120, 1.0), (now - 60, 2.0), (now + 7200, 3.0)),), now + 86340),
+            Batch((), now + 86340),
+        )
+        async with collecting(tmp_path, feed, clock) as (collector, store):
+            await until(lambda: not feed.script and collector.status.batches == 2, "both batches")
+            ended = int(time.time() // 60 * 60)
+            assert store.read(BTC, 0, 2**40).time.tolist() == [now - 120, now - 60]
+            assert collector.status.refused == {"from the future": 1}
+            assert now <= store.gaps(BTC, Span(now, now + 86400))[0].start <= ended
+            assert collector.status.through <= ended
+            assert store.premature() == []
+
+    asyncio.run(main())
+
+
+def test_prices_and_volumes_beyond_sense_are_refused(tmp_path: Path) -> None:
+    def one(at: int, price: float, volume: float) -> Bars:
+        return make(BTC, Timeframe.M1, [at], [price], [price], [price], [price], [volume])
+
+    async def main() -> None:
+        offered = (
+            one(NOW, 1e15, 1e18),
+            one(NOW + 60, 1.1e15, 1.0),
+            one(NOW + 60, 1e-16, 1.0),
+            one(NOW + 60, 1.0, 1e19),
+        )
+        feed = ScriptedFeed(Batch(offered, NOW + 180))
+        async with collecting(tmp_path, feed, HandClock(NOW + 200)) as (collector, store):
+            await until(lambda: collector.status.batches == 1)
+            assert stored(store) == {NOW: 1e15}
+            assert collector.status.refused == {"price above 1e15": 1, "price below 1e-15": 1, "volume above 1e18": 1}
 
     asyncio.run(main())

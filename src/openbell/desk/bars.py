@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from openbell.desk.flight import SingleFlight
+from openbell.desk.screening import screen
 from openbell.feeds.port import Feed
 from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
-from openbell.market.clock import Clock
+from openbell.market.capacity import most_bars
+from openbell.market.clock import Clock, bounded
 from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import floor, horizon
@@ -53,7 +55,8 @@ class BarService:
     def __init__(self, store: BarStore, feed: Feed, clock: Clock) -> None:
         self.store = store
         self.feed = feed
-        self.clock = clock
+        self.clock = bounded(clock)
+        """Never ahead of the machine's time: what has not happened is neither closed nor covered."""
         self._rings: dict[tuple[Instrument, Timeframe], _Ring] = {}
         self._flights = SingleFlight()
         self.fetches: Counter[Instrument] = Counter()
@@ -66,8 +69,9 @@ class BarService:
         return int(final // MINUTE * MINUTE)
 
     def _complete(self, end: int) -> int:
-        """The minute before which the feed's history will not grow, at most `end`."""
-        return min(end, int(self.feed.watermark(self.clock.epoch()) // MINUTE * MINUTE))
+        """The minute before which the feed's history will not grow, at most `end`, and never after now."""
+        now = self.clock.epoch()
+        return min(end, int(min(now, self.feed.watermark(now)) // MINUTE * MINUTE))
 
     async def find(self, symbol: str) -> Instrument:
         """The instrument of a symbol that is stored or known to the feed. Raises `InvalidSymbol`, `UnknownSymbol`."""
@@ -94,24 +98,78 @@ class BarService:
         return (await self._newest(instrument, timeframe, min(count, RING), self.closed_until())).tail(count)
 
     async def page(self, instrument: Instrument, timeframe: Timeframe, limit: int, offset: int) -> tuple[Bars, int]:
-        """`limit` closed bars before the `offset` newest, and how many there are in all, after reading through.
+        """`limit` closed bars before the `offset` newest, and how many there are in all.
 
+        The total is what the feed and the store have up to the clock, whatever was asked before. It is exact where the feed
+        knows it, where there is no feed, and on the last page; on an earlier page of a feed that does not know it, it is
+        the most that the market can have made. Bars before the feed's reach are left out where the feed knows its total.
         Raises as `latest` does.
         """
         end = self.closed_until()
+        reach = self._reach(instrument)
+        counted = None if reach is None else self.feed.count(instrument, timeframe, reach, end)
+        if counted is not None and offset >= counted:
+            return barlib.empty(instrument, timeframe), counted
         # One more than asked for: whether there are more is known then.
-        depth = offset + limit + 1
+        found = await self._before(instrument, timeframe, limit + 1, offset, end)
+        if counted is not None and reach is not None:
+            return found.between(reach, end).tail(min(limit, counted - offset)), counted
+        shown = found.tail(limit)
+        if reach is None or not len(found):
+            return shown, await asyncio.to_thread(self.store.count, instrument, timeframe, end)
+        if len(found) == len(shown):
+            return shown, offset + len(shown)
+        older = await asyncio.to_thread(self.store.count, instrument, timeframe, reach)
+        most = older + most_bars(instrument, timeframe, reach, end)
+        return shown, max(most, offset + len(found))
+
+    async def _before(self, instrument: Instrument, timeframe: Timeframe, count: int, offset: int, end: int) -> Bars:
+        """`count` closed bars before the `offset` newest, or as many as there are."""
+        depth = offset + count
         if depth <= RING:
             newest = await self._newest(instrument, timeframe, depth, end)
-        else:
-            failure = await self.fill(instrument, Span(horizon(instrument, timeframe, depth, end), end))
-            newest = await asyncio.to_thread(self.store.larger, instrument, timeframe, limit, end, offset)
-            if failure and not len(newest) and not await asyncio.to_thread(self.store.tail, instrument, 1, end):
-                raise failure
-            offset = 0
-        last = max(0, len(newest) - offset)
-        total = await asyncio.to_thread(self.store.count, instrument, timeframe, end)
-        return newest.take(slice(max(0, last - limit), last)), total
+            if len(newest) >= depth or not self._more_to_ask(instrument, horizon(instrument, timeframe, depth, end)):
+                last = max(0, len(newest) - offset)
+                return newest.take(slice(max(0, last - count), last))
+        failure = await self._fill_back(instrument, timeframe, depth, end)
+        found = await asyncio.to_thread(self.store.larger, instrument, timeframe, count, end, offset)
+        if failure and not len(found) and not len(await asyncio.to_thread(self.store.tail, instrument, 1, end)):
+            raise failure
+        return found
+
+    async def _fill_back(
+        self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int
+    ) -> FeedUnavailable | UnknownSymbol | StoreError | None:
+        """Ask the feed for `depth` bars; of one that trades seldom, month by month until there are so many.
+
+        A month without a bar is where a history begins: further back the feed is not asked.
+        """
+        at = horizon(instrument, timeframe, depth, end)
+        failure = await self.fill(instrument, Span(at, end))
+        while not failure and self._more_to_ask(instrument, at):
+            if len(await asyncio.to_thread(self.store.larger, instrument, timeframe, 1, end, depth - 1)):
+                break
+            start = at - _CHUNK * MINUTE
+            failure = await self.fill(instrument, Span(start, at))
+            newest = await asyncio.to_thread(self.store.tail, instrument, 1, at)
+            if not len(newest) or newest.time[0] < start:
+                break
+            at = start
+        return failure
+
+    def _reach(self, instrument: Instrument) -> int | None:
+        """The time from which on the feed has bars of an instrument; None if it has none.
+
+        The feed's edge slides with the clock; whole weeks from it on leave no bucket cut.
+        """
+        if self.feed.source is None or not self.feed.knows(instrument):
+            return None
+        return _next_monday(self.feed.earliest(self.clock.epoch()))
+
+    def _more_to_ask(self, instrument: Instrument, before: int) -> bool:
+        """Whether the feed may have bars from before a time."""
+        reach = self._reach(instrument)
+        return reach is not None and before > reach
 
     async def _newest(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> Bars:
         """At least the newest `depth` closed bars, if there are so many."""
@@ -164,6 +222,10 @@ class BarService:
                 covers = Span(gap.start, complete) if complete > gap.start else None
                 bars = await self.feed.history(instrument, gap.start, gap.end)
                 self.fetches[instrument] += 1
+                good, refused = await asyncio.to_thread(screen, [bars], self.clock.epoch())
+                for reason, count in refused.items():
+                    log.warning("%s: refused %d bars of the history: %s", instrument, count, reason)
+                bars = barlib.merge(barlib.empty(instrument), *good).between(gap.start, gap.end)
                 await asyncio.to_thread(self.store.write, [bars], source, covers=covers)
             except (FeedUnavailable, UnknownSymbol) as error:
                 log.warning("%s: %s", instrument, error)
@@ -176,12 +238,12 @@ class BarService:
         return None
 
     def _gaps(self, instrument: Instrument, span: Span) -> list[Span]:
-        """What the feed could still deliver of a span."""
-        if self.feed.source is None or not self.feed.knows(instrument):
+        """What the feed could still deliver of a span by now."""
+        reach = self._reach(instrument)
+        if reach is None:
             return []
-        # The feed's edge slides with the clock; whole weeks from it on leave no bucket cut.
-        start = max(span.start, _next_monday(self.feed.earliest(self.clock.epoch())))
-        return self.store.gaps(instrument, Span(start, span.end)) if start < span.end else []
+        start, end = max(span.start, reach), min(span.end, int(self.clock.epoch() // MINUTE * MINUTE))
+        return self.store.gaps(instrument, Span(start, end)) if start < end else []
 
 
 def _next_monday(epoch: int) -> int:

@@ -162,7 +162,7 @@ class Collector:
         self.status.state = "catching up"
         until = self._bars.closed_until()
         # The vendor may still add to the newest minutes: the stream begins before them.
-        complete = min(until, int(self._feed.watermark(self._clock.epoch()) // MINUTE * MINUTE))
+        complete = self._by_now(min(until, self._feed.watermark(self._clock.epoch())))
         for done, instrument in enumerate(instruments):
             self._on_progress(done, len(instruments))
             start = horizon(instrument, Timeframe.M1, 3000, until)
@@ -172,19 +172,25 @@ class Collector:
         self.status.through = complete
         return complete
 
+    def _by_now(self, complete_until: float) -> int:
+        """The minute up to which a feed can have delivered everything: no later than now, whatever it says."""
+        return int(min(complete_until, self._clock.epoch()) // MINUTE * MINUTE)
+
     async def _stream(self, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
         until = since
         async with aclosing(self._feed.stream(instruments, since)) as batches:
             async for batch in batches:
-                await self._store_batch(batch, instruments, until, lease)
-                if batch.complete_until // _DAY > until // _DAY:
+                complete = await self._store_batch(batch, instruments, until, lease)
+                if complete // _DAY > until // _DAY:
                     await self._tidy()
-                until = max(until, batch.complete_until)
+                until = max(until, complete)
                 if self._watchlist.changed():
                     log.info("the watchlist has changed")
                     return
 
-    async def _store_batch(self, batch: Batch, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
+    async def _store_batch(self, batch: Batch, instruments: Sequence[Instrument], since: int, lease: Lease) -> int:
+        """Store what is good of a batch; the minute before which it is complete."""
+        complete = self._by_now(batch.complete_until)
         good, refused = screen(batch.bars, self._clock.epoch())
         self.status.refused += refused
         for reason, count in refused.items():
@@ -192,14 +198,15 @@ class Collector:
         count = sum(len(part) for part in good)
         if self._feed.source is not None:
             # What a refused bar was about is not covered: the history will be asked for it again.
-            covers = Span(since, batch.complete_until) if not refused and batch.complete_until > since else None
+            covers = Span(since, complete) if not refused and complete > since else None
             heard = {part.instrument for part in good}
             silent = [empty(i) for i in instruments if i not in heard] if covers else []
             count = await asyncio.to_thread(self._write, [*good, *silent], self._feed.source, covers, lease)
         self.status.batches += 1
         self.status.stored += count
-        self.status.through = max(self.status.through, batch.complete_until)
+        self.status.through = max(self.status.through, complete)
         self._on_stored(batch, count)
+        return complete
 
     def _write(self, parts: list[Bars], source: Source, covers: Span | None, lease: Lease) -> int:
         """Store a batch; an instrument whose month belongs to another source is left out, the others are not."""

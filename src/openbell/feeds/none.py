@@ -11,6 +11,7 @@ from openbell.market.errors import NoSuchSeries
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
 
 
 class NoFeed:
@@ -27,6 +28,10 @@ class NoFeed:
     def earliest(self, now: float) -> int:
         """There is no history to ask for."""
         return int(now)
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
+        """There is no history to count."""
+        return None
 
     def watermark(self, now: float) -> float:
         """What is stored is complete."""

@@ -10,6 +10,7 @@ from openbell.market.bars import Bars
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,12 @@ class Feed(Protocol):
 
     def earliest(self, now: float) -> int:
         """The first time for which `history` has bars."""
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
+        """How many bars `history` of [start, end) makes that have closed by its end, told without computing them.
+
+        `start` begins a bar. None if only the bars themselves tell.
+        """
 
     def watermark(self, now: float) -> float:
         """The time before which nothing more is to come, given the clock's time: `history` up to it will not grow.

@@ -7,11 +7,12 @@ from collections.abc import AsyncGenerator, Sequence
 
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars
-from openbell.market.clock import Clock
+from openbell.market.clock import Clock, bounded
 from openbell.market.errors import NoSuchSeries
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore
 
 
@@ -24,7 +25,7 @@ class ReplayFeed:
 
     def __init__(self, store: BarStore, clock: Clock) -> None:
         self._store = store
-        self._clock = clock
+        self._clock = bounded(clock)
 
     def knows(self, instrument: Instrument) -> bool:
         """Whatever is stored."""
@@ -33,6 +34,10 @@ class ReplayFeed:
     def earliest(self, now: float) -> int:  # noqa: ARG002 - the port's signature
         """As far back as the store goes."""
         return 0
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
+        """What is stored is counted there."""
+        return None
 
     def watermark(self, now: float) -> float:
         """What is stored is complete."""

@@ -1,8 +1,8 @@
 """The one clock. No domain code asks the time elsewhere.
 
-`SystemClock` is now; `StandingClock` is one moment (`--as-of`); `ReplayClock` runs from a moment at some speed. None of them
-is ever later than the machine's time: a replay that reaches the present stops there. Leases,
-time-outs, cache ages and throttles are about this machine, not about the market: they use `time.monotonic` instead.
+`SystemClock` is now; `StandingClock` is one moment (`--as-of`); `ReplayClock` runs from a moment at some speed, and stops
+when it reaches the present. `BoundedClock` is the earlier of a clock and the machine's time. Leases, time-outs, cache ages
+and throttles are about this machine, not about the market: they use `time.monotonic` instead.
 """
 
 from __future__ import annotations
@@ -106,6 +106,33 @@ class ReplayClock:
             if not self.moving:
                 await asyncio.Event().wait()
             await asyncio.sleep(left / self._speed)
+
+
+class BoundedClock:
+    """The earlier of another clock's time and the machine's: the time by which a bar can have closed."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._machine = SystemClock()
+
+    @property
+    def moving(self) -> bool:
+        """Whether waiting for a later time can ever end."""
+        return self._clock.moving
+
+    def epoch(self) -> float:
+        """Seconds since 1970 in UTC."""
+        return min(self._clock.epoch(), self._machine.epoch())
+
+    async def sleep_until(self, epoch: float) -> None:
+        """Wait until both clocks show at least `epoch`."""
+        await self._clock.sleep_until(epoch)
+        await self._machine.sleep_until(epoch)
+
+
+def bounded(clock: Clock) -> Clock:
+    """A clock that is never ahead of the machine's time."""
+    return clock if isinstance(clock, SystemClock | BoundedClock) else BoundedClock(clock)
 
 
 def parse_time(text: str) -> float:

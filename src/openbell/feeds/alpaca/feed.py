@@ -11,7 +11,7 @@ from openbell.feeds.alpaca.session import header_key
 from openbell.feeds.alpaca.stream import FINAL, Doubts, Stream
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars, empty, make
-from openbell.market.clock import Clock
+from openbell.market.clock import Clock, bounded
 from openbell.market.errors import NoSuchSeries, SettingsError, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import AssetClass, Instrument
@@ -53,13 +53,13 @@ class AlpacaFeed:
         _one_of("OPENBELL_ALPACA_FEED", feed, FEEDS)
         _one_of("OPENBELL_ALPACA_ADJUSTMENT", adjustment, ADJUSTMENTS)
         self.source: Source | None = Source(Origin.LIVE, f"alpaca-{feed}", adjustment)
-        self._clock = clock
+        self._clock = bounded(clock)
         self._keys = (
             header_key("ALPACA_API_KEY", key, "the feed alpaca"),
             header_key("ALPACA_SECRET_KEY", secret, "the feed alpaca"),
         )
         self._rest = Rest(
-            clock,
+            self._clock,
             self._keys,
             feed=feed,
             adjustment=adjustment,
@@ -81,6 +81,10 @@ class AlpacaFeed:
     def earliest(self, now: float) -> int:  # noqa: ARG002 - the port's signature
         """Where Alpaca's history of stocks begins; crypto's is younger."""
         return _EARLIEST
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
+        """Unknown: Alpaca does not tell where a symbol's history begins."""
+        return None
 
     def watermark(self, now: float) -> float:
         """What the running streams have completed; without one, the time from which on Alpaca revises nothing."""

@@ -14,11 +14,12 @@ from openbell.feeds.exchange.recent import Recent
 from openbell.feeds.exchange.sockets import Sockets
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars, empty
-from openbell.market.clock import Clock
+from openbell.market.clock import Clock, bounded
 from openbell.market.errors import UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
 
 EARLIEST = 1_483_228_800
 """2017-01-01: before most exchanges that are still there."""
@@ -39,7 +40,7 @@ class CcxtFeed:
     def __init__(self, clock: Clock, exchange: str, *, options: Mapping[str, Any] | None = None) -> None:
         self.name = f"ccxt:{exchange}"
         self.source: Source | None = Source(Origin.LIVE, f"ccxt-{exchange}")
-        self._clock = clock
+        self._clock = bounded(clock)
         self._connection = Connection(exchange, options or {})
         self._sockets = Sockets(self._connection)
         self._recent = Recent()
@@ -53,6 +54,10 @@ class CcxtFeed:
     def earliest(self, now: float) -> int:  # noqa: ARG002 - the port's signature
         """Long ago: an exchange that began later, or keeps less, has no candles there."""
         return EARLIEST
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
+        """Unknown: exchanges do not tell where a pair's history begins."""
+        return None
 
     def watermark(self, now: float) -> float:
         """What all running streams have completed; without one, a minute ago."""

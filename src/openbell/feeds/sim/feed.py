@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 from openbell.feeds.port import Batch
+from openbell.feeds.sim.counts import bar_count
 from openbell.feeds.sim.extras import kinds_of, series
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.market.bars import MINUTE, Bars
-from openbell.market.clock import Clock
+from openbell.market.clock import Clock, bounded
 from openbell.market.errors import NoSuchSeries, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
 
 _DAY = 86400
 _HISTORY = 366 * _DAY
@@ -30,7 +32,7 @@ class SimFeed:
     source: Source | None = Source(Origin.SIMULATED, "sim")
 
     def __init__(self, clock: Clock, seed: int = 7) -> None:
-        self._clock = clock
+        self._clock = bounded(clock)
         self._seed = seed
 
     def knows(self, instrument: Instrument) -> bool:
@@ -40,6 +42,10 @@ class SimFeed:
     def earliest(self, now: float) -> int:
         """A year, and a day for the leap."""
         return _minute(now) - _HISTORY
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
+        """Exact: when the market trades is known without its prices."""
+        return bar_count(instrument, self._seed, timeframe, start, end)
 
     def watermark(self, now: float) -> float:
         """A minute is known as soon as it ends."""

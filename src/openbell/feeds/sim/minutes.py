@@ -56,7 +56,7 @@ def _chunk(instrument: Instrument, seed: int, days: Days, start: int, end: int) 
     high, low = _extremes(path, lane(word, 0), lane(word, 1))
     volume = _volume(listing, instrument.asset_class, path, lane(word, 2) + lane(word, 3))
     time = path.minute * 60
-    kept = _traded(listing, seed, days, path.minute)
+    kept = traded(listing, seed, days, path.minute)
     kept &= (time >= start) & (time < end)
     prices = (np.round(price[kept], listing.decimals) for price in (path.open, high, low, path.close))
     return time[kept], *prices, volume[kept]
@@ -101,7 +101,7 @@ def _volume(listing: Listing, asset_class: AssetClass, path: Path, luck: Values)
     return np.maximum(np.round(volume, decimals), _SMALLEST[asset_class])
 
 
-def _traded(listing: Listing, seed: int, days: Days, minute: Times) -> npt.NDArray[np.bool_]:
+def traded(listing: Listing, seed: int, days: Days, minute: Times) -> npt.NDArray[np.bool_]:
     """Which minutes have a bar: the market is open and, in a thin symbol's extended hours, somebody trades."""
     traded = days.variance() > 0
     if listing.extended < 1:

@@ -1,0 +1,48 @@
+"""How many bars the simulated market has, told from its hours alone: no price is computed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from openbell.feeds.sim.days import days_between
+from openbell.feeds.sim.minutes import traded
+from openbell.feeds.sim.universe import LISTINGS
+from openbell.market import bars as barlib
+from openbell.market.bars import empty
+from openbell.market.capacity import most_bars
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.session_table import Times
+from openbell.market.timeframes import Timeframe
+
+_WEEK, _MONDAY = 604800, 345600
+
+
+def bar_count(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, end: int) -> int:
+    """How many bars of a timeframe opened in [start, end) and closed by its end. `start` is a bucket's.
+
+    No bar reaches over the end of a UTC week: the weeks that are over are counted once.
+    """
+    if instrument.asset_class is AssetClass.CRYPTO:  # every minute has a bar
+        return most_bars(instrument, timeframe, start, end)
+    monday = end - (end - _MONDAY) % _WEEK
+    if monday <= start:
+        return _count(instrument, seed, timeframe, start, end)
+    past = _counted_once(instrument, seed, timeframe, start, monday)
+    return past + _count(instrument, seed, timeframe, monday, end)
+
+
+def _count(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, end: int) -> int:
+    return barlib.count(instrument, timeframe, _traded_minutes(instrument, seed, start, end), end)
+
+
+_counted_once = lru_cache(maxsize=512)(_count)
+
+
+def _traded_minutes(instrument: Instrument, seed: int, start: int, end: int) -> Times:
+    """When the minutes opened that have a bar."""
+    days = days_between(instrument.asset_class, start, end)
+    if not len(days):
+        return empty(instrument).time
+    minute = days.minutes()
+    time: Times = minute[traded(LISTINGS[instrument], seed, days, minute)] * 60
+    return time[(time >= start) & (time < end)]

@@ -1,0 +1,26 @@
+"""The most bars that an instrument's market can have made in a span: an upper bound where nobody has counted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.session_table import table_for
+from openbell.market.timeframes import Timeframe
+
+
+def most_bars(instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int:
+    """How many bars of a timeframe can have opened in [start, end) and closed by its end."""
+    if start >= end:
+        return 0
+    if instrument.asset_class is not AssetClass.STOCK:
+        return (end - start) // timeframe.seconds
+    table = table_for(start, end)
+    inside = (table.premarket >= start) & (table.premarket < end)
+    if timeframe is Timeframe.D1:
+        return int(np.count_nonzero(inside & (table.close <= end)))
+    if timeframe is Timeframe.W1:
+        return len(np.unique(table.week[inside & (table.close <= end)]))
+    # Buckets are anchored to UTC midnight, and extended hours count in them.
+    first, last = table.premarket[inside] // timeframe.seconds, (table.end[inside] - 1) // timeframe.seconds
+    return int((np.minimum(last + 1, end // timeframe.seconds) - first).clip(0).sum())
