@@ -257,6 +257,47 @@ def test_only_minute_bars_can_be_imported(desk: Desk) -> None:
     assert not desk.home.exists()
 
 
+def rows_at(*times: str) -> list[str]:
+    return [f"{time},10,12,9,11,100" for time in times]
+
+
+def test_a_daily_file_is_refused_by_its_spacing(desk: Desk) -> None:
+    days = rows_at(*(f"2025-09-{day:02}" for day in (15, 16, 17, 18, 19, 22, 23)))
+    path = desk.files / "daily.csv"
+    path.write_text("\n".join(["Date,Open,High,Low,Close,Volume", *days]) + "\n")
+
+    error = refusal(desk.load(path))
+
+    assert "holds bars that are a day apart or more" in error
+    assert "import takes minute bars (1min)" in error
+    assert error.count("\n") == 1
+    assert "a day apart" in refusal(desk.load(path, "--timeframe", "1min")), "nobody's minutes are all at midnight"
+    assert not desk.home.exists()
+
+
+def test_an_hourly_file_is_refused_and_sparse_minutes_are_stored_when_they_are_called_so(desk: Desk) -> None:
+    file = desk.csv(*rows_at(*(f"2025-09-19T{hour:02}:30:00Z" for hour in range(13, 20))))
+
+    assert "an hour apart or more" in (error := refusal(desk.load(file)))
+    assert "--timeframe 1min" in error
+    assert not desk.home.exists()
+    assert desk.load(file, "--timeframe", "1min").returncode == 0
+    assert len(desk.stored()) == 7
+
+
+def test_prices_and_volumes_beyond_sense_are_refused(desk: Desk) -> None:
+    rows = (GOOD, "2025-09-19T13:31:00Z,1e308,1e308,1e308,1e308,1", "2025-09-19T13:32:00Z,1,1,1,1,1e300")
+
+    error = refusal(desk.load(desk.csv(*rows, "2025-09-19T13:33:00Z,1e-300,1,1e-300,1,1")))
+
+    assert error.splitlines()[1:] == [
+        "  line 3: price above 1e15",
+        "  line 4: volume above 1e18",
+        "  line 5: price below 1e-15",
+    ]
+    assert not desk.home.exists()
+
+
 @pytest.mark.parametrize("symbol", ["../x", "; rm -rf ~", "\x1b[31mAAPL"])
 def test_what_is_no_symbol_is_refused(desk: Desk, symbol: str) -> None:
     error = refusal(desk.load(desk.csv(GOOD), symbol=symbol))
@@ -349,7 +390,7 @@ def is_month_end(epoch: int) -> bool:
 
 
 def test_progress_is_shown_on_a_terminal(desk: Desk) -> None:
-    file = desk.csv_of(some_bars("2025-01-01", 400, step=600))
+    file = desk.csv_of(some_bars("2025-01-01", 400, step=599))
     master, terminal = pty.openpty()
     process = subprocess.Popen(
         desk.command(file), env=desk.environment(TERM="xterm"), stdout=subprocess.PIPE, stderr=terminal

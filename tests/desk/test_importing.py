@@ -22,7 +22,7 @@ from openbell.desk.importing import csv_rows, read
 from openbell.desk.importing.columns import FIELDS
 from openbell.desk.importing.faults import Faults, judged
 from openbell.market import bars as barlib
-from openbell.market.bars import Bars
+from openbell.market.bars import MOST_VOLUME, PRICES, Bars
 from openbell.market.errors import BadBars, InvalidParameter
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
@@ -70,14 +70,15 @@ def identical(a: Bars, b: Bars) -> bool:
 
 # Strategies
 
-prices = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
-volumes = st.floats(min_value=0, allow_infinity=False)
+prices = st.floats(*PRICES)
+volumes = st.floats(0, MOST_VOLUME)
 minutes = st.integers(FIRST // 60, int(NOW) // 60 - 1).map(lambda minute: minute * 60)
 
 
 @st.composite
 def some_bars(draw: st.DrawFn, earliest: int = FIRST) -> Bars:
-    times = draw(st.lists(minutes.filter(lambda t: t >= earliest), min_size=1, max_size=12, unique=True))
+    several = st.lists(minutes.filter(lambda t: t >= earliest), min_size=1, max_size=12, unique=True)
+    times = draw(several.filter(lambda found: len(found) == 1 or any(t % 3600 for t in found)))
     rows = []
     for time in sorted(times):
         low, a, b, high = sorted(draw(st.tuples(prices, prices, prices, prices)))
@@ -491,3 +492,69 @@ def test_a_pipe_can_be_read(tmp_path: Path) -> None:
     with pytest.raises(BadBars, match="line 2: unreadable number"):
         read(pipe, AAPL, NOW)
     writer.join()
+
+
+# Spacing
+
+
+def minutes_after(start: str, *offsets: int) -> list[str]:
+    first = datetime.fromisoformat(start)
+    return [f"{(first + timedelta(minutes=offset)).isoformat()},10,12,9,11,100" for offset in offsets]
+
+
+SESSIONS = [day * 1440 + minute for day in (0, 1, 2, 3, 4, 7) for minute in range(0, 390, 5)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["2025-09-18,10,12,9,11,1", "2025-09-19,10,12,9,11,1"], "a day"),
+        (["2025-09-19,10,12,9,11,1", "2025-09-22,10,12,9,11,1"], "3 days"),
+        (["2025-09-08,10,12,9,11,1", "2025-09-15,10,12,9,11,1", "2025-09-29,10,12,9,11,1"], "7 days"),
+        # Days of New York, the end of summer time between them; and the opening bell.
+        (["2025-03-07T05:00Z,10,12,9,11,1", "2025-03-10T04:00Z,10,12,9,11,1"], "71 hours"),
+        (minutes_after("2025-09-15T13:30:00Z", 0, 1440, 2880, 4320), "a day"),
+        (minutes_after("2025-09-19T00:00:00Z", *range(0, 600, 60)), "an hour"),
+        (minutes_after("2025-09-19T13:00:00Z", 0, 60), "an hour"),
+        (
+            minutes_after("2025-09-19T13:30:00Z", *(day * 1440 + 60 * hour for day in (0, 3) for hour in range(7))),
+            "an hour",
+        ),
+        (minutes_after("2025-09-19T00:00:00Z", 0, 240, 480, 1440), "4 hours"),
+        (minutes_after("2025-09-15T13:30:00Z", *SESSIONS), "5 minutes"),
+        (minutes_after("2025-09-15T13:30:00Z", 0, 15, 30, 60, 1440), "15 minutes"),
+        (minutes_after("2025-09-15T13:30:00Z", 0, 30, 60), "30 minutes"),
+    ],
+)
+def test_bars_longer_than_a_minute_are_refused_by_their_spacing(folder: Path, rows: list[str], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=f"holds bars that are {said} apart or more, none closer"):
+        read_text(folder, csv_of(*rows))
+    with pytest.raises(InvalidParameter, match=f"holds bars that are {said} apart"):
+        read_text(folder, csv_of(*rows[::-1]))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["2025-09-19,10,12,9,11,1"],
+        minutes_after("2025-09-19T13:30:00Z", 0, 1),
+        minutes_after("2025-08-19T13:30:00Z", 0, 1440 * 30),
+        minutes_after("2025-09-19T13:30:00Z", 0, 5, 10, 11),
+        minutes_after("2025-09-19T13:30:00Z", 0, 5, 20),
+        minutes_after("2025-09-15T00:00:00Z", 0, 60, 120, 180, 241),
+        minutes_after("2025-09-15T13:30:00Z", *SESSIONS, SESSIONS[-1] + 1),
+        minutes_after("2025-09-15T13:37:00Z", 0, 1440, 2881, 4320),
+        minutes_after("2025-09-15T13:30:00Z", *range(0, 7000, 7)),
+        minutes_after("2025-09-15T13:30:00Z", *range(390), *range(1440, 1830)),
+    ],
+)
+def test_minutes_with_gaps_are_minutes(folder: Path, rows: list[str]) -> None:
+    assert len(read_text(folder, csv_of(*rows))) == len(rows)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_minutes_of_a_thing_that_trades_seldom_are_minutes(folder: Path, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    offsets = np.unique(chance.integers(0, 10_000, size=int(chance.integers(5, 60))))
+    rows = minutes_after("2025-09-15T00:00:00Z", *offsets.tolist())
+    assert len(read_text(folder, csv_of(*rows))) == len(rows)

@@ -31,7 +31,12 @@ MINUTE_NAMES = ("1min", "1m")
 def import_file(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file of one-minute bars.")],
     symbol: Annotated[str, typer.Option("--symbol", "-s", help="What the bars are of: AAPL, BTC/USD, EUR/USD.")],
-    timeframe: Annotated[str, typer.Option("--timeframe", "-t", help="The length of the bars; only 1min.")] = "1min",
+    timeframe: Annotated[
+        str | None,
+        typer.Option(
+            "--timeframe", "-t", help="The length of the bars; only 1min. Needed if minutes are very far apart."
+        ),
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="First drop bars of other sources in the months that the file touches.")
     ] = False,
@@ -51,6 +56,8 @@ def import_file(
       openbell import aapl.csv --symbol AAPL
       OPENBELL_FEED=none openbell call chart-signals get_signals '{"symbol": "AAPL", "timeframe": "5min"}'
 
+    Larger bars are built from minutes: a file of hourly or daily bars is refused by the spacing of its rows.
+
     A file with a bad row is refused as a whole and the error names the line, so nothing is stored by half. Importing a
     file again changes nothing; where two files hold the same minute, the later import wins.
     """  # noqa: D301 (click reads the backspace)
@@ -58,14 +65,14 @@ def import_file(
     with said_plainly():
         if settings.read_only:
             raise Refused("OPENBELL_READ_ONLY is set, so nothing may be imported")
-        if timeframe not in MINUTE_NAMES:
+        if timeframe is not None and timeframe not in MINUTE_NAMES:
             raise InvalidParameter(
                 f"cannot import {timeframe!r} bars: the store keeps minute bars (1min) and builds larger ones from them"
             )
         instrument = parse(symbol)
         from openbell.desk.importing import read
 
-        bars = read(file, instrument, SystemClock().epoch())
+        bars = read(file, instrument, SystemClock().epoch(), named=timeframe is not None)
         # Imported bars are real ones, whatever the feed.
         real = dataclasses.replace(settings, feed="none")
         place = f"InfluxDB, database {real.influx_database}" if real.influx_url else str(real.bar_folder)

@@ -11,13 +11,16 @@ from pathlib import Path
 
 from openbell.desk.importing.csv_rows import from_csv
 from openbell.desk.importing.parquet_rows import from_parquet
+from openbell.desk.importing.spacing import refuse_larger
 from openbell.market.bars import Bars
 from openbell.market.errors import InputError, InvalidParameter
 from openbell.market.instruments import Instrument
 
 
-def read(path: Path, instrument: Instrument, now: float) -> Bars:
+def read(path: Path, instrument: Instrument, now: float, named: bool = False) -> Bars:
     """The minute bars of a file, sorted; a bar that ends after `now` is from the future.
+
+    A file whose spacing is that of larger bars is refused, unless a person has `named` it one of minutes.
 
     Raises `InvalidParameter` if the file cannot be read as bars at all, `BadBars` if single rows are wrong.
     """
@@ -26,9 +29,11 @@ def read(path: Path, instrument: Instrument, now: float) -> Bars:
     try:
         if not data.removeprefix(b"\xef\xbb\xbf").strip():
             raise InvalidParameter("the file is empty")
-        return from_parquet(data, instrument, now) if parquet else from_csv(data, instrument, now)
+        bars = from_parquet(data, instrument, now) if parquet else from_csv(data, instrument, now)
+        refuse_larger(bars, named)
     except InputError as error:
         raise type(error)(f"{path}: {error.message}", **error.details) from error.__cause__
+    return bars
 
 
 def _content(path: Path) -> bytes:
