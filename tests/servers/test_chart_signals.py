@@ -325,6 +325,28 @@ def test_storage_info(tmp_path: Path) -> None:
     assert (tmp_path / "data/stocks/1min/AAPL_2025-09.parquet").exists()
 
 
+def test_under_a_clock_of_its_own_storage_info_tells_of_nothing_later(tmp_path: Path) -> None:
+    """Bytes: later bars of known and new symbols, in the same month file and in others, and files set aside since."""
+    clock = at(START + 60 * 1000 + 30)
+    load(tmp_path, "AAPL", walk(1000, gaps=0))
+
+    def info() -> str:
+        return run(tmp_path, "call", "chart-signals", "get_storage_info", FEED="none", AS_OF=clock).stdout
+
+    before = info()
+    assert json.loads(before)["stored_symbols"] == {"stocks": ["AAPL"], "crypto": []}
+    assert json.loads(before)["total_size_mb"] == 0.048
+    later = [row for row in walk(8000) if row[0] >= START + 60 * 1000]
+    load(tmp_path, "AAPL", later)
+    load(tmp_path, "TSLA", later)
+    (tmp_path / "data/stocks/1min/MSFT_2025-09.parquet").write_bytes(b"PAR1 this is no parquet file")
+    call(tmp_path, "get_signals", {"symbol": "MSFT", "timeframe": "1min"}, FEED="none")
+    assert info() == before
+    now = call(tmp_path, "get_storage_info", FEED="none")
+    assert now["stored_symbols"]["stocks"] == ["AAPL", "TSLA"]
+    assert len(now["set_aside"]) == 1
+
+
 def test_simulated_bars_are_never_served_as_real(tmp_path: Path) -> None:
     assert call(tmp_path, "get_signals", {"symbol": "SPY", "timeframe": "1min"})["ready"] is True
     assert not (tmp_path / "data").exists()

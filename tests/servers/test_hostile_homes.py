@@ -31,7 +31,8 @@ def test_the_first_answer_after_damage_is_right(home: Path) -> None:
     data[len(data) // 2] ^= 255
     (home / MONTH).write_bytes(data)
     assert call(home, "get_signals", AAPL, AS_OF=AS_OF) == good
-    assert any("AAPL_2026-01" in entry for entry in call(home, "get_storage_info", AS_OF=AS_OF)["set_aside"])
+    assert any("AAPL_2026-01" in entry for entry in call(home, "get_storage_info")["set_aside"])
+    assert "set_aside" not in call(home, "get_storage_info", AS_OF=AS_OF), "that was later"
 
 
 def test_a_file_that_was_taken_away_is_fetched_again(home: Path) -> None:

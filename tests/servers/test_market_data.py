@@ -132,6 +132,23 @@ def test_pages_put_together_are_the_whole(client: Client, symbol: str, timeframe
     assert ends <= datetime.fromisoformat(AS_OF), "closed bars only"
 
 
+@pytest.mark.parametrize(("symbol", "timeframe"), [("ETH/USDT", "1h"), ("QQQ", "4h"), ("GBP/USD", "1d")])
+def test_the_total_does_not_depend_on_what_was_asked_before(client: Client, symbol: str, timeframe: str) -> None:
+    def page(limit: int, offset: int = 0) -> Any:
+        return data(client, "get_candles", symbol=symbol, timeframe=timeframe, limit=limit, offset=offset)
+
+    totals = [page(limit)["pagination"]["total"] for limit in (1, 10, 1000, 11)]
+    items: list[Any] = []
+    more = True
+    while more:
+        found = page(700, len(items))
+        items = found["items"] + items
+        totals.append(found["pagination"]["total"])
+        more = found["pagination"]["has_more"]
+    assert set(totals) == {len(items)}
+    assert len({item["timestamp"] for item in items}) == len(items)
+
+
 def test_candles_are_the_minutes(client: Client) -> None:
     minutes = data(client, "get_candles", symbol="ETH/USD", timeframe="1m", limit=1000)["items"]
     for timeframe in ("5m", "15m", "1h"):

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from openbell.market.clock import iso
 from openbell.market.errors import StoreError
-from openbell.market.instruments import AssetClass
+from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import Phase, eastern, next_open, stock_phase
+from openbell.market.timeframes import Timeframe
 from openbell.protocol.call import Call
 from openbell.protocol.tool import NoArguments, Tool
 from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
+
+if TYPE_CHECKING:
+    from openbell.stores.port import BarStore
+
+_BYTES = 48
+"""Of one bar: its time, four prices and a volume, eight bytes each."""
 
 
 async def check_market_status(call: Call, _given: NoArguments) -> shapes.MarketStatusResponse:
@@ -46,20 +54,34 @@ def _in_words(now: datetime, then: datetime) -> str:
 
 
 async def get_storage_info(call: Call, _given: NoArguments) -> shapes.StorageInfoResponse:
-    """What is stored, where, and how large it is."""
-    store = call.desk.store
-    instruments = await asyncio.to_thread(store.instruments)
-    size = await asyncio.to_thread(store.size)
+    """What is stored, where, and how large it is; under a clock of its own, of the bars that had closed by then."""
+    store, settings = call.desk.store, call.desk.settings
+    clock = call.desk.clock.epoch() if settings.as_of else None
+    instruments, size = await asyncio.to_thread(_stored, store, clock)
     names = {kind: [i.file_name for i in instruments if i.asset_class is kind] for kind in AssetClass}
     answer: shapes.StorageInfoResponse = {
-        "data_directory": str(call.desk.settings.bar_folder),
+        "data_directory": str(settings.bar_folder),
         "stored_symbols": {"stocks": names[AssetClass.STOCK], "crypto": names[AssetClass.CRYPTO]},
         "total_size_mb": round(size / 1e6, 3),
         "data_source": data_source(call.desk),
     }
-    if problems := store.problems():
+    problems = [problem for problem in store.problems() if clock is None or problem.at <= clock]
+    if problems:
         answer["set_aside"] = [f"{problem.path}: {problem.reason}" for problem in problems]
     return answer
+
+
+def _stored(store: BarStore, clock: float | None) -> tuple[list[Instrument], int]:
+    """The stored instruments and their bytes: on disk now or, at a clock's time, of the bars that had closed by then.
+
+    A file may hold later bars too, so that its size would tell of them: closed bars count as the numbers that they are.
+    """
+    instruments = store.instruments()
+    if clock is None:
+        return instruments, store.size()
+    closed = int(clock // 60 * 60)
+    counts = {instrument: store.count(instrument, Timeframe.M1, closed) for instrument in instruments}
+    return [instrument for instrument in instruments if counts[instrument]], sum(counts.values()) * _BYTES
 
 
 async def get_capabilities(call: Call, _given: NoArguments) -> shapes.CapabilitiesResponse:
