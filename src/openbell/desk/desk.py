@@ -59,6 +59,11 @@ class Desk:
         folder = settings.bar_folder
         if not settings.simulated and folder.resolve().is_relative_to((settings.home / "simulated").resolve()):
             raise StoreError(f"{folder} leads to simulated bars: they are never served as real ones")
+        if settings.read_only:
+            from openbell.stores.overlay import OverlayStore
+            from openbell.stores.views import ParquetView
+
+            return OverlayStore(ParquetView(folder, origins), origins)
         return ParquetStore(folder, origins)
 
     @cached_property
@@ -162,7 +167,13 @@ def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
     )
     http = InfluxHttp(settings.influx_url, database, settings.influx_token, pool)
     # Without a feed of our own, others fill the database.
-    return InfluxStore(http, settings.bar_folder, origins, shared=settings.feed in {"none", "replay"})
+    shared = settings.feed in {"none", "replay"}
+    if settings.read_only:
+        from openbell.stores.overlay import OverlayStore
+        from openbell.stores.views import InfluxView
+
+        return OverlayStore(InfluxView(http, settings.bar_folder, origins, shared=shared), origins)
+    return InfluxStore(http, settings.bar_folder, origins, shared=shared)
 
 
 def _alpaca(clock: Clock, settings: Settings) -> Feed:

@@ -33,7 +33,7 @@ from openbell.stores.rollups import Rollups
 
 log = logging.getLogger(__name__)
 
-_MORE = """
+TABLES = """
 CREATE TABLE copied (series INTEGER PRIMARY KEY, seq INTEGER NOT NULL /* bars up to it are in InfluxDB */) STRICT;
 CREATE TABLE written (series INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;
 """
@@ -54,13 +54,22 @@ class InfluxStore(BufferedStore):
     name = "influxdb"
 
     def __init__(
-        self, http: InfluxHttp, folder: Path, origins: frozenset[Origin] | None = None, *, shared: bool = False
+        self,
+        http: InfluxHttp,
+        folder: Path,
+        origins: frozenset[Origin] | None = None,
+        *,
+        shared: bool = False,
+        buffer: Buffer | None = None,
     ) -> None:
-        """`folder` holds the buffer. `shared`: others write into the database, so newest bars are always read again."""
+        """`folder` holds the buffer, unless another is given.
+
+        `shared`: others write into the database, so newest bars are always read again.
+        """
         self._http = http
         self._origins = origins
         self._shared = shared
-        self._buffer = Buffer(folder / "buffer.sqlite", origins, _MORE)
+        self._buffer = buffer or Buffer(folder / "buffer.sqlite", origins, TABLES)
         self._bars = InfluxBars(http, self._earliest)
         self._rollups = Rollups(self._bars, self._buffer, self.read)
         self._copying = threading.Lock()
@@ -303,7 +312,7 @@ class InfluxStore(BufferedStore):
         """See the port: InfluxDB's shards of this database, and the buffer's file."""
         shards = [each for each in self._http.series("SHOW STATS FOR 'shard'") if self._ours(each)]
         sizes = (dict(zip(each["columns"], each["values"][0], strict=True)).get("diskBytes") for each in shards)
-        return sum(int(size or 0) for size in sizes) + self._buffer.path.stat().st_size
+        return sum(int(size or 0) for size in sizes) + _size_of(self._buffer.path)
 
     def _ours(self, series: dict[str, Any]) -> bool:
         return bool((series.get("tags") or {}).get("database") == self._http.database)
@@ -312,6 +321,14 @@ class InfluxStore(BufferedStore):
         """See the port."""
         super().close()
         self._http.close()
+
+
+def _size_of(path: Path) -> int:
+    """The bytes of a file; none if there is none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _day_span(bars: Bars) -> tuple[int, int]:

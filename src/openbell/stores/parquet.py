@@ -213,8 +213,7 @@ class ParquetStore(BufferedStore):
         self._counts[file.path, timeframe] = version, found
         return found
 
-    @staticmethod
-    def _times(file: MonthFile) -> Times:
+    def _times(self, file: MonthFile) -> Times:
         try:
             return month_files.times(file)
         except FileNotFoundError:
@@ -245,8 +244,7 @@ class ParquetStore(BufferedStore):
             found.append(part)
         return found[::-1]
 
-    @staticmethod
-    def _read_file(file: MonthFile, start: int = FIRST, end: int = LAST, newest: int | None = None) -> Bars:
+    def _read_file(self, file: MonthFile, start: int = FIRST, end: int = LAST, newest: int | None = None) -> Bars:
         try:
             return month_files.read(file, start, end, newest)
         except FileNotFoundError:

@@ -1,0 +1,205 @@
+"""A private store over a view of the home's: what a desk needs that may read a home but not change it.
+
+What the feed delivers goes to a folder of this process, which is removed at the end. Where the home's store is complete, its
+bars are the ones that count; where it is not, the private ones do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars
+from openbell.market.errors import LeaseHeld, SourceConflict
+from openbell.market.instruments import Instrument
+from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
+from openbell.stores import larger
+from openbell.stores.buffered import FIRST
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import BarStore, Lease, Mark, Premature, Problem, Span
+from openbell.stores.private import PrivateFolder
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks(Mark):
+    """The marks of both stores."""
+
+    home: Mark
+    own: Mark
+
+
+class OverlayStore:
+    """Implements `stores.port.BarStore`. `home` is never written to."""
+
+    def __init__(self, home: BarStore, origins: frozenset[Origin] | None = None, folder: Path | None = None) -> None:
+        """`folder` is where the private bars lie; a temporary one, removed by `close`, if it is left out."""
+        self.name = home.name
+        self._home = home
+        self._origins = origins
+        self._folder = folder
+        self._private: PrivateFolder | None = None
+
+    @cached_property
+    def _own(self) -> ParquetStore:
+        if self._folder is None:
+            self._private = PrivateFolder()
+            self._folder = self._private.path
+        return ParquetStore(self._folder, self._origins)
+
+    # Writing
+
+    def write(
+        self,
+        parts: Sequence[Bars],
+        source: Source,
+        *,
+        covers: Span | None = None,
+        lease: Lease | None = None,
+        replace: bool = False,
+    ) -> None:
+        """See the port: into the private store, under the same rules as into the home's."""
+        for part in parts:
+            if len(part) and (held := self._home.conflicts(part, source)):
+                raise SourceConflict(
+                    f"{part.instrument} {', '.join(held)} is held by another source than {source}",
+                    symbol=part.instrument.symbol,
+                )
+        self._own.write(parts, source, covers=covers, lease=lease, replace=replace)
+
+    def conflicts(self, bars: Bars, source: Source) -> list[str]:
+        """See the port."""
+        return self._home.conflicts(bars, source) or self._own.conflicts(bars, source)
+
+    def compact(self, before: int) -> int:
+        """See the port."""
+        return self._own.compact(before)
+
+    # Reading
+
+    def read(self, instrument: Instrument, start: int, end: int) -> Bars:
+        """See the port. Read again if the home's bars have changed meanwhile: they and what they cover belong together."""
+        if start >= end:
+            return barlib.empty(instrument)
+        while True:
+            mark = self._home.mark(instrument)
+            stored = self._home.read(instrument, start, end)
+            private = self._own.read(instrument, start, end)
+            gaps = self._home.gaps(instrument, Span(start, end)) if len(private) else []
+            if self._home.mark(instrument) == mark:
+                return barlib.merge(stored, *(private.between(gap.start, gap.end) for gap in gaps))
+
+    def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
+        """See the port."""
+        stored, private = self._home.tail(instrument, count, end), self._own.tail(instrument, count, end)
+        if not len(private) or count <= 0:
+            return stored
+        newest = barlib.merge(stored, private).tail(count)
+        found = self.read(instrument, int(newest.time[0]), end)
+        # Private bars that no longer count have stood in the way of older ones.
+        return found if len(found) >= count else self.read(instrument, FIRST, end).tail(count)
+
+    def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+        """See the port."""
+        if only := self._only(instrument):
+            return only.larger(instrument, timeframe, count, end, skip)
+        return larger.newest(self.tail, instrument, timeframe, count, end, skip)
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
+        """See the port."""
+        if only := self._only(instrument):
+            return only.count(instrument, timeframe, end)
+        return barlib.count(instrument, timeframe, self.read(instrument, FIRST, end).time, end)
+
+    def _only(self, instrument: Instrument) -> BarStore | None:
+        """The one store that has bars of an instrument, if it is one."""
+        for one, other in ((self._home, self._own), (self._own, self._home)):
+            if not len(other.tail(instrument, 1, -FIRST)):
+                return one
+        return None
+
+    # State
+
+    def mark(self, instrument: Instrument) -> Mark:
+        """See the port."""
+        home, own = self._home.mark(instrument), self._own.mark(instrument)
+        return _Marks(own.epoch, own.version, home, own)
+
+    def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
+        """See the port."""
+        if not isinstance(mark, _Marks):
+            return FIRST
+        changes = (
+            self._home.changed_since(instrument, mark.home),
+            self._own.changed_since(instrument, mark.own),
+        )
+        return min((change for change in changes if change is not None), default=None)
+
+    def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
+        """See the port. Told where only one of the stores has changed."""
+        both = {each: mark for each, mark in marks.items() if isinstance(mark, _Marks)}
+        home = {each: m.home for each, m in both.items() if self._own.changed_since(each, m.own) is None}
+        own = {each: m.own for each, m in both.items() if self._home.changed_since(each, m.home) is None}
+        return {
+            **self._home.news(home, span, covered=covered),
+            **self._own.news(own, span, covered=covered),
+        }
+
+    def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
+        """See the port."""
+        return [gap for open_span in self._home.gaps(instrument, span) for gap in self._own.gaps(instrument, open_span)]
+
+    def premature(self) -> list[Premature]:
+        """See the port."""
+        return [*self._home.premature(), *self._own.premature()]
+
+    def mend(self) -> list[Premature]:
+        """See the port: in the private store alone."""
+        return self._own.mend()
+
+    def instruments(self) -> list[Instrument]:
+        """See the port."""
+        return sorted({*self._home.instruments(), *self._own.instruments()})
+
+    def size(self) -> int:
+        """See the port."""
+        return self._home.size() + self._own.size()
+
+    def where(self) -> str:
+        """See the port."""
+        return f"{self._home.where()} (read only)"
+
+    def problems(self) -> list[Problem]:
+        """See the port."""
+        return [*self._home.problems(), *self._own.problems()]
+
+    # Leases
+
+    def acquire(self, name: str, holder: str, ttl: float) -> Lease:
+        """See the port. Nobody takes a lease in the home for this store, but one that is held there is respected."""
+        if other := self._home.lease_holder(name):
+            raise LeaseHeld(f"the {name} is already running as {other}; leave it the work", holder=other)
+        return self._own.acquire(name, holder, ttl)
+
+    def renew(self, lease: Lease, ttl: float) -> None:
+        """See the port."""
+        self._own.renew(lease, ttl)
+
+    def release(self, lease: Lease) -> None:
+        """See the port."""
+        self._own.release(lease)
+
+    def lease_holder(self, name: str) -> str | None:
+        """See the port."""
+        return self._home.lease_holder(name) or self._own.lease_holder(name)
+
+    def close(self) -> None:
+        """See the port: what was private is gone."""
+        self._home.close()
+        if "_own" in self.__dict__:
+            self._own.close()
+        if self._private:
+            self._private.remove()

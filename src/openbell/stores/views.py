@@ -1,0 +1,114 @@
+"""The bar stores of a home, read without changing anything in it: no folder is made, no file is set aside.
+
+Their buffer refuses every transaction, and nothing is written but in one: a write raises `StoreError`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars
+from openbell.market.errors import CorruptFile
+from openbell.market.instruments import Instrument, parse
+from openbell.market.provenance import Origin, Source
+from openbell.market.session_table import Times
+from openbell.stores import month_files
+from openbell.stores.buffer_view import BufferView
+from openbell.stores.buffered import FIRST, LAST
+from openbell.stores.influx import TABLES, InfluxStore
+from openbell.stores.influx_http import InfluxHttp
+from openbell.stores.month_files import MonthFile
+from openbell.stores.months import month_span
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Problem, Span
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ParquetView(ParquetStore):
+    """Month files and buffer of a folder. A damaged file is left where it is, not served, and its month is a gap."""
+
+    def __init__(self, root: Path, origins: frozenset[Origin] | None = None) -> None:
+        self.root = root
+        self._origins = origins
+        self._buffer = BufferView(root / "buffer.sqlite", origins)
+        self._counts = {}
+        self._damaged: dict[MonthFile, tuple[tuple[int, ...] | None, Problem]] = {}
+
+    def _mending(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do something with month files, and again without one that turns out to be damaged."""
+        while True:
+            try:
+                return work(*args, **kwargs)
+            except CorruptFile as damage:
+                file = self._file(parse(damage.details["symbol"]), damage.details["month"])
+                if self._is_damaged(file):
+                    raise
+                problem = Problem(time.time(), str(file.path), f"{damage.message}; left where it is, not served")
+                self._damaged[file] = month_files.version(file), problem
+
+    def _is_damaged(self, file: MonthFile) -> bool:
+        return file in self._damaged and self._damaged[file][0] == month_files.version(file)
+
+    def _read_file(self, file: MonthFile, start: int = FIRST, end: int = LAST, newest: int | None = None) -> Bars:
+        return barlib.empty(file.instrument) if self._is_damaged(file) else super()._read_file(file, start, end, newest)
+
+    def _times(self, file: MonthFile) -> Times:
+        return barlib.empty(file.instrument).time if self._is_damaged(file) else super()._times(file)
+
+    def source(self, instrument: Instrument, epoch: int) -> Source | None:
+        """What the bars of the month of `epoch` are marked with."""
+        try:
+            return super().source(instrument, epoch)
+        except CorruptFile:
+            return None
+
+    def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
+        """See the port. A month whose file is damaged or has been taken away is a gap."""
+        on_disk = set(month_files.existing(self.root, instrument))
+        damaged = {
+            file.month for file in list(self._damaged) if file.instrument == instrument and self._is_damaged(file)
+        }
+        lost = [
+            Span(max(start, span.start), min(end, span.end))
+            for month in damaged | (self._buffer.months(instrument) - on_disk)
+            for start, end in [month_span(month)]
+            if start < span.end
+            and end > span.start
+            and (month in damaged or not len(self._buffer.get(instrument, start, end, 1)))
+        ]
+        return _joined([*self._buffer.gaps(instrument.symbol, span), *lost])
+
+    def problems(self) -> list[Problem]:
+        """See the port."""
+        return [*super().problems(), *(problem for _, problem in list(self._damaged.values()))]
+
+
+class InfluxView(InfluxStore):
+    """Bars in InfluxDB and those that wait in the home's buffer. Larger bars are made of minutes and not kept."""
+
+    def __init__(
+        self, http: InfluxHttp, folder: Path, origins: frozenset[Origin] | None = None, *, shared: bool = False
+    ) -> None:
+        super().__init__(
+            http, folder, origins, shared=shared, buffer=BufferView(folder / "buffer.sqlite", origins, TABLES)
+        )
+
+    def _others_write(self, instrument: Instrument) -> bool:  # noqa: ARG002
+        return True
+
+
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    """Spans in order, those that touch each other as one."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda each: each.start):
+        if found and span.start <= found[-1].end:
+            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
+        elif span.start < span.end:
+            found.append(span)
+    return found

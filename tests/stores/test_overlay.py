@@ -1,0 +1,263 @@
+"""A private store over a home that is not to be changed: the contract of every store, and that the home stays as it is."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from openbell.market.bars import empty, merge, resample
+from openbell.market.errors import LeaseHeld, SourceConflict, StoreError
+from openbell.market.instruments import parse
+from openbell.market.timeframes import Timeframe
+from openbell.stores.influx import InfluxStore
+from openbell.stores.influx_http import InfluxHttp
+from openbell.stores.overlay import OverlayStore
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import BarStore, Span
+from openbell.stores.views import InfluxView, ParquetView
+from tests.stores.contract import BarStoreContract
+from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores.model import Reader, assert_same
+from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, run
+
+AAPL, BTC = parse("AAPL"), parse("BTC/USD")
+
+
+class TestOverlayStore(BarStoreContract):
+    """Over a home that is not there."""
+
+    def open_store(self, folder: Path) -> OverlayStore:
+        return OverlayStore(ParquetView(folder / "home"), folder=folder / "private")
+
+
+@pytest.fixture(scope="module")
+def influx() -> Iterator[InfluxServer]:
+    try:
+        made = InfluxServer()
+    except NotHere as error:
+        pytest.skip(f"NOT TESTED: {error}")
+    yield made
+    made.close()
+
+
+class Home:
+    """A home's store, as its owner opens it and as a desk does that may only read."""
+
+    def __init__(self, folder: Path, url: str = "") -> None:
+        self.folder = folder
+        self._url = url
+
+    def open(self) -> ParquetStore | InfluxStore:
+        return InfluxStore(self._http(), self.folder) if self._url else ParquetStore(self.folder)
+
+    def over(self) -> OverlayStore:
+        return OverlayStore(InfluxView(self._http(), self.folder) if self._url else ParquetView(self.folder))
+
+    def _http(self) -> InfluxHttp:
+        return InfluxHttp(self._url, "o" + hashlib.sha1(str(self.folder).encode()).hexdigest()[:16])
+
+    def fingerprint(self) -> dict[str, tuple[str, int]]:
+        """Every file and folder, with its content and when it was changed."""
+        return {
+            str(path): (
+                hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
+                path.stat().st_mtime_ns,
+            )
+            for path in (self.folder, *self.folder.rglob("*"))
+            if path.exists()
+        }
+
+
+@pytest.fixture(params=["parquet", "influxdb"])
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+    url = request.getfixturevalue("influx").url if request.param == "influxdb" else ""
+    return Home(tmp_path / "home", url)
+
+
+def temporary() -> set[str]:
+    from tempfile import gettempdir
+
+    return {path.name for path in Path(gettempdir()).glob("openbell-private-*")}
+
+
+def test_a_home_that_is_not_there_is_not_made_and_nothing_is_left(home: Home) -> None:
+    before = temporary()
+    with closing(home.over()) as store:
+        assert len(store.read(AAPL, 0, EVER)) == 0
+        assert store.instruments() == []
+        store.write([run("AAPL", SEPTEMBER, MANY)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
+        store.compact(EVER)
+        assert len(store.read(AAPL, 0, EVER)) == MANY
+        assert store.lease_holder("collector") is None
+    assert not home.folder.exists()
+    assert temporary() == before
+
+
+@pytest.mark.parametrize("count", [5, MANY])
+def test_bars_of_home_and_feed_are_one_and_the_home_stays_as_it_is(home: Home, count: int) -> None:
+    stored, new = run("AAPL", SEPTEMBER, count), run("AAPL", SEPTEMBER + DAY * 10, 40)
+    with closing(home.open()) as owner:
+        owner.write([stored], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + DAY * 10))
+    before = home.fingerprint()
+    with closing(home.over()) as store:
+        assert_same(store.read(AAPL, 0, EVER), stored)
+        assert store.count(AAPL, Timeframe.M5, EVER) == len(resample(stored, Timeframe.M5, EVER))
+        assert store.gaps(AAPL, Span(SEPTEMBER, NOVEMBER)) == [Span(SEPTEMBER + DAY * 10, NOVEMBER)]
+        reader = Reader(AAPL)
+        assert_same(reader.refresh(store), stored)
+        store.write([new], LIVE, covers=Span(SEPTEMBER + DAY * 10, OCTOBER))
+        whole = merge(stored, new)
+        assert_same(reader.refresh(store), whole)
+        assert_same(store.tail(AAPL, 43, EVER), whole.tail(43))
+        for timeframe in (Timeframe.M5, Timeframe.H1, Timeframe.D1):
+            larger = resample(whole, timeframe, EVER)
+            assert store.larger(AAPL, timeframe, 10_000, EVER).same_as(larger)
+            assert store.count(AAPL, timeframe, EVER) == len(larger)
+        assert store.gaps(AAPL, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
+        assert store.instruments() == [AAPL]
+        with pytest.raises(SourceConflict):
+            store.write([run("AAPL", SEPTEMBER + DAY * 20, 1)], FILE)
+    assert home.fingerprint() == before
+
+
+@pytest.mark.parametrize("count", [3, MANY])
+def test_what_another_process_writes_meanwhile_is_seen(home: Home, count: int) -> None:
+    with closing(home.over()) as store:
+        reader = Reader(BTC)
+        assert len(reader.refresh(store)) == 0
+        store.write([run("BTC/USD", SEPTEMBER, 20, 1)], LIVE)
+        assert len(reader.refresh(store)) == 20
+        with closing(home.open()) as owner:
+            for version in range(2, 5):
+                offered = run("BTC/USD", SEPTEMBER + version * MINUTE, count, version)
+                owner.write([offered], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + count * MINUTE))
+                owned = owner.read(BTC, 0, EVER)
+                seen = reader.refresh(store)
+                assert_same(seen, store.read(BTC, 0, EVER))
+                covered = Span(SEPTEMBER, SEPTEMBER + count * MINUTE)
+                assert_same(
+                    seen.between(covered.start, covered.end),
+                    owned.between(covered.start, covered.end),
+                    "the home's count",
+                )
+                owner.compact(EVER)
+                assert_same(reader.refresh(store), seen, "moving them changes nothing")
+            lease = owner.acquire("collector", "somebody", 60)
+            assert store.lease_holder("collector") == "somebody"
+            with pytest.raises(LeaseHeld, match="somebody"):
+                store.acquire("collector", "me", 60)
+            owner.release(lease)
+            assert store.acquire("collector", "me", 60).holder == "me"
+            assert owner.lease_holder("collector") is None
+
+
+def test_fresh_bars_of_the_feed_win_where_the_home_is_not_complete(home: Home) -> None:
+    old, new = run("BTC/USD", SEPTEMBER, 10, 1), run("BTC/USD", SEPTEMBER, 10, 2)
+    with closing(home.open()) as owner:
+        owner.write([old], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 5 * MINUTE))
+        with closing(home.over()) as store:
+            store.write([new], LIVE)
+            assert_same(store.read(BTC, 0, EVER), merge(old.take(slice(0, 5)), new.take(slice(5, 10))))
+            owner.write([empty(BTC)], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 10 * MINUTE))
+            assert_same(store.read(BTC, 0, EVER), old)
+            assert_same(store.tail(BTC, 7, EVER), old.tail(7))
+
+
+def test_a_damaged_file_is_left_where_it_is_and_its_month_is_a_gap(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with closing(home.open()) as owner:
+        for month in (SEPTEMBER, OCTOBER):
+            owner.write([run("AAPL", month, MANY)], LIVE, covers=Span(month, month + 20 * DAY))
+    path = home.folder / "stocks/1min/AAPL_2025-09.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    before = home.fingerprint()
+    with closing(home.over()) as store:
+        assert_same(store.read(AAPL, 0, EVER), run("AAPL", OCTOBER, MANY))
+        assert Span(SEPTEMBER, OCTOBER) in store.gaps(AAPL, Span(SEPTEMBER, OCTOBER + DAY))
+        assert [problem.path for problem in store.problems()] == [str(path)]
+        store.write([run("AAPL", SEPTEMBER, MANY)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
+        assert_same(store.read(AAPL, 0, OCTOBER), run("AAPL", SEPTEMBER, MANY))
+        assert store.count(AAPL, Timeframe.M1, EVER) == 2 * MANY
+    assert home.fingerprint() == before
+
+
+def test_a_view_refuses_to_write(home: Home) -> None:
+    with closing(home.open()) as owner:
+        owner.write([run("AAPL", SEPTEMBER, 3)], LIVE)
+        ahead = int(time.time()) + DAY
+        owner.write([empty(AAPL)], LIVE, covers=Span(SEPTEMBER, ahead))
+    before = home.fingerprint()
+    with closing(home.over()) as overlay:
+        view: BarStore = overlay._home
+        for count in (3, MANY):
+            with pytest.raises(StoreError, match="read only"):
+                view.write([run("AAPL", OCTOBER, count)], LIVE)
+        assert len(overlay.premature()) == 1
+        with pytest.raises(StoreError, match="read only"):
+            view.mend()
+        assert overlay.mend() == []
+    assert home.fingerprint() == before
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Span
+from tests.stores.samples import LIVE, MINUTE, SEPTEMBER, run
+store = ParquetStore(Path(sys.argv[1]))
+print("ready", flush=True)
+for minute in range(int(sys.argv[2])):
+    at = SEPTEMBER + minute * MINUTE
+    store.write([run("AAPL", at, 1), run("BTC/USD", at, 1)], LIVE, covers=Span(at, at + MINUTE))
+    if minute % 50 == 49:
+        store.compact(at - 20 * MINUTE)
+        store._buffer.ask("PRAGMA wal_checkpoint(TRUNCATE)")
+"""
+
+
+def test_reading_beside_a_busy_writer_never_sees_half_a_change(tmp_path: Path) -> None:
+    """Each minute is written for both symbols in one transaction, and moved to files in between."""
+    count = 600
+    folder = tmp_path / "home"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder), str(count)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert writer.stdout
+        assert writer.stdout.readline() == "ready\n"
+        with closing(Home(folder).over()) as store:
+            seen = 0
+            while seen < count:
+                assert writer.poll() in {None, 0}
+                aapl = store.read(AAPL, 0, EVER)
+                assert_same(aapl, run("AAPL", SEPTEMBER, len(aapl)))
+                assert len(aapl) >= seen
+                seen = len(aapl)
+                assert len(store.read(BTC, 0, EVER)) >= seen
+                assert writer.poll() is None or len(store.read(AAPL, 0, EVER)) == count
+        assert writer.wait(timeout=60) == 0
+    finally:
+        writer.kill()
+        writer.communicate()
+
+
+def test_an_older_buffer_is_read_and_not_upgraded(tmp_path: Path) -> None:
+    from tests.cli.test_mend import old_buffer
+
+    old_buffer(tmp_path, (SEPTEMBER, OCTOBER))
+    home = Home(tmp_path / "data")
+    before = home.fingerprint()
+    with closing(home.over()) as store:
+        assert store.gaps(BTC, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
+    assert home.fingerprint() == before
+    with closing(sqlite3.connect(f"file:{tmp_path}/data/buffer.sqlite?immutable=1", uri=True)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
