@@ -10,26 +10,34 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-$(VENV)/locked: requirements.lock
+# Three stamps: what the desk needs to run, the desk itself, and what tests and checks need besides.
+# A lock that has changed may lack packages that it had: the environment is then made anew.
+$(VENV)/run: requirements-run.lock
 	@$(PYTHON) -c 'import sys; sys.exit("Openbell needs Python 3.11 or newer: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python .ci/install.py requirements-run.lock
 	@touch $@
 
-$(VENV)/ready: $(VENV)/locked pyproject.toml
+$(VENV)/ready: $(VENV)/run pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/tools: $(VENV)/run requirements.lock | $(VENV)/ready
+	@[ ! -e $@ ] || rm -rf $(VENV)
+	@[ -e $(VENV)/ready ] || $(MAKE) --no-print-directory $(VENV)/ready
+	@$(BIN)/python .ci/install.py requirements.lock
 	@touch $@
 
 up: $(VENV)/ready ## start the desk on this machine (simulated market by default)
 	$(BIN)/openbell up
 
-test: $(VENV)/ready ## run all tests
+test: $(VENV)/tools ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-soak: $(VENV)/ready ## run the long campaigns too
+soak: $(VENV)/tools ## run the long campaigns too
 	OPENBELL_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-lint: $(VENV)/ready ## ruff, mypy --strict, import-linter
+lint: $(VENV)/tools ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -37,10 +45,10 @@ lint: $(VENV)/ready ## ruff, mypy --strict, import-linter
 
 check: lint test ## lint and test
 
-docs: $(VENV)/ready ## write the generated reference pages anew
+docs: $(VENV)/tools ## write the generated reference pages anew
 	$(BIN)/python -m openbell.cli.reference docs
 
-bench: $(VENV)/ready ## print speed ratios, measured in an environment with run-time dependencies only
+bench: $(VENV)/tools ## print speed ratios, measured in an environment with run-time dependencies only
 	$(PYTHON) bench/run.py
 
 lock: ## resolve pyproject.toml into requirements.lock and requirements-run.lock
@@ -48,7 +56,7 @@ lock: ## resolve pyproject.toml into requirements.lock and requirements-run.lock
 	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		pyproject.toml --all-extras --group dev -o requirements.lock
 	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
-		-c requirements.lock pyproject.toml -o requirements-run.lock
+		-c requirements.lock pyproject.toml --extra alpaca --extra ccxt --group build -o requirements-run.lock
 
 clean: ## remove environments and caches
 	rm -rf $(VENV) $(VENV)-lock .bench-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
