@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, said_plainly, settings_for
+from openbell.cli.entry import collector_paused
 from openbell.servers import NAMES, load
 
 
@@ -28,21 +28,20 @@ def mcp(
     Add it to a client's configuration as the command "openbell" with the arguments "mcp" and the server's name.
     """
     settings = settings_for(as_of, read_only, trade, scenario)
-    with said_plainly():
-        service = load(server)
-    from openbell.desk.desk import Desk
-    from openbell.protocol.replies import Replies
-    from openbell.protocol.server import build
-
-    desk = Desk(settings)
-    if settings.trade:
+    with collector_paused():
         with said_plainly():
-            # What cannot trade says so now, not at the first order.
-            _ = desk.trading.broker
-    replies = Replies()
-    sdk_server = build(service, desk, replies)
-    gc.freeze()
-    gc.enable()
+            service = load(server)
+        from openbell.desk.desk import Desk
+        from openbell.protocol.replies import Replies
+        from openbell.protocol.server import build
+
+        desk = Desk(settings)
+        if settings.trade:
+            with said_plainly():
+                # What cannot trade says so now, not at the first order.
+                _ = desk.trading.broker
+        replies = Replies()
+        sdk_server = build(service, desk, replies)
     _return_memory()
     asyncio.run(_serve(sdk_server, desk, replies))
 
