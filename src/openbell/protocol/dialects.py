@@ -69,8 +69,9 @@ _METADATA = {
     "properties": {
         "latency_ms": {"type": "number"},
         "cached": {"type": "boolean"},
-        "cache_ttl_remaining": {"type": ["number", "null"]},
-        "source": {"type": ["string", "null"]},
+        # Branches instead of a list of types: some clients know only a single `type`.
+        "cache_ttl_remaining": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+        "source": {"anyOf": [{"type": "string"}, {"type": "null"}]},
     },
     "required": ["latency_ms", "cached", "cache_ttl_remaining", "source"],
 }

@@ -21,7 +21,11 @@ ACTIONS = ("BUY", "SELL", "HOLD")
 LONGEST_CALLS = 262_144
 _ZERO = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 """The character 0 in JSON; after one more backslash it is only a text that looks like it."""
-Anything = Annotated[Any, Field(json_schema_extra={"type": ["object", "array", "string", "number", "boolean", "null"]})]
+_FLAT: list[Any] = [{"type": each} for each in ("string", "number", "boolean", "null")]
+_FLAT.append({"type": "object", "properties": {}})
+_NESTED = {"type": "array", "items": {"anyOf": _FLAT}}
+Anything = Annotated[Any, Field(json_schema_extra={"anyOf": [*_FLAT, _NESTED]})]
+"""Any JSON value. Clients differ in what they take: no list of types, no array without items, no reference to itself."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Action = Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})]
 

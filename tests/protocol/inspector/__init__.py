@@ -1,0 +1,1 @@
+"""The official MCP inspector, locked in package-lock.json beside this file."""
