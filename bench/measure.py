@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -19,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 HELLO = [sys.executable, str(HERE / "hello.py")]
 OURS = [sys.executable, "-m", "openbell.cli.entry", "mcp", "chart-signals"]
 AAPL = {"symbol": "AAPL", "timeframe": "1min"}
+PATIENCE = 60.0
 
 rows: list[tuple[str, str, str, bool]] = []
 
@@ -53,7 +55,9 @@ class Client:
     def request(self, method: str, params: dict[str, Any]) -> Any:
         assert self.process.stdout
         self.send({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        answer = json.loads(self.process.stdout.readline())
+        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
+            raise RuntimeError(f"{method}: no answer in {PATIENCE:.0f} s")
+        answer = json.loads(self.process.stdout.readline() or '{"error": "the server has ended"}')
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return answer["result"]

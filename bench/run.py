@@ -12,10 +12,14 @@ import sys
 import venv
 from pathlib import Path
 
+from guard import guarded
+
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".bench-venv"
 PYTHON = HOME / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 LOCK = ROOT / "requirements-run.lock"
+LONGEST = 1200.0
+"""Seconds that one script may take."""
 
 
 def main() -> int:
@@ -25,16 +29,22 @@ def main() -> int:
     if not stamp.exists() or stamp.read_bytes() != LOCK.read_bytes():
         print("making .bench-venv …", file=sys.stderr)
         venv.create(HOME, clear=True, with_pip=True)
-        pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--require-hashes", "-r", str(LOCK)], check=True, env=environment)
+        install = [str(PYTHON), str(ROOT / ".ci" / "install.py"), str(LOCK)]
+        subprocess.run(install, check=True, env=environment)
         stamp.write_bytes(LOCK.read_bytes())
     environment["PYTHONPATH"] = str(ROOT / "src")
-    command = [str(PYTHON), str(ROOT / "bench" / "measure.py"), *sys.argv[1:]]
-    failed = subprocess.run(command, env=environment, check=False).returncode
     # The rivals that draw charts, and the real InfluxDB, come with the tests: they live in their environment.
-    for script in ("charts.py", "market_data.py", "trading.py", "past.py"):
-        command = [str(ROOT / ".venv" / PYTHON.relative_to(HOME)), str(ROOT / "bench" / script)]
-        failed = subprocess.run(command, env=environment, check=False).returncode or failed
+    tests = ROOT / ".venv" / PYTHON.relative_to(HOME)
+    failed = 0
+    for python, script, words in (
+        (PYTHON, "measure.py", sys.argv[1:]),
+        (tests, "charts.py", []),
+        (tests, "market_data.py", []),
+        (tests, "trading.py", []),
+        (tests, "past.py", []),
+    ):
+        command = [str(python), str(ROOT / "bench" / script), *words]
+        failed = guarded(command, environment, LONGEST) or failed
     return failed
 
 

@@ -10,6 +10,7 @@ import os
 import random
 import sqlite3
 import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -20,24 +21,29 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.client import OPENBELL, Client
 from tests.clocks import HandClock
+from tests.waiting import Pace
 
 from measure import row, rows
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import MINUTE, Bars
-from openbell.market.errors import OpenbellError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
+from openbell.protocol.call import Call
+from openbell.protocol.service import Runner
+from openbell.servers import load as server
 from openbell.stores.records.journal import Journal
 from openbell.trading import amounts
 from openbell.trading.alerts import Alert, Type
-from openbell.trading.orders import Kind, Side
-from openbell.trading.request import request
 
 NOW = 1_763_000_000 // 86400 * 86400 + 15 * 3600
 SOURCE = Source(Origin.IMPORTED, "import")
 SYMBOLS, ALERTS, MINUTES = 500, 10_000, 30
+PER_SECOND = 80
+"""Orders; the desk accepts at most a hundred a second."""
+PATIENCE = 120.0
+CHARTGEN = [*OPENBELL, "mcp", "chartgen", "--trade"]
 
 
 def desk_at(home: Path, clock: Any = None, **more: str) -> Desk:
@@ -67,24 +73,27 @@ def floor(folder: Path) -> float:
     return statistics.median(spent)
 
 
+def placed(client: Client, count: int) -> list[float]:
+    """How long each of so many orders took until it was acknowledged, in ms."""
+    pace, spent = Pace(PER_SECOND), []
+    for number in range(count):
+        given = {"symbol": "BTC/USD", "side": "buy", "type": "limit", "quantity": "0.00001"}
+        given |= {"price": "130000", "client_order_id": f"bench-{number}"}
+        time.sleep(pace.delay())
+        began = time.perf_counter()
+        answer = client.call("place_order", given)["result"]
+        spent.append((time.perf_counter() - began) * 1000)
+        assert not answer["isError"], answer
+    return spent
+
+
 def orders(folder: Path) -> None:
     """place_order over real pipes, acknowledged after it is durable."""
     least = floor(folder)
-    command = [*OPENBELL, "mcp", "chartgen", "--trade"]
-    with Client(folder / "orders", command=command, AS_OF=str(NOW), RISK_POSITIONS="0") as client:
+    with Client(folder / "orders", command=CHARTGEN, AS_OF=str(NOW), RISK_POSITIONS="0") as client:
         client.initialize()
-        spent = []
-        for number in range(220):
-            given = {"symbol": "BTC/USD", "side": "buy", "type": "limit", "quantity": "0.00001"}
-            given |= {"price": "130000", "client_order_id": f"bench-{number}"}
-            began = time.perf_counter()
-            answer = client.call("place_order", given)["result"]
-            spent.append((time.perf_counter() - began) * 1000)
-            assert not answer["isError"], answer
-            if number % 50 == 49:
-                time.sleep(0.6)  # a hundred a second are let through
-    median = statistics.median(spent[20:])
-    worst = statistics.quantiles(spent[20:], n=100)[98]
+        spent = placed(client, 220)[20:]
+    median, worst = statistics.median(spent), statistics.quantiles(spent, n=100)[98]
     figure = f"{median:.1f} ms (p99 {worst:.1f}), {median / least:.1f} × a bare durable write of {least:.1f} ms"
     row("place_order to durable acknowledgement, SQLite, over stdio", figure, "≤ 15 ms", median <= 15)
 
@@ -137,63 +146,67 @@ async def alerts(folder: Path) -> None:
     row(f"{ALERTS:,} alerts on {SYMBOLS} symbols, one minute", figure, "≤ 100 ms", median <= 100)
 
 
-async def read_on(home: Path) -> None:
-    """A hundred desks, each with its own connection, reading until told to stop: one process of its own."""
-    crowd = [desk_at(home, AS_OF=str(NOW)) for _ in range(100)]
+async def read_on(home: Path, count: int) -> None:
+    """So many desks, each with its own connection, that read until `stop` appears or the parent is gone: one process."""
+    crowd = [desk_at(home, AS_OF=str(NOW)) for _ in range(count)]
+    parent, deadline = os.getppid(), time.monotonic() + PATIENCE
     done, failures = 0, 0
 
     async def read(desk: Desk) -> None:
         nonlocal done, failures
-        while not (home / "stop").exists():
-            try:
-                await desk.trading.orders.listing("local", open_only=True, limit=20)
-                await desk.trading.decisions.recent("local", 10, 0, None, None)
-                done += 1
-            except OpenbellError as error:
-                failures += 1
-                print(error, file=sys.stderr)
+        runners = {name: Runner(server(name), desk) for name in ("chartgen", "decisions")}
+        asked = {"limit": 10, "force_refresh": True}
+        while not (home / "stop").exists() and os.getppid() == parent and time.monotonic() < deadline:
+            replies = [await runners["chartgen"].run("get_orders", {}, Call(desk))]
+            replies.append(await runners["decisions"].run("get_recent_decisions", asked, Call(desk)))
+            done += 1
+            for reply in replies:
+                if reply.is_error:
+                    failures += 1
+                    print(reply.payload, file=sys.stderr)
 
-    await asyncio.gather(*(desk.trading.orders.listing("local", open_only=True, limit=1) for desk in crowd))
+    reading = [asyncio.create_task(read(desk)) for desk in crowd]
+    while done < count and not all(task.done() for task in reading):
+        await asyncio.sleep(0.05)
     (home / "ready").touch()
-    await asyncio.gather(*(read(desk) for desk in crowd))
+    await asyncio.gather(*reading)
     for desk in crowd:
         await desk.trading.close()
     print(done, failures)
 
 
-async def readers(folder: Path) -> None:
+def readers(folder: Path, count: int = 100) -> None:
     home = folder / "readers"
-    writer = desk_at(home, AS_OF=str(NOW), RISK_ORDER_SHARE="0", RISK_SYMBOL_SHARE="0")
-    instrument = parse("BTC/USD")
-
-    async def place(number: int) -> float:
-        asked = request(instrument, Side.BUY, Kind.LIMIT, "0.00001", price="130000", client_order_id=f"r{number}")
-        began = time.perf_counter()
-        await writer.trading.orders.place("local", asked)
-        return (time.perf_counter() - began) * 1000
-
-    await place(-1)
-    command = [sys.executable, __file__, "readers", str(home)]
-    crowd = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    while not (home / "ready").exists():
-        await asyncio.sleep(0.05)
-    spent = [await place(number) for number in range(300)]
-    (home / "stop").touch()
-    done, failures = map(int, (await crowd.communicate())[0].split())
-    await writer.close()
+    command = [sys.executable, __file__, "readers", str(home), str(count)]
+    free = {"RISK_ORDER_SHARE": "0", "RISK_SYMBOL_SHARE": "0"}
+    with Client(home, command=CHARTGEN, AS_OF=str(NOW), **free) as client:
+        client.initialize()
+        placed(client, 1)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as crowd:
+            try:
+                deadline = time.monotonic() + PATIENCE
+                while not (home / "ready").exists():
+                    assert crowd.poll() is None, "the readers have ended"
+                    assert time.monotonic() < deadline, "the readers do not start"
+                    time.sleep(0.05)
+                spent = placed(client, 301)[1:]
+                (home / "stop").touch()
+                done, failures = map(int, crowd.communicate(timeout=PATIENCE)[0].split())
+            finally:
+                crowd.kill()
     figure = f"{failures} errors in {done:,} reads; an order {statistics.median(spent):.0f} ms meanwhile"
-    row("100 reading connections while orders flow", figure, "no error", failures == 0 and done > 0)
+    row(f"{count} reading connections while orders flow", figure, "no error", failures == 0 and done > 0)
 
 
 def main() -> int:
     if sys.argv[1:2] == ["readers"]:
-        asyncio.run(read_on(Path(sys.argv[2])))
+        asyncio.run(read_on(Path(sys.argv[2]), int(sys.argv[3])))
         return 0
     with TemporaryDirectory() as name:
         folder = Path(name)
         orders(folder)
         asyncio.run(alerts(folder))
-        asyncio.run(readers(folder))
+        readers(folder)
     return len([met for *_, met in rows if not met]) and 0
 
 
