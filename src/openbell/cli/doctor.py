@@ -266,7 +266,9 @@ async def _look_at_records(desk: Desk) -> list[Finding]:
             text = "no engine is running: paper orders fill and alerts fire when one does"
             found.append(Finding("note", text, "openbell up, or a server with --trade"))
         for since, trouble in (await trading.records.read(marks.troubled)).values():
-            found.append(Finding("bad", f"since {iso(since)}: {trouble}", "mend what it names; it is tried each minute"))
+            found.append(
+                Finding("bad", f"since {iso(since)}: {trouble}", "mend what it names; it is tried each minute")
+            )
         if reason := await trading.halts.reason():
             found.append(Finding("note", f"trading is halted: {reason}", "openbell resume"))
     except StoreError as error:
