@@ -68,17 +68,21 @@ class _Scene:
         opening = any(order.remaining_opening for order in self.orders if order.state in RESTING)
         return ordered | (set(self.standing.book.positions) if opening else set())
 
-    def start(self, looked: Mapping[str, int]) -> int:
-        """The first minute that an order has not met. Only a bar changes an order that rests, and at the bar's end."""
-        return min(
+    def start(self, looked: Mapping[str, int], left_out: set[str]) -> int | None:
+        """The first minute that an order has not met; None if every symbol is left out.
+
+        Only a bar changes an order that rests, and at the bar's end.
+        """
+        starts = [
             max(
                 int(max(order.placed_at, order.updated_at) // MINUTE * MINUTE),
                 looked.get(order.id, 0),
                 self.walked[order.symbol][0] if seq <= self.walked[order.symbol][1] else 0,
             )
             for order, seq in zip(self.orders, self.numbers, strict=True)
-            if order.state in RESTING
-        )
+            if order.state in RESTING and order.symbol not in left_out
+        ]
+        return min(starts, default=None)
 
 
 class PaperMatching:
@@ -125,21 +129,23 @@ class PaperMatching:
         """Walk one account; how many changes there were. Whoever asks meanwhile waits for the same walk."""
         async with self._walking[name]:
             done = 0
+            unread: set[str] = set()
             while True:
                 scene = await self._records.read(lambda view: self._scene(view, name))
-                if scene is None:
+                start = None if scene is None else scene.start(self._looked[name], unread)
+                if scene is None or start is None:
                     return done
-                start = scene.start(self._looked[name])
                 end = min(until, start + _PIECE)
                 if start >= end and not _expiring(scene.orders, until):
                     return done
-                changed, walked = await self._walk(scene, start, max(start, end), lease)
+                changed, more = await self._walk(scene, start, max(start, end), lease)
                 done += changed
-                if end >= until or not walked:
+                if end >= until or more is None:
                     return done
+                unread |= more
 
-    async def _walk(self, scene: _Scene, start: int, end: int, lease: Lease | None) -> tuple[int, bool]:
-        """One piece: how many changes there were, and whether the next piece may follow."""
+    async def _walk(self, scene: _Scene, start: int, end: int, lease: Lease | None) -> tuple[int, set[str] | None]:
+        """One piece: how many changes there were, and the symbols that could not be read; None: stop here."""
         name = scene.account.name
         for _ in range(_TRIES):
             series = await self._read(scene, start, end, lease)
@@ -147,16 +153,16 @@ class PaperMatching:
             # Looking is cheap and writing is not: most minutes bring nothing.
             if not advance(standing, series, start, end, self._rules):
                 await self._look_further(scene, series, end, lease)
-                return 0, bool(series)
+                return 0, scene.symbols - set(series)
             written = await self._records.write(lambda j: self._write(j, scene, standing, series, start, end), lease)  # noqa: B023
             if written is not None:
                 self._looked_at(scene, series, end)
-                return written, True
+                return written, scene.symbols - set(series)
             again = await self._records.read(lambda view: self._scene(view, name))
             if again is None:
-                return 0, False
+                break
             scene = again
-        return 0, False
+        return 0, None
 
     def _write(
         self, journal: Journal, scene: _Scene, known: Standing, series: Mapping[str, Bars], start: int, end: int
