@@ -263,7 +263,7 @@ async def _look_at_records(desk: Desk) -> list[Finding]:
         if holder:
             found.append(Finding("ok", f"engine running as {holder}"))
         else:
-            text = "no engine is running: paper orders fill and alerts fire when one does"
+            text = "no engine is running: paper orders fill when somebody asks about them, alerts fire when one runs"
             found.append(Finding("note", text, "openbell up, or a server with --trade"))
         for since, trouble in (await trading.records.read(marks.troubled)).values():
             found.append(
