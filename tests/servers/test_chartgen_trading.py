@@ -210,7 +210,7 @@ async def test_orders_of_every_type_rest_while_the_clock_stands_and_meet_the_bar
         ({"symbol": "ZZZZ"}, "Unknown symbol ZZZZ"),
         ({"symbol": "USD/JPY"}, "priced in JPY"),
         ({"symbol": "'; DROP TABLE orders; --"}, "Invalid symbol"),
-        ({"side": "BUY"}, "side must be one of buy, sell, not 'BUY'; did you mean 'buy'?"),
+        ({"side": "buyy"}, "side must be one of buy, sell, not 'buyy'; did you mean 'buy'?"),
         ({"side": "hold"}, "side must be one of buy, sell"),
         ({"type": "trailing"}, "type must be one of market, limit, stop, stop_limit"),
         ({"time_in_force": "ioc"}, "time_in_force must be one of gtc, day"),

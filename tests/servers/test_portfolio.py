@@ -488,13 +488,16 @@ async def test_without_a_price_nothing_is_valid(tmp_path: Path) -> None:
         feed.down = True
         desk.desk.__dict__["feed"] = feed
         verdict = await judged(desk, "BTC/USD", "BUY", 1)
+        assert verdict.pop("data_source") == "Imported bars"
         assert verdict == {"valid": False, "reason": "the vendor does not answer", "max_size": 0, "risk_score": 1}
         assert (await desk.ask("portfolio", "get_balance"))["total_balance"] == 100_000
 
 
 def test_the_command_line_prints_the_same_object(tmp_path: Path) -> None:
     done = run(tmp_path, "call", "portfolio", "get_balance", AS_OF=PLACED)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr.startswith("truth: data=simulated account=paper ")
+    assert len(done.stderr.splitlines()) == 1
     assert json.loads(done.stdout)["data"]["total_balance"] == 100_000
     bad = run(tmp_path, "call", "portfolio", "get_positions", '{"symbol": "???"}', AS_OF=PLACED)
     assert bad.returncode == 1
