@@ -26,9 +26,7 @@ app = typer.Typer(
 
 ReadOnly = Annotated[
     bool,
-    typer.Option(
-        "--read-only", help="Refuse every tool that writes; nothing lifts it. Bars from the feed are still kept."
-    ),
+    typer.Option("--read-only", help="Refuse every tool that writes and change nothing in the home; nothing lifts it."),
 ]
 Trade = Annotated[bool, typer.Option("--trade", help="Allow the trading tools.")]
 AsOf = Annotated[

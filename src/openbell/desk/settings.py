@@ -88,7 +88,9 @@ class Settings:
     replay_speed: float = _setting(0.0, "with as_of: let the clock run from there, this many times real time")
     sim_seed: int = _setting(_SEED, "seed of the simulated market")
     read_only: bool = _setting(
-        False, "refuse every tool that writes; nothing lifts it (bars that a feed delivers are still kept)"
+        False,
+        "refuse every tool that writes and change nothing in the home; nothing lifts it (what a feed delivers is kept in a "
+        "temporary folder)",
     )
     trade: bool = _setting(False, "allow the trading tools")
     timeout: float = _setting(10.0, "seconds that one tool call may take; 0: as long as it likes")
