@@ -32,7 +32,8 @@ def up(trade: Trade = False, read_only: ReadOnly = False, as_of: AsOf = None, sc
     """
     desk = Desk(settings_for(as_of, read_only, trade, scenario))
     with said_plainly():
-        desk.watchlist.create()
+        if not desk.settings.read_only:
+            desk.watchlist.create()
         _run(_up(desk))
     typer.echo("stopped; everything collected is stored", err=True)
 
