@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -174,13 +175,13 @@ def subscription(view: View, principal: str) -> Subscription | None:
     """A principal's subscription."""
     if view.until is not None:
         noted = past.version(view, _SUBSCRIPTION, principal)
-        return _subscribed(noted["symbols"], noted["alert_types"], noted["created_at"]) if noted else None
+        return _subscribed(**noted) if noted else None
     row = view.execute(select(subscriptions).where(subscriptions.c.principal == principal)).first()
     return _subscribed(row.symbols, row.alert_types, row.created_at) if row else None
 
 
-def _subscribed(symbols: list[str], alert_types: list[str], at: float) -> Subscription:
-    return Subscription(Filter(frozenset(symbols), frozenset(alert_types)), at)
+def _subscribed(symbols: list[str], alert_types: list[str], created_at: float) -> Subscription:
+    return Subscription(Filter(frozenset(symbols), frozenset(alert_types)), created_at)
 
 
 def enqueue(view: View, alert: Alert, cursor: int, body: dict[str, Any], now: float) -> None:
@@ -197,8 +198,28 @@ def enqueue(view: View, alert: Alert, cursor: int, body: dict[str, Any], now: fl
 
 def queued(view: View, principal: str, after: int, now: float) -> list[Notification]:
     """What may still be pushed after a cursor, oldest first."""
-    mine = (pushes.c.principal == principal) & (pushes.c.cursor > after) & (pushes.c.queued > now - QUEUE_SECONDS)
     if view.until is not None:
-        mine &= pushes.c.cursor.in_(select(ledger.c.seq).where(ledger.c.at <= view.until))
+        return _queued_then(view, principal, after)
+    mine = (pushes.c.principal == principal) & (pushes.c.cursor > after) & (pushes.c.queued > now - QUEUE_SECONDS)
     rows = view.execute(select(pushes.c.cursor, pushes.c.body).where(mine).order_by(pushes.c.cursor))
     return [Notification(row.cursor, row.body) for row in rows]
+
+
+def _queued_then(view: View, principal: str, after: int) -> list[Notification]:
+    """Those that a subscription took when they were fired and none has ended since: the queue itself was changed later."""
+    noted = (ledger.c.kind == _SUBSCRIPTION) & (ledger.c.key == principal) & (ledger.c.at <= view.until)
+    rows = view.execute(select(ledger.c.seq, ledger.c.body).where(noted).order_by(ledger.c.seq))
+    changes = [(row.seq, json.loads(row.body)) for row in rows]
+    ended = max((seq for seq, wanted in changes if wanted is None), default=0)
+    standing = [(seq, wanted) for seq, wanted in changes if seq > ended]
+    if not standing:
+        return []
+    fired = select(inbox.c.cursor, inbox.c.body, *(column.label(f"alert_{column.name}") for column in alerts.c))
+    chosen = fired.join(alerts, alerts.c.id == inbox.c.alert_id).where(_mine_after(view, principal, max(after, ended)))
+    found = []
+    for row in view.execute(chosen.order_by(inbox.c.cursor)):
+        wanted = next((wanted for seq, wanted in reversed(standing) if seq < row.cursor), None)
+        alert = from_row(Alert, {column.name: getattr(row, f"alert_{column.name}") for column in alerts.c})
+        if wanted and _subscribed(**wanted).filter.takes(alert):
+            found.append(Notification(row.cursor, row.body))
+    return found[-QUEUE_MOST:]
