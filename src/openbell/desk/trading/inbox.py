@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from openbell.market.errors import OpenbellError
+from openbell.market.errors import OpenbellError, Refused
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.alerts import Notification, Subscription
 from openbell.stores.records.journal import Journal
@@ -78,7 +78,14 @@ class Inbox:
     async def acknowledge(self, principal: str, through: int) -> None:
         """Note that everything up to a cursor was dealt with."""
         if through > await self.seen(principal):
-            await self._records.write(lambda journal: queries.move_cursors(journal, principal, seen=through))
+            await self._move_cursors(principal, seen=through)
+
+    async def _move_cursors(self, principal: str, *, seen: int = 0, pushed: int = 0) -> None:
+        # A scenario that has gone on further than this clock is only read: what was read of it is not noted.
+        with suppress(Refused):
+            await self._records.write(
+                lambda journal: queries.move_cursors(journal, principal, seen=seen, pushed=pushed)
+            )
 
     # Subscriptions
 
@@ -105,10 +112,18 @@ class Inbox:
         Each connection gets every notification: it begins with those that no connection was there for.
         """
         after: int | None = None
+        noted: int | None = None
         while True:
             fired = self._fired
             try:
-                after = await self._push(principal, send, after)
+                waiting, after = await self._queued(principal, after)
+                noted = after if noted is None else noted
+                for each in waiting:
+                    await send(METHOD, each.body)
+                    after = each.cursor
+                if after > noted:
+                    await self._move_cursors(principal, pushed=after)
+                    noted = after
             except OSError as error:
                 log.info("pushes to a client end: %s", error)
                 return
@@ -117,20 +132,15 @@ class Inbox:
             with suppress(TimeoutError):
                 await asyncio.wait_for(fired.wait(), _POLL)
 
-    async def _push(self, principal: str, send: Send, after: int | None) -> int:
+    async def _queued(self, principal: str, after: int | None) -> tuple[list[Notification], int]:
+        """What waits to be pushed after a cursor, and that cursor; None: where the principal's pushes have come to."""
         now = time.time()
 
         def work(view: View) -> tuple[list[Notification], int]:
             start = queries.cursors_of(view, principal).pushed if after is None else after
             return queries.queued(view, principal, start, now), start
 
-        waiting, last = await self._records.read(work)
-        for each in waiting:
-            await send(METHOD, each.body)
-            last = each.cursor
-        if waiting:
-            await self._records.write(lambda journal: queries.move_cursors(journal, principal, pushed=last))
-        return last
+        return await self._records.read(work)
 
 
 class Reader:
