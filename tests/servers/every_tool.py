@@ -1,0 +1,143 @@
+"""Sample arguments for every tool of every server, and the whole answer to each as a client would get it.
+
+A tool without a sample fails `test_every_tool_has_samples`, so that no new tool escapes the tests that walk all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+
+from openbell.desk.desk import Desk
+from openbell.protocol.call import Call, Connection
+from openbell.protocol.server import _wire
+from openbell.protocol.service import Runner
+from openbell.protocol.tool import Effect, Tool
+from openbell.servers import NAMES, load
+
+BTC, LATER = "BTC/USD", "DOGE/USD"
+"""A symbol that has bars at every time, and one whose bars begin later than the clock of the question."""
+UNKNOWN = "nobody-has-this-id"
+_BUY = {"symbol": BTC, "side": "buy", "type": "market", "quantity": "0.02"}
+_DECISION = {"symbol": BTC, "action": "HOLD", "confidence": 0.5, "reasoning": "the sample"}
+
+SAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
+    "chart-signals": {
+        "get_signals": [{"symbol": BTC, "timeframe": "1min"}, {"symbol": LATER, "timeframe": "5min"}],
+        "get_watchlist": [{}],
+        "check_market_status": [{}],
+        "get_storage_info": [{}],
+        "get_capabilities": [{}],
+        "subscribe_alerts": [
+            {"symbol": BTC, "timeframe": "1min", "conditions": [{"type": "rsi_oversold"}]},
+            {"symbol": LATER, "timeframe": "1min", "conditions": [{"type": "rsi_oversold"}]},
+        ],
+        "unsubscribe_alerts": [{"subscription_id": "sub_1"}, {"subscription_id": UNKNOWN}],
+    },
+    "market-data": {
+        "get_candles": [
+            {"symbol": BTC, "timeframe": "5m", "limit": 20},
+            {"symbol": LATER},
+            {"symbol": BTC, "offset": 3},
+        ],
+        "get_current_price": [{"symbol": BTC}, {"symbol": LATER}],
+        "get_volatility": [{"symbol": BTC, "timeframe": "1m"}, {"symbol": LATER}],
+    },
+    "portfolio": {
+        "get_positions": [{}, {"symbol": "ETH/USD"}, {"limit": 1}],
+        "get_balance": [{}],
+        "validate_trade": [
+            {"symbol": BTC, "side": "BUY", "size": 0.5},
+            {"symbol": "ETH/USD", "side": "SELL", "size": 0.5},
+            {"symbol": BTC, "side": "BUY", "size": 1e6},
+            {"symbol": LATER, "side": "BUY", "size": 1},
+        ],
+    },
+    "decisions": {
+        "get_recent_decisions": [{}, {"symbol": BTC, "limit": 2, "offset": 1}, {"action": "BUY"}],
+        "save_decision": [_DECISION],
+    },
+    "chartgen": {
+        "generate_chart": [
+            {"symbol": BTC, "timeframe": "5m", "format": "both", "bars": 40, "width": 320, "height": 200},
+            {"symbol": BTC, "timeframe": "1m", "format": "series", "bars": 20, "indicators": ["rsi"]},
+            {"symbol": LATER, "format": "summary"},
+        ],
+        "list_indicators": [{}],
+        "get_indicators": [{"symbol": BTC, "interval": "1m", "indicators": ["rsi", "macd"]}],
+        "get_orders": [{}, {"filter": "open"}, {"limit": 2, "offset": 1}],
+        "get_positions": [{}],
+        "get_balance": [{}],
+        "list_alerts": [{}],
+        "list_subscriptions": [{}],
+        "get_notifications": [{"cursor": 0}, {"limit": 1}, {}],
+        "place_order": [{**_BUY, "client_order_id": "sample"}, {**_BUY, "symbol": LATER}, {**_BUY, "quantity": "9999"}],
+        "cancel_order": [{"order_id": UNKNOWN}],
+        "set_alert": [
+            {"symbol": BTC, "condition": {"price_above": 1.0}},
+            {"symbol": LATER, "condition": {"price_above": 1.0}},
+        ],
+        "cancel_alert": [{"alert_id": UNKNOWN}],
+        "subscribe_notifications": [{"symbols": [BTC]}],
+        "unsubscribe_notifications": [{}],
+    },
+}
+WRITES = {Effect.WRITE, Effect.DESTRUCTIVE}
+_RANDOM = re.compile(r"\b(dec_[0-9a-f]{20}|alert_[0-9a-f]+|local-[0-9a-f]{24})\b")
+_LATENCY = re.compile(r'"latency_ms":[0-9.e-]+')
+
+
+def every_tool() -> list[tuple[str, Tool]]:
+    """Each tool with its server's name; those that write come last, so that what they write is asked for by none."""
+    found = [(name, tool) for name in NAMES for tool in load(name).tools]
+    return sorted(found, key=lambda pair: pair[1].effect in WRITES)
+
+
+def samples(server: str, tool: str) -> list[dict[str, Any]]:
+    """The arguments to call a tool with; an `AssertionError` says which tool has none."""
+    found = SAMPLES.get(server, {}).get(tool)
+    assert found, f"add sample arguments for {server} {tool} to tests/servers/every_tool.py"
+    return found
+
+
+class Walk:
+    """One client's calls to all servers of a desk, the answers as bytes."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._runners: dict[str, Runner] = {}
+        self._connection = Connection()
+
+    async def answer(self, server: str, tool: str, arguments: dict[str, Any]) -> str:
+        """The whole result, or the JSON-RPC error, but for latency; work that waits for the answer to leave is done."""
+        runner = self._runners.setdefault(server, Runner(load(server), self._desk))
+        later: list[Callable[[], Awaitable[None]]] = []
+        call = Call(self._desk, connection=self._connection, later=later.append)
+        reply = await runner.run(tool, arguments, call)
+        try:
+            result = _wire(reply)
+        except MCPError as error:
+            result = {"code": error.error.code, "message": error.error.message, "data": error.error.data}
+        for work in later:
+            await work()
+        text = json.dumps(result, sort_keys=True, separators=(",", ":"))
+        return _LATENCY.sub('"latency_ms":0', text.replace('\\"', '"'))
+
+    async def all(self, wanted: Callable[[str, Tool], bool]) -> dict[str, str]:
+        """The answers of the wanted tools to their samples; ids that a writing tool has made are left out."""
+        found: dict[str, str] = {}
+        for server, tool in every_tool():
+            for arguments in samples(server, tool.name) if wanted(server, tool) else ():
+                answer = await self.answer(server, tool.name, arguments)
+                shown = _RANDOM.sub("ID", answer) if tool.effect in WRITES else answer
+                found[f"{server} {tool.name} {json.dumps(arguments)}"] = shown
+        return found
+
+
+def reads(_server: str, tool: Tool) -> bool:
+    """Returns True if a tool writes nothing of its own."""
+    return tool.effect not in WRITES
