@@ -175,6 +175,8 @@ class _Output:
             await self._replies.left(answered)
         except (BrokenPipeError, ConnectionResetError):
             self._replies.lost(answered)
+            if isinstance(message, types.JSONRPCNotification):
+                raise  # whoever sends a notification must know that it did not leave; nobody waits for a response
         finally:
             self._pending.end(answered)
 
