@@ -35,6 +35,7 @@ class Subscription:
 
 
 Sink = Callable[[Subscription, Alert], Awaitable[None]]
+"""Takes an alert to whoever subscribed. Raises `OSError` if the subscriber is gone: the subscription ends."""
 
 
 class AlertService:
@@ -98,7 +99,12 @@ class AlertService:
                 continue
             _observe(watch, reading)
             if alert := watch.take(time.monotonic()):
-                await sink(subscription, alert)
+                try:
+                    await sink(subscription, alert)
+                except OSError as error:
+                    log.info("%s ends: %s", subscription.id, error)
+                    self._tasks.pop(subscription.id, None)
+                    return
 
     async def _wait(self, subscription: Subscription, watch: Watch) -> None:
         """Until the next bar can have closed, or a held-back alert is due, but at most for the polling time."""
