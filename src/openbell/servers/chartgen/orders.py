@@ -9,7 +9,7 @@ from pydantic import Field
 from openbell.charts.choices import one_of
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidSymbol, NoSuchOrder, OrderError, Refused, StoreError, UnknownSymbol
-from openbell.market.instruments import parse
+from openbell.market.instruments import Instrument, parse
 from openbell.protocol.call import Call
 from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Arguments, Effect, NoArguments, Tool
@@ -74,7 +74,7 @@ async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
     ):
         one_of(name, value, names)
     trading = call.on_account()
-    instrument = await call.desk.bars.find(given.symbol)
+    instrument = await _found(call, given.symbol)
     asked = request(
         instrument,
         Side(side),
@@ -91,6 +91,14 @@ async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
     )
     order = await trading.orders.place(call.principal.subject, asked)
     return (await _shown(call, [order]))[0]
+
+
+async def _found(call: Call, symbol: str) -> Instrument:
+    """The instrument of a symbol. While bars cannot be read, the gate decides: what is held may still be reduced."""
+    try:
+        return await call.desk.bars.find(symbol)
+    except StoreError:
+        return parse(symbol)
 
 
 async def cancel_order(call: Call, given: CancelInput) -> shapes.OrderShape:
