@@ -162,4 +162,4 @@ def check_against_contract(client: Client, contract: list[dict[str, Any]]) -> No
             assert ("default" in mine) == ("default" in parts), (name, argument)
             assert ("enum" in mine) == ("enum" in parts), (name, argument)
         returned = tool["outputSchema"]["properties"]["data"]["properties"]
-        assert set(returned) - {"data_source"} == set(wanted[name]["returns"]["properties"])
+        assert set(returned) - {"data_source", "note"} == set(wanted[name]["returns"]["properties"])

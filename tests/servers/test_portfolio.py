@@ -75,7 +75,7 @@ def traded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     home = tmp_path_factory.mktemp("portfolio")
     candles: dict[str, list[dict[str, Any]]] = {}
     trade(home, settings, candles)
-    with Client(home, command=COMMAND, AS_OF=SEEN, TIMEOUT="60", **settings) as made:
+    with Client(home, command=COMMAND, AS_OF=SEEN, SCENARIO="as-of", TIMEOUT="60", **settings) as made:
         made.initialize()
         yield Traded(made, request.param, candles)
 

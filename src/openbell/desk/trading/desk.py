@@ -156,8 +156,8 @@ class TradingDesk:
 
     @property
     def _halted(self) -> Halted:
-        """The present is halted by the file in the home or by its records; another time only by what was known then."""
-        return self.halt_file.halted if self.records.access is Access.PRESENT else marks.halted
+        """The file in the home stops every desk that acts; a look at the past shows what had been halted then."""
+        return marks.halted if self.records.access is Access.PAST else self.halt_file.halted
 
     @cached_property
     def halt_file(self) -> HaltFile:
