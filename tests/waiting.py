@@ -17,6 +17,14 @@ async def until(condition: Callable[[], bool], what: str = "condition") -> None:
         await asyncio.sleep(0.002)
 
 
+def wait_for(condition: Callable[[], bool], what: str = "condition") -> None:
+    """Ask until the condition holds."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"gave up waiting for {what}"
+        time.sleep(0.02)
+
+
 class Pace:
     """Turns at an even rate, for work that has a limit per second."""
 

@@ -429,7 +429,7 @@ def test_every_mistake_has_its_code(traded: Traded, tool: str, arguments: dict[s
 
 @awaited
 async def test_an_account_that_is_not_there_is_named_with_what_makes_it(tmp_path: Path) -> None:
-    async with bench(tmp_path, PLACED, ACCOUNT="savings") as desk:
+    async with bench(tmp_path, ACCOUNT="savings") as desk:
         for tool, arguments in TOOLS.items():
             refused = await desk.refused("portfolio", tool, **arguments)
             assert (refused["code"], refused["details"]) == ("ACCOUNT_NOT_FOUND", {"account": "savings"})
@@ -445,11 +445,11 @@ async def test_anothers_account_is_nobodys_business(tmp_path: Path) -> None:
 
 @awaited
 async def test_a_guarded_account_wants_its_token(tmp_path: Path) -> None:
-    async with bench(tmp_path, PLACED) as desk:
+    async with bench(tmp_path) as desk:
         token = await desk.desk.trading.accounts.add("guarded", "paper", Decimal(5000), with_token=True)
         assert token
     for given, code in (("", "UNAUTHORIZED"), ("ob_guess", "UNAUTHORIZED"), (token, None)):
-        async with bench(tmp_path, PLACED, ACCOUNT="guarded", ACCOUNT_TOKEN=given) as desk:
+        async with bench(tmp_path, ACCOUNT="guarded", ACCOUNT_TOKEN=given) as desk:
             for tool, arguments in TOOLS.items():
                 reply = await desk.reply("portfolio", tool, arguments)
                 assert (reply.payload["error"]["code"] if reply.is_error else None) == code
@@ -467,7 +467,7 @@ async def test_a_database_that_fails_is_a_database_error(tmp_path: Path) -> None
         (broken, {}),
         (tmp_path / "gone", {"DATABASE_URL": "postgresql://me:hidden-word@127.0.0.1:1/desk"}),
     ):
-        async with bench_as_found(home, PLACED, **settings) as desk:
+        async with bench_as_found(home, **settings) as desk:
             for tool, arguments in TOOLS.items():
                 refused = await desk.refused("portfolio", tool, **arguments)
                 assert refused["code"] == "DATABASE_ERROR"

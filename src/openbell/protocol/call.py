@@ -69,6 +69,8 @@ class Call:
     """Takes work for when the answer has left; None: whoever made the call has it as soon as it is there."""
     afterwards: list[Afterwards] = field(default_factory=list)
     """What is to be done once the answer has left, such as counting as told what it tells."""
+    note: str | None = None
+    """Why something in the answer is in doubt."""
     _clock: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +83,10 @@ class Call:
     def rests_on(self, instrument: Instrument, end: int | None) -> None:
         """Remember what data the answer rests on."""
         self.instrument, self.newest = instrument, end
+
+    def priced(self, ends: list[int], note: str | None) -> None:
+        """Remember when the bars of some prices ended, of which the oldest counts, and what is in doubt about them."""
+        self.newest, self.note = min(ends, default=self.newest), note
 
     def on_account(self) -> TradingDesk:
         """The trading desk; the answer is about its account and its records."""
@@ -98,6 +104,7 @@ class Call:
         scenario = self.desk.settings.acts_in
         return {
             **({"scenario": scenario} if scenario else {}),
+            **({"note": self.note} if self.note else {}),
             "data": self.desk.data,
             "account": self.account,
             "feed": self.desk.settings.feed,

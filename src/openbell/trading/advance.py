@@ -123,14 +123,15 @@ class _Walk:
         return found
 
     def _fill(self, minute: int) -> None:
-        """Show one minute's bars to the orders of every symbol."""
+        """Show one minute's bars to the orders of every symbol: whether they may open was known when it began."""
+        may_open = self._may_open
         for symbol in sorted({order.symbol for order in self._resting()} & set(self.series)):
             bars = self.series[symbol]
             index = int(np.searchsorted(bars.time, minute))
             if index < len(bars) and bars.time[index] == minute:
-                self._match(symbol, bars.take(slice(index, index + 1)), float(minute))
+                self._match(symbol, bars.take(slice(index, index + 1)), float(minute), may_open=may_open)
 
-    def _match(self, symbol: str, bars: Bars, until: float) -> None:
+    def _match(self, symbol: str, bars: Bars, until: float, *, may_open: bool = False) -> None:
         mine = [order for order in self.orders.values() if order.symbol == symbol]
         changes = match(
             mine,
@@ -138,7 +139,7 @@ class _Walk:
             self.book.quantity(symbol),
             until,
             self.rules.costs,
-            halted=not self._may_open,
+            halted=not may_open,
             # What an order has met is written in it: only a bar changes an order that rests, and at the bar's end.
             seen={order.id: order.updated_at for order in mine},
         )

@@ -9,6 +9,7 @@ from decimal import Decimal
 from openbell.desk.trading.accounts import AccountService
 from openbell.desk.trading.gate import Gate, Valued
 from openbell.desk.trading.prices import Price
+from openbell.market.clock import iso
 from openbell.market.errors import DataError
 from openbell.market.instruments import Instrument
 from openbell.stores.records.records import Records
@@ -35,6 +36,13 @@ class Holding:
     def unrealised(self) -> Decimal | None:
         """Profit at that price; None where there is none."""
         return None if self.price is None else self.position.unrealised(self.price.value)
+
+    @property
+    def doubt(self) -> dict[str, str | None]:
+        """What answers add while the price is missing or may not be the newest: when its bar ended, and why."""
+        if self.note is None:
+            return {}
+        return {"price_time": None if self.price is None else iso(self.price.end), "note": self.note}
 
 
 @dataclass(frozen=True, slots=True)

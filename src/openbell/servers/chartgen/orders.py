@@ -132,6 +132,7 @@ async def get_orders(call: Call, given: OrdersInput) -> shapes.OrdersResponse:
 async def get_positions(call: Call, _given: NoArguments) -> shapes.PositionsResponse:
     """Open positions."""
     holdings = await call.on_account().portfolio.holdings(call.principal.subject)
+    call.priced([each.price.end for each in holdings if each.price], next((h.note for h in holdings if h.note), None))
     return {
         "positions": [
             {
@@ -140,10 +141,9 @@ async def get_positions(call: Call, _given: NoArguments) -> shapes.PositionsResp
                 "quantity": amounts.text(abs(each.position.quantity)),
                 "entry_price": amounts.text(each.position.average_price),
                 "current_price": None if each.price is None else amounts.text(each.price.value),
-                "price_time": None if each.price is None else iso(each.price.end),
                 "unrealized_pnl": shapes.text(each.unrealised),
                 "opened_at": iso(each.position.opened_at),
-                **({"note": each.note} if each.note else {}),  # type: ignore[typeddict-item]
+                **each.doubt,  # type: ignore[typeddict-item]
             }
             for each in holdings
         ],
@@ -166,6 +166,7 @@ async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceResponse
         "account": call.account,  # type: ignore[typeddict-item]
         "data_source": data_source(call.desk),
     }
+    call.priced([] if balance.end is None else [balance.end], balance.note)
     if balance.note:
         shown["note"] = balance.note
     return shown

@@ -57,7 +57,7 @@ class PositionShape(TypedDict):
     quantity: str
     entry_price: str
     current_price: Annotated[str | None, Field(description="null if there is none; note says why")]
-    price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
+    price_time: NotRequired[Annotated[str | None, Field(description="beside note: when the bar of that price ended")]]
     unrealized_pnl: str | None
     opened_at: str
     note: NotRequired[str]

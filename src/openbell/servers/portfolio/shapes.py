@@ -18,7 +18,7 @@ class PositionShape(TypedDict):
     size: float
     entry_price: float
     current_price: Annotated[float | None, Field(description="null if there is none; note says why")]
-    price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
+    price_time: NotRequired[Annotated[str | None, Field(description="beside note: when the bar of that price ended")]]
     unrealized_pnl: float | None
     opened_at: str
     note: NotRequired[str]

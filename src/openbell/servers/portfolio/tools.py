@@ -48,6 +48,7 @@ async def get_positions(call: Call, given: PositionsInput) -> shapes.PositionPag
     """Open positions, those opened last first."""
     wanted = None if given.symbol is None else parse(given.symbol).symbol
     holdings = await call.on_account().portfolio.holdings(call.principal.subject)
+    call.priced([each.price.end for each in holdings if each.price], next((h.note for h in holdings if h.note), None))
     found = [each for each in holdings if wanted in {None, each.position.symbol}]
     items: list[shapes.PositionShape] = [
         {
@@ -56,10 +57,9 @@ async def get_positions(call: Call, given: PositionsInput) -> shapes.PositionPag
             "size": amounts.number(abs(each.position.quantity)),
             "entry_price": amounts.number(each.position.average_price),
             "current_price": None if each.price is None else amounts.number(each.price.value),
-            "price_time": None if each.price is None else iso(each.price.end),
             "unrealized_pnl": _number(each.unrealised),
             "opened_at": iso(each.position.opened_at),
-            **({"note": each.note} if each.note else {}),  # type: ignore[typeddict-item]
+            **each.doubt,  # type: ignore[typeddict-item]
         }
         for each in found[given.offset : given.offset + given.limit]
     ]
@@ -80,6 +80,7 @@ async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceShape:
         "unrealized_pnl": _number(balance.unrealised),
         "data_source": data_source(call.desk),
     }
+    call.priced([] if balance.end is None else [balance.end], balance.note)
     if balance.note:
         shown["note"] = balance.note
     return shown
