@@ -1,0 +1,243 @@
+"""Clocks of their own at the operator's shell: refused when later than the machine's, and what they do in scenarios."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbell.desk.desk import make_clock
+from openbell.desk.settings import load
+from openbell.desk.trading.keeping import make_records
+from openbell.market.clock import iso
+from openbell.stores.records.journal import Journal
+from tests.client import OPENBELL, PATIENCE, Client, run
+from tests.servers.histories import History
+
+T0, T1, T2 = "2026-01-07T15:00:00Z", "2026-01-07T15:30:00Z", "2026-01-07T16:00:00Z"
+ORDER = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}
+LATER_THAN_NOW = "2999-01-01T00:00:00Z"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def settings(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Where records are kept."""
+    return {} if request.param == "sqlite" else {"DATABASE_URL": request.getfixturevalue("database")}
+
+
+def call(home: Path, at: str, scenario: str, tool: str, settings: dict[str, str], **given: Any) -> Any:
+    words = ("call", "chartgen", tool, json.dumps(given), "--trade", "--as-of", at, "--scenario", scenario)
+    done = run(home, *words, **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+@contextmanager
+def server(home: Path, at: str, scenario: str, settings: dict[str, str]) -> Iterator[Client]:
+    command = [*OPENBELL, "mcp", "chartgen", "--trade", "--as-of", at, "--scenario", scenario]
+    with Client(home, command=command, TIMEOUT="60", **settings) as client:
+        client.initialize()
+        yield client
+
+
+def result(client: Client, tool: str, **given: Any) -> Any:
+    return client.call(tool, given)["result"]["structuredContent"]
+
+
+def listed(home: Path, settings: dict[str, str]) -> dict[str, str]:
+    """Each scenario's name and what is said about it."""
+    done = run(home, "scenario", "list", **settings)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("no scenarios")]
+    return {name: said for name, _, said in (line.partition("  ") for line in lines)}
+
+
+# No clock runs ahead of the machine's
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("call", "portfolio", "get_balance"),
+        ("call", "chartgen", "get_orders", "{}", "--trade"),
+        ("call", "chart-signals", "check_market_status", "{}", "--read-only"),
+        ("mcp", "chartgen", "--trade", "--scenario", "x"),
+        ("mcp", "market-data"),
+    ],
+)
+def test_a_later_clock_is_refused_at_start_and_nothing_is_made(tmp_path: Path, words: tuple[str, ...]) -> None:
+    for flags, given in ((("--as-of", LATER_THAN_NOW), {}), ((), {"AS_OF": LATER_THAN_NOW})):
+        done = run(tmp_path / "home", *words, *flags, **given)
+        assert done.returncode != 0
+        assert done.stdout == ""
+        (line,) = done.stderr.splitlines()
+        named = re.search(r"later than this machine's time, (\S+):", line)
+        assert named, line
+        assert named[1][:11] in {iso(time.time())[:11], iso(time.time() - 60)[:11]}
+        assert not (tmp_path / "home").exists()
+
+
+def test_a_replay_that_reaches_the_present_stops_there_and_says_so(tmp_path: Path) -> None:
+    command = [*OPENBELL, "mcp", "chart-signals", "--as-of", iso(int(time.time()) - 3600)]
+    with Client(tmp_path, command=command, REPLAY_SPEED="1000000") as client:
+        client.initialize()
+        first, again = (client.call("check_market_status")["result"]["structuredContent"] for _ in range(2))
+        assert first == again, "the clock stands"
+        assert first["timestamp"] <= iso(time.time())
+        client.end_input()
+        assert client.process.wait(PATIENCE) == 0
+    said = b"".join(client.errors).decode()
+    assert said.count(f"the replay has reached the present and stops at {first['timestamp']}") == 1
+
+
+# Listing, emptying, removing
+
+
+def test_scenarios_are_listed_emptied_and_removed(tmp_path: Path, settings: dict[str, str]) -> None:
+    assert listed(tmp_path, settings) == {}
+    for name in ("one", "two"):
+        call(tmp_path, T1, name, "place_order", settings, **ORDER)
+    found = listed(tmp_path, settings)
+    assert set(found) == {"one", "two"}
+    assert found["one"].endswith("entries, up to 2026-01-07T15:30:00+00:00")
+    assert int(found["one"].split()[0]) >= 3
+    done = run(tmp_path, "scenario", "reset", "one", **settings)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "one is empty\n", "")
+    assert listed(tmp_path, settings)["one"] == "0 entries, empty"
+    call(tmp_path, T0, "one", "place_order", settings, **ORDER)
+    done = run(tmp_path, "scenario", "remove", "one", **settings)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "one is removed\n", "")
+    assert set(listed(tmp_path, settings)) == {"two"}
+    assert call(tmp_path, T0, "one", "get_orders", settings)["orders"] == [], "a new one of the same name is a new one"
+    assert len(call(tmp_path, T1, "two", "get_orders", settings)["orders"]) == 1
+
+
+@pytest.mark.parametrize("command", ["reset", "remove"])
+def test_a_scenario_that_is_not_there_is_one_line(tmp_path: Path, command: str) -> None:
+    for name in ("none", "../..", "", "."):
+        done = run(tmp_path / "home", "scenario", command, name)
+        assert done.returncode != 0
+        assert done.stdout == ""
+        assert done.stderr.startswith(f"openbell: no scenario {name!r}")
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_scenario_in_use_is_neither_emptied_nor_removed(tmp_path: Path, settings: dict[str, str]) -> None:
+    call(tmp_path, T0, "busy", "place_order", settings, **ORDER)
+    with server(tmp_path, T1, "busy", settings) as client:
+        deadline = time.monotonic() + PATIENCE
+        while "in use by" not in listed(tmp_path, settings)["busy"]:
+            assert time.monotonic() < deadline
+        for command in ("reset", "remove"):
+            done = run(tmp_path, "scenario", command, "busy", **settings)
+            assert (done.returncode, done.stdout) == (1, "")
+            assert "the scenario busy is in use by" in done.stderr
+            assert "stop that process first" in done.stderr
+        assert len(result(client, "get_orders")["orders"]) == 1
+        client.end_input()
+        assert client.process.wait(PATIENCE) == 0
+    assert run(tmp_path, "scenario", "remove", "busy", **settings).returncode == 0
+    assert listed(tmp_path, settings) == {}
+
+
+# Two at once
+
+
+@contextmanager
+def write_lock(home: Path, at: str, scenario: str, given: dict[str, str]) -> Iterator[None]:
+    """A transaction that writes to a scenario and does not end before the block does."""
+    names = {"HOME": str(home), "AS_OF": at, "TRADE": "1", "SCENARIO": scenario, **given}
+    settings = load({f"OPENBELL_{name}": value for name, value in names.items()})
+    held: Future[None] = Future()
+    ending = threading.Event()
+
+    def work(journal: Journal) -> None:
+        journal.note("test", "lock", None)
+        held.set_result(None)
+        assert ending.wait(2 * PATIENCE)
+
+    async def hold() -> None:
+        records = make_records(settings, make_clock(settings), scenario)
+        try:
+            await records.write(work)
+        finally:
+            await records.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(hold()))
+    thread.start()
+    try:
+        held.result(PATIENCE)
+        yield
+    finally:
+        ending.set()
+        thread.join(PATIENCE)
+
+
+def test_scenarios_do_not_wait_for_each_other(tmp_path: Path, settings: dict[str, str]) -> None:
+    with server(tmp_path, T1, "one", settings) as one, server(tmp_path, T1, "two", settings) as two:
+        for client in (one, two):
+            assert result(client, "place_order", **ORDER)["status"] == "open"
+        with write_lock(tmp_path, T1, "one", settings):
+            for number in range(3):
+                placed = result(two, "place_order", **ORDER, client_order_id=str(number))
+                assert placed["status"] == "open"
+            blocked = {"name": "place_order", "arguments": {**ORDER, "client_order_id": "waits"}}
+            one.send({"jsonrpc": "2.0", "id": "waits", "method": "tools/call", "params": blocked})
+            assert len(result(two, "get_orders")["orders"]) == 4
+            assert one.lines.empty(), "the lock is held: whoever writes to the same scenario waits"
+        assert one.response("waits")["result"]["structuredContent"]["status"] == "open"
+
+
+# What is due is done before anything is said or cancelled
+
+
+def test_a_server_of_a_later_clock_finds_an_order_filled_that_was_placed_by_a_call(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    placed = call(tmp_path, T0, "late", "place_order", settings, **ORDER)
+    assert placed["status"] == "open"
+    with server(tmp_path, T2, "late", settings) as client:
+        answer = client.call("cancel_order", {"order_id": placed["order_id"]})["result"]
+        assert answer["isError"] is True
+        assert f"order {placed['order_id']} is filled already" in answer["content"][0]["text"]
+        (position,) = result(client, "get_positions")["positions"]
+        assert (position["symbol"], position["quantity"]) == ("BTC/USD", "0.01")
+        assert position["opened_at"] < "2026-01-07T15:02"
+        (order,) = result(client, "get_orders")["orders"]
+        assert order["status"] == "filled"
+
+
+@pytest.mark.parametrize("first", ["cancel_order", "get_positions", "get_balance", "get_orders", "place_order"])
+def test_the_present_finds_it_filled_too_whatever_is_asked_first(tmp_path: Path, first: str) -> None:
+    async def play() -> tuple[Any, Any]:
+        history = History(tmp_path, 3)
+        async with history.present() as bench:
+            placed = await bench.chartgen("place_order", **{**ORDER, "quantity": "1", "client_order_id": "x"})
+        history.clock.advance(30 * 60.0)
+        async with history.present() as bench:
+            given = {
+                "cancel_order": {"order_id": placed["order_id"]},
+                "place_order": {**ORDER, "quantity": "1", "client_order_id": "x"},
+            }
+            return placed, (await bench.reply("chartgen", first, given.get(first, {}))).payload
+
+    placed, answer = asyncio.run(play())
+    if first == "cancel_order":
+        assert f"order {placed['order_id']} is filled already" in answer["error"]
+    elif first == "get_positions":
+        assert [each["symbol"] for each in answer["positions"]] == ["BTC/USD"]
+    elif first == "get_balance":
+        assert float(answer["margin_used"]) > 0
+    elif first == "get_orders":
+        assert [each["status"] for each in answer["orders"]] == ["filled"]
+    else:
+        assert (answer["order_id"], answer["status"]) == (placed["order_id"], "filled")

@@ -1,0 +1,157 @@
+"""Every list that a tool may cut says so, and its pages give each item once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbell.market.clock import iso
+from openbell.servers import NAMES, load
+from tests.servers.desks import Bench, bench_as_found
+from tests.servers.histories import START, SYMBOLS, History
+
+COUNT = 102
+MARKET_ORDER = {"side": "buy", "type": "market", "quantity": "1"}
+LIMIT_ORDER = {"symbol": "BTC/USD", "side": "buy", "type": "limit", "quantity": "1", "price": "97"}
+
+
+def test_every_tool_with_a_limit_says_what_it_left_out() -> None:
+    """In its schema: a page of a whole, or how many remain."""
+    for name in NAMES:
+        for tool in load(name).tools:
+            if "limit" not in tool.input_schema["properties"]:
+                continue
+            declared = load(name).dialect.schema(tool.output_schema or {})
+            found = str(declared)
+            assert ("'has_more'" in found and "'total'" in found) or "'remaining'" in found, tool.name
+
+
+async def pages(bench: Bench, size: int) -> list[str]:
+    """The ids of all open orders, page by page; each page says truly how many there are and whether more follow."""
+    found: list[str] = []
+    while True:
+        answer = await bench.chartgen("get_orders", filter="open", limit=size, offset=len(found))
+        more = len(found) + size < COUNT
+        assert answer["pagination"] == {"offset": len(found), "limit": size, "total": COUNT, "has_more": more}
+        assert len(answer["orders"]) == min(size, COUNT - len(found))
+        found += [each["order_id"] for each in answer["orders"]]
+        if not more:
+            return found
+
+
+async def _place(bench: Bench, number: int) -> str:
+    """Place one order; again if a quick machine has placed too many in a second."""
+    deadline = time.monotonic() + 30
+    while True:
+        reply = await bench.reply("chartgen", "place_order", {**LIMIT_ORDER, "client_order_id": str(number)})
+        if not reply.is_error:
+            return str(reply.payload["order_id"])
+        assert "orders in a second" in str(reply.payload), reply.payload
+        assert time.monotonic() < deadline
+
+
+async def _with_many_orders(home: Path) -> tuple[History, list[str]]:
+    history = History(home, 0, RISK_ORDER_SHARE="0", RISK_SYMBOL_SHARE="0", RISK_COLLAR="0")
+    async with history.present() as bench:
+        placed = [await _place(bench, number) for number in range(COUNT)]
+    return history, placed[::-1]
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_each_of_102_open_orders_is_on_one_page(tmp_path: Path, earlier: bool) -> None:
+    """Of the present, and of a scenario's earlier time, which is read from its ledger."""
+
+    async def play() -> tuple[list[str], list[list[str]], Any]:
+        history, placed = await _with_many_orders(tmp_path)
+        async with history.present() as bench:
+            default = await bench.chartgen("get_orders", filter="open")
+            return placed, [await pages(bench, size) for size in (40, 1000)], default
+
+    async def play_earlier() -> tuple[list[str], list[list[str]], Any]:
+        settings = {"FEED": "none", "SCENARIO": "many", "RISK_ORDER_SHARE": "0", "RISK_SYMBOL_SHARE": "0"}
+        async with History(tmp_path, 0).present():
+            pass  # writes the bars
+        async with bench_as_found(tmp_path, iso(START), **settings, RISK_COLLAR="0") as bench:
+            placed = [await _place(bench, number) for number in range(COUNT)]
+        async with bench_as_found(tmp_path, iso(START + 30), **settings) as bench:
+            for order_id in placed[::7]:
+                await bench.chartgen("cancel_order", order_id=order_id)
+        async with bench_as_found(tmp_path, iso(START), **settings) as bench:
+            default = await bench.chartgen("get_orders", filter="open")
+            return placed[::-1], [await pages(bench, size) for size in (40, 1000)], default
+
+    placed, found, default = asyncio.run(play_earlier() if earlier else play())
+    assert found[0] == found[1]
+    assert sorted(found[0]) == sorted(placed)
+    assert len(default["orders"]) == 100
+    assert default["pagination"] == {"offset": 0, "limit": 100, "total": COUNT, "has_more": True}
+
+
+@pytest.mark.parametrize("as_of", ["", iso(START + 300)])
+def test_every_other_list_is_whole_or_says_what_it_left_out(tmp_path: Path, as_of: str) -> None:
+    async def play() -> None:
+        history = History(tmp_path, 0)
+        async with history.present() as bench:
+            for number in range(12):
+                given: dict[str, Any] = {
+                    "symbol": "BTC/USD",
+                    "action": "HOLD",
+                    "confidence": 0.5,
+                    "reasoning": str(number),
+                }
+                await bench.ask("decisions", "save_decision", **given)
+            for symbol in SYMBOLS:
+                await bench.reply("chartgen", "place_order", {**MARKET_ORDER, "symbol": symbol})
+            history.clock.advance(300.0)
+            history.arrive(bench.desk)
+            await bench.desk.trading.engine.step(None)
+            if not as_of:
+                await _check(bench)
+        if as_of:
+            async with bench_as_found(tmp_path, as_of, FEED="none", TRADE="0") as bench:
+                await _check(bench)
+
+    asyncio.run(play())
+
+
+async def _check(bench: Bench) -> None:
+    recent = await bench.ask("decisions", "get_recent_decisions")
+    assert [each["reasoning"] for each in recent["items"]] == [str(number) for number in range(11, 1, -1)]
+    assert recent["pagination"] == {"offset": 0, "limit": 10, "total": 12, "has_more": True}
+    rest = await bench.ask("decisions", "get_recent_decisions", offset=10)
+    assert [each["reasoning"] for each in rest["items"]] == ["1", "0"]
+    assert rest["pagination"]["has_more"] is False
+    every = await bench.ask("portfolio", "get_positions")
+    assert every["pagination"] == {"offset": 0, "limit": 50, "total": 2, "has_more": False}
+    one = await bench.ask("portfolio", "get_positions", limit=1)
+    two = await bench.ask("portfolio", "get_positions", limit=1, offset=1)
+    assert [one["pagination"]["has_more"], two["pagination"]["has_more"]] == [True, False]
+    assert [*one["items"], *two["items"]] == every["items"]
+    candles = await bench.ask("market-data", "get_candles", symbol="BTC/USD", timeframe="1m", limit=5)
+    assert candles["pagination"] == {"offset": 0, "limit": 5, "total": 305, "has_more": True}
+    last = await bench.ask("market-data", "get_candles", symbol="BTC/USD", timeframe="1m", limit=5, offset=300)
+    assert (len(last["items"]), last["pagination"]["has_more"]) == (5, False)
+
+
+def test_alerts_are_listed_whole_and_notifications_tell_how_many_remain(tmp_path: Path) -> None:
+    async def play() -> None:
+        history = History(tmp_path, 0)
+        async with history.present() as bench:
+            for _ in range(COUNT):
+                await bench.chartgen("set_alert", symbol="BTC/USD", condition={"price_above": 1.0})
+            assert len((await bench.chartgen("list_alerts"))["alerts"]) == COUNT
+            history.clock.advance(120.0)
+            history.arrive(bench.desk)
+            await bench.desk.trading.engine.step(None)
+            first = await bench.chartgen("get_notifications", cursor=0)
+            assert (len(first["notifications"]), first["remaining"]) == (100, COUNT - 100)
+            rest = await bench.chartgen("get_notifications", cursor=first["cursor"])
+            assert (len(rest["notifications"]), rest["remaining"]) == (COUNT - 100, 0)
+            told = [each["alert_id"] for each in first["notifications"] + rest["notifications"]]
+            assert len(set(told)) == COUNT
+
+    asyncio.run(play())
