@@ -80,7 +80,7 @@ class History:
             await bench.desk.trading.engine.step(None)
 
     async def what_if(self, begin: float, end: float, deeds: int, **settings: str) -> None:
-        """Deeds in the scenario, at some times after `begin` up to `end`."""
+        """Deeds in the scenario, at some times after `begin` up to `end`, each with an alert that the next minute fires."""
         for moment in sorted(self.chance.randint(int(begin) + 1, int(end)) for _ in range(deeds)):
             async with bench_as_found(
                 self.home, iso(moment), **{**self.settings, "SCENARIO": WHAT_IF, **settings}
@@ -88,6 +88,7 @@ class History:
                 await bench.desk.trading.catch_up()
                 await self._deed(bench)
                 await self._deed(bench)
+                await bench.chartgen("set_alert", symbol="BTC/USD", condition={"price_above": 1.0})
 
     def arrive(self, desk: Desk) -> None:
         """The minutes that have closed since."""
