@@ -23,6 +23,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from sys import intern
 from typing import Any
 
@@ -342,8 +343,9 @@ def _fired(name: str, row: Row, set_at: float) -> Iterator[str]:
             yield f"alert {name} fired at {row['value']!r}, which does not reach its threshold {row['threshold']}"
 
 
+@lru_cache(4096)
 def _amount(text: Any) -> Decimal:
-    """An amount as a row has it. Raises `ValueError` for anything else."""
+    """An amount as a row has it, the same object for the same text. Raises `ValueError` for anything else."""
     number = Decimal(text) if isinstance(text, str) else None
     if number is None or not number.is_finite() or (number and not -_LARGEST < number.adjusted() < _LARGEST):
         raise ValueError(text)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from openbell.market.errors import StoreError, StoreTimeout
+from openbell.stores.records import head as heads
 from openbell.stores.records import sqlite as module
 from openbell.stores.records.journal import Journal, LedgerBroken, head_of
 from openbell.stores.records.sqlite import SqliteDatabase
@@ -244,6 +245,22 @@ def test_entries_that_are_put_there_while_it_is_in_use_are_found(place: Place, m
             assert [fault.reason.partition(" (")[0] for fault in await place.faults()] == [
                 "1 entry comes after the head that was noted"
             ]
+
+    run(main)
+
+
+def test_a_write_synchronises_the_head_twice_and_one_without_entries_not_at_all(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with place.opened() as records:
+            await records.write(put("first"))
+            synchronised: list[int] = []
+            monkeypatch.setattr(heads, "_synchronise", synchronised.append)
+            await records.write(put("second"))
+            assert len(synchronised) == 2
+            await records.write(lambda _journal: None)
+            assert len(synchronised) == 2
 
     run(main)
 
