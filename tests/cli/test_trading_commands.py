@@ -32,11 +32,11 @@ from openbell.stores.records.sqlite import SqliteDatabase, engine_for
 from openbell.stores.records.tables import JOURNALED, ledger
 from openbell.trading import amounts
 from openbell.trading.fills import Fill
-from openbell.trading.ledger import GENESIS, digest
+from openbell.trading.ledger import GENESIS, Head, digest
 from openbell.trading.rows import from_row
 from tests.client import OPENBELL, PATIENCE, environment, run
 from tests.servers.desks import awaited, bench, bench_as_found
-from tests.trading.ledgers import FORGERIES, NOON, Lines, bars, honest, of, sealed, verdict, written
+from tests.trading.ledgers import FORGERIES, NOON, Line, Lines, bars, honest, of, sealed, verdict, written
 from tests.trading.ledgers import A as FILL
 from tests.trading.samples import BUY, START, D, order
 
@@ -451,9 +451,36 @@ def test_a_ledger_that_others_write_to_meanwhile_is_well(sample: Path) -> None:
     assert count > 15
 
 
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("moment", ["before the head is read", "after the head is read"])
+def test_a_write_between_the_looks_at_ledger_and_head_is_no_fault(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, moment: str, times: int
+) -> None:
+    read = HeadFile.ends
+    left = times + 1
+
+    def ends(file: HeadFile) -> tuple[Head, ...]:
+        nonlocal left
+        left -= 1
+        if left < 0 or left == times:  # not the first look, which is whether it can be read at all
+            return read(file)
+        with monkeypatch.context() as undone:
+            undone.setattr(HeadFile, "ends", read)
+            if moment == "before the head is read":
+                stored(sample, [Line("k", {"id": f"w{left}"})])
+                return read(file)
+            found = read(file)
+            stored(sample, [Line("k", {"id": f"w{left}"})])
+            return found
+
+    monkeypatch.setattr(HeadFile, "ends", ends)
+    assert verified(sample, FEED="none") == []
+    assert left < times, "somebody wrote in between"
+
+
 def test_what_an_entry_says_cannot_pass_for_what_the_command_says(sample: Path) -> None:
     lines = honest()
-    of(lines, "fill", FILL).row["id"] = "x\nok    9 entries, every one as it was written\x1b[2J"
+    of(lines, "fill", FILL).row["order_id"] = "x\nok    9 entries, every one as it was written\x1b[2J"
     forged(sample, lines)
     _, said, _ = command(sample, "verify", FEED="none")
     assert "\nok" not in said

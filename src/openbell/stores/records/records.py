@@ -176,7 +176,7 @@ class Records:
             result = work(journal)
             head = journal.finish()
             if head != journal.found:
-                _in_thread(connection, lambda: self._intend(journal.found, head))
+                _in_thread(connection, lambda: self._announce(journal.found, head))
             return result, head
 
         def anchor(done: tuple[T, Head]) -> None:
@@ -220,7 +220,7 @@ class Records:
             raise LedgerBroken(_refusal(_surplus(found, ends[0])))
         raise LedgerBroken(_refusal(_objection(found, ends[0] if ends else None)))
 
-    def _intend(self, found: Head, wanted: Head) -> None:
+    def _announce(self, found: Head, wanted: Head) -> None:
         try:
             self.head.intend(found, wanted)
         except StoreError as error:
