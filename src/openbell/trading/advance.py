@@ -150,6 +150,8 @@ class _Walk:
         self.changes.append(change)
         if isinstance(change, Fill):
             self.book = self.book.after(change)
+            # What was opened in this minute has a price before the minute has closed: what it was bought or sold at.
+            self.marks.setdefault(change.symbol, change.price)
         elif change.final:
             self.orders.pop(change.id, None)
         else:
