@@ -86,7 +86,7 @@ class _Walk:
         while at < until:
             self._expire(at)
             midnight = (at // DAY + 1) * DAY
-            end = min(until, midnight)
+            end = min(until, midnight, self._next_expiry(at))
             fills_at = self._next_fill(at, end)
             breach = self._next_breach(max(at, self.standing.since), min(fills_at, end))
             if breach is not None:
@@ -162,6 +162,11 @@ class _Walk:
             {o.symbol for o in self._resting() if o.expires_at is not None and o.expires_at <= moment}
         ):
             self._match(symbol, empty(parse(symbol)), float(moment))
+
+    def _next_expiry(self, at: int) -> int:
+        """The end of the minute after `at` in which the time of an order is over: a later loss does not end it."""
+        ends = [-int(-o.expires_at // MINUTE) * MINUTE for o in self._resting() if o.expires_at is not None]
+        return min((end for end in ends if end > at), default=_NEVER)
 
     # Prices
 
