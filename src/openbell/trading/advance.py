@@ -188,8 +188,10 @@ class _Walk:
 
     # Limits
 
-    def _opening(self) -> list[Order]:
-        return [o for o in self._resting() if o.state is not State.CANCELLING and o.remaining_opening]
+    def _opening(self, moment: float = _NEVER) -> list[Order]:
+        """The orders that could open something, of those that were placed before a moment."""
+        resting = [o for o in self._resting() if o.state is not State.CANCELLING]
+        return [o for o in resting if o.remaining_opening and o.placed_at < moment]
 
     def _next_breach(self, at: int, end: int) -> int | None:
         """The first minute in [at, end) after which too much is lost, if that would end anything."""
@@ -225,7 +227,7 @@ class _Walk:
         """End the orders that could open something if the account has lost too much by now."""
         equity = self._equity() if moment > self.standing.since else None
         reason = None if equity is None else lost_too_much(self.day_start, equity, self.rules.limits)
-        for order in self._opening() if reason else ():
+        for order in self._opening(moment) if reason else ():
             ended = order.to(State.CANCELLED, float(moment), reason)
             self._take(ended)
             for each in end_exits(ended, list(self.orders.values()), float(moment)):
