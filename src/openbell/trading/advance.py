@@ -86,9 +86,10 @@ class _Walk:
         while at < until:
             self._expire(at)
             midnight = (at // DAY + 1) * DAY
-            end = min(until, midnight, self._next_expiry(at))
+            priced = self._next_price(at)
+            end = min(until, midnight, self._next_expiry(at), priced)
             fills_at = self._next_fill(at, end)
-            breach = self._next_breach(max(at, self.standing.since), min(fills_at, end))
+            breach = self._next_breach(at, min(fills_at, end))
             if breach is not None:
                 self._see(at, breach + MINUTE)
                 self._end_opening(breach + MINUTE)
@@ -101,6 +102,8 @@ class _Walk:
                 at = fills_at + MINUTE
             else:
                 self._see(at, end)
+                if end == priced:
+                    self._end_opening(end)
                 at = end
             if at >= midnight and at > self.standing.since:
                 self.day_start = self._equity()
@@ -177,6 +180,15 @@ class _Walk:
             if last > first:
                 self.marks[symbol] = amounts.of_bar(bars.close[last - 1])
 
+    def _next_price(self, at: int) -> int:
+        """The end of the first minute from `at` on in which a position that has had no price gets one."""
+        found = _NEVER
+        for symbol in set(self.book.positions) & set(self.series) - set(self.marks):
+            times = self.series[symbol].time
+            index = int(np.searchsorted(times, at))
+            found = min(found, int(times[index]) + MINUTE) if index < len(times) else found
+        return found
+
     def _equity(self) -> Decimal | None:
         known = all(symbol in self.marks for symbol in self.book.positions)
         return self.book.equity(self.marks) if known else None
@@ -195,16 +207,18 @@ class _Walk:
 
     def _next_breach(self, at: int, end: int) -> int | None:
         """The first minute in [at, end) after which too much is lost, if that would end anything."""
-        most, day_start = float(self.rules.limits.daily_loss), self.day_start
-        if not most or day_start is None or day_start <= 0 or not self.book.positions or not self._opening():
+        most, day_start, opening = float(self.rules.limits.daily_loss), self.day_start, self._opening()
+        if not most or day_start is None or day_start <= 0 or not opening:
             return None
-        if self._equity() is None:
+        placed = int(min(order.placed_at for order in opening) // MINUTE * MINUTE)
+        first = max(at, self.standing.since, placed)
+        if first >= end or self._equity() is None:
             return None
         held = {symbol: self.series[symbol] for symbol in self.book.positions if symbol in self.series}
         parts = {symbol: bars.between(at, end) for symbol, bars in held.items()}
-        minutes = np.unique(np.concatenate([part.time for part in parts.values()])) if parts else np.array([])
-        if not len(minutes):
-            return None
+        # The first minute too: what was lost before it, or with no bar in it, is lost.
+        minutes = np.unique(np.concatenate([[first], *(part.time for part in parts.values())]))
+        minutes = minutes[minutes >= first]
         equity = np.full(len(minutes), float(self.book.cash))
         for symbol, position in self.book.positions.items():
             equity += float(position.quantity) * _followed(parts.get(symbol), minutes, float(self.marks[symbol]))
