@@ -106,9 +106,12 @@ class Books:
         return self._advanced(view, account).last
 
     def day_start(self, view: View, account: Account, day: int) -> DayStart:
-        """What the account held when a day began: the book without the fills since."""
+        """What the account held when a day began: the book without the fills since.
+
+        A fill of the minute that ends at midnight has that time, and is of the day before.
+        """
         book = self.book(view, account)
-        since = [fill for fill in self._fills_since(view, account, day) if fill.at >= day]
+        since = [fill for fill in self._fills_since(view, account, day) if fill.at > day]
         held = {symbol: position.quantity for symbol, position in book.positions.items()}
         with amounts.exact():
             for fill in since:

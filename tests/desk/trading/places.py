@@ -1,0 +1,170 @@
+"""Databases in memory, and how the processes of a simulation reach them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.pool import StaticPool
+
+from openbell.market.errors import StoreTimeout
+from openbell.stores.records import schema
+from openbell.stores.records.sqlite import engine_for
+from openbell.stores.records.tables import metadata
+from openbell.trading.ledger import Head
+
+if TYPE_CHECKING:
+    from tests.desk.trading.simulation import World
+
+T = TypeVar("T")
+
+
+class Died(BaseException):
+    """The process is no more."""
+
+
+class Memory:
+    """One migrated database per process of the tests; a schedule begins with empty tables."""
+
+    def __init__(self) -> None:
+        self.engine = engine_for(":memory:", poolclass=StaticPool)
+        self.connection = self.engine.connect()
+        schema.prepare(self.connection)
+        self.connection.commit()
+
+    def empty(self) -> None:
+        raw = self.raw
+        for table in metadata.tables:
+            raw.execute(f"DELETE FROM {table}")
+
+    @property
+    def raw(self) -> Any:
+        return self.connection.connection.dbapi_connection
+
+    def one(self, query: str, *values: object) -> Any:
+        """The first value of the first row; None if there is none."""
+        found = self.raw.execute(query, values).fetchone()
+        return None if found is None else found[0]
+
+    @property
+    def seq(self) -> int:
+        """The newest ledger entry's number."""
+        return int(self.one("SELECT max(seq) FROM ledger") or 0)
+
+    def transaction(self, work: Callable[[Connection], T], *, writing: bool) -> T:
+        connection = self.connection
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+            result = work(connection)
+            connection.commit()
+        except BaseException:
+            connection.rollback()
+            raise
+        return result
+
+
+class Place:
+    """A database and its ledger's head as it was noted: what is left when a process dies."""
+
+    def __init__(self, memory: Memory) -> None:
+        memory.empty()
+        self.memory = memory
+        self.head: Head | None = None
+
+
+class Life:
+    """A process that uses one place. Only a mortal one dies or finds its database locked."""
+
+    mortal = False
+
+    def __init__(self, world: World, place: Place) -> None:
+        self.world = world
+        self.place = place
+        self.dead = False
+
+    def touch(self, moment: str) -> None:
+        """A moment at which it may die."""
+
+    async def pause(self, most: int = 2) -> None:
+        """Let others go first, as a thread or a line would."""
+        for _ in range(self.world.chance.randrange(most + 1)):
+            await asyncio.sleep(0)
+
+
+class Line:
+    """The records' database, as one process reaches it."""
+
+    source = "sqlite"
+    where = "memory"
+
+    def __init__(self, life: Life) -> None:
+        self._life = life
+
+    async def run(
+        self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
+    ) -> T:
+        life, world = self._life, self._life.world
+        await life.pause()
+        life.touch("before a transaction")
+        if life.mortal and world.flaky and not world.calm and world.chance.random() < 0.04:
+            raise StoreTimeout("the records are locked")
+        try:
+            result = life.place.memory.transaction(work, writing=writing)
+        except IntegrityError as error:
+            world.surprises.append(f"a row that is there was written again: {error.orig}")
+            raise
+        if writing:
+            life.touch("after a transaction")
+        if then is not None:
+            then(result)
+        await life.pause()
+        return result
+
+    async def exists(self) -> bool:
+        return True
+
+    async def close(self) -> None: ...
+
+
+class LookingLine(Line):
+    """The same for a desk that may only look: whatever it changes is told."""
+
+    async def run(
+        self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
+    ) -> T:
+        memory, surprises = self._life.place.memory, self._life.world.surprises
+
+        def watched(connection: Connection) -> T:
+            before = memory.raw.total_changes
+            result = work(connection)
+            if memory.raw.total_changes != before:
+                surprises.append("a desk of an earlier clock changed the present's records")
+            return result
+
+        if writing:
+            surprises.append("a desk of an earlier clock began to write to the present's records")
+        return await super().run(watched, writing=writing, then=then)
+
+
+class NotedHead:
+    """The file of the ledger's head, as one process reaches it."""
+
+    def __init__(self, life: Life) -> None:
+        self._life = life
+
+    def read(self) -> Head | None:
+        return self._life.place.head
+
+    def note(self, head: Head) -> None:
+        place = self._life.place
+        if place.head is None or place.head.seq < head.seq:
+            place.head = head
+        self._life.touch("after the head was noted")
+
+    def reset(self, head: Head) -> None:
+        self._life.place.head = head
+
+    def close(self) -> None: ...

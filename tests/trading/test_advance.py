@@ -1,0 +1,355 @@
+"""An account walked through minutes gives what the plainest walk gives: every minute, every symbol, exact sums."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openbell.market.bars import MINUTE, Bars, empty, make
+from openbell.market.instruments import parse
+from openbell.market.timeframes import Timeframe
+from openbell.trading import amounts
+from openbell.trading.advance import DAY, Rules, Standing, advance
+from openbell.trading.amounts import ZERO
+from openbell.trading.book import Book
+from openbell.trading.fills import Fill
+from openbell.trading.orders import RESTING, Kind, Order, Role, Side, State
+from openbell.trading.paper import Change, Costs, end_exits, exits_of, match
+from openbell.trading.risk import Limits
+from tests.trading.samples import D, fill, limit, minutes, order, stop
+
+SYMBOLS = ("BTC/USD", "ETH/USD", "SOL/USD")
+MIDNIGHT = 1_757_116_800
+FREE = Rules(Costs(fee=ZERO, slippage=ZERO, volume_share=D(1)), Limits(daily_loss=D("0.05")))
+EXAMPLES = 5000 if os.environ.get("OPENBELL_SOAK") == "1" else 250
+
+
+@dataclass
+class Plain:
+    """The reference: one minute after another, one bar at a time."""
+
+    book: Book
+    orders: dict[str, Order]
+    marks: dict[str, Decimal]
+    day_start: Decimal | None
+    since: int
+    halted: bool
+    changes: list[Change]
+
+    @classmethod
+    def of(cls, standing: Standing) -> Plain:
+        orders = {each.id: each for each in standing.orders}
+        marks = dict(standing.marks)
+        return cls(standing.book, orders, marks, standing.day_start, standing.since, standing.halted, [])
+
+    def standing(self, now: int) -> Standing:
+        """What is left of the account, for whoever goes on from here."""
+        since = max(self.since, now)
+        return Standing(self.book, tuple(self.orders.values()), self.marks, self.day_start, since, self.halted)
+
+    def walk(self, series: Mapping[str, Bars], start: int, until: int, rules: Rules) -> None:
+        rows = {symbol: {int(time): index for index, time in enumerate(bars.time)} for symbol, bars in series.items()}
+        for minute in range(start, until, MINUTE):
+            self._expire(minute, rules)
+            for symbol in sorted(series):
+                if (index := rows[symbol].get(minute)) is None:
+                    continue
+                bar = series[symbol].take(slice(index, index + 1))
+                self._match(symbol, bar, minute, series, rules)
+            for symbol, bars in series.items():
+                if (index := rows[symbol].get(minute)) is not None:
+                    self.marks[symbol] = amounts.of_bar(bars.close[index])
+            end = minute + MINUTE
+            if end > self.since:
+                self._judge(end, rules)
+            if end % DAY == 0 and end > self.since:
+                self.day_start = self._equity()
+        self._expire(until, rules)
+
+    def _match(self, symbol: str, bars: Bars, until: int, series: Mapping[str, Bars], rules: Rules) -> None:
+        mine = [each for each in self.orders.values() if each.symbol == symbol]
+        # In the order in which they came; what a bar has changed has met it.
+        seen = {each.id: each.updated_at for each in mine}
+        known = self._equity() is not None and self.day_start is not None and set(self.book.positions) <= set(series)
+        held, opens = self.book.quantity(symbol), known and not self.halted
+        for change in match(mine, bars, held, float(until), rules.costs, halted=not opens, seen=seen):
+            self._take(change)
+
+    def _expire(self, moment: int, rules: Rules) -> None:
+        for symbol in SYMBOLS:
+            over = [each.expires_at for each in self.orders.values() if each.symbol == symbol and each.state in RESTING]
+            if any(each is not None and each <= moment for each in over):
+                self._match(symbol, empty(parse(symbol)), moment, {}, rules)
+
+    def _take(self, change: Change) -> None:
+        self.changes.append(change)
+        if isinstance(change, Fill):
+            self.book = self.book.after(change)
+            self.marks.setdefault(change.symbol, change.price)
+        elif change.final:
+            self.orders.pop(change.id, None)
+        else:
+            self.orders[change.id] = change
+
+    def _equity(self) -> Decimal | None:
+        if not set(self.book.positions) <= set(self.marks):
+            return None
+        with amounts.exact():
+            return self.book.cash + sum((p.quantity * self.marks[p.symbol] for p in self.book.positions.values()), ZERO)
+
+    def _judge(self, end: int, rules: Rules) -> None:
+        equity, start, most = self._equity(), self.day_start, rules.limits.daily_loss
+        if equity is None or start is None or start <= 0 or not most or start - equity < most * start:
+            return
+        for each in list(self.orders.values()):
+            rests = each.state in {State.OPEN, State.PARTIALLY_FILLED} and each.id in self.orders
+            if rests and each.remaining_opening and each.placed_at < end:
+                self._end(each, end)
+
+    def _end(self, each: Order, end: int) -> None:
+        ended = each.to(State.CANCELLED, float(end), "lost")
+        self._take(ended)
+        for exit_ in end_exits(ended, list(self.orders.values()), float(end)):
+            self._take(exit_)
+
+
+def shown(changes: list[Change]) -> list[Change]:
+    """Changes with the words of a reason left out where they tell of a loss."""
+    return [
+        replace(each, reason="lost") if isinstance(each, Order) and "today" in (each.reason or "") else each
+        for each in changes
+    ]
+
+
+@dataclass(frozen=True)
+class Play:
+    standing: Standing
+    series: dict[str, Bars]
+    start: int
+    until: int
+    rules: Rules
+
+
+def play(chance: Random) -> Play:
+    """An account with some positions, orders and bars."""
+    start = MIDNIGHT - MINUTE * chance.choice((0, 1, 7, 400))
+    count = chance.randrange(1, 25)
+    series = {symbol: _bars(chance, symbol, start, count) for symbol in SYMBOLS if chance.random() < 0.9}
+    book = Book(D(10_000))
+    for symbol in SYMBOLS:
+        if chance.random() < 0.4:
+            book = book.after(fill(Side.BUY, str(chance.choice((5, 20, 60))), "50", id=symbol, symbol=symbol))
+    marks = {symbol: D(chance.randrange(45, 56)) for symbol in SYMBOLS if chance.random() < 0.9}
+    orders = [each for number in range(chance.randrange(7)) for each in _orders(chance, number, start, book)]
+    worth = book.cash + sum((p.quantity * marks.get(p.symbol, D(50)) for p in book.positions.values()), ZERO)
+    day_start = None if chance.random() < 0.1 else worth + chance.randrange(-300, 300)
+    since = start + MINUTE * chance.choice((-5, 0, 0, 0, 3, 10))
+    costs = Costs(volume_share=chance.choice((D(1), D("0.1"))))
+    rules = Rules(costs, Limits(daily_loss=chance.choice((D(0), D("0.01"), D("0.03"), D("0.05")))))
+    standing = Standing(book, tuple(orders), marks, day_start, since, chance.random() < 0.1)
+    return Play(standing, series, start, start + MINUTE * chance.choice((count, count + 3, 1)), rules)
+
+
+def _bars(chance: Random, symbol: str, start: int, count: int) -> Bars:
+    rows, last = [], 50.0
+    for number in range(count):
+        if chance.random() < 0.2:
+            continue
+        close = round(last * (1 + chance.uniform(-0.04, 0.04)), chance.choice((0, 2)))
+        high, low = max(last, close) + chance.randrange(2), min(last, close) - chance.randrange(2)
+        rows.append((start + number * MINUTE, last, high, low, close, chance.choice((0.0, 30.0, 1e6, 1e6))))
+        last = close
+    return make(parse(symbol), Timeframe.M1, *zip(*rows, strict=True)) if rows else empty(parse(symbol))
+
+
+def _orders(chance: Random, number: int, start: int, book: Book) -> list[Order]:
+    symbol, side = chance.choice(SYMBOLS), chance.choice((Side.BUY, Side.BUY, Side.SELL))
+    kind = chance.choice((Kind.MARKET, Kind.LIMIT, Kind.STOP, Kind.STOP_LIMIT))
+    quantity = D(chance.choice((3, 10, 40)))
+    held = book.quantity(symbol)
+    opening = quantity if side is Side.BUY else ZERO
+    if side is Side.SELL and not held:
+        return []
+    placed = float(start + chance.choice((-300, -300, 0, 90)))
+    price = D(chance.randrange(46, 55))
+    bracket = side is Side.BUY and chance.random() < 0.4
+    first = order(
+        f"o{number}",
+        side,
+        quantity,
+        symbol=symbol,
+        kind=kind,
+        opening=opening,
+        placed_at=placed,
+        updated_at=placed,
+        limit_price=price + chance.randrange(-1, 2) if kind in {Kind.LIMIT, Kind.STOP_LIMIT} else None,
+        stop_price=price if kind in {Kind.STOP, Kind.STOP_LIMIT} else None,
+        expires_at=chance.choice((None, None, float(MIDNIGHT), float(start + 240))),
+        role=Role.ENTRY if bracket else Role.SINGLE,
+        take_profit=price + 3 if bracket else None,
+        stop_loss=price - 3 if bracket else None,
+    )
+    return [first, *exits_of(first)]
+
+
+seeds = st.integers(0, 2**32)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(seeds)
+def test_the_walk_is_the_plain_one(seed: int) -> None:
+    it = play(Random(seed))
+    plain = Plain.of(it.standing)
+    plain.walk(it.series, it.start, it.until, it.rules)
+    assert shown(advance(it.standing, it.series, it.start, it.until, it.rules)) == plain.changes
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(seeds, st.integers(0, 30))
+def test_cut_into_pieces_it_is_the_same(seed: int, first: int) -> None:
+    it = play(Random(seed))
+    cut = min(it.until, it.start + first * MINUTE)
+    plain = Plain.of(it.standing)
+    plain.walk(it.series, it.start, cut, it.rules)
+    pieces = advance(it.standing, it.series, it.start, cut, it.rules)
+    # Whoever goes on reads from an earlier minute: what an order has met is written in it.
+    then = plain.standing(cut)
+    pieces += advance(then, it.series, cut, it.until, it.rules)
+    assert pieces == advance(it.standing, it.series, it.start, it.until, it.rules)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(seeds)
+def test_the_order_of_symbols_does_not_matter(seed: int) -> None:
+    it = play(Random(seed))
+    turned = dict(reversed(it.series.items()))
+    whole = advance(it.standing, it.series, it.start, it.until, it.rules)
+    assert advance(it.standing, turned, it.start, it.until, it.rules) == whole
+
+
+# By hand
+
+
+def flat(symbol: str, start: int, *closes: float) -> Bars:
+    """Bars of one price each."""
+    return minutes([(close, close, close, 1e6) for close in closes], symbol, start)
+
+
+def states(changes: list[Change]) -> list[tuple[str, str, float]]:
+    return [(each.id, str(each.state), each.updated_at) for each in changes if isinstance(each, Order)]
+
+
+def held(quantity: str, price: str = "100", symbol: str = "BTC/USD", cash: str = "10000") -> Book:
+    return Book(D(cash)).after(fill(Side.BUY, quantity, price, symbol=symbol))
+
+
+def test_a_loss_in_one_symbol_ends_the_orders_of_the_others_before_the_next_minute() -> None:
+    start = MIDNIGHT - 3600
+    book = held("50")
+    deep = limit("deep", Side.BUY, "10", "45", symbol="ETH/USD", placed_at=start - 60.0, updated_at=start - 60.0)
+    series = {"BTC/USD": flat("BTC/USD", start, 100, 80, 100), "ETH/USD": flat("ETH/USD", start, 50, 50, 40)}
+    standing = Standing(book, (deep,), {"BTC/USD": D(100)}, D(10_000), start)
+    changes = advance(standing, series, start, start + 180, FREE)
+    assert states(changes) == [("deep", "cancelled", start + 120.0)]
+
+
+def test_in_the_same_minute_an_order_fills_before_the_loss_is_looked_at() -> None:
+    start = MIDNIGHT - 3600
+    deep = limit("deep", Side.BUY, "10", "45", symbol="ETH/USD", placed_at=start - 60.0, updated_at=start - 60.0)
+    series = {"BTC/USD": flat("BTC/USD", start, 80), "ETH/USD": flat("ETH/USD", start, 40)}
+    standing = Standing(held("50"), (deep,), {"BTC/USD": D(100)}, D(10_000), start)
+    assert states(advance(standing, series, start, start + 60, FREE)) == [("deep", "filled", start + 60.0)]
+
+
+def test_two_orders_of_different_symbols_fill_in_one_minute_though_neither_had_a_price_before() -> None:
+    start = MIDNIGHT - 3600
+    orders = tuple(order(name, symbol=name, placed_at=float(start)) for name in ("BTC/USD", "ETH/USD"))
+    series = {"BTC/USD": flat("BTC/USD", start, 100), "ETH/USD": flat("ETH/USD", start, 50)}
+    changes = advance(Standing(Book(D(10_000)), orders, {}, D(10_000), start), series, start, start + 60, FREE)
+    assert states(changes) == [(name, "filled", start + 60.0) for name in ("BTC/USD", "ETH/USD")]
+
+
+def test_a_new_day_begins_with_what_the_account_is_worth_at_midnight() -> None:
+    start = MIDNIGHT - 120
+    deep = limit("deep", Side.BUY, "10", "45", symbol="ETH/USD", placed_at=start - 660.0, updated_at=start - 660.0)
+    series = {"BTC/USD": flat("BTC/USD", start, 97, 92, 88, 84), "ETH/USD": flat("ETH/USD", start, 50, 50, 50, 50)}
+    standing = Standing(held("50"), (deep,), {"BTC/USD": D(100)}, D(10_000), start)
+    # 4 % by midnight, then 2.1 % and 4.2 % of what was left: never five on one day, though eight in all.
+    assert advance(standing, series, start, start + 240, FREE) == []
+    earlier = {symbol: replace(bars, time=bars.time - 600) for symbol, bars in series.items()}
+    changes = advance(replace(standing, since=start - 600), earlier, start - 600, start - 360, FREE)
+    assert states(changes) == [("deep", "cancelled", start - 420.0)]
+
+
+def test_before_the_time_of_its_book_fills_are_made_up_for_and_no_loss_is_judged() -> None:
+    start = MIDNIGHT - 3600
+    late = limit("late", Side.BUY, "10", "45", symbol="ETH/USD", placed_at=start - 60.0, updated_at=start - 60.0)
+    series = {"BTC/USD": flat("BTC/USD", start, 80, 80, 100), "ETH/USD": flat("ETH/USD", start, 50, 40, 50)}
+    standing = Standing(held("50"), (late,), {"BTC/USD": D(100)}, D(10_000), start + 180)
+    assert states(advance(standing, series, start, start + 180, FREE)) == [("late", "filled", start + 120.0)]
+
+
+def test_an_order_whose_day_is_over_expires_before_a_later_loss_ends_it() -> None:
+    start = MIDNIGHT - 7200
+    deep = limit("deep", Side.BUY, "10", "45", placed_at=start - 60.0, updated_at=start - 60.0, expires_at=start + 60.0)
+    series = {"BTC/USD": flat("BTC/USD", start, 100, 100, 80)}
+    standing = Standing(held("50"), (deep,), {"BTC/USD": D(100)}, D(10_000), start)
+    assert states(advance(standing, series, start, start + 180, FREE)) == [("deep", "expired", start + 60.0)]
+
+
+def test_nothing_is_opened_while_a_position_has_no_price_and_what_reduces_fills() -> None:
+    start = MIDNIGHT - 3600
+    book = held("5", symbol="ETH/USD").after(fill(Side.BUY, "5", "100", id="b"))
+    orders = (
+        order("opens", quantity="1", placed_at=float(start)),
+        order("reduces", Side.SELL, "5", opening="0", placed_at=float(start)),
+    )
+    series = {"BTC/USD": flat("BTC/USD", start, 100, 100)}
+    standing = Standing(book, orders, {"BTC/USD": D(100)}, D(10_000), start)
+    changes = advance(standing, series, start, start + 120, FREE)
+    assert states(changes) == [("reduces", "filled", start + 60.0)]
+
+
+def test_a_bar_that_an_order_has_met_does_not_fill_it_again() -> None:
+    start = MIDNIGHT - 3600
+    thin = minutes([(100, 100, 100, 4), (100, 100, 100, 4)], start=start)
+    buy = order("buy", placed_at=float(start))
+    standing = Standing(Book(D(10_000)), (buy,), {}, D(10_000), start)
+    first = advance(standing, {"BTC/USD": thin}, start, start + 60, FREE)
+    partly = first[-1]
+    assert isinstance(partly, Order)
+    book = Book(D(10_000)).after(first[0]) if isinstance(first[0], Fill) else Book(D(10_000))
+    again = Standing(book, (partly,), {"BTC/USD": D(100)}, D(10_000), start + 60)
+    assert advance(again, {"BTC/USD": thin}, start, start + 60, FREE) == []
+    assert [
+        each.bar for each in advance(again, {"BTC/USD": thin}, start, start + 120, FREE) if isinstance(each, Fill)
+    ] == [start + 60]
+
+
+def test_an_order_that_was_placed_after_a_loss_is_not_ended_by_it() -> None:
+    start = MIDNIGHT - 3600
+    older = limit("older", Side.BUY, "1", "10", placed_at=start - 60.0, updated_at=start - 60.0)
+    newer = limit("newer", Side.BUY, "1", "10", placed_at=start + 130.0, updated_at=start + 130.0)
+    series = {"BTC/USD": flat("BTC/USD", start, 100, 80, 100, 100)}
+    standing = Standing(held("50"), (older, newer), {"BTC/USD": D(100)}, D(10_000), start)
+    assert states(advance(standing, series, start, start + 240, FREE)) == [("older", "cancelled", start + 120.0)]
+
+
+@pytest.mark.parametrize("side", [Side.BUY, Side.SELL])
+def test_a_stop_that_found_no_volume_takes_the_next_open(side: Side) -> None:
+    start = MIDNIGHT - 3600
+    bars = minutes([(100, 101, 99, 0), (100, 100, 100, 1e6)], start=start)
+    price = "101" if side is Side.BUY else "99"
+    only = stop("s", side, "5", price, placed_at=float(start), opening="5" if side is Side.BUY else "0")
+    standing = Standing(held("5"), (only,), {"BTC/USD": D(100)}, D(10_000), start)
+    assert states(advance(standing, {"BTC/USD": bars}, start, start + 120, FREE)) == [
+        ("s", "open", start + 60.0),
+        ("s", "filled", start + 120.0),
+    ]
