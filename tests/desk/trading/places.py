@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection
@@ -14,12 +16,18 @@ from openbell.market.errors import StoreTimeout
 from openbell.stores.records import schema
 from openbell.stores.records.sqlite import engine_for
 from openbell.stores.records.tables import metadata
+from openbell.trading import amounts
 from openbell.trading.ledger import Head
 
 if TYPE_CHECKING:
     from tests.desk.trading.simulation import World
 
 T = TypeVar("T")
+
+
+def spelled(value: object) -> str:
+    """A value's text, with every amount written in the one way in which answers write it."""
+    return re.sub(r"Decimal\('([^']+)'\)", lambda found: amounts.text(Decimal(found[1])), repr(value))
 
 
 class Died(BaseException):
@@ -73,6 +81,12 @@ class Place:
         memory.empty()
         self.memory = memory
         self.head: Head | None = None
+        self.intended: tuple[Head, ...] = ()
+
+    def ends(self) -> tuple[Head, ...]:
+        """Where the ledger may end: at the head that stands, or at the one that was announced."""
+        head = self.head
+        return () if head is None else (head, *(each for each in self.intended if each.seq > head.seq))
 
 
 class Life:
@@ -158,6 +172,17 @@ class NotedHead:
     def read(self) -> Head | None:
         return self._life.place.head
 
+    def ends(self) -> tuple[Head, ...]:
+        return self._life.place.ends()
+
+    def intend(self, found: Head, wanted: Head) -> None:
+        self._life.touch("before the head was announced")
+        place = self._life.place
+        if place.head is None or place.head.seq < found.seq:
+            place.head = found
+        place.intended = (wanted,)
+        self._life.touch("after the head was announced")
+
     def note(self, head: Head) -> None:
         place = self._life.place
         if place.head is None or place.head.seq < head.seq:
@@ -165,6 +190,6 @@ class NotedHead:
         self._life.touch("after the head was noted")
 
     def reset(self, head: Head) -> None:
-        self._life.place.head = head
+        self._life.place.head, self._life.place.intended = head, ()
 
     def close(self) -> None: ...

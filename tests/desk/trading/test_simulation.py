@@ -1,4 +1,5 @@
-"""Schedules of orders, bad lines, fills, halts and deaths, each from a seed: no money is ever lost, doubled or unexplained.
+"""Schedules of orders, bad lines, fills, losses, halts, outages, other clocks and deaths, each from a seed: no money is
+ever lost, doubled or unexplained.
 
 A failure names its seed; `OPENBELL_SEED=n` runs that one alone.
 """
@@ -18,7 +19,8 @@ from openbell.trading.broker import BrokerRefused
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import request
 from tests.desk.trading.invariants import violations
-from tests.desk.trading.simulation import SYMBOLS, Memory, World, driver, simulate
+from tests.desk.trading.market import SYMBOLS
+from tests.desk.trading.simulation import Memories, World, driver, simulate
 
 SOAK = os.environ.get("OPENBELL_SOAK") == "1"
 ONE = os.environ.get("OPENBELL_SEED")
@@ -28,8 +30,8 @@ EACH = 2500 if SOAK else 75
 
 
 @pytest.fixture(scope="module")
-def memory() -> Memory:
-    return Memory()
+def memories() -> Memories:
+    return Memories()
 
 
 @pytest.fixture(scope="module")
@@ -51,23 +53,23 @@ def check(world: World) -> None:
 
 @pytest.mark.parametrize("part", range(1 if ONE else PARTS))
 def test_at_a_broker_outside_no_order_is_lost_or_doubled(
-    part: int, memory: Memory, loop: asyncio.AbstractEventLoop
+    part: int, memories: Memories, loop: asyncio.AbstractEventLoop
 ) -> None:
     for seed in seeds(part):
-        check(simulate(loop, memory, seed, inside=False))
+        check(simulate(loop, memories, seed, inside=False))
 
 
 @pytest.mark.parametrize("part", range(1 if ONE else PARTS))
-def test_on_paper_no_order_is_lost_or_doubled(part: int, memory: Memory, loop: asyncio.AbstractEventLoop) -> None:
+def test_on_paper_no_order_is_lost_or_doubled(part: int, memories: Memories, loop: asyncio.AbstractEventLoop) -> None:
     for seed in seeds(part):
-        check(simulate(loop, memory, seed, inside=True))
+        check(simulate(loop, memories, seed, inside=True))
 
 
 def test_orders_in_doubt_do_not_keep_the_others_from_being_asked_for(
-    memory: Memory, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+    memories: Memories, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that refuses to cancel two orders, and lets two questions a step through."""
-    world = World(0, memory, inside=False)
+    world = World(0, memories, inside=False)
     world.calm = world.vendor.calm = True
     world.most = 2
     process = world.process = type(world.process)(world)
@@ -79,16 +81,16 @@ def test_orders_in_doubt_do_not_keep_the_others_from_being_asked_for(
         placed = []
         for number in range(3):
             wanted = request(SYMBOLS[1], Side.BUY, Kind.LIMIT, "1", price="39.5", client_order_id=f"key-{number}")
-            placed.append(await process.orders.place(OPERATOR, wanted))
+            placed.append(await process.seat.orders.place(OPERATOR, wanted))
         monkeypatch.setattr(process.broker, "cancel", refuse)
         for order in placed[:2]:
             with pytest.raises(OpenbellError):
-                await process.orders.cancel(OPERATOR, order.id)
+                await process.seat.orders.cancel(OPERATOR, order.id)
         world.vendor.fill(world.vendor.orders[placed[2].id], placed[2].quantity, placed[2].quantity)
         for _ in range(4):
-            world.clock.at += 10
-            await process.engine.step(None)
-        last = await process.records.read(lambda connection: queries.order(connection, placed[2].id))
+            world.go_on(10.0)
+            await process.seat.engine.step(None)
+        last = await process.seat.records.read(lambda connection: queries.order(connection, placed[2].id))
         assert last
         assert last.state is State.FILLED
 

@@ -1,0 +1,172 @@
+"""Every verdict once more: the gate's rules, in the situation that stood in the ledger, with the prices of that moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from openbell.desk.trading.gate import NO_DATA
+from openbell.trading import amounts, risk
+from openbell.trading.amounts import ZERO
+from openbell.trading.book import Book
+from openbell.trading.fills import Fill
+from openbell.trading.ledger import Entry
+from openbell.trading.orders import EXPOSED, Order, Side, State
+from openbell.trading.risk import Proposal, Situation
+from openbell.trading.rows import from_row
+from tests.desk.trading.market import DAY, STALE_AFTER, Outage, Script
+from tests.desk.trading.rematch import SET_BACK
+from tests.desk.trading.seats import LIMITS, Judgement
+
+
+class Court:
+    """Judges again what a ledger has judged."""
+
+    def __init__(
+        self,
+        ledger: list[Entry],
+        script: Script,
+        judgements: dict[str, Judgement],
+        outages: list[Outage],
+        *,
+        inside: bool,
+    ) -> None:
+        self._ledger = ledger
+        self._script = script
+        self._judgements = judgements
+        self._outages = outages
+        self._inside = inside
+        self._orders: dict[str, Order] = {}
+        self._fills: list[Fill] = []
+        self._cash: dict[str, Decimal] = {}
+        self._books: dict[str, Book] = {}
+        self._halted: str | None = None
+
+    def violations(self) -> Iterator[str]:
+        judged: tuple[Entry, dict[str, Any]] | None = None
+        for entry in self._ledger:
+            body = json.loads(entry.body)
+            if entry.kind == "account":
+                self._cash[body["name"]] = Decimal(body["cash"])
+                self._books[body["name"]] = Book(Decimal(body["cash"]))
+            elif entry.kind == "switch":
+                self._halted = body["reason"]
+            elif entry.kind == "fill":
+                fill = from_row(Fill, body)
+                self._fills.append(fill)
+                self._books[fill.account] = self._books[fill.account].after(fill)
+            elif entry.kind == "verdict":
+                judged = (entry, body)
+            elif entry.kind == "order":
+                order = from_row(Order, body)
+                if judged and order.id == judged[1]["order_id"]:
+                    yield from self._again(judged[0], order, judged[1])
+                    judged = None
+                elif order.id not in self._orders and not order.role.exit:
+                    yield f"{order.id} was written without a verdict"
+                self._orders[order.id] = order
+        if judged:
+            yield f"the verdict {judged[0].key} has no order"
+
+    def _again(self, entry: Entry, order: Order, body: dict[str, Any]) -> Iterator[str]:
+        judgement, book = self._judgements[order.id], self._books[order.account]
+        known = judgement.known
+        waiting = tuple(each for each in self._orders.values() if not each.final and each.account == order.account)
+        needed = {order.symbol} | set(book.positions) | {each.symbol for each in waiting}
+        yield from self._prices(entry, judgement, needed)
+        marks = {symbol: price.value for symbol, price in known.prices.items()}
+        stale = self._doubt(judgement, book, order.symbol)
+        for symbol in needed - set(marks):
+            marks[symbol] = self._script.close(symbol, entry.at)  # only what reduces passes: no price matters
+        situation = Situation(
+            book, marks, waiting, self._worth(judgement, order.account), self._halted, stale, self._inside
+        )
+        price = order.limit_price or order.stop_price
+        proposal = Proposal(order.symbol, order.side, order.quantity, price, order.limit_price is not None)
+        verdict = risk.judge(proposal, situation, LIMITS)
+        if NO_DATA in {verdict.rule, body["rule"]}:
+            yield f"{order.id} was kept although there was no price to judge it by"
+            return
+        if verdict.valid != body["valid"] or amounts.text(verdict.opening) != body["opening"]:
+            yield f"{order.id} was judged {body['valid']} ({body['rule']}), and the ledger says {verdict}"
+        if (order.state is State.REJECTED) == verdict.valid:
+            yield f"{order.id} is {order.state} after a verdict of {verdict.valid}"
+        if verdict.valid and verdict.opening:
+            yield from _by_hand(order, verdict.opening, situation)
+
+    def _prices(self, entry: Entry, judgement: Judgement, needed: set[str]) -> Iterator[str]:
+        """Every price was the newest at some moment between the question and the answer."""
+        start, end = min(judgement.since, entry.at) - SET_BACK, max(judgement.since, entry.at) + SET_BACK
+        for symbol in sorted(needed & set(judgement.known.prices)):
+            price = judgement.known.prices[symbol]
+            missing = [each.begin for each in self._outages if each.symbol == symbol and each.begin <= end]
+            since = 0.0 if price.in_doubt else min([start, *missing])
+            if price.value not in self._script.closes(symbol, since, end):
+                yield f"{entry.key} was judged with a {symbol} of {price.value}, which was not its price"
+            if price.stale is None and price.end < start - STALE_AFTER - SET_BACK:
+                yield f"{entry.key} was judged with a {symbol} of {price.end}, which is stale"
+        for symbol in sorted(needed - set(judgement.known.prices)):
+            if not any(each.symbol == symbol for each in self._outages):
+                yield f"{entry.key} was judged without a price of {symbol}"
+        if judgement.known.moment not in {each // DAY * DAY for each in (start, judgement.since, entry.at, end)}:
+            yield f"{entry.key} was judged by the day of {judgement.known.moment}"
+
+    @staticmethod
+    def _doubt(judgement: Judgement, book: Book, symbol: str) -> str | None:
+        prices = judgement.known.prices
+        own = prices.get(symbol)
+        if own is None or own.stale:
+            return "no price"
+        held = [prices.get(each) for each in book.positions]
+        return "no price of what is held" if any(each is None or each.in_doubt for each in held) else None
+
+    def _worth(self, judgement: Judgement, account: str) -> Decimal | None:
+        """What the account was worth when the day began."""
+        day, held, cash = judgement.known.moment, dict[str, Decimal](), self._cash[account]
+        with amounts.exact():
+            for fill in self._fills:
+                if fill.account == account and (fill.at <= day if fill.bar is not None else fill.at < day):
+                    cash += fill.cash
+                    held[fill.symbol] = held.get(fill.symbol, ZERO) + fill.signed
+            missing = {each.symbol for each in self._outages}
+            opening = judgement.known.opening
+            prices = {s: opening.get(s) if s in missing else self._script.close(s, day) for s, q in held.items() if q}
+            if None in prices.values():
+                return None
+            return cash + sum((held[symbol] * price for symbol, price in prices.items() if price is not None), ZERO)
+
+
+def _by_hand(order: Order, opening: Decimal, situation: Situation) -> Iterator[str]:
+    """The same limits once more, added up by hand."""
+    marks = situation.marks
+    with amounts.exact():
+        equity = situation.book.cash + sum(p.quantity * marks[p.symbol] for p in situation.book.positions.values())
+        taken, here = ZERO, ZERO
+        for each in [each for each in situation.orders if each.state in EXPOSED and not each.role.exit]:
+            worth = each.remaining_opening * _at_worst(each, marks[each.symbol])
+            taken, here = taken + worth, here + (worth if each.symbol == order.symbol else ZERO)
+        for held in situation.book.positions.values():
+            left = abs(held.quantity)
+            if held.symbol == order.symbol:
+                left -= risk.reducible(order.side, order.symbol, situation)
+                here += left * marks[held.symbol]
+            taken += left * marks[held.symbol]
+        worth = opening * _at_worst(order, marks[order.symbol])
+        if taken + worth > equity * LIMITS.leverage:
+            yield f"{order.id} makes {taken + worth} of an equity of {equity}"
+        if worth > LIMITS.order_share * equity or here + worth > LIMITS.symbol_share * equity:
+            yield f"{order.id} of {worth} is too large for {equity}"
+        start = situation.day_start
+        if start is None or start - equity >= LIMITS.daily_loss * start:
+            yield f"{order.id} opens, and the account went from {start} to {equity} today"
+        if situation.halted:
+            yield f"{order.id} opens while trading is halted"
+
+
+def _at_worst(order: Order, mark: Decimal) -> Decimal:
+    price = order.limit_price or order.stop_price
+    if price is None:
+        return mark
+    return price if order.side is Side.BUY and order.limit_price is not None else max(price, mark)

@@ -1,0 +1,134 @@
+"""A scripted market: minute bars that follow from a seed, read through any clock, by a feed and a store that may fail."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+
+import numpy as np
+
+from openbell.market.bars import MINUTE, Bars, make
+from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
+from openbell.market.instruments import Instrument, parse
+from openbell.market.timeframes import Timeframe
+from openbell.stores.port import Span
+from openbell.trading import amounts
+
+SYMBOLS = (parse("BTC/USD"), parse("ETH/USD"), parse("SOL/USD"))
+FIRST = {"BTC/USD": 100.0, "ETH/USD": 40.0, "SOL/USD": 7.5}
+NOON = 1_757_073_600.0
+BEFORE_MIDNIGHT = NOON + 42_900
+DAY = 86400
+STALE_AFTER = 900.0
+_EARLIER = 10
+"""Minutes of bars before a schedule begins: every symbol has a price from the first order on."""
+
+
+class Clock:
+    """Moved by the schedule alone, in milliseconds as the ledger has them."""
+
+    moving = True
+
+    def __init__(self, at: float) -> None:
+        self.at = round(at, 3)
+
+    def move(self, seconds: float) -> None:
+        self.at = round(self.at + seconds, 3)
+
+    def epoch(self) -> float:
+        return self.at
+
+    @property
+    def closed(self) -> int:
+        """The end of the newest minute that is over."""
+        return int(self.at // MINUTE * MINUTE)
+
+    async def sleep_until(self, _epoch: float) -> None:
+        raise AssertionError("nothing here waits for the clock")
+
+
+class Script:
+    """Minute bars of every symbol: a walk that follows from the seed. Some minutes have none; some walks fall or crash."""
+
+    def __init__(self, chance: random.Random, start: int, count: int) -> None:
+        self.thin = chance.random() < 0.5
+        self.bars: dict[str, Bars] = {}
+        for symbol, price in FIRST.items():
+            drift = chance.choice((0.0, 0.0, -0.003, 0.003))
+            crash = chance.randrange(count) if chance.random() < 0.4 else -1
+            rows, last = [], price
+            for number in range(-_EARLIER, count):
+                if chance.random() < 0.1 and number > -_EARLIER:
+                    continue
+                fall = 0.12 if number == crash else 0.0
+                close = round(last * (1 + drift - fall + chance.uniform(-0.015, 0.015)), 2)
+                high, low = max(last, close) + chance.randrange(3) / 10, min(last, close) - chance.randrange(3) / 10
+                volume = chance.choice((0.0, 3.0, 40.0, 250.0)) if self.thin else 1e9
+                rows.append((start + number * MINUTE, last, round(high, 2), round(low, 2), close, volume))
+                last = close
+            self.bars[symbol] = make(parse(symbol), Timeframe.M1, *zip(*rows, strict=True))
+
+    def close(self, symbol: str, moment: float) -> Decimal:
+        """The last close of a minute that had ended by a moment."""
+        bars = self.bars[symbol]
+        return amounts.of_bar(bars.close[int(np.searchsorted(bars.time, moment - MINUTE, side="right")) - 1])
+
+    def closes(self, symbol: str, start: float, end: float) -> set[Decimal]:
+        """Every price that was the newest at some moment from `start` to `end`."""
+        bars = self.bars[symbol]
+        first = int(np.searchsorted(bars.time, start - MINUTE, side="right")) - 1
+        last = int(np.searchsorted(bars.time, end - MINUTE, side="right"))
+        return {amounts.of_bar(value) for value in bars.close[max(first, 0) : max(last, 1)]}
+
+
+@cache
+def script(number: int, start: int) -> Script:
+    """One of a few scripts, made once."""
+    return Script(random.Random(number), start, 120)
+
+
+@dataclass(slots=True)
+class Outage:
+    """A symbol whose bars cannot be read, or not fetched, for a while."""
+
+    symbol: str
+    store: bool
+    """Whether the store raises; else the feed fails, and the store has what it had."""
+    begin: float
+    begin_seq: int
+    end: float | None = None
+    end_seq: int | None = None
+
+
+class Market:
+    """What a desk asks of its bars, at the time of its clock."""
+
+    def __init__(self, script: Script, clock: Clock, down: dict[str, Outage]) -> None:
+        self.store = self
+        self.script = script
+        self.clock = clock
+        self._down = down
+
+    def closed_until(self) -> int:
+        return self.clock.closed
+
+    async def fill(self, instrument: Instrument, span: Span) -> OpenbellError | None:
+        outage = self._down.get(instrument.symbol)
+        if outage and not outage.store and span.end > outage.begin // MINUTE * MINUTE:
+            return FeedUnavailable(f"no bars of {instrument}")
+        return None
+
+    def read(self, instrument: Instrument, start: int, end: int) -> Bars:
+        outage = self._down.get(instrument.symbol)
+        if outage and outage.store:
+            raise StoreError(f"bars of {instrument} cannot be read")
+        known = min(end, outage.begin // MINUTE * MINUTE) if outage else end
+        return self.script.bars[instrument.symbol].between(start, known)
+
+    def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
+        return self.read(instrument, 0, end).tail(count)
+
+    async def newest(self, instrument: Instrument, _timeframe: Timeframe, count: int) -> Bars:
+        return self.tail(instrument, count, self.closed_until())

@@ -1,0 +1,153 @@
+"""A desk of one account at one clock, made of the real services on a simulated market and database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, cast
+
+from openbell.desk.bars import BarService
+from openbell.desk.trading.accounts import OPERATOR, AccountService
+from openbell.desk.trading.books import Books
+from openbell.desk.trading.decisions import DecisionService
+from openbell.desk.trading.engine import Engine
+from openbell.desk.trading.gate import Gate, Known
+from openbell.desk.trading.halts import Halts
+from openbell.desk.trading.matching import PaperMatching
+from openbell.desk.trading.orders import OrderService
+from openbell.desk.trading.portfolio import PortfolioService
+from openbell.desk.trading.prices import Prices
+from openbell.desk.trading.reconcile import Reconciling
+from openbell.market.errors import DataError, Refused, StoreError, UnknownSymbol
+from openbell.market.instruments import Instrument
+from openbell.stores.port import Lease
+from openbell.stores.records import checkpoints
+from openbell.stores.records.head import HeadFile
+from openbell.stores.records.records import Access, Records
+from openbell.stores.records.view import View
+from openbell.trading.accounts import Account
+from openbell.trading.advance import Rules
+from openbell.trading.broker import Broker
+from openbell.trading.paper import Costs
+from openbell.trading.risk import Limits, Proposal, Verdict
+from tests.desk.trading.market import STALE_AFTER, Clock, Market
+from tests.desk.trading.places import Life, Line, NotedHead
+
+CASH = {"main": Decimal(10_000), "second": Decimal(4_000), "one": Decimal(10_000), "two": Decimal(6_000)}
+"""What accounts begin with: two of the present, and one of each scenario."""
+LIMITS = Limits(
+    order_share=Decimal("0.4"),
+    symbol_share=Decimal("0.6"),
+    positions=2,
+    daily_loss=Decimal("0.015"),
+    leverage=Decimal(1),
+)
+COSTS = Costs()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The prices that an order was judged with, and when the first of them was asked for."""
+
+    known: Known
+    since: float
+
+
+class WatchedGate(Gate):
+    """The gate; it keeps what it has judged with."""
+
+    def __init__(self, prices: Prices, books: Books, clock: Clock, *, cut: bool) -> None:
+        super().__init__(prices, books, LIMITS, clock, cut=cut)
+        self._begun: dict[int, Judgement] = {}
+        self.last: Judgement | None = None
+
+    async def known(self, instrument: Instrument | None = None) -> Known:
+        since = self._clock.epoch()
+        known = await super().known(instrument)
+        self._begun[id(known)] = Judgement(known, since)
+        return known
+
+    def judge(self, view: View, account: Account, proposal: Proposal, known: Known) -> Verdict:
+        verdict = super().judge(view, account, proposal, known)
+        self.last = self._begun[id(known)]
+        return verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where and when a desk works."""
+
+    life: Life
+    clock: Clock
+    market: Market
+    broker: Broker
+    access: Access = Access.PRESENT
+    line: type[Line] = Line
+
+
+class Seat:
+    """One desk."""
+
+    def __init__(self, setting: Setting, account: str, named: Callable[[WatchedGate], str]) -> None:
+        """`named` makes the id of a new order, which the gate has just judged."""
+        life, clock = setting.life, setting.clock
+        world, self.broker = life.world, setting.broker
+        self.account = account
+        self.clock = clock
+        self.market = setting.market
+        self.records = Records(
+            setting.line(life), cast("HeadFile", NotedHead(life)), clock, setting.access, name=account
+        )
+        self.books = Books()
+        bars = cast("BarService", setting.market)
+        prices = Prices(bars, STALE_AFTER)
+        self.gate = WatchedGate(prices, self.books, clock, cut=self.broker.inside)
+        self.matching = PaperMatching(self.records, bars, self.books, prices, Rules(COSTS, LIMITS))
+        self.accounts = AccountService(self.records, account, self.broker.name, self._cash, "", default=True)
+        self.orders: OrderService = OrderService(
+            self.records,
+            self.accounts,
+            self.gate,
+            self.broker,
+            self._settle,
+            new_id=lambda: named(self.gate),
+            received=world.clock.epoch,
+        )
+        self.portfolio: PortfolioService = PortfolioService(self.records, self.accounts, self.gate, self._settle)
+        self.decisions: DecisionService = DecisionService(self.records)
+        self.halts = Halts(self.records)
+        self._reconciling = Reconciling(
+            self.records, account, self.broker, world.steady.epoch, every=world.every, most=world.most
+        )
+        asking = () if self.broker.inside else (self._ask,)
+        steps = (self._halt, self.matching.step, *asking, self._remember)
+        self.engine = Engine(self.records, clock, setting.market.closed_until, steps)
+        self.stepping: asyncio.Task[Any] | None = None
+
+    async def _cash(self) -> Decimal:
+        return CASH[self.account]
+
+    async def _settle(self) -> None:
+        """As the desk does: a question is answered even if the account could not be brought up to date."""
+        if not self.broker.inside or self.records.access is Access.PAST:
+            return
+        try:
+            await self.matching.account(self.account, self.market.closed_until())
+        except (DataError, UnknownSymbol, StoreError, Refused):
+            return
+
+    async def _halt(self, lease: Lease | None, _until: int) -> int:
+        ended = await self.halts.enforce(self.broker, lease)
+        if not self.broker.inside and (reason := await self.portfolio.lost_too_much(OPERATOR)):
+            ended += await self.halts.stop(self.broker, self.account, reason, lease)
+        return ended
+
+    async def _ask(self, lease: Lease | None, _until: int) -> int:
+        return await self._reconciling.step(lease)
+
+    async def _remember(self, lease: Lease | None, _until: int) -> int:
+        if await self.records.read(checkpoints.due):
+            await self.records.write(lambda journal: checkpoints.step(journal.view), lease)
+        return 0
