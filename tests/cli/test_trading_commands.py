@@ -98,6 +98,9 @@ def _template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
             await desk.ask("decisions", "save_decision", **{**DECISION, "tool_calls": [{"a": [1, None, "é"]}]})
 
     whole()
+    # A scenario's records are like the present's: here they take their place.
+    for file in ("records.sqlite", "ledger.head"):
+        shutil.move(home / "simulated" / "scenarios" / "as-of" / file, home / "simulated" / file)
     database = sqlite3.connect(home / "simulated" / "records.sqlite")
     (sealed,) = database.execute("SELECT hash FROM ledger WHERE seq = 4").fetchone()
     database.close()
@@ -167,7 +170,7 @@ def test_a_home_in_which_nothing_was_done_is_well(tmp_path: Path) -> None:
         (["UPDATE decisions SET confidence = 0.51"], "was changed in its table"),
         (["UPDATE decisions SET tool_calls = '[]' WHERE tool_calls IS NOT NULL"], "was changed in its table"),
         ([COPIED], "is in its table and not in the ledger"),
-        (["UPDATE accounts SET cash = '200000'"], "account paper was changed in its table"),
+        (["UPDATE accounts SET cash = '200000'"], "account as-of was changed in its table"),
         (["UPDATE alerts SET state = 'active'"], "was changed in its table"),
         (["UPDATE switches SET reason = 'still'"], "switch halt was changed in its table"),
     ],
@@ -239,7 +242,7 @@ def test_a_head_file_that_is_gone_or_damaged_is_a_fault(home: Path) -> None:
 
 @awaited
 async def _refuses_to_write(home: Path, cut: bool) -> None:
-    async with bench_as_found(home, T2) as desk:
+    async with bench_as_found(home) as desk:
         refused = await desk.refused("decisions", "save_decision", **DECISION)
         assert refused["code"] == "DATABASE_ERROR"
         for said in (
@@ -259,7 +262,7 @@ async def _refuses_to_write(home: Path, cut: bool) -> None:
 
 @awaited
 async def _writes(home: Path) -> None:
-    async with bench(home, T2) as desk:
+    async with bench_as_found(home) as desk:
         await desk.ask("decisions", "save_decision", **DECISION)
 
 
@@ -285,7 +288,7 @@ def test_servers_write_nothing_to_a_ledger_that_was_cut_until_an_operator_adopts
 
 @awaited
 async def test_a_server_at_work_notices_that_its_ledger_was_cut(home: Path) -> None:
-    async with bench(home, T2) as desk:
+    async with bench_as_found(home) as desk:
         await desk.ask("decisions", "save_decision", **DECISION)
         tamper(home, "DELETE FROM ledger WHERE seq = (SELECT max(seq) FROM ledger)")
         refused = await desk.refused("decisions", "save_decision", **DECISION)
@@ -646,7 +649,7 @@ def test_accounts_are_made_listed_and_guarded(tmp_path: Path) -> None:
     assert token.encode() not in records, "only its hash is kept"
 
     def balance(**settings: str) -> Any:
-        said = command(tmp_path, "call", "portfolio", "get_balance", AS_OF=T1, ACCOUNT="two", **settings)[1]
+        said = command(tmp_path, "call", "portfolio", "get_balance", ACCOUNT="two", **settings)[1]
         answer = json.loads(said)
         return answer["data"]["total_balance"] if "data" in answer else answer["error"]["code"]
 
@@ -690,7 +693,6 @@ def test_a_wrong_account_is_one_line(tmp_path: Path, words: tuple[str, ...], cod
 @pytest.mark.parametrize(
     "words",
     [
-        ("halt",),
         ("resume",),
         ("account", "add", "new"),
         ("account", "token", "new"),

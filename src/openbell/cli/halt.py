@@ -41,7 +41,7 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="Why; told t
 def resume() -> None:
     """Lift `openbell halt`."""
     if settings_for().read_only:
-        fail("this desk is read-only (OPENBELL_READ_ONLY): it can be halted, not resumed")
+        fail("this desk is read-only (OPENBELL_READ_ONLY)")
 
     async def work(desk: Desk) -> None:
         stood = await desk.trading.halts.resume()
