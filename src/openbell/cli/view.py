@@ -83,7 +83,7 @@ def _trading(desk: Desk) -> str:
     engine = desk.trading.engine.status
     halted = desk.trading.halt_file.read()
     told = f"; HALTED: {halted}" if halted else ""
-    return f"engine: {engine.state}; orders: {money}, {engine.changes:,} fills and alerts so far{told}"
+    return f"engine: {engine.state}; orders: {money}, {engine.changes:,} changes of orders and alerts so far{told}"
 
 
 async def _table(desk: Desk, collector: Collector, room: int) -> Table:

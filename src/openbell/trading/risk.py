@@ -162,7 +162,11 @@ class _Judgement:
     def _without_size(self) -> Iterable[tuple[str, str | None]]:
         """Rules that object to opening anything."""
         situation, limits, symbol = self.situation, self.limits, self.proposal.symbol
-        yield "halt", situation.halted and f"trading is halted: {situation.halted}; only reducing orders may pass"
+        yield (
+            "halt",
+            situation.halted
+            and f"trading is halted: {situation.halted}; only reducing orders may pass until openbell resume",
+        )
         allowed = not limits.symbols or symbol in limits.symbols
         yield "symbols", None if allowed else f"{symbol} is not one of the allowed symbols (OPENBELL_RISK_SYMBOLS)"
         yield "short", self._short()

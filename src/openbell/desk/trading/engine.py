@@ -80,6 +80,8 @@ class Engine:
 
     async def once(self) -> int:
         """One step of everything, if nobody else is the engine; how much it changed."""
+        if not await self._records.begun():
+            return 0
         try:
             lease = await self._acquire()
         except LeaseHeld:
@@ -132,6 +134,10 @@ class Engine:
 
     async def _take_lease(self) -> Lease:
         while True:
+            if not await self._records.begun():
+                self.status.state = "waiting for the scenario's first order, alert or decision"
+                await asyncio.sleep(1.0)
+                continue
             # Looking comes first: those who stand by must not get in the writers' way.
             held = await self._records.read(lambda view: leases.holder(view, LEASE))
             if held is None:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from openbell.desk.trading import reports
 from openbell.desk.trading.accounts import AccountService
 from openbell.desk.trading.gate import NO_DATA, Gate, Known
+from openbell.market.clock import iso
 from openbell.market.errors import (
     CannotPay,
     DuplicateOrder,
@@ -350,7 +351,9 @@ def _check_against(asked: Request, known: Known) -> None:
 def _told_again(order: Order) -> Order:
     """The first answer once more, be it an error."""
     if order.state is State.REJECTED:
-        raise RiskRefused(order.reason or "it was rejected", order_id=order.id)
+        said = order.reason or "it was rejected"
+        first = f"client_order_id {order.client_order_id} was refused at {iso(order.placed_at)}"
+        raise RiskRefused(f"{said} ({first}; use a new one to try again)", order_id=order.id)
     return order
 
 

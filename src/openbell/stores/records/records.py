@@ -113,6 +113,10 @@ class Records:
             await self._believe()
         return await self._run(lambda connection: work(self._view(connection)), writing=False)
 
+    async def begun(self) -> bool:
+        """Returns False for a scenario to which nothing was written yet: reading it creates nothing."""
+        return self.access is not Access.SCENARIO or await self._exists()
+
     def _view(self, connection: Connection) -> View:
         """All of it, unless something was written after the time that this clock shows."""
         view, moment = View(connection), self._moment()
@@ -151,7 +155,7 @@ class Records:
                 f"this desk's clock shows {iso(self._moment())}: it reads the present's records as they were then and "
                 "writes nothing to them. Add --trade or --scenario NAME to act in a scenario"
             )
-        await self._prepare()
+        await self._prepare(creates=True)
         task = asyncio.ensure_future(self._write(work, lease))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
@@ -228,7 +232,7 @@ class Records:
 
     async def adopt(self) -> Head:
         """Take the ledger as it stands and note its head anew: an operator's decision."""
-        await self._prepare()
+        await self._prepare(creates=True)
 
         def take(connection: Connection) -> Head:
             schema.queue_up(connection)  # nobody may write between the look and the note
@@ -261,19 +265,19 @@ class Records:
             self._nothing.close()
         self.head.close()
 
-    async def _prepare(self) -> None:
+    async def _prepare(self, *, creates: bool = False) -> None:
         """Bring the tables to their newest form, once."""
         if self._closed:
             raise StoreError("the records were closed")
         failed = self._prepared and self._prepared.done() and (self._prepared.cancelled() or self._prepared.exception())
-        if self._nothing is not None and await self._exists():
-            failed = True  # somebody has created them since
+        if self._nothing is not None and (creates or await self._exists()):
+            failed = True  # they are to be created now, or somebody has created them since
         if self._prepared is None or failed:
-            self._prepared = asyncio.ensure_future(self._migrate())
+            self._prepared = asyncio.ensure_future(self._migrate(creates=creates or self.access is Access.PRESENT))
         await asyncio.shield(self._prepared)
 
-    async def _migrate(self) -> None:
-        creates = not self._read_only and self.access is not Access.PAST
+    async def _migrate(self, *, creates: bool) -> None:
+        creates = creates and not self._read_only
         if not creates and not await self._exists():
             self._nothing = self._nothing or Nothing()
             return
