@@ -199,3 +199,40 @@ def test_an_earlier_view_answers_as_the_present_did(
         then = asked(memory, question, ACCOUNTS[name], moment)
         assert then == text, (question, name, moment)
     assert compared > 80
+
+
+@pytest.mark.parametrize("every", [1, 2, 2000])
+def test_the_time_of_an_entry_decides_not_its_place_when_the_clock_was_set_back(
+    every: int, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "EVERY", every)
+    memory.empty()
+
+    def place(name: str, at: float) -> None:
+        def work(connection: Connection) -> None:
+            journal = Journal(connection, at)
+            if name == "first":
+                journal.put("account", ACCOUNTS["a"], new=True)
+            placed = replace(order(name, placed_at=at, updated_at=at), account="a")
+            journal.put("order", placed, new=True)
+            journal.put("fill", fill_of(placed, f"{name}-1", Decimal(1), Decimal(5), at), new=True)
+            journal.finish()
+            checkpoints.step(journal.view)
+
+        memory.transaction(work, writing=True)
+
+    place("first", START + 10.0)
+    place("later", START + 60.0)
+    place("set back", START + 55.0)
+    place("last", START + 70.0)
+
+    def at(until: float) -> tuple[set[str], int]:
+        def work(connection: Connection) -> tuple[set[str], int]:
+            view, books = View(connection, until), Books()
+            return {each.id for each in books.orders(view, ACCOUNTS["a"])}, books.book(view, ACCOUNTS["a"]).count
+
+        return memory.transaction(work, writing=False)
+
+    assert at(START + 57.0) == ({"first", "set back"}, 2)
+    assert at(START + 60.0) == ({"first", "set back", "later"}, 3)
+    assert at(START + 70.0) == ({"first", "set back", "later", "last"}, 4)
