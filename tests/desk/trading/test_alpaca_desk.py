@@ -23,6 +23,7 @@ from openbell.trading.broker import BrokerRefused
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import Request, request
 from tests.brokers.alpaca_server import KEY, NOW, SECRET, TAKEN, AlpacaTradingServer
+from tests.client import run
 from tests.clocks import HandClock
 from tests.trading.samples import D
 
@@ -45,11 +46,12 @@ def _keys(server: AlpacaTradingServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALPACA_TRADING_URL", server.url)
 
 
-def trading_in(home: Path, work: Callable[[TradingDesk], Awaitable[T]]) -> T:
+def trading_in(home: Path, work: Callable[[TradingDesk], Awaitable[T]], **settings: str) -> T:
     """Do something as one process of the desk."""
 
     async def inside() -> T:
         names = {"HOME": str(home), "FEED": "none", "BROKER": "alpaca", "TRADE": "1", "RISK_ORDER_SHARE": "0.9"}
+        names |= settings
         desk = Desk(load({f"OPENBELL_{name}": value for name, value in names.items()}))
         desk.clock = HandClock(float(NOW))
         times = NOW // MINUTE * MINUTE - MINUTE * np.arange(40, 0, -1)
@@ -197,3 +199,16 @@ def test_an_outage_of_the_broker_keeps_the_engine_going(tmp_path: Path, server: 
 
     states = [trading_in(tmp_path, look).state for _ in range(4)]
     assert states[-1] is State.FILLED
+
+
+def test_without_trade_nothing_is_sent_and_a_halt_is(tmp_path: Path, server: AlpacaTradingServer) -> None:
+    """Neither a cancellation that is due nor one for a loss; the operator's halt is the exception."""
+    placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
+    server.suffer("cancel", "drop", "drop", "drop")
+    trading_in(tmp_path, lambda it: it.orders.cancel(ME, placed.id))
+    before = len(server.requests)
+    for _ in range(3):
+        trading_in(tmp_path, lambda it: it.engine.once(), TRADE="")
+    assert len(server.requests) == before
+    done = run(tmp_path, "halt", FEED="none", BROKER="alpaca")
+    assert "a halt does so also without --trade" in done.stdout, done.stdout + done.stderr

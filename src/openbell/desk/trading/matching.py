@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -106,12 +106,14 @@ class PaperMatching:
         self._walking: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._looked: dict[str, dict[str, int]] = defaultdict(dict)
         """By account and order, up to when they have met bars that did nothing to them."""
-        self._troubles: dict[str, str] = {}
+        self._troubles: dict[str, str] | None = None
+        """What is noted for `openbell doctor`; None: not read yet."""
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """Walk every account up to `until`; how many changes there were."""
         changes = 0
-        for account in sorted({name for name, _ in await self._records.read(queries.working_accounts)}):
+        working = await self._records.read(queries.working_accounts)
+        for account in sorted({name for name, _ in working}):
             try:
                 changes += await self.account(account, until, lease)
             except (LeaseLost, Refused):
@@ -123,6 +125,8 @@ class PaperMatching:
                 await self._trouble(f"account {account}", f"{type(error).__name__}: {error}", lease)
             else:
                 await self._trouble(f"account {account}", None, lease)
+        names = {name for name, _ in working}
+        await self._settle_troubles(lambda name: not names & set(name.split(" ")[:2]), lease)
         return changes
 
     async def account(self, name: str, until: int, lease: Lease | None = None) -> int:
@@ -214,6 +218,8 @@ class PaperMatching:
     async def _read(self, scene: _Scene, start: int, end: int, lease: Lease | None) -> dict[str, Bars]:
         """The minutes of every symbol that can be read; one that cannot makes its own orders wait, and no others."""
         series = {}
+        prefix, needed = f"{scene.account.name} ", scene.symbols
+        await self._settle_troubles(lambda n: n.startswith(prefix) and n.removeprefix(prefix) not in needed, lease)
         for symbol in sorted(scene.symbols):
             instrument, name = parse(symbol), f"{scene.account.name} {symbol}"
             try:
@@ -253,8 +259,16 @@ class PaperMatching:
             for order in scene.orders
         }
 
+    async def _settle_troubles(self, over: Callable[[str], bool], lease: Lease | None) -> None:
+        """Remove the notes about what nothing waits for any more."""
+        for name in [name for name in self._troubles or () if over(name)]:
+            await self._trouble(name, None, lease)
+
     async def _trouble(self, name: str, reason: str | None, lease: Lease | None) -> None:
         """Note for `openbell doctor` what keeps an account or a symbol from being filled, when that changes."""
+        if self._troubles is None:
+            noted = await self._records.read(marks.troubled)
+            self._troubles = {name: reason for name, (_, reason) in noted.items()}
         if self._troubles.get(name) == reason:
             return
         if reason is not None:
