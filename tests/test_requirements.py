@@ -171,6 +171,84 @@ MUST_HOLD = {
     "kill -9 of the engine in the middle of fills and alerts": [
         "desk/trading/test_engine_crash.py::test_a_killed_engine_loses_doubles_and_invents_nothing",
     ],
+    "no clock runs ahead of the machine's; a replay stops at the present": [
+        "cli/test_scenarios.py::test_a_later_clock_is_refused_at_start_and_nothing_is_made",
+        "cli/test_scenarios.py::test_a_replay_that_reaches_the_present_stops_there_and_says_so",
+    ],
+    "nothing unfinished is stored as closed or covered; doctor mends what was": [
+        "desk/test_bars.py",
+        "cli/test_mend.py::test_doctor_finds_and_mends_what_was_covered_too_early",
+    ],
+    "the present is moved by the present alone; scenarios have records of their own": [
+        "servers/test_nothing_later.py::test_no_tool_of_another_clock_changes_the_present",
+        "cli/test_scenarios.py::test_scenarios_do_not_wait_for_each_other",
+        "cli/test_scenarios.py::test_scenarios_are_listed_emptied_and_removed",
+    ],
+    "nothing later than the clock is seen by any tool of any server": [
+        "servers/test_nothing_later.py::test_every_tool_has_samples",
+        "servers/test_nothing_later.py::test_the_same_question_has_the_same_answer_before_and_after_later_deeds",
+        "stores/records/test_views.py::test_an_earlier_view_answers_as_the_present_did",
+    ],
+    "matching goes on whatever clocks looked; a failing symbol stops no other": [
+        "desk/trading/test_present.py::test_a_partly_filled_order_goes_on_whatever_clocks_have_looked_meanwhile",
+        "desk/trading/test_present.py::test_a_symbol_that_cannot_be_read_delays_only_its_own_orders",
+    ],
+    "every question and cancellation first catches up with the bars": [
+        "cli/test_scenarios.py::test_a_server_of_a_later_clock_finds_an_order_filled_that_was_placed_by_a_call",
+        "cli/test_scenarios.py::test_the_present_finds_it_filled_too_whatever_is_asked_first",
+    ],
+    "the head covers the ledger's end; every fill is explained": [
+        "cli/test_trading_commands.py::test_what_was_added_at_the_end_is_found_though_it_follows_in_every_way",
+        "trading/test_audit.py",
+    ],
+    "limits for every account, minute by minute": [
+        "desk/trading/test_present.py::test_limits_are_kept_for_every_account_that_is_filled",
+        "trading/test_advance.py::test_the_walk_is_the_plain_one",
+    ],
+    "every payload names its data, call prints the truth": [
+        "servers/test_truth.py::test_payloads_name_their_data",
+        "servers/test_truth.py::test_call_prints_the_header_on_standard_error_and_the_result_alone_on_output",
+    ],
+    "the total of candles does not depend on what was asked before": [
+        "servers/test_market_data.py::test_the_total_does_not_depend_on_what_was_asked_before"
+    ],
+    "a list that was cut says so": ["servers/test_cut_lists.py::test_each_of_102_open_orders_is_on_one_page"],
+    "volume counts only where there is one; an order that waits says why": [
+        "trading/test_command_line.py::test_a_forex_order_fills_whole_whatever_its_file_has_as_volume",
+        "trading/test_waiting.py",
+    ],
+    "read-only makes nothing; halting is always allowed": [
+        "cli/test_read_only_tools.py::test_no_tool_makes_anything_in_an_empty_home",
+        "cli/test_read_only_tools.py::test_a_read_only_desk_can_be_halted_and_not_resumed",
+        "cli/test_read_only.py",
+    ],
+    "a cursor for each connection": [
+        "servers/test_connections.py::test_two_clients_each_get_every_notification_once_and_in_order",
+        "servers/test_connections.py::test_a_push_to_a_client_that_no_longer_reads_waits_for_the_next_client",
+    ],
+    "JSON holds no NaN, arguments are bounded, every id gets one answer": [
+        "servers/test_numbers.py",
+        "servers/test_arguments.py",
+        "protocol/test_stdio.py::test_every_request_gets_one_answer_whatever_ids_are_used",
+    ],
+    "without --trade nothing is sent to a broker": [
+        "desk/trading/test_alpaca_desk.py::test_without_trade_nothing_is_sent_and_a_halt_is"
+    ],
+    "a position without a price is null with its reason and opens nothing": [
+        "servers/test_store_down.py::test_positions_show_the_last_known_price_with_its_time_and_a_note",
+        "servers/test_store_down.py::test_nothing_is_opened_what_reduces_passes_and_the_refused_id_can_be_used_again",
+    ],
+    "no short unless it is allowed": ["trading/test_never_short.py::test_on_paper_no_position_is_ever_negative"],
+    "price alerts are judged on minutes": [
+        "desk/trading/test_alarms.py::test_a_price_alert_fires_within_a_minute_whatever_its_interval"
+    ],
+    "a file of days is not taken as minutes": ["desk/test_importing.py", "cli/test_import.py"],
+    "make up installs what the desk runs on; bench ends with its children; memory stays level": [
+        "test_makefile.py::test_up_installs_what_the_desk_runs_on_and_test_adds_the_rest",
+        "test_bench.py::test_readers_end_when_their_parent_is_killed",
+        "cli/test_garbage.py::test_a_desk_with_resting_orders_on_postgresql_stays_level",
+    ],
+    "the inspector warns of no server": ["protocol/test_inspector.py::test_no_server_is_warned_of"],
 }
 
 DEFECTS_SEEN_ELSEWHERE = {
