@@ -177,8 +177,10 @@ class Reader:
 
         async def left() -> None:
             self._cursor = max(self._cursor or 0, through)
-            done.set()
-            await self._inbox.acknowledge(self._principal, through)
+            try:
+                await self._inbox.acknowledge(self._principal, through)
+            finally:
+                done.set()  # a client that has its next answer knows that this one is noted
 
         return found, more, left
 
