@@ -122,7 +122,7 @@ def test_a_read_only_desk_can_be_halted_and_not_resumed(used: Path) -> None:
     before = tree(used)
     done = run(used, "resume", READ_ONLY="1")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "openbell: this desk is read-only (OPENBELL_READ_ONLY): it can be halted, not resumed\n"
+    assert done.stderr.startswith("openbell: this desk is read-only (OPENBELL_READ_ONLY)")
     assert tree(used) == before
     assert place(3).returncode == 1
     assert run(used, "resume").stdout == "resumed: positions may be opened again\n"
