@@ -219,7 +219,6 @@ def test_cut_into_pieces_it_is_the_same(seed: int, first: int) -> None:
     plain = Plain.of(it.standing)
     plain.walk(it.series, it.start, cut, it.rules)
     pieces = advance(it.standing, it.series, it.start, cut, it.rules)
-    # Whoever goes on reads from an earlier minute: what an order has met is written in it.
     then = plain.standing(cut)
     pieces += advance(then, it.series, cut, it.until, it.rules)
     assert pieces == advance(it.standing, it.series, it.start, it.until, it.rules)
@@ -320,7 +319,7 @@ def test_nothing_is_opened_while_a_position_has_no_price_and_what_reduces_fills(
 def test_a_bar_that_an_order_has_met_does_not_fill_it_again() -> None:
     start = MIDNIGHT - 3600
     thin = minutes([(100, 100, 100, 4), (100, 100, 100, 4)], start=start)
-    buy = order("buy", placed_at=float(start))
+    buy = limit("buy", Side.BUY, "10", "101", placed_at=float(start))
     standing = Standing(Book(D(10_000)), (buy,), {}, D(10_000), start)
     first = advance(standing, {"BTC/USD": thin}, start, start + 60, FREE)
     partly = first[-1]

@@ -338,20 +338,22 @@ def losses(case: Case, account: str) -> Losses | None:
 
 
 def _limits(case: Case, account: str) -> Iterator[str]:
-    told, known = case.told, losses(case, account)
+    told, lost = case.told, losses(case, account)
     for each in told.counted:
         if each.fill.account != account or not each.opened:
             continue
         for outage in case.outages:
             during = outage.begin_seq < each.seq and (outage.end_seq is None or each.seq <= outage.end_seq)
-            if during and outage.symbol in each.held:
+            # A feed that fails delivers no new minute; those that have closed before are stored.
+            known = not outage.store and each.written // MINUTE <= outage.begin // MINUTE
+            if during and not known and outage.symbol in each.held:
                 yield f"fill {each.fill.id} opened while there was no price of {outage.symbol}"
-    if known is None:
+    if lost is None:
         return
     for order in told.orders.values():
         if order.account != account or order.state is State.REJECTED or order.role.exit:
             continue
-        yield from _limit(case, order, known)
+        yield from _limit(case, order, lost)
 
 
 def _limit(case: Case, order: Order, known: Losses) -> Iterator[str]:

@@ -251,12 +251,18 @@ class Schedule:
             return
         if world.inside:
             await self._until_idle()  # so that what is written from now on was read from now on
-        outage = Outage(
-            self.chance.choice(SYMBOLS).symbol, self.chance.random() < 0.5, world.clock.at, world.memory.seq
-        )
+        traded = [row[0] for row in world.memory.raw.execute("SELECT symbol FROM orders WHERE state != 'rejected'")]
+        symbol = self.chance.choice(traded or [each.symbol for each in SYMBOLS])
+        outage = Outage(symbol, self.chance.random() < 0.5, world.clock.at, world.memory.seq)
         world.note(f"no bars of {outage.symbol} ({'store' if outage.store else 'feed'})")
         world.down[outage.symbol] = outage
         world.outages.append(outage)
+        if self.chance.random() < 0.7:
+            self._place()
+            self._place()
+            await self._let_run(40)
+            world.go_on(self.chance.choice((60.0, 120.0, 240.0)))
+            await self._look_at_the_others()
 
     async def _look_at_the_others(self) -> None:
         world = self.world
