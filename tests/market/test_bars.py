@@ -256,9 +256,9 @@ def could_be_true(row: dict[str, float], now: float) -> bool:
     low, high = row["low"], row["high"]
     rules: tuple[Callable[[], bool], ...] = (
         lambda: all(abs(row[name]) < INF for name in COLUMNS[1:]),
-        lambda: 0 < low <= row["open"] <= high,
+        lambda: 1e-15 <= low <= row["open"] <= high <= 1e15,
         lambda: low <= row["close"] <= high,
-        lambda: row["volume"] >= 0,
+        lambda: 0 <= row["volume"] <= 1e18,
         lambda: row["time"] % MINUTE == 0,
         lambda: at("1971-01-01T00:00Z") <= row["time"] <= now - MINUTE,
     )

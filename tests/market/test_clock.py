@@ -15,6 +15,7 @@ from openbell.market.clock import Clock, ReplayClock, StandingClock, SystemClock
 from openbell.market.errors import InvalidParameter
 
 EXAMPLE = 1758308340.0  # 2025-09-19T18:59:00Z
+YEARS = 1e9
 
 
 class Machine:
@@ -169,6 +170,7 @@ async def finishes(clock: Clock, until: float) -> bool:
 
 class TestReplayClock:
     def test_runs_from_its_start_at_its_speed(self, machine: Machine) -> None:
+        machine.time = EXAMPLE + YEARS
         clock: Clock = ReplayClock(EXAMPLE, 60.0)
         assert clock.epoch() == EXAMPLE
         assert clock.moving is True
@@ -179,6 +181,7 @@ class TestReplayClock:
 
     @pytest.mark.parametrize("speed", [0.5, 1.0, 60.0, 1e6])
     def test_waits_the_scaled_time(self, machine: Machine, speed: float) -> None:
+        machine.time = EXAMPLE + YEARS
         clock = ReplayClock(EXAMPLE, speed)
 
         asyncio.run(clock.sleep_until(EXAMPLE + 120.0))
@@ -187,9 +190,21 @@ class TestReplayClock:
         assert sum(machine.slept) == pytest.approx(120.0 / speed, rel=1e-6)
 
     def test_what_has_come_is_not_waited_for(self, machine: Machine) -> None:
+        machine.time = EXAMPLE + YEARS
         asyncio.run(ReplayClock(EXAMPLE, 60.0).sleep_until(EXAMPLE - 1.0))
 
         assert machine.slept == []
+
+    def test_stops_when_it_reaches_the_present(self, machine: Machine) -> None:
+        machine.time = EXAMPLE + 60.0
+        clock = ReplayClock(EXAMPLE, 60.0)
+
+        machine.time += 30.0
+
+        assert clock.epoch() == EXAMPLE + 90.0
+        assert clock.moving is False
+        machine.time += 1000.0
+        assert clock.epoch() == EXAMPLE + 90.0
 
     @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
     def test_a_speed_that_is_none_is_refused(self, speed: float) -> None:

@@ -28,6 +28,8 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="Why; told t
         # The file first: it needs neither a database nor a broker.
         trading.halt_file.set(reason)
         typer.echo("halted: nothing is opened on this home until openbell resume")
+        # Bars that closed before now still fill what they fill: only what is left is cancelled.
+        await trading.settle_all()
         await trading.halts.halt(reason)
         if not trading.broker.inside:
             typer.echo(f"cancelling resting orders at {trading.broker.name}: a halt does so also without --trade")
@@ -54,7 +56,8 @@ def resume() -> None:
 def _run(work: Callable[[Desk], Awaitable[None]]) -> None:
     # The switch is the present's, whatever clock or scenario the settings name; halting is allowed to everybody.
     settings = settings_for()
-    settings = dataclasses.replace(settings, read_only=False, as_of="", replay_speed=0.0, scenario="")
+    feed = "none" if settings.feed == "replay" else settings.feed
+    settings = dataclasses.replace(settings, read_only=False, as_of="", replay_speed=0.0, scenario="", feed=feed)
 
     async def whole() -> None:
         desk = Desk(settings)

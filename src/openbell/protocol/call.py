@@ -86,12 +86,14 @@ class Call:
 
     def priced(self, ends: list[int], note: str | None) -> None:
         """Remember when the bars of some prices ended, of which the oldest counts, and what is in doubt about them."""
-        self.newest, self.note = min(ends, default=self.newest), note
+        self.newest, self.note = min(ends, default=self.newest), note or self.note
 
     def on_account(self) -> TradingDesk:
         """The trading desk; the answer is about its account and its records."""
         trading = self.desk.trading
         self.account, self.source = self.desk.account, trading.records.source
+        if self.desk.settings.read_only:
+            self.note = "read-only: orders are shown as they were last recorded, and may have filled since"
         return trading
 
     def inbox(self) -> Reader:

@@ -106,7 +106,8 @@ class Market:
     """What a desk asks of its bars, at the time of its clock."""
 
     def __init__(self, script: Script, clock: Clock, down: dict[str, Outage]) -> None:
-        self.store = self
+        self.store = self.feed = self
+        self.source = "scripted"
         self.script = script
         self.clock = clock
         self._down = down

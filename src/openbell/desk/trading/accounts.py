@@ -45,6 +45,11 @@ class AccountService:
             known = await self._records.read(lambda view: queries.account(view, self.name))
             self._cash = known.cash if known else await self._opening_cash()
 
+    async def admit(self, principal: str) -> None:
+        """Raise `AccountNotFound` or `Unauthorized` before anything is done on the account."""
+        await self.prepare()
+        await self._records.read(lambda view: self.open(view, principal))
+
     def open(self, view: View, principal: str) -> Account:
         """The account, for a principal. Raises `AccountNotFound` or `Unauthorized`."""
         found = queries.account(view, self.name)

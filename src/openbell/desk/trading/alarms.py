@@ -197,11 +197,19 @@ class Alarms:
                 looked.append(group)
         fired = await self._fire(found, lease) if found else 0
         for group in looked:  # not before what fired is written down: should that fail, it is looked at again
-            group.seen = float(until)
+            group.seen = max(group.seen, await self._complete_until(group, until))
         behind = len(looked) < len(due)
-        if not behind and due and (fired or until - (self._noted or 0.0) >= _NOTE_SECONDS):
-            await self._note(until, lease)
+        seen = min((group.seen for group in looked), default=float(until))
+        if not behind and due and (fired or seen - (self._noted or 0.0) >= _NOTE_SECONDS):
+            await self._note(int(seen), lease)
         return fired
+
+    async def _complete_until(self, group: _Group, until: int) -> float:
+        """The time before which no bar is to come: without a feed, that of the newest bar that was there."""
+        if self._bars.feed.source is not None:
+            return float(until)
+        newest = await asyncio.to_thread(self._bars.store.tail, group.instrument, 1, until)
+        return float(min(until, int(newest.time[-1]) + 60)) if len(newest) else group.seen
 
     async def _load(self) -> None:
         """Take over what was set, fired or cancelled since the last look."""

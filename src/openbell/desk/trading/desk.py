@@ -22,7 +22,15 @@ from openbell.desk.trading.orders import OrderService
 from openbell.desk.trading.portfolio import PortfolioService
 from openbell.desk.trading.prices import Prices
 from openbell.desk.trading.reasons import Reasons
-from openbell.market.errors import DataError, LeaseLost, Refused, SettingsError, StoreError, UnknownSymbol
+from openbell.market.errors import (
+    DataError,
+    LeaseLost,
+    OpenbellError,
+    Refused,
+    SettingsError,
+    StoreError,
+    UnknownSymbol,
+)
 from openbell.market.instruments import parse
 from openbell.stores.port import Lease
 from openbell.stores.records import checkpoints, marks
@@ -117,6 +125,16 @@ class TradingDesk:
     def reasons(self) -> Reasons:
         """What orders wait for."""
         return Reasons(self.records, self._desk.bars, self._halted, self._costs if self.broker.inside else None)
+
+    async def settle_all(self) -> None:
+        """Fill what bars that have closed fill on every paper account, as if nothing were halted; failures are logged."""
+        matching = PaperMatching(
+            self.records, self._desk.bars, self.books, self.prices, self.matching.rules, lambda _view: None
+        )
+        try:
+            await matching.step(None, self._desk.bars.closed_until())
+        except OpenbellError as error:
+            log.warning("accounts could not be brought up to date: %s", error)
 
     async def settle(self) -> None:
         """Fill what bars that have closed fill on this desk's account, whoever runs the engine."""

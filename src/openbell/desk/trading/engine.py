@@ -44,6 +44,8 @@ class Engine:
         steps: tuple[Step, ...],
         every: float = _STEP,
     ) -> None:
+        # Engines of clocks that stand do not keep each other from working: each writes only what its own clock allows.
+        self._name = LEASE if clock.moving else f"{LEASE} at {clock.epoch():.3f}"
         self._records = records
         self._clock = clock
         self._closed_until = closed_until
@@ -139,7 +141,7 @@ class Engine:
                 await asyncio.sleep(1.0)
                 continue
             # Looking comes first: those who stand by must not get in the writers' way.
-            held = await self._records.read(lambda view: leases.holder(view, LEASE))
+            held = await self._records.read(lambda view: leases.holder(view, self._name))
             if held is None:
                 with suppress(LeaseHeld):
                     return await self._acquire()
@@ -150,7 +152,9 @@ class Engine:
 
     async def _acquire(self) -> Lease:
         holder = this_process(LEASE)
-        return await self._records.write(lambda journal: leases.acquire(journal.view, LEASE, holder, LEASE_SECONDS))
+        return await self._records.write(
+            lambda journal: leases.acquire(journal.view, self._name, holder, LEASE_SECONDS)
+        )
 
     async def _release(self, lease: Lease) -> None:
         with suppress(StoreError, LeaseLost, Refused):

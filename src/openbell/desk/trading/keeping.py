@@ -95,7 +95,7 @@ class Scenarios:
         """How many ledger entries it has, up to which time it has gone, and who runs its engine."""
 
         def work(view: View) -> tuple[int, float, str | None]:
-            return head_of(view.connection).seq, past.last_moment(view), leases.holder(view, ENGINE)
+            return head_of(view.connection).seq, past.last_moment(view), leases.any_holder(view, ENGINE)
 
         records = self._records(name)
         try:

@@ -50,39 +50,31 @@ class _Scene:
 
     account: Account
     orders: tuple[Order, ...]
-    numbers: tuple[int, ...]
-    """The ledger entry that wrote each order last."""
+    noted: int
+    """Up to when the account was walked, as its records have it."""
     walked: Mapping[str, tuple[int, int]]
     """By symbol, how far those orders were walked that were written up to some entry."""
     seq: int
     """The ledger's newest entry about this account."""
+    start: int
+    """The first minute that an order has not met."""
+    symbols: frozenset[str]
+    """What must be known to walk it."""
     standing: Standing
     held_then: Mapping[str, Decimal]
     """What was held when the day of `standing.since` began."""
     cash_then: Decimal
 
-    @property
-    def symbols(self) -> set[str]:
-        """What must be known to walk it."""
-        ordered = {order.symbol for order in self.orders if order.state in RESTING}
-        opening = any(order.remaining_opening for order in self.orders if order.state in RESTING)
-        return ordered | (set(self.standing.book.positions) if opening else set())
 
-    def start(self, looked: Mapping[str, int], left_out: set[str]) -> int | None:
-        """The first minute that an order has not met; None if every symbol is left out.
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Which part of an account's time is walked next."""
 
-        Only a bar changes an order that rests, and at the bar's end.
-        """
-        starts = [
-            max(
-                int(max(order.placed_at, order.updated_at) // MINUTE * MINUTE),
-                looked.get(order.id, 0),
-                self.walked[order.symbol][0] if seq <= self.walked[order.symbol][1] else 0,
-            )
-            for order, seq in zip(self.orders, self.numbers, strict=True)
-            if order.state in RESTING and order.symbol not in left_out
-        ]
-        return min(starts, default=None)
+    account: str
+    reached: int = 0
+    """Up to where the pieces before went."""
+    left_out: frozenset[str] = frozenset()
+    """Symbols whose bars could not be read in those pieces: their orders meet no later bars first."""
 
 
 class PaperMatching:
@@ -101,7 +93,7 @@ class PaperMatching:
         self._bars = bars
         self._books = books
         self._prices = prices
-        self._rules = rules
+        self.rules = rules
         self._halted = halted
         self._walking: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._looked: dict[str, dict[str, int]] = defaultdict(dict)
@@ -132,88 +124,106 @@ class PaperMatching:
     async def account(self, name: str, until: int, lease: Lease | None = None) -> int:
         """Walk one account; how many changes there were. Whoever asks meanwhile waits for the same walk."""
         async with self._walking[name]:
-            done = 0
-            unread: set[str] = set()
+            done, piece = 0, _Piece(name)
             while True:
-                scene = await self._records.read(lambda view: self._scene(view, name))
-                start = None if scene is None else scene.start(self._looked[name], unread)
-                if scene is None or start is None:
+                scene = await self._records.read(lambda view: self._scene(view, piece))  # noqa: B023
+                if scene is None:
                     return done
+                start = scene.start
                 end = min(until, start + _PIECE)
                 if start >= end and not _expiring(scene.orders, until):
                     return done
-                changed, more = await self._walk(scene, start, max(start, end), lease)
+                changed, unread = await self._walk(scene, piece, max(start, end), lease)
                 done += changed
-                if end >= until or more is None:
+                if end >= until or unread is None:
                     return done
-                unread |= more
+                piece = _Piece(name, end, piece.left_out | unread)
 
-    async def _walk(self, scene: _Scene, start: int, end: int, lease: Lease | None) -> tuple[int, set[str] | None]:
+    async def _walk(
+        self, scene: _Scene, piece: _Piece, end: int, lease: Lease | None
+    ) -> tuple[int, frozenset[str] | None]:
         """One piece: how many changes there were, and the symbols that could not be read; None: stop here."""
-        name = scene.account.name
         for _ in range(_TRIES):
+            start = scene.start
             series = await self._read(scene, start, end, lease)
             standing = await self._priced(scene, series, start)
             # Looking is cheap and writing is not: most minutes bring nothing.
-            if not advance(standing, series, start, end, self._rules):
+            if not advance(standing, series, start, end, self.rules):
                 await self._look_further(scene, series, end, lease)
                 return 0, scene.symbols - set(series)
-            written = await self._records.write(lambda j: self._write(j, scene, standing, series, start, end), lease)  # noqa: B023
+            written = await self._records.write(lambda j: self._write(j, scene, piece, standing, series, end), lease)  # noqa: B023
             if written is not None:
                 self._looked_at(scene, series, end)
                 return written, scene.symbols - set(series)
-            again = await self._records.read(lambda view: self._scene(view, name))
+            again = await self._records.read(lambda view: self._scene(view, piece))
             if again is None:
                 break
             scene = again
         return 0, None
 
     def _write(
-        self, journal: Journal, scene: _Scene, known: Standing, series: Mapping[str, Bars], start: int, end: int
+        self, journal: Journal, scene: _Scene, piece: _Piece, known: Standing, series: Mapping[str, Bars], end: int
     ) -> int | None:
         """Write what comes of the account as it is now; None if it is another than the one that was read."""
-        now = self._scene(journal.view, scene.account.name)
+        now = self._scene(journal.view, piece)
         if now is None:
             return 0
         same = (now.standing.book, now.standing.orders, now.standing.halted) == (known.book, known.orders, known.halted)
         if not same:
             return None
-        changes = advance(known, series, start, end, self._rules)
+        changes = advance(known, series, scene.start, end, self.rules)
         for change in changes:
             if isinstance(change, Fill):
                 journal.put("fill", change, new=True, happened=change.at)
             else:
                 journal.put("order", change, happened=change.updated_at)
-        _note(journal, scene.account.name, series, end, journal.seq)
+        _note(journal, scene.account.name, self._met(series, end), end, journal.seq)
         return len(changes)
 
-    def _scene(self, view: View, name: str) -> _Scene | None:
+    def _scene(self, view: View, piece: _Piece) -> _Scene | None:
         """The account; None if there is nothing to fill."""
-        account = queries.account(view, name)
+        account = queries.account(view, piece.account)
         if account is None or account.broker != PaperBroker.name:
             return None
         working = self._books.working(view, account)
         orders = tuple(order for _, order in working.orders.values())
-        if not any(order.state in RESTING for order in orders):
-            return None
-        book = self._books.book(view, account)
-        noted = marks.marked(view, _mark(name))
-        since = int(max(noted.get("", 0.0), self._books.last_fill(view, account)))
-        start = self._books.day_start(view, account, since // DAY * DAY)
+        noted = marks.marked(view, _mark(account.name))
         walked = {
             order.symbol: (int(noted.get(order.symbol, 0)), int(noted.get(f"{order.symbol}{_ENTRY}", 0)))
             for order in orders
         }
+        resting = [
+            (seq, order)
+            for seq, order in working.orders.values()
+            if order.state in RESTING and order.symbol not in piece.left_out
+        ]
+        if not resting:
+            return None
+        start = max(piece.reached, min(self._first_minute(seq, order, walked[order.symbol]) for seq, order in resting))
+        book = self._books.book(view, account)
+        # While nothing rested nobody looked: a loss is judged from the first minute that can end something on.
+        since = int(max(noted.get("", 0.0), self._books.last_fill(view, account), start))
+        day = self._books.day_start(view, account, since // DAY * DAY)
+        opening = any(order.remaining_opening for _, order in resting)
+        symbols = {order.symbol for _, order in resting} | (set(book.positions) if opening else set())
         return _Scene(
             account,
             orders,
-            tuple(seq for seq, _ in working.orders.values()),
+            int(noted.get("", 0.0)),
             walked,
             working.seq,
+            start,
+            frozenset(symbols - piece.left_out),
             Standing(book, orders, {}, None, since, self._halted(view) is not None),
-            start.held,
-            start.cash,
+            day.held,
+            day.cash,
         )
+
+    def _first_minute(self, seq: int, order: Order, walked: tuple[int, int]) -> int:
+        """The first minute that an order has not met. Only a bar changes an order that rests, and at the bar's end."""
+        changed = int(max(order.placed_at, order.updated_at) // MINUTE * MINUTE)
+        looked = self._looked[order.account].get(order.id, 0)
+        return max(changed, looked, walked[0] if seq <= walked[1] else 0)
 
     async def _read(self, scene: _Scene, start: int, end: int, lease: Lease | None) -> dict[str, Bars]:
         """The minutes of every symbol that can be read; one that cannot makes its own orders wait, and no others."""
@@ -247,17 +257,22 @@ class PaperMatching:
         return Standing(standing.book, standing.orders, before, day_start, standing.since, standing.halted)
 
     async def _look_further(self, scene: _Scene, series: Mapping[str, Bars], end: int, lease: Lease | None) -> None:
-        name = scene.account.name
-        if end - max(scene.standing.since, *(until for until, _ in scene.walked.values())) >= _NOTE_SECONDS:
-            await self._records.write(lambda journal: _note(journal, name, series, end, scene.seq), lease)
+        name, met = scene.account.name, self._met(series, end)
+        if end - scene.noted >= _NOTE_SECONDS:
+            await self._records.write(lambda journal: _note(journal, name, met, end, scene.seq), lease)
         self._looked_at(scene, series, end)
 
     def _looked_at(self, scene: _Scene, series: Mapping[str, Bars], end: int) -> None:
-        looked = self._looked[scene.account.name]
+        looked, met = self._looked[scene.account.name], self._met(series, end)
         self._looked[scene.account.name] = {
-            order.id: max(end, looked.get(order.id, 0)) if order.symbol in series else looked.get(order.id, 0)
-            for order in scene.orders
+            order.id: max(met.get(order.symbol, 0), looked.get(order.id, 0)) for order in scene.orders
         }
+
+    def _met(self, series: Mapping[str, Bars], end: int) -> dict[str, int]:
+        """By symbol, the time before which no bar is to come: without a feed, that of the newest bar that was there."""
+        if self._bars.feed.source is not None:
+            return dict.fromkeys(series, end)
+        return {symbol: int(bars.time[-1]) + MINUTE if len(bars) else 0 for symbol, bars in series.items()}
 
     async def _settle_troubles(self, over: Callable[[str], bool], lease: Lease | None) -> None:
         """Remove the notes about what nothing waits for any more."""
@@ -289,11 +304,11 @@ def _expiring(orders: tuple[Order, ...], until: int) -> bool:
     return any(order.expires_at is not None and order.expires_at <= until for order in orders if order.state in RESTING)
 
 
-def _note(journal: Journal, account: str, series: Mapping[str, Bars], end: int, seq: int) -> None:
+def _note(journal: Journal, account: str, met: Mapping[str, int], end: int, seq: int) -> None:
     """Note how far an account was walked, and its orders of some symbols that were written up to an entry."""
     marks.set_mark(journal.view, _mark(account), end)
-    for symbol in series:
-        marks.set_mark(journal.view, f"{_mark(account)}{symbol}", end)
+    for symbol, until in met.items():
+        marks.set_mark(journal.view, f"{_mark(account)}{symbol}", until)
         marks.set_mark(journal.view, f"{_mark(account)}{symbol}{_ENTRY}", seq)
 
 

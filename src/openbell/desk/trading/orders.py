@@ -16,6 +16,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from openbell.desk.trading import reports
@@ -50,6 +51,8 @@ T = TypeVar("T")
 TWIN_SECONDS = 10.0
 MOST_PER_SECOND = 100
 _DAY = 86400
+_LEAST_PRICE = Decimal("1e-8")
+"""Fills have twelve decimal places: four digits are left of such a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,8 @@ class OrderService:
 
     async def listing(self, principal: str, *, open_only: bool, limit: int, offset: int = 0) -> tuple[list[Order], int]:
         """A page of a principal's orders, newest first, and how many there are in all."""
+        await self._accounts.admit(principal)
         await self._settle_account()
-        await self._accounts.prepare()
 
         def work(view: View) -> tuple[list[Order], int]:
             account = self._accounts.open(view, principal)
@@ -129,8 +132,8 @@ class OrderService:
 
     async def _place(self, principal: str, asked: Request) -> Order:
         received = self._received()
+        await self._accounts.admit(principal)
         await self._settle_account()
-        await self._accounts.prepare()
         known = await self._gate.known(asked.instrument)
         intent = await self._gate.asking(
             known,
@@ -257,8 +260,8 @@ class OrderService:
     # Cancelling
 
     async def _cancel(self, principal: str, order_id: str) -> Order:
+        await self._accounts.admit(principal)
         await self._settle_account()
-        await self._accounts.prepare()
         order = await self._records.write(lambda journal: self._begin_cancel(journal, principal, order_id))
         if self.broker.inside or order.final:
             return order
@@ -338,7 +341,12 @@ def day_end(instrument: Instrument, at: float) -> float:
 
 
 def _check_against(asked: Request, known: Known) -> None:
-    """The exits of a market order must lie around the price."""
+    """The price must be one that fills can have, and the exits of a market order must lie around it."""
+    if known.price is not None and known.price.value < _LEAST_PRICE:
+        raise InvalidParameter(
+            f"the price of {asked.instrument} is {amounts.text(known.price.value)}: nothing below "
+            f"{amounts.text(_LEAST_PRICE)} can be traded here"
+        )
     if asked.kind is not Kind.MARKET or known.price is None:
         return
     sign = asked.side.sign

@@ -123,8 +123,8 @@ class PortfolioService:
     ) -> Verdict:
         """What the gate would say of an order now."""
         refuse_foreign_money(instrument)
+        await self._accounts.admit(principal)
         await self._settle()
-        await self._accounts.prepare()
         known = await self._gate.known(instrument)
         proposal = Proposal(instrument.symbol, side, size, price)
 
@@ -137,8 +137,8 @@ class PortfolioService:
             return Verdict(False, "no_price", error.message, ZERO, ONE, size)
 
     async def _valued(self, principal: str) -> Valued:
+        await self._accounts.admit(principal)
         await self._settle()
-        await self._accounts.prepare()
         known = await self._gate.known()
 
         def work(view: View) -> Valued:

@@ -19,6 +19,9 @@ from openbell.stores.port import Span
 from openbell.trading import amounts
 from openbell.trading.evidence import bar_hash
 
+_OLD = 10
+"""Times the age at which a price is stale: a held symbol without a newer one counts as having no price."""
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -32,7 +35,7 @@ class Price:
     stale: str | None
     """Why it is too old to open a position on."""
     in_doubt: str | None = None
-    """Why it may not be the newest: it is the last one that was known, because the bars could not be read now."""
+    """Why nothing is opened while it is held: the bars could not be read now, or there were none for long."""
 
 
 class Prices:
@@ -58,7 +61,8 @@ class Prices:
                 f"the newest price of {instrument} is of {iso(end)}, and its market has been open for {missed / 60:.0f} "
                 "minutes since: nothing is opened on a stale price"
             )
-        price = Price(amounts.of_bar(minutes.close[last]), end, bar_hash(minutes, last), stale)
+        old = f"the newest price of {instrument} is of {iso(end)}" if missed > _OLD * self._stale_after else None
+        price = Price(amounts.of_bar(minutes.close[last]), end, bar_hash(minutes, last), stale, old)
         self._last[instrument.symbol] = price
         return price
 

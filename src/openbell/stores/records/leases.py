@@ -58,6 +58,12 @@ def holder(view: View | Connection, name: str) -> str | None:
     return str(row.holder)
 
 
+def any_holder(view: View | Connection, prefix: str) -> str | None:
+    """Who holds one of the leases whose names begin alike."""
+    names = view.execute(select(leases.c.name).where(leases.c.name.startswith(prefix, autoescape=True))).scalars().all()
+    return next((found for name in names if (found := holder(view, name))), None)
+
+
 def check(view: View | Connection, lease: Lease) -> None:
     """Refuse unless the lease is still ours; called inside the write's own transaction."""
     row = view.execute(select(leases.c.token, leases.c.holder).where(leases.c.name == lease.name)).first()

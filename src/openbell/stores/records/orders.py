@@ -62,8 +62,11 @@ _FILLS_BEFORE = (
 def account(view: View, name: str) -> Account | None:
     """The account of a name."""
     if view.until is not None:
-        known = past.version(view, "account", name)
-        return from_row(Account, known) if known else None
+        known, now = past.version(view, "account", name), view.execute(_ACCOUNT, {"name": name}).first()
+        if known is None or now is None:
+            return None
+        # Who may look is decided by the present: an old token ends at once, whatever the clock shows.
+        return from_row(Account, known | {"token": now.token, "owner": now.owner})
     row = view.execute(_ACCOUNT, {"name": name}).first()
     return from_row(Account, row._asdict()) if row else None
 
