@@ -93,14 +93,12 @@ def _asked(world: World, told: Told) -> Iterator[str]:
 def _twins(world: World, told: Told) -> Iterator[str]:
     """Without an id the same order is not taken twice within seconds, unless the first was rejected."""
     last: dict[tuple[str, str], tuple[float, str]] = {}
-    rows = world.memory.raw.execute(
-        "SELECT digest, received, order_id FROM requests ORDER BY received, rowid"
-    ).fetchall()
+    rows = world.memory.raw.execute("SELECT digest, received, order_id FROM requests ORDER BY rowid").fetchall()
     for digest, received, order_id in rows:
         order = told.orders[order_id]
         if order.client_order_id is None:
             before = last.get((order.account, digest))
-            if before and received - before[0] < TWIN_SECONDS:
+            if before and abs(received - before[0]) < TWIN_SECONDS:
                 yield f"{order_id} repeats {before[1]} after {received - before[0]:.1f} s"
         if order.state is not State.REJECTED:
             last[order.account, digest] = received, order_id

@@ -77,7 +77,7 @@ class Court:
         needed = {order.symbol} | set(book.positions) | {each.symbol for each in waiting}
         yield from self._prices(entry, judgement, needed)
         marks = {symbol: price.value for symbol, price in known.prices.items()}
-        stale = self._doubt(judgement, book, order.symbol)
+        stale = self._doubt(judgement, book, order.symbol, waiting)
         for symbol in needed - set(marks):
             marks[symbol] = self._script.close(symbol, entry.at)  # only what reduces passes: no price matters
         situation = Situation(
@@ -114,11 +114,15 @@ class Court:
             yield f"{entry.key} was judged by the day of {judgement.known.moment}"
 
     @staticmethod
-    def _doubt(judgement: Judgement, book: Book, symbol: str) -> str | None:
+    def _doubt(judgement: Judgement, book: Book, symbol: str, waiting: tuple[Order, ...]) -> str | None:
         prices = judgement.known.prices
         own = prices.get(symbol)
         if own is None or own.stale:
             return "no price"
+        for each in waiting:
+            opens = each.state in EXPOSED and not each.role.exit and each.remaining_opening
+            if opens and each.symbol not in prices and not (each.side is Side.BUY and each.limit_price is not None):
+                return "no price of what is ordered"
         held = [prices.get(each) for each in book.positions]
         return "no price of what is held" if any(each is None or each.in_doubt for each in held) else None
 

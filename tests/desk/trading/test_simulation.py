@@ -13,13 +13,13 @@ from collections.abc import Iterator
 import pytest
 
 from openbell.desk.trading.accounts import OPERATOR
-from openbell.market.errors import OpenbellError
+from openbell.market.errors import OpenbellError, RiskRefused
 from openbell.stores.records import orders as queries
 from openbell.trading.broker import BrokerRefused
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import request
 from tests.desk.trading.invariants import violations
-from tests.desk.trading.market import SYMBOLS
+from tests.desk.trading.market import SYMBOLS, Outage
 from tests.desk.trading.simulation import Memories, World, driver, simulate
 
 SOAK = os.environ.get("OPENBELL_SOAK") == "1"
@@ -93,5 +93,30 @@ def test_orders_in_doubt_do_not_keep_the_others_from_being_asked_for(
         last = await process.seat.records.read(lambda connection: queries.order(connection, placed[2].id))
         assert last
         assert last.state is State.FILLED
+
+    loop.run_until_complete(run())
+
+
+def test_an_order_at_the_market_whose_symbol_has_no_price_is_not_counted_as_nothing(
+    memories: Memories, loop: asyncio.AbstractEventLoop
+) -> None:
+    """After a restart the gate has no last price of it: what it will open is not known, and nothing else is opened."""
+    world = World(0, memories, inside=False)
+    world.calm = world.vendor.calm = True
+
+    async def run() -> None:
+        await world.process.seat.orders.place(OPERATOR, request(SYMBOLS[0], Side.BUY, Kind.MARKET, "30"))
+        world.begin_again()
+        world.down["BTC/USD"] = Outage("BTC/USD", True, world.clock.at, world.memory.seq)
+        seat, before = world.process.seat, world.memory.seq
+        with pytest.raises(RiskRefused, match="unknown amount"):
+            await seat.orders.place(OPERATOR, request(SYMBOLS[1], Side.BUY, Kind.MARKET, "90", client_order_id="a"))
+        assert (await seat.portfolio.balance(OPERATOR)).available == 0
+        assert world.memory.seq == before, "a refusal for want of data is not kept"
+        world.end_outage("BTC/USD")
+        placed = await seat.orders.place(
+            OPERATOR, request(SYMBOLS[1], Side.BUY, Kind.MARKET, "90", client_order_id="a")
+        )
+        assert placed.state is State.OPEN
 
     loop.run_until_complete(run())

@@ -23,7 +23,7 @@ from openbell.trading import risk
 from openbell.trading.accounts import Account
 from openbell.trading.advance import DAY
 from openbell.trading.book import Book
-from openbell.trading.orders import Order
+from openbell.trading.orders import EXPOSED, Order, Side
 from openbell.trading.risk import Limits, Proposal, Situation, Verdict
 
 T = TypeVar("T")
@@ -81,6 +81,13 @@ class Valued:
                 return f"{self.missing[symbol]}; nothing is opened while what is held has no price"
             if reason := self.prices[symbol].in_doubt:
                 return f"{reason}; nothing is opened while what is held has no price"
+        for order in self.orders:
+            opens = order.state in EXPOSED and not order.role.exit and order.remaining_opening
+            bounded = order.side is Side.BUY and order.limit_price is not None
+            if opens and not bounded and order.symbol in self.missing:
+                return (
+                    f"{self.missing[order.symbol]}; nothing is opened while an order may open an unknown amount of it"
+                )
         if self.day_start is None:
             return "what the account was worth when the day began is not known; nothing is opened until it is"
         return None
