@@ -15,11 +15,12 @@ from openbell.desk.settings import load
 from openbell.desk.trading.desk import TradingDesk
 from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.clock import iso
-from openbell.market.errors import StoreError
+from openbell.market.errors import RiskRefused, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records import marks
+from openbell.trading.accounts import Unauthorized
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import request
 from tests.clocks import HandClock
@@ -143,3 +144,102 @@ def test_limits_are_kept_for_every_account_that_is_filled(tmp_path: Path) -> Non
     assert "lost" in str(lost.reason)
     assert lost.updated_at == START + 21 * MINUTE, "after the minute in which the loss arose, not when somebody looked"
     assert at(tmp_path, 55, bars, orders, ACCOUNT="holds")["dip"].state is State.FILLED
+
+
+def test_a_days_loss_is_counted_from_the_day_on_which_an_order_rests(tmp_path: Path) -> None:
+    """Not from the day of the last fill: while nothing rested, nobody looked."""
+    day = 1440
+    falling = [100.0 * (1 - 0.02 * minute / day) for minute in range(4 * day)]
+    bars = [bars_of(BTC, falling), bars_of(ETH, [10.0] * (4 * day))]
+    at(tmp_path, 10, bars, order("all", BTC, Side.BUY, "900"))
+    at(tmp_path, 20, bars, lambda it: it.portfolio.balance(ME))
+    at(tmp_path, 3.5 * day, bars, order("later", ETH, Side.BUY, "1", 9))
+    assert at(tmp_path, 3.5 * day + 5, bars, orders)["later"].state is State.OPEN, (
+        "1 % was lost on that day, 7 % in all"
+    )
+
+
+def test_the_loss_of_a_day_that_began_higher_ends_what_rests(tmp_path: Path) -> None:
+    day = 1440
+    rising = [100.0 * (1 + 0.05 * minute / day) for minute in range(3 * day)]
+    prices = rising + [115 * (1 - 0.08 * min(1, minute / 720)) for minute in range(day)]
+    bars = [bars_of(BTC, prices), bars_of(ETH, [10.0] * (3 * day + 700) + [5.0] * 740)]
+    at(tmp_path, 10, bars, order("all", BTC, Side.BUY, "900"))
+    at(tmp_path, 20, bars, lambda it: it.portfolio.balance(ME))
+    at(tmp_path, 3 * day + 1, bars, order("dip", ETH, Side.BUY, "1", 6))
+    found = at(tmp_path, 3 * day + 750, bars, orders)["dip"]
+    assert found.state is State.CANCELLED
+    assert "today" in str(found.reason)
+
+
+def test_a_caller_without_the_token_changes_nothing_on_an_account(tmp_path: Path) -> None:
+    bars = [bars_of(BTC, [100.0] * 60)]
+
+    async def open_account(trading: TradingDesk) -> str:
+        return str(await trading.accounts.add("secret", "paper", D(1000), with_token=True))
+
+    token = at(tmp_path, 1, bars, open_account)
+    mine = {"ACCOUNT": "secret", "ACCOUNT_TOKEN": token}
+    at(tmp_path, 5, bars, order("one", BTC, Side.BUY, "1"), **mine)
+    with pytest.raises(Unauthorized):
+        at(tmp_path, 20, bars, lambda it: it.portfolio.balance(ME), ACCOUNT="secret", PAPER_FEE="0.5")
+    assert at(tmp_path, 21, bars, orders, **mine)["one"].fees == 0
+
+
+def test_an_old_token_opens_an_account_at_no_clock(tmp_path: Path) -> None:
+    bars = [bars_of(BTC, [100.0] * 60)]
+
+    async def work(trading: TradingDesk) -> str:
+        return str(await trading.accounts.add("rotated", "paper", D(777), with_token=True))
+
+    async def renew(trading: TradingDesk) -> str:
+        return str(await trading.accounts.renew_token("rotated"))
+
+    old, new = at(tmp_path, 5, bars, work), at(tmp_path, 10, bars, renew)
+    then = {"AS_OF": iso(START + 7 * MINUTE), "TRADE": "", "ACCOUNT": "rotated"}
+    with pytest.raises(Unauthorized):
+        at(tmp_path, 0, bars, lambda it: it.portfolio.balance(ME), **then, ACCOUNT_TOKEN=old)
+    assert at(tmp_path, 0, bars, lambda it: it.portfolio.balance(ME), **then, ACCOUNT_TOKEN=new).cash == 777
+
+
+def test_halting_fills_first_what_closed_bars_fill(tmp_path: Path) -> None:
+    bars = [bars_of(BTC, [100.0] * 60)]
+    at(tmp_path, 5, bars, order("due", BTC, Side.BUY, "1"))
+
+    async def halt(trading: TradingDesk) -> None:
+        trading.halt_file.set("a test")
+        await trading.settle_all()
+        await trading.halts.halt("a test")
+        await trading.halts.enforce(trading.broker)
+
+    at(tmp_path, 20, bars, halt)
+    assert at(tmp_path, 21, bars, orders)["due"].state is State.FILLED
+
+
+def test_bars_that_are_imported_late_still_fill(tmp_path: Path) -> None:
+    """Without a feed nobody knows when a minute is complete: a desk that has looked looks again."""
+    whole = bars_of(BTC, [100.0] * 60)
+
+    async def play() -> State:
+        names = {"HOME": str(tmp_path), "FEED": "none", "TRADE": "1", **FREE}
+        desk = Desk(load({f"OPENBELL_{name}": value for name, value in names.items()}))
+        clock = desk.clock = HandClock(START + 10 * MINUTE)
+        desk.store.write([whole.between(0, START + 10 * MINUTE)], Source(Origin.IMPORTED, "x"))
+        await order("late", BTC, Side.BUY, "1")(desk.trading)
+        clock.advance(2 * MINUTE)
+        await desk.trading.engine.step(None)
+        desk.store.write([whole.between(0, START + 12 * MINUTE)], Source(Origin.IMPORTED, "x"))
+        found = (await orders(desk.trading))["late"].state
+        await desk.trading.close()
+        return found
+
+    assert asyncio.run(play()) is State.FILLED
+
+
+def test_nothing_is_opened_beside_a_position_whose_price_is_days_old(tmp_path: Path) -> None:
+    bars = [bars_of(BTC, [100.0] * 60), bars_of(ETH, [10.0] * 3000)]
+    at(tmp_path, 5, bars, order("held", BTC, Side.BUY, "10"))
+    balance = at(tmp_path, 2900, bars, lambda it: it.portfolio.balance(ME))
+    assert "newest price of BTC/USD" in str(balance.note)
+    with pytest.raises(RiskRefused, match="newest price of BTC/USD"):
+        at(tmp_path, 2900, bars, order("more", ETH, Side.BUY, "1"))
