@@ -13,7 +13,7 @@ from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import Span
+from openbell.stores.port import Mark, Span
 from openbell.trading import amounts
 
 SYMBOLS = (parse("BTC/USD"), parse("ETH/USD"), parse("SOL/USD"))
@@ -108,6 +108,7 @@ class Market:
     def __init__(self, script: Script, clock: Clock, down: dict[str, Outage]) -> None:
         self.store = self.feed = self
         self.source = "scripted"
+        self._marks = 0
         self.script = script
         self.clock = clock
         self._down = down
@@ -127,6 +128,11 @@ class Market:
             raise StoreError(f"bars of {instrument} cannot be read")
         known = min(end, outage.begin // MINUTE * MINUTE) if outage else end
         return self.script.bars[instrument.symbol].between(start, known)
+
+    def mark(self, _instrument: Instrument) -> Mark:
+        """Another one each time: nothing is kept."""
+        self._marks += 1
+        return Mark(self._marks, 0)
 
     def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
         return self.read(instrument, 0, end).tail(count)

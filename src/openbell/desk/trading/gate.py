@@ -173,14 +173,14 @@ class Gate:
             known.missing[instrument.symbol] = f"there is no price of {instrument}: {failure.message}"
         return known
 
-    async def asking(self, known: Known, work: Callable[[], Awaitable[T]]) -> T:
-        """Run work that may need more prices, as often as it does."""
+    async def asking(self, known: Known, work: Callable[[], Awaitable[T]], *, writes: bool = False) -> T:
+        """Run work that may need more prices, as often as it does. `writes`: it is undone each time that it does."""
         for _ in range(_TRIES):
             try:
                 return await work()
             except MorePrices as more:
-                # What the transaction has counted may have been undone with it.
-                self._books.forget()
+                if writes:
+                    self._books.forget()  # what the transaction has counted may have been undone with it
                 found, missing = await self._prices.of(more.now)
                 known.prices |= found
                 known.missing |= missing

@@ -138,6 +138,7 @@ class OrderService:
         intent = await self._gate.asking(
             known,
             lambda: self._records.write(lambda journal: self._intend(journal, principal, asked, known, received)),
+            writes=True,
         )
         order = intent.order
         if intent.verdict is None:

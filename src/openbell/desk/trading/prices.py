@@ -15,7 +15,7 @@ from openbell.market.freshness import trading_seconds
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import horizon
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import Span
+from openbell.stores.port import Mark, Span
 from openbell.trading import amounts
 from openbell.trading.evidence import bar_hash
 
@@ -46,6 +46,8 @@ class Prices:
         self._stale_after = stale_after
         self._last: dict[str, Price] = {}
         """The newest price of each symbol that this process has seen."""
+        self._before: dict[str, tuple[int, Mark, Decimal]] = {}
+        """Of each symbol the last close before a moment, while its bars are those of a mark."""
 
     async def now(self, instrument: Instrument) -> Price:
         """The newest price. Raises `NoData`, `UnknownSymbol` or `FeedUnavailable`."""
@@ -79,12 +81,18 @@ class Prices:
     async def before(self, symbols: Iterable[str], moment: int) -> dict[str, Decimal]:
         """The last close of each symbol before a moment, as far as it can be had."""
         found: dict[str, Decimal] = {}
+        store = self._bars.store
         for symbol in sorted(set(symbols)):
             instrument = parse(symbol)
+            mark, known = store.mark(instrument), self._before.get(symbol)
+            if known is not None and known[:2] == (moment, mark):
+                found[symbol] = known[2]
+                continue
             await self._bars.fill(instrument, Span(horizon(instrument, Timeframe.M1, 2, moment), moment))
             bars = await asyncio.to_thread(self._bars.store.tail, instrument, 1, moment)
             if len(bars):
                 found[symbol] = amounts.of_bar(bars.close[-1])
+                self._before[symbol] = (moment, mark, found[symbol])
         return found
 
     async def _maybe(self, symbol: str) -> Price | str:
