@@ -69,7 +69,7 @@ def test_a_killed_engine_loses_doubles_and_invents_nothing(tmp_path: Path, home:
             clock = max(clock, at)
         clock += chance.choice((0.0, 20.0, 300.0))
     asyncio.run(_check(tmp_path, clock + 120, acknowledged, where))
-    done = run(tmp_path, "verify", FEED="sim", SIM_SEED=str(MARKET))
+    done = run(tmp_path, "verify", "--scenario", "as-of", FEED="sim", SIM_SEED=str(MARKET))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -123,7 +123,7 @@ class Told:
 
 
 def _inbox(connection: Any) -> list[str]:
-    return [str(row[0]) for row in connection.exec_driver_sql("SELECT alert_id FROM inbox")]
+    return [str(row[0]) for row in connection.connection.exec_driver_sql("SELECT alert_id FROM inbox")]
 
 
 def _bars(symbol: str, until: float) -> Bars:
