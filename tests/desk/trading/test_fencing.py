@@ -26,7 +26,6 @@ SOAK = os.environ.get("OPENBELL_SOAK") == "1"
 SOON = 0.6
 """Seconds of a lease that a test waits out."""
 LONG = 3600.0
-AS_OF = "2026-01-05T15:00:00Z"
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def postgres() -> Iterator[PostgresServer | str]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
     """One home on SQLite; or one PostgreSQL with a database of its own."""
-    given = {"HOME": str(tmp_path), "FEED": "sim", "AS_OF": AS_OF, "TRADE": "1"}
+    given = {"HOME": str(tmp_path), "FEED": "sim", "TRADE": "1"}
     if request.param == "sqlite":
         return given
     server = request.getfixturevalue("postgres")
