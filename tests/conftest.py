@@ -6,8 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.desks import fresh_database
-from tests.stores.records.postgres_server import NotHere, PostgresServer
+# Before any test imports them: their assertions explain themselves like those of a test module.
+pytest.register_assert_rewrite(
+    "tests.stores.contract", "tests.stores.samples", "tests.stores.model", "tests.stores.records.contract"
+)
+
+from tests.servers.desks import fresh_database  # noqa: E402
+from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa: E402
 
 
 @pytest.fixture(scope="session")

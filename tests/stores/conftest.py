@@ -1,12 +1,10 @@
-"""The contract's assertions explain themselves like those of a test module; a folder for many small files."""
+"""A folder for many small files."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-
-pytest.register_assert_rewrite("tests.stores.contract", "tests.stores.samples", "tests.stores.model")
 
 
 @pytest.fixture

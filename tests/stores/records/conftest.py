@@ -11,8 +11,6 @@ import pytest
 from tests.stores.records.places import Place
 from tests.stores.records.postgres_server import NotHere, PostgresServer
 
-pytest.register_assert_rewrite("tests.stores.records.contract")
-
 _numbers = count()
 
 

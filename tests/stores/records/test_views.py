@@ -48,7 +48,6 @@ QUESTIONS: dict[str, Callable[[View, Account], object]] = {
     "new notifications": lambda view, _: alerts.count_after(view, ME, 3),
     "cursors": lambda view, _: alerts.cursors_of(view, ME),
     "subscription": lambda view, _: alerts.subscription(view, ME),
-    "pushes": lambda view, _: alerts.queued(view, ME, 0, 0.0),
 }
 
 
