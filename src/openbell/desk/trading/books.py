@@ -71,6 +71,7 @@ class Books:
         self._kept: dict[str, _Kept] = {}
         self._working: dict[str, Working] = {}
         self._guard = threading.Lock()
+        self._fills_then: tuple[tuple[str, float, int], list[Fill]] = (("", 0.0, 0), [])
         self._past: OrderedDict[tuple[str, float], tuple[Book, tuple[Order, ...]]] = OrderedDict()
 
     def orders(self, view: View, account: Account) -> tuple[Order, ...]:
@@ -126,7 +127,12 @@ class Books:
 
     def _fills_since(self, view: View, account: Account, day: int) -> list[Fill]:
         if view.until is not None:
-            return queries.fills_since(view, account.name, day)
+            # What had been written by an earlier moment does not change: only the newest question is kept.
+            asked = (account.name, view.until, day)
+            known = self._fills_then
+            if known[0] != asked:
+                known = self._fills_then = (asked, queries.fills_since(view, account.name, day))
+            return known[1]
         kept = self._kept[account.name]
         if kept.last - day <= _KEPT_DAYS:
             return kept.recent
