@@ -121,31 +121,33 @@ class TestOutages(Outages):
 
     @pytest.mark.parametrize("how", ["kill", "pause"])
     def test_a_large_write_fails_clearly_and_can_be_repeated(self, own: InfluxServer, tmp_path: Path, how: str) -> None:
-        store = stored_at(own, tmp_path, answer=0.3)
+        store, hasty = stored_at(own, tmp_path), stored_at(own, tmp_path, answer=0.3)
         store.write([run("AAPL", SEPTEMBER, MANY)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
         getattr(own, how)()
         offered = run("AAPL", OCTOBER, MANY)
         with pytest.raises(StoreError):
-            store.write([offered], LIVE, covers=Span(OCTOBER, NOVEMBER))
+            hasty.write([offered], LIVE, covers=Span(OCTOBER, NOVEMBER))
         assert store.gaps(parse("AAPL"), Span(OCTOBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
         own.start() if how == "kill" else own.resume()
         store.write([offered], LIVE, covers=Span(OCTOBER, NOVEMBER))
         assert_same(store.read(parse("AAPL"), OCTOBER, EVER), offered)
         assert store.count(parse("AAPL"), Timeframe.H1, EVER) == 2 * -(-MANY // 60)
+        hasty.close()
         store.close()
 
     def test_a_server_that_stands_still_is_a_time_out(self, own: InfluxServer, tmp_path: Path) -> None:
-        store = stored_at(own, tmp_path, answer=0.3)
+        store, hasty = stored_at(own, tmp_path), stored_at(own, tmp_path, answer=0.3)
         store.write([run("AAPL", OCTOBER, MANY)], LIVE)
         own.pause()
         began = time.monotonic()
         with pytest.raises(StoreTimeout, match="does not answer in time"):
-            store.read(parse("AAPL"), 0, EVER)
-        store.write([run("AAPL", NOVEMBER, 3)], LIVE)
-        store.write([run("AAPL", NOVEMBER + 3 * MINUTE, 3)], LIVE)
+            hasty.read(parse("AAPL"), 0, EVER)
+        hasty.write([run("AAPL", NOVEMBER, 3)], LIVE)
+        hasty.write([run("AAPL", NOVEMBER + 3 * MINUTE, 3)], LIVE)
         assert time.monotonic() - began < 5.0, "a second write does not wait for the server again"
         own.resume()
         assert len(store.read(parse("AAPL"), 0, EVER)) == MANY + 6
+        hasty.close()
         store.close()
 
     def test_killed_at_any_moment_what_was_acknowledged_is_there(self, own: InfluxServer, tmp_path: Path) -> None:

@@ -51,10 +51,12 @@ _TWIN = (
     .limit(1)
 )
 _FILLS = select(fills).where((fills.c.account == _NAME) & (fills.c.seq > _SEQ)).order_by(fills.c.seq)
+# A broker's clock may run ahead of ours, never by a day: the last condition only keeps the index from reading on.
 _FILLS_BEFORE = (
     select(fills)
     .join(ledger, ledger.c.seq == fills.c.seq)
     .where((fills.c.account == _NAME) & (fills.c.at >= bindparam("since")) & (ledger.c.at <= bindparam("until")))
+    .where(fills.c.at <= bindparam("until") + 86400.0)
     .order_by(fills.c.seq)
 )
 

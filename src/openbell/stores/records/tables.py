@@ -123,6 +123,7 @@ fills = Table(
     Column("seq", Number, nullable=False),
 )
 Index("ix_fills_account_seq", fills.c.account, fills.c.seq)
+Index("ix_fills_account_at", fills.c.account, fills.c.at)
 Index("ix_fills_order_id", fills.c.order_id)
 
 decisions = Table(

@@ -35,6 +35,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("principal", name=op.f("pk_cursors")),
     )
     op.create_index("ix_ledger_at_seq", "ledger", ["at", "seq"], unique=False)
+    op.create_index("ix_fills_account_at", "fills", ["account", "at"], unique=False)
     inbox = sa.table("inbox", sa.column("principal"), sa.column("cursor"), sa.column("seen"))
     pushes = sa.table("pushes", sa.column("principal"), sa.column("cursor"))
     seen = sa.select(inbox.c.principal, sa.func.max(inbox.c.cursor)).where(inbox.c.seen).group_by(inbox.c.principal)
