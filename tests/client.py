@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.prefork import Process
+
 OPENBELL = [sys.executable, "-m", "openbell.cli.entry"]
 PATIENCE = 60.0
 
@@ -25,14 +27,14 @@ def environment(home: Path, **settings: str) -> dict[str, str]:
 
 def run(home: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """One command to its end."""
-    return subprocess.run(
-        [*OPENBELL, *words],
-        env=environment(home, **settings),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    command, streams = [*OPENBELL, *words], {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with Process(command, env=environment(home, **settings), text=True, **streams) as process:
+        try:
+            out, errors = process.communicate(timeout=PATIENCE)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
 
 def call(home: Path, tool: str, arguments: Mapping[str, Any] | None = None, **settings: str) -> dict[str, Any]:
@@ -47,7 +49,7 @@ class Client:
     """One server process. Use as a context manager."""
 
     def __init__(self, home: Path, *flags: str, command: list[str] | None = None, **settings: str) -> None:
-        self.process = subprocess.Popen(
+        self.process = Process(
             command or [*OPENBELL, "mcp", "chart-signals", *flags],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

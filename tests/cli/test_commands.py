@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.client import OPENBELL, PATIENCE, call, environment, run
+from tests.prefork import Process
 
 
 def lines_until(process: subprocess.Popen[str], wanted: str) -> list[str]:
@@ -29,7 +30,7 @@ def lines_until(process: subprocess.Popen[str], wanted: str) -> list[str]:
 
 
 def start(home: Path, command: str, **settings: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return Process(
         [*OPENBELL, command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,35 @@ def test_scenarios_do_not_wait_for_each_other(tmp_path: Path, settings: dict[str
             assert len(result(two, "get_orders")["orders"]) == 4
             assert one.lines.empty(), "the lock is held: whoever writes to the same scenario waits"
         assert one.response("waits")["result"]["structuredContent"]["status"] == "open"
+
+
+def test_two_clocks_in_one_scenario_do_not_wait_for_each_other(tmp_path: Path, settings: dict[str, str]) -> None:
+    with server(tmp_path, T0, "shared", settings) as early:
+        placed = result(early, "place_order", **ORDER)
+        assert placed["status"] == "open"
+        with server(tmp_path, T1, "shared", settings) as late:
+            (order,) = result(late, "get_orders")["orders"]
+            assert order["status"] == "filled", "an engine of a clock that stands does not keep later ones from work"
+            again = result(late, "place_order", **ORDER, client_order_id="later")
+            assert again["status"] == "open"
+        refused = early.call("place_order", {**ORDER, "client_order_id": "earlier"})["result"]
+        assert refused["isError"] is True
+        assert "use a later --as-of" in refused["content"][0]["text"]
+        (order,) = result(early, "get_orders")["orders"]
+        assert order["status"] == "open", "at its time the order had not been filled"
+    done = run(tmp_path, "verify", "--scenario", "shared", **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_scenario_that_was_tampered_with_names_the_command_that_checks_it(tmp_path: Path) -> None:
+    call(tmp_path, T0, "cut", "place_order", {}, **ORDER)
+    records = sqlite3.connect(tmp_path / "simulated" / "scenarios" / "cut" / "records.sqlite")
+    with closing(records), records:
+        records.execute("DELETE FROM ledger WHERE seq = (SELECT max(seq) FROM ledger)")
+    words = ("call", "chartgen", "place_order", json.dumps(ORDER), "--trade", "--as-of", T1, "--scenario", "cut")
+    done = run(tmp_path, *words)
+    assert done.returncode == 1
+    assert "openbell verify --scenario cut --adopt" in done.stdout
 
 
 # What is due is done before anything is said or cancelled

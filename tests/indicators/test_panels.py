@@ -412,10 +412,11 @@ class TestHistoricalVolatility:
         start, end = at("2025-03-05T00:00Z"), at("2025-03-12T00:00Z")
         data = walk(np.arange(start, end, timeframe.seconds), 8, STOCK, timeframe)
         book = oracle()
+        sessions = [(o, c) for o, c in zip(book.open, book.close, strict=True) if o < end and start < c]
         known: list[float] = []
         expected, value = [], nan
         for time, close in zip(data.time.tolist(), data.close.tolist(), strict=True):
-            if any(o < time + timeframe.seconds and time < c for o, c in zip(book.open, book.close, strict=True)):
+            if any(o < time + timeframe.seconds and time < c for o, c in sessions):
                 known.append(close)
                 count = winter if time < at("2025-03-09T00:00Z") else summer
                 returns = [log(b / a) for a, b in pairwise(known[-4:])]

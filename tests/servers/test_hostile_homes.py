@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.client import OPENBELL, PATIENCE, call, environment, run
+from tests.prefork import Process
 
 AS_OF = "2026-01-07T15:00:00Z"
 AAPL = {"symbol": "AAPL", "timeframe": "5min"}
@@ -100,7 +101,7 @@ def test_a_home_that_cannot_be_written_is_still_read(home: Path) -> None:
 
 
 def test_an_unfinished_watchlist_is_never_left_behind(tmp_path: Path) -> None:
-    process = subprocess.Popen(
+    process = Process(
         [*OPENBELL, "up"], env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stdout
@@ -118,7 +119,7 @@ def test_stopping_in_the_middle_of_the_first_fetch_is_clean(tmp_path: Path, comm
     """Ctrl-C as soon as the first files appear: threads are at work then."""
     for number in range(6 if os.environ.get("OPENBELL_SOAK") is None else 40):
         home = tmp_path / str(number)
-        process = subprocess.Popen(
+        process = Process(
             [*OPENBELL, command], env=environment(home), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
         data = home / "simulated" / "data"

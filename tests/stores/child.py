@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.prefork import Process
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -22,7 +24,7 @@ class Child:
 
     def __init__(self, module: str, *arguments: object, env: Mapping[str, str] | None = None) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
-        self._process = subprocess.Popen(
+        self._process = Process(
             [sys.executable, "-m", module, *map(str, arguments)],
             cwd=ROOT,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(env or {})},

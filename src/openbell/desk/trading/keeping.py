@@ -42,7 +42,8 @@ def make_records(settings: Settings, clock: Clock, scenario: str | None = None) 
 
         folder = scenario_folder(settings, scenario)
         database, head = SqliteDatabase(folder / "records.sqlite"), folder / "ledger.head"
-    return Records(database, HeadFile(head), clock, access, name=scenario or "", read_only=settings.read_only)
+    verify = "openbell verify" if scenario is None else f"openbell verify --scenario {scenario}"
+    return Records(database, HeadFile(head, verify), clock, access, name=scenario or "", read_only=settings.read_only)
 
 
 def scenario_folder(settings: Settings, scenario: str | None) -> Path:

@@ -50,9 +50,9 @@ class _Line:
 class Session:
     """Gives out the client of the running event loop. A feed outlives loops: the command line runs one per call."""
 
-    def __init__(self, headers: Mapping[str, str], read: float = READ) -> None:
+    def __init__(self, headers: Mapping[str, str], read: float | None = None) -> None:
         self._headers = dict(headers)
-        self._read = read
+        self._read = READ if read is None else read
         self._line: _Line | None = None
 
     @asynccontextmanager

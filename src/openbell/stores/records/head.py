@@ -38,8 +38,10 @@ _synchronise = getattr(os, "fdatasync", os.fsync)  # not every system has the qu
 class HeadFile:
     """One ledger's head. Every call may block."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, verify: str = "openbell verify") -> None:
+        """`verify` is the command that checks this ledger, for messages."""
         self.path = path
+        self.verify = verify
         self._guard = threading.Lock()
         self._fd: int | None = None
 
@@ -67,8 +69,8 @@ class HeadFile:
         standing = _newest(slots)
         if standing is None:
             raise StoreError(
-                f"{self.path} is damaged: it names no head of the ledger, so nothing is written. Look with openbell verify; "
-                "if the ledger is as it should be, take it as it stands with openbell verify --adopt"
+                f"{self.path} is damaged: it names no head of the ledger, so nothing is written. Look with {self.verify}; "
+                f"if the ledger is as it should be, take it as it stands with {self.verify} --adopt"
             )
         intended = [slots[index] for index in _INTENDED]
         return (standing, *(head for head in intended if head is not None and head.seq > standing.seq))

@@ -43,7 +43,7 @@ class Journal:
         if least is not None and not has(connection, self._head, least):
             raise LedgerBroken(
                 f"the ledger ends at entry {self._head.seq}, and entry {least.seq} is not there as it was noted: it was cut "
-                "or rewritten. Nothing is written to it; look with openbell verify"
+                "or rewritten. Nothing is written to it; openbell verify tells more"
             )
 
     @property

@@ -138,7 +138,7 @@ class Records:
             if not found:
                 raise LedgerBroken(
                     f"the records in {self.database.where} are not those that were written: {_objection(newest, noted)}. "
-                    "Look with openbell verify; openbell verify --adopt takes them as they stand"
+                    f"Look with {self.head.verify}; {self.head.verify} --adopt takes them as they stand"
                 )
         self._believed = True
 
@@ -221,8 +221,15 @@ class Records:
         if found in ends:
             return
         if ends and goes_beyond(found, ends):
-            raise LedgerBroken(_refusal(_surplus(found, ends[0])))
-        raise LedgerBroken(_refusal(_objection(found, ends[0] if ends else None)))
+            raise LedgerBroken(self._refusal(_surplus(found, ends[0])))
+        raise LedgerBroken(self._refusal(_objection(found, ends[0] if ends else None)))
+
+    def _refusal(self, objection: str) -> str:
+        verify = self.head.verify
+        return (
+            f"the ledger cannot be trusted: {objection}; nothing is written to it. Look with {verify}; if it is as it "
+            f"should be, take it as it stands with {verify} --adopt"
+        )
 
     def _announce(self, found: Head, wanted: Head) -> None:
         try:
@@ -316,7 +323,7 @@ class Records:
             if not found and noted is None and await asyncio.to_thread(self.head.read) is not None:
                 continue  # somebody has just begun it
             if not found:
-                raise LedgerBroken(_refusal(_objection(newest, noted)))
+                raise LedgerBroken(self._refusal(_objection(newest, noted)))
             self._noted, self._trusted = noted, True
 
     async def _run(
@@ -345,13 +352,6 @@ def _objection(newest: Head, noted: Head | None) -> str:
 
 def _surplus(newest: Head, noted: Head) -> str:
     return f"it ends at entry {newest.seq}, and its head was noted at {noted.seq}: this home did not write what comes after"
-
-
-def _refusal(objection: str) -> str:
-    return (
-        f"the ledger cannot be trusted: {objection}; nothing is written to it. Look with openbell verify; if it is as it "
-        "should be, take it as it stands with openbell verify --adopt"
-    )
 
 
 def _in_thread(connection: Connection, work: Callable[[], None]) -> None:
