@@ -31,8 +31,9 @@ $(VENV)/tools: $(VENV)/run requirements.lock | $(VENV)/ready
 up: $(VENV)/ready ## start the desk on this machine (simulated market by default)
 	$(BIN)/openbell up
 
+# Three processes on two cores: some tests wait for others to end.
 test: $(VENV)/tools ## run all tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 soak: $(VENV)/tools ## run the long campaigns too
 	OPENBELL_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal

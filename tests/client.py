@@ -27,8 +27,8 @@ def environment(home: Path, **settings: str) -> dict[str, str]:
 
 def run(home: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """One command to its end."""
-    command, streams = [*OPENBELL, *words], {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with Process(command, env=environment(home, **settings), text=True, **streams) as process:
+    command, pipe = [*OPENBELL, *words], subprocess.PIPE
+    with Process(command, env=environment(home, **settings), text=True, stdout=pipe, stderr=pipe) as process:
         try:
             out, errors = process.communicate(timeout=PATIENCE)
         except BaseException:

@@ -26,6 +26,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -52,14 +53,14 @@ class Process(subprocess.Popen[Any]):
         asked = inspect.signature(subprocess.Popen._execute_child).bind(self, *given).arguments  # type: ignore[attr-defined]
         command, ends = asked["args"], (asked["p2cread"], asked["c2pwrite"], asked["errwrite"])
         if not _can_adopt() or command[:2] != [sys.executable, "-m"]:
-            return super()._execute_child(*given)  # type: ignore[misc]
+            super()._execute_child(*given)  # type: ignore[misc]
+            return
         try:
             self.pid = _server().start(command[2:], asked["env"] or dict(os.environ), asked["cwd"], ends)
             self._child_created = True
         finally:
             pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
             self._close_pipe_fds(*(asked[name] for name in pipes))  # type: ignore[attr-defined]
-        return None
 
 
 class _Server:
@@ -75,7 +76,7 @@ class _Server:
     def start(self, words: list[str], env: dict[str, str], cwd: str | None, ends: tuple[int, int, int]) -> int:
         """Fork a command; its number."""
         passed = [number if end == -1 else end for number, end in enumerate(ends)]
-        asked = json.dumps({"words": words, "env": env, "cwd": str(cwd or os.getcwd())}).encode()
+        asked = json.dumps({"words": words, "env": env, "cwd": str(cwd or Path.cwd())}).encode()
         assert len(asked) < _LARGEST
         socket.send_fds(self._socket, [asked], passed)
         return int(self._socket.recv(64))
@@ -96,7 +97,7 @@ def _server() -> _Server:
 
 def _can_adopt() -> bool:
     """Whether orphans of this process's children become its own children."""
-    return sys.platform == "linux" and ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    return sys.platform == "linux" and not ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 # The server

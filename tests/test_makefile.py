@@ -27,7 +27,7 @@ RUN = ".ci/install.py requirements-run.lock"
 TOOLS = ".ci/install.py requirements.lock"
 VENV = "-m venv --clear .venv"
 DESK = "-m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e ."
-TESTS = "-m pytest -n 2 --dist worksteal"
+TESTS = "-m pytest -n 3 --dist worksteal"
 
 
 class Checkout:

@@ -29,6 +29,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores.buffered import BULK
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
+from tests.client import run
 
 AAPL = parse("AAPL")
 HEADER = "timestamp,open,high,low,close,volume"
@@ -55,14 +56,8 @@ class Desk:
     def load(
         self, file: str | Path, *options: str, symbol: str = "AAPL", **settings: str
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(file, *options, symbol=symbol),
-            env=self.environment(**settings),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        given = {name.removeprefix("OPENBELL_"): value for name, value in settings.items()}
+        return run(self.home, *self.command(file, *options, symbol=symbol)[1:], **{"FEED": "none", **given})
 
     def csv(self, *rows: str, name: str = "bars.csv") -> Path:
         path = self.files / name

@@ -288,7 +288,7 @@ async def every_page(service: BarService, instrument: Instrument, timeframe: Tim
 
 
 @pytest.mark.parametrize("symbol", ["BTC/USD", "SPY", "BITQ", "EUR/USD"])
-@pytest.mark.parametrize("timeframe", [Timeframe.M15, Timeframe.H1, Timeframe.H4, Timeframe.D1, Timeframe.W1])
+@pytest.mark.parametrize("timeframe", [Timeframe.M15, Timeframe.D1, Timeframe.W1])
 def test_the_total_of_the_simulator_is_exact_whatever_was_asked_before(
     tmp_path: Path, symbol: str, timeframe: Timeframe
 ) -> None:
@@ -300,7 +300,7 @@ def test_the_total_of_the_simulator_is_exact_whatever_was_asked_before(
         service = BarService(store, SimFeed(clock), clock)
         few, first = await service.page(instrument, timeframe, 3, 0)
         assert len(store.read(instrument, 0, 2**40)) < 200_000, "a few bars need no year of minutes"
-        whole, last = await every_page(service, instrument, timeframe, 1000)
+        whole, last = await every_page(service, instrument, timeframe, 6000)
         again, after = await BarService(store, SimFeed(clock), clock).page(instrument, timeframe, 3, 0)
         assert first == last == after == len(whole)
         assert again.same_as(few)

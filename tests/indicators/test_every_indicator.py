@@ -71,7 +71,11 @@ def settings_of(indicator: Indicator) -> list[dict[str, Setting]]:
 
 def extras_for(bars: Bars) -> dict[str, Extra]:
     """Something of every kind, known from a little before the first bar on, always the same at the same moment."""
-    first = int(bars.time[0]) if len(bars) else 0
+    return _extras_from(int(bars.time[0]) if len(bars) else 0)
+
+
+@cache
+def _extras_from(first: int) -> dict[str, Extra]:
     times = np.arange(first - 86400 - first % 60, first + 40 * 86400, 60, dtype=np.int64)
     return {kind: Extra(times, np.sin(times / (977.0 + number)) * 3 + 1) for number, kind in enumerate(KINDS)}
 

@@ -101,9 +101,7 @@ def test_a_home_that_cannot_be_written_is_still_read(home: Path) -> None:
 
 
 def test_an_unfinished_watchlist_is_never_left_behind(tmp_path: Path) -> None:
-    process = Process(
-        [*OPENBELL, "up"], env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    process = Process([*OPENBELL, "up"], env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout
     process.stdout.readline()
     process.kill()

@@ -20,7 +20,7 @@ from tests.servers.desks import bench, bench_as_found
 from tests.servers.every_tool import LATER, SAMPLES, Walk, reads
 from tests.servers.histories import SYMBOLS, WHAT_IF, History, lifted, put_back
 
-SEEDS = range(40) if os.environ.get("OPENBELL_SOAK") else range(4)
+SEEDS = range(40) if os.environ.get("OPENBELL_SOAK") else range(2)
 Answers = dict[str, dict[str, str]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -37,6 +38,7 @@ from tests.stores.samples import (
 
 SYMBOLS = ["AAPL", "BRK.B", "BTC/USD", "EUR/USD"]
 COUNTS = [1, 7, MANY]
+MORE = 100 if os.environ.get("OPENBELL_SOAK") == "1" else 12
 
 minutes = st.integers(0, 4000).map(lambda minute: OCTOBER + (minute - 2000) * MINUTE)
 """Times around the end of a month."""
@@ -81,7 +83,7 @@ class BarStoreContract:
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=8)
     @given(
         moved=st.integers(0, 3000),
-        queries=st.lists(st.tuples(minutes, minutes, st.integers(0, 4000)), min_size=30, max_size=60),
+        queries=st.lists(st.tuples(minutes, minutes, st.integers(0, 4000)), min_size=10, max_size=20),
     )
     def test_every_cut_across_the_end_of_a_month_is_exact(
         self, moved: int, queries: list[tuple[int, int, int]]
@@ -384,7 +386,7 @@ class BarStoreContract:
 
     # What has changed
 
-    @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=25)
+    @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=MORE)
     @given(data=st.data())
     def test_a_reader_that_reads_only_changes_sees_everything(self, data: st.DataObject) -> None:
         with TemporaryDirectory() as folder:
