@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from openbell.cli.reference import pages
 from openbell.indicators.registry import all_indicators
+from openbell.protocol.server import declare
 from openbell.servers import NAMES, load
 from tests.client import run
 
@@ -30,22 +32,26 @@ def test_every_indicator_has_its_picture() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_tools_are_what_they_were(name: str) -> None:
-    """A changed schema is a changed contract: look at the difference, then write the snapshot anew."""
-    file = ROOT / "tests" / "servers" / "snapshots" / f"{name}.json"
-    now = [
-        {
-            "name": tool.name,
-            "description": tool.description,
-            "input": tool.input_schema,
-            "output": tool.output_schema,
-            "annotations": tool.annotations,
-        }
-        for tool in load(name).tools
-    ]
-    text = json.dumps(now, indent=1) + "\n"
+    """A changed schema is a changed contract: look at the difference, then write the snapshot anew.
+
+    Each tool has a file of its own, of what a client is told of it by `tools/list`.
+    """
+    folder = ROOT / "tests" / "servers" / "snapshots" / name
+    service = load(name)
+    now = {
+        tool.name: json.dumps(
+            declare(tool, service).model_dump(mode="json", by_alias=True, exclude_none=True), indent=1
+        )
+        for tool in service.tools
+    }
     if os.environ.get("OPENBELL_WRITE_SNAPSHOTS"):
-        file.write_text(text)
-    assert file.read_text() == text
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for tool, text in now.items():
+            (folder / f"{tool}.json").write_text(text + "\n")
+    assert {file.stem: file.read_text() for file in folder.iterdir()} == {
+        tool: text + "\n" for tool, text in now.items()
+    }
 
 
 def test_no_schema_has_a_bare_object_or_a_reference() -> None:

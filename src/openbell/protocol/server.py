@@ -53,7 +53,7 @@ def build(service: Service, desk: Desk, replies: Replies | None = None) -> Serve
         if pushes:
             desk.trading.push_to(connection, LOCAL_OPERATOR.subject, _notifier(context))
         if not listing:
-            listing.append(types.ListToolsResult(tools=[_declare(tool, service) for tool in offered]))
+            listing.append(types.ListToolsResult(tools=[declare(tool, service) for tool in offered]))
         return listing[0]
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
@@ -129,7 +129,8 @@ def _raise_if_rpc_error(reply: Reply) -> None:
         raise MCPError(reply.code, failure["message"], failure.get("data"))
 
 
-def _declare(tool: Tool, service: Service) -> types.Tool:
+def declare(tool: Tool, service: Service) -> types.Tool:
+    """What `tools/list` says of a tool."""
     declared = {
         "name": tool.name,
         "description": tool.description,
