@@ -5,7 +5,7 @@ gets has a number, pipes, an environment and an end of its own, and can be kille
 nothing can show (how fast it is, what it loads, standard streams that are closed) is tested with `subprocess` as it is.
 
 The server forks twice and this process adopts the grandchild, so that waiting for it works as for any child. That needs
-Linux; elsewhere commands start from nothing.
+Linux; elsewhere, and with PREFORK=0, commands start from nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Process(subprocess.Popen[Any]):
     def _execute_child(self, *given: Any) -> None:
         asked = inspect.signature(subprocess.Popen._execute_child).bind(self, *given).arguments  # type: ignore[attr-defined]
         command, ends = asked["args"], (asked["p2cread"], asked["c2pwrite"], asked["errwrite"])
-        if not _can_adopt() or command[:2] != [sys.executable, "-m"]:
+        if os.environ.get("PREFORK") == "0" or not _can_adopt() or command[:2] != [sys.executable, "-m"]:
             super()._execute_child(*given)  # type: ignore[misc]
             return
         try:
