@@ -16,6 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tests.sessions import session
 from tests.stores.influx_server import InfluxServer, NotHere
 
 from measure import row, rows
@@ -25,7 +26,6 @@ from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import Bars
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
-from openbell.protocol.call import Call
 from openbell.protocol.service import Runner
 from openbell.servers import load as server
 
@@ -33,11 +33,11 @@ COUNT = 500_000
 END = 1_763_000_000 // 86400 * 86400
 
 
-async def calls(runner: Runner, desk: Desk, repeat: int, **more: Any) -> list[float]:
+async def calls(runner: Runner, repeat: int, **more: Any) -> list[float]:
     spent = []
     for _ in range(repeat):
         asked = {"symbol": "BTC/USD", "timeframe": "1h", "limit": 1000, **more}
-        reply = await runner.run("get_candles", asked, Call(desk))
+        reply = await runner.run("get_candles", asked, session())
         assert not reply.is_error, reply.payload
         assert len(reply.payload["data"]["items"]) == 1000
         spent.append(reply.payload["_metadata"]["latency_ms"])
@@ -51,9 +51,9 @@ def candles(bars: Bars, home: Path, url: str) -> None:
     runner = Runner(server("market-data"), desk)
 
     async def measure() -> tuple[float, float, float]:
-        first = (await calls(runner, desk, 1))[0]
-        fresh = statistics.median(await calls(runner, desk, 15, force_refresh=True))
-        cached = statistics.median(await calls(runner, desk, 15))
+        first = (await calls(runner, 1))[0]
+        fresh = statistics.median(await calls(runner, 15, force_refresh=True))
+        cached = statistics.median(await calls(runner, 15))
         await desk.close()
         return first, fresh, cached
 

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.client import OPENBELL, Client
 from tests.clocks import HandClock
+from tests.sessions import session
 from tests.waiting import Pace
 
 from measure import row, rows
@@ -30,7 +31,6 @@ from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
-from openbell.protocol.call import Call
 from openbell.protocol.service import Runner
 from openbell.servers import load as server
 from openbell.stores.records.journal import Journal
@@ -157,8 +157,8 @@ async def read_on(home: Path, count: int) -> None:
         runners = {name: Runner(server(name), desk) for name in ("chartgen", "decisions")}
         asked = {"limit": 10, "force_refresh": True}
         while not (home / "stop").exists() and os.getppid() == parent and time.monotonic() < deadline:
-            replies = [await runners["chartgen"].run("get_orders", {}, Call(desk))]
-            replies.append(await runners["decisions"].run("get_recent_decisions", asked, Call(desk)))
+            replies = [await runners["chartgen"].run("get_orders", {}, session())]
+            replies.append(await runners["decisions"].run("get_recent_decisions", asked, session()))
             done += 1
             for reply in replies:
                 if reply.is_error:

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.market.errors import NotFinite, StaleData
-from openbell.protocol.call import Call
+from openbell.protocol.call import Call, Result
 from openbell.protocol.dialects import EnvelopeDialect, JsonRpcDialect, TextDialect
 from openbell.protocol.finite import finite_or_null, require_finite
 from openbell.protocol.media import Media
 from openbell.protocol.server import _notifier
 from openbell.protocol.service import Runner, Service
-from openbell.protocol.tool import NoArguments, Tool
+from openbell.protocol.tool import NoArguments, Reads, Tool
+from tests.sessions import session
 
 anything = st.recursive(
     st.none()
@@ -69,19 +70,21 @@ def test_the_error_names_the_field() -> None:
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_results_media_and_error_details_alike(tmp_path: Path, dialect: Any, number: float) -> None:
     async def result(_call: Call, _given: NoArguments) -> Any:
-        return {"price": number}
+        return Result({"price": number})
 
     async def media(_call: Call, _given: NoArguments) -> Any:
-        return Media((), {"price": number})
+        return Result(Media((), {"price": number}))
 
     async def error(_call: Call, _given: NoArguments) -> Any:
         raise StaleData("old", last_price=number)
 
-    tools = tuple(Tool(each.__name__, "", NoArguments, None, each) for each in (result, media, error))
+    tools = tuple(
+        Tool(each.__name__, "", NoArguments, None, each, "test", Reads.NOTHING) for each in (result, media, error)
+    )
     desk = Desk(load({"OPENBELL_HOME": str(tmp_path)}))
     runner = Runner(Service("test", "Test", "", tools, dialect), desk)
     for tool in tools:
-        reply = asyncio.run(runner.run(tool.name, {}, Call(desk)))
+        reply = asyncio.run(runner.run(tool.name, {}, session()))
         assert reply.is_error
         assert is_json(reply.payload)
 

@@ -15,12 +15,15 @@ from typing_extensions import TypedDict
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.market.errors import FeedUnavailable, InvalidSymbol, OpenbellError, UnknownSymbol
+from openbell.market.instruments import parse
 from openbell.protocol.cache import TtlCache
-from openbell.protocol.call import Call, Principal
+from openbell.protocol.call import Basis, Call, Result
 from openbell.protocol.dialects import EnvelopeDialect, JsonRpcDialect, Metrics
 from openbell.protocol.pages import pagination
 from openbell.protocol.service import Runner, Service
-from openbell.protocol.tool import Arguments, Effect, Tool
+from openbell.protocol.session import Principal, Scope
+from openbell.protocol.tool import Arguments, Effect, Reads, Tool
+from tests.sessions import session
 
 
 class Echo(Arguments):
@@ -42,7 +45,7 @@ class Counter:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def echo(self, call: Call, given: Echo) -> Echoed:
+    async def echo(self, call: Call, given: Echo) -> Result[Echoed]:
         self.count += 1
         count = self.count
         await self.gate.wait()
@@ -50,11 +53,16 @@ class Counter:
             raise RuntimeError("secret inner detail")
         if given.text == "fail":
             raise UnknownSymbol("ZZZ")
-        return {"text": given.text * given.times, "count": count}
+        return Result({"text": given.text * given.times, "count": count})
 
 
-def service(counter: Counter, effect: Effect = Effect.READ, cache: str = "cache_volatility") -> Service:
-    tool = Tool("echo", "Echoes.", Echo, Echoed, counter.echo, effect=effect, cache=cache)
+def service(
+    counter: Counter,
+    effect: Effect = Effect.READ,
+    cache: str = "cache_volatility",
+    reads: Reads = Reads.RECORDS,
+) -> Service:
+    tool = Tool("echo", "Echoes.", Echo, Echoed, counter.echo, "test", reads, effect=effect, cache=cache)
     dialect = EnvelopeDialect({UnknownSymbol: "SYMBOL_NOT_FOUND", InvalidSymbol: "INVALID_SYMBOL"})
     return Service("test", "Test", "", (tool,), dialect)
 
@@ -69,8 +77,8 @@ def test_answers_are_cached_by_every_argument_and_principal(tmp_path: Path) -> N
         runner = Runner(service(counter), here)
 
         async def ask(principal: str = "a", **arguments: Any) -> Any:
-            call = Call(here, Principal(principal, frozenset()))
-            return (await runner.run("echo", arguments, call)).payload
+            asking = Principal(principal, frozenset(Scope))
+            return (await runner.run("echo", arguments, session(asking))).payload
 
         first = await ask(text="x")
         again = await ask(text="x", times=1)
@@ -87,12 +95,64 @@ def test_answers_are_cached_by_every_argument_and_principal(tmp_path: Path) -> N
     asyncio.run(main())
 
 
+def test_what_does_not_depend_on_who_asks_is_computed_once_for_all(tmp_path: Path) -> None:
+    async def main() -> None:
+        counter, here = Counter(), desk(tmp_path)
+        runner = Runner(service(counter, reads=Reads.BARS), here)
+        for subject in ("a", "b"):
+            await runner.run("echo", {"text": "x"}, session(Principal(subject, frozenset(Scope))))
+        assert counter.count == 1
+
+    asyncio.run(main())
+
+
+def test_a_cached_answer_rests_on_what_the_first_one_did(tmp_path: Path) -> None:
+    async def handler(_call: Call, _given: Echo) -> Result[Echoed]:
+        return Result({"text": "", "count": 0}, Basis(parse("BTC/USD"), 60, note="a price is in doubt"))
+
+    async def main() -> None:
+        tool = Tool("echo", "Echoes.", Echo, Echoed, handler, "test", Reads.ACCOUNT, cache="cache_volatility")
+        runner = Runner(Service("test", "Test", "", (tool,), EnvelopeDialect({})), desk(tmp_path))
+        client = session()
+        first, again = [await runner.run("echo", {"text": "x"}, client) for _ in range(2)]
+        assert again.payload["_metadata"]["cached"] is True
+        assert first.payload["_metadata"]["source"] == again.payload["_metadata"]["source"] == "sqlite"
+        for each in (first, again):
+            assert each.truth["account"] == "paper"
+            assert each.truth["note"] == "a price is in doubt"
+            assert each.truth["session"] == "regular"
+            assert each.truth["age_s"] > 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("scope", "held"), [(Scope.READ, Scope.TRADE), (Scope.ADMIN, Scope.READ)])
+def test_a_tool_needs_its_scope(tmp_path: Path, scope: Scope, held: Scope) -> None:
+    counter = Counter()
+    tool = Tool("echo", "Echoes.", Echo, Echoed, counter.echo, "test", Reads.NOTHING, scope=scope)
+    runner = Runner(Service("test", "Test", "", (tool,), EnvelopeDialect({})), desk(tmp_path))
+    refused = asyncio.run(runner.run("echo", {"text": "x"}, session(Principal("a", frozenset({held})))))
+    assert f"needs the scope {scope}" in refused.payload["error"]["message"]
+    allowed = asyncio.run(runner.run("echo", {"text": "x"}, session(Principal("a", frozenset({scope})))))
+    assert not allowed.is_error
+    assert counter.count == 1
+
+
+def test_a_toolset_that_is_not_offered_is_neither_listed_nor_run(tmp_path: Path) -> None:
+    counter, here = Counter(), desk(tmp_path)
+    runner = Runner(service(counter), here, frozenset({"market"}))
+    assert runner.offered == []
+    reply = asyncio.run(runner.run("echo", {"text": "x"}, session()))
+    assert "toolset test" in reply.payload["error"]["message"]
+    assert counter.count == 0
+
+
 def test_errors_are_not_cached(tmp_path: Path) -> None:
     async def main() -> None:
         counter, here = Counter(), desk(tmp_path)
         runner = Runner(service(counter), here)
         for expected in (1, 2):
-            reply = await runner.run("echo", {"text": "fail"}, Call(here))
+            reply = await runner.run("echo", {"text": "fail"}, session())
             assert reply.is_error
             assert reply.payload["error"]["code"] == "SYMBOL_NOT_FOUND"
             assert counter.count == expected
@@ -105,7 +165,7 @@ def test_equal_calls_at_one_time_share_one_computation(tmp_path: Path) -> None:
         counter, here = Counter(), desk(tmp_path)
         counter.gate.clear()
         runner = Runner(service(counter), here)
-        calls = [asyncio.create_task(runner.run("echo", {"text": "x"}, Call(here))) for _ in range(10)]
+        calls = [asyncio.create_task(runner.run("echo", {"text": "x"}, session())) for _ in range(10)]
         while counter.count == 0:
             await asyncio.sleep(0)
         counter.gate.set()
@@ -121,7 +181,7 @@ def test_a_caller_that_gives_up_does_not_take_the_others_along(tmp_path: Path) -
         counter, here = Counter(), desk(tmp_path)
         counter.gate.clear()
         runner = Runner(service(counter), here)
-        one, two = (asyncio.create_task(runner.run("echo", {"text": "x"}, Call(here))) for _ in range(2))
+        one, two = (asyncio.create_task(runner.run("echo", {"text": "x"}, session())) for _ in range(2))
         while counter.count == 0:
             await asyncio.sleep(0)
         one.cancel()
@@ -135,7 +195,7 @@ def test_a_caller_that_gives_up_does_not_take_the_others_along(tmp_path: Path) -
 
 def test_a_bug_says_nothing_of_its_inside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     here = desk(tmp_path)
-    reply = asyncio.run(Runner(service(Counter()), here).run("echo", {"text": "bug"}, Call(here)))
+    reply = asyncio.run(Runner(service(Counter()), here).run("echo", {"text": "bug"}, session()))
     assert reply.is_error
     assert "secret" not in str(reply.payload)
     assert "secret inner detail" in caplog.text
@@ -154,7 +214,7 @@ def test_a_bug_says_nothing_of_its_inside(tmp_path: Path, caplog: pytest.LogCapt
 )
 def test_bad_arguments_are_invalid_parameters(tmp_path: Path, arguments: dict[str, Any]) -> None:
     here = desk(tmp_path)
-    reply = asyncio.run(Runner(service(Counter()), here).run("echo", arguments, Call(here)))
+    reply = asyncio.run(Runner(service(Counter()), here).run("echo", arguments, session()))
     assert reply.payload["error"]["code"] == "INVALID_PARAMETER"
     assert reply.payload["_metadata"]["latency_ms"] >= 0
 
@@ -163,8 +223,8 @@ def test_bad_arguments_are_invalid_parameters(tmp_path: Path, arguments: dict[st
 def test_read_only_hides_and_refuses_writes(tmp_path: Path, effect: Effect) -> None:
     here = desk(tmp_path, read_only=True)
     wanted = service(Counter(), effect)
-    assert wanted.offered(here) == []
-    reply = asyncio.run(Runner(wanted, here).run("echo", {"text": "x"}, Call(here)))
+    assert Runner(wanted, here).offered == []
+    reply = asyncio.run(Runner(wanted, here).run("echo", {"text": "x"}, session()))
     assert reply.is_error
     assert "read-only" in reply.payload["error"]["message"]
 

@@ -15,15 +15,16 @@ import jsonschema
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load as settings_of
-from openbell.protocol.call import LOCAL_OPERATOR, Call, Principal
 from openbell.protocol.dialects import Reply
 from openbell.protocol.service import Runner
+from openbell.protocol.session import LOCAL_OPERATOR, Principal, Scope
 from openbell.servers import load
 from tests.client import Client
+from tests.sessions import answered
 from tests.stores.records.postgres_server import PostgresServer
 
 P = ParamSpec("P")
-OTHER = Principal("other", frozenset({"read", "write", "trade"}))
+OTHER = Principal("other", frozenset(Scope))
 _numbers = count(1)
 
 
@@ -56,7 +57,7 @@ class Bench:
     ) -> Reply:
         """The reply to one call, checked against its schema."""
         runner = self._runners.setdefault(server, Runner(load(server), self.desk))
-        reply = await runner.run(tool, arguments, Call(self.desk, principal))
+        reply = await answered(runner, tool, arguments, principal)
         schema = runner.service.by_name[tool].output_schema
         if not reply.is_error and schema:
             jsonschema.validate(reply.payload, runner.service.dialect.schema(schema))

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
 
 from openbell.desk.desk import Desk
-from openbell.protocol.call import Call, Connection
 from openbell.protocol.server import _wire
 from openbell.protocol.service import Runner
 from openbell.protocol.tool import Effect, Tool
 from openbell.servers import NAMES, load
+from tests.sessions import session
 
 BTC, LATER = "BTC/USD", "DOGE/USD"
 """A symbol that has bars at every time, and one whose bars begin later than the clock of the question."""
@@ -110,20 +110,17 @@ class Walk:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._runners: dict[str, Runner] = {}
-        self._connection = Connection()
+        self._session = session()
 
     async def answer(self, server: str, tool: str, arguments: dict[str, Any]) -> str:
         """The whole result, or the JSON-RPC error, but for latency; work that waits for the answer to leave is done."""
         runner = self._runners.setdefault(server, Runner(load(server), self._desk))
-        later: list[Callable[[], Awaitable[None]]] = []
-        call = Call(self._desk, connection=self._connection, later=later.append)
-        reply = await runner.run(tool, arguments, call)
+        reply = await runner.run(tool, arguments, self._session)
         try:
             result = _wire(reply)
         except MCPError as error:
             result = {"code": error.error.code, "message": error.error.message, "data": error.error.data}
-        for work in later:
-            await work()
+        await self._session.replies.left(None)
         text = json.dumps(result, sort_keys=True, separators=(",", ":"))
         return _LATENCY.sub('"latency_ms":0', text.replace('\\"', '"'))
 

@@ -8,40 +8,39 @@ from typing import Any
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.protocol.call import Afterwards, Call
-from openbell.protocol.replies import Replies
+from openbell.protocol.replies import Afterwards, Replies
 from openbell.protocol.service import Runner
+from openbell.protocol.session import LOCAL_OPERATOR, Session, nowhere
 from openbell.servers import load as server
 
 SET, FIRED = "2025-09-19T15:00:00Z", "2025-09-19T16:00:00Z"
 
 
-async def ask(home: Path, at: str, tool: str, given: dict[str, Any], later: list[Afterwards]) -> dict[str, Any]:
+async def ask(home: Path, at: str, tool: str, given: dict[str, Any], replies: Replies) -> dict[str, Any]:
     desk = Desk(load({"OPENBELL_HOME": str(home), "OPENBELL_AS_OF": at, "OPENBELL_TRADE": "1"}))
     try:
         await desk.trading.catch_up()
-        reply = await Runner(server("chartgen"), desk).run(tool, given, Call(desk, later=later.append))
+        reply = await Runner(server("chartgen"), desk).run(tool, given, Session(LOCAL_OPERATOR, nowhere, replies))
         assert not reply.is_error, reply.payload
-        for work in later:
-            await work()
+        await replies.left(None)
         payload: dict[str, Any] = reply.payload
         return payload
     finally:
         await desk.trading.close()
 
 
-class Lost(list[Afterwards]):
+class Lost(Replies):
     """Takes what should follow the answer and forgets it, as a process does that dies with the answer in its hands."""
 
-    def append(self, _work: Afterwards) -> None:
+    def hold(self, _request: Any, _work: Afterwards) -> None:
         return
 
 
 def test_a_notification_whose_answer_never_left_is_told_again(tmp_path: Path) -> None:
     async def play() -> list[int]:
-        await ask(tmp_path, SET, "set_alert", {"symbol": "BTC/USD", "condition": {"price_above": 1}}, [])
-        ways: list[list[Afterwards]] = [Lost(), Lost(), [], []]
-        told = [await ask(tmp_path, FIRED, "get_notifications", {}, later) for later in ways]
+        await ask(tmp_path, SET, "set_alert", {"symbol": "BTC/USD", "condition": {"price_above": 1}}, Replies())
+        ways = [Lost(), Lost(), Replies(), Replies()]
+        told = [await ask(tmp_path, FIRED, "get_notifications", {}, replies) for replies in ways]
         return [len(each["notifications"]) for each in told]
 
     assert asyncio.run(play()) == [1, 1, 1, 0]

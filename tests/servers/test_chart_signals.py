@@ -15,11 +15,11 @@ import pytest
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load as load_settings
-from openbell.protocol.call import Call
 from openbell.protocol.service import Runner
 from openbell.servers.chart_signals import SERVICE
 from tests.client import Client, call, run
 from tests.servers import reference
+from tests.sessions import answered
 
 SECONDS = {"1min": 60, "5min": 300, "15min": 900, "1hour": 3600}
 START = int(datetime(2025, 9, 1, tzinfo=UTC).timestamp())
@@ -91,7 +91,7 @@ def ask(home: Path, tool: str, arguments: dict[str, Any] | None = None, **settin
     async def main() -> dict[str, Any]:
         desk = Desk(load_settings({"OPENBELL_HOME": str(home)}, **settings))
         try:
-            return (await Runner(SERVICE, desk).run(tool, arguments or {}, Call(desk))).payload or {}
+            return (await answered(Runner(SERVICE, desk), tool, arguments or {})).payload or {}
         finally:
             await desk.close()
 

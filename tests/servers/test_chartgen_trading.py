@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from openbell.desk.trading.orders import MOST_PER_SECOND
-from openbell.protocol.call import Principal
+from openbell.protocol.session import Principal, Scope
 from openbell.servers import load
 from tests.client import OPENBELL, Client, run
 from tests.servers.desks import OTHER, Bench, awaited, bench, bench_as_found
@@ -67,7 +67,7 @@ async def buy(desk: Bench, symbol: str = "BTC/USD", quantity: Any = 0.01, **give
 def test_there_are_twelve_trading_tools_and_fifteen_in_all() -> None:
     tools = load("chartgen").by_name
     assert len(tools) == 15
-    assert {name for name, tool in tools.items() if tool.trade} == set(TRADING)
+    assert {name for name, tool in tools.items() if tool.scope is Scope.TRADE} == set(TRADING)
 
 
 def test_without_trade_each_says_so_and_charts_work(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_without_trade_each_says_so_and_charts_work(tmp_path: Path) -> None:
 
 @awaited
 async def test_a_caller_without_the_scope_is_refused_everything(tmp_path: Path) -> None:
-    reader = Principal("local", frozenset({"read", "write"}))
+    reader = Principal("local", frozenset({Scope.READ}))
     async with bench(tmp_path, T1) as desk:
         for tool, arguments in TRADING.items():
             assert "scope trade" in await desk.refused("chartgen", tool, reader, **arguments)

@@ -33,7 +33,9 @@ def mcp(
             service = load(server)
         from openbell.desk.desk import Desk
         from openbell.protocol.replies import Replies
-        from openbell.protocol.server import build
+        from openbell.protocol.server import build, one_client
+        from openbell.protocol.service import Runner
+        from openbell.protocol.session import LOCAL_OPERATOR
 
         desk = Desk(settings)
         if settings.trade:
@@ -41,7 +43,7 @@ def mcp(
                 # What cannot trade says so now, not at the first order.
                 _ = desk.trading.broker
         replies = Replies()
-        sdk_server = build(service, desk, replies)
+        sdk_server = build(Runner(service, desk), one_client(LOCAL_OPERATOR, replies))
     _return_memory()
     asyncio.run(_serve(sdk_server, desk, replies))
 

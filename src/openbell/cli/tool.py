@@ -19,7 +19,6 @@ from openbell.servers import NAMES, load
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
-    from openbell.protocol.call import Afterwards
     from openbell.protocol.dialects import Reply
     from openbell.protocol.service import Service
 
@@ -93,24 +92,25 @@ def _object(text: str) -> dict[str, Any]:
 async def _call(settings: Settings, service: Service, tool: str, given: dict[str, Any], meta: bool) -> bool:
     """Call it and print the answer; whether that is an error."""
     from openbell.desk.desk import Desk
-    from openbell.protocol.call import Call
+    from openbell.protocol.call import Basis, truth
     from openbell.protocol.dialects import Reply
+    from openbell.protocol.replies import Replies
     from openbell.protocol.service import Runner
+    from openbell.protocol.session import LOCAL_OPERATOR, Session, nowhere
 
     desk = Desk(settings)
     try:
         if tool not in service.by_name:
             payload = {"code": service.dialect.unknown_tool, "message": service.unknown(tool)}
-            _print(Reply(payload, is_error=True, truth=Call(desk).truth()), meta)
+            _print(Reply(payload, is_error=True, truth=truth(desk, desk.clock.epoch(), Basis())), meta)
             return True
         if settings.trade and not settings.read_only:
             # Whatever became of orders and alerts since somebody last looked.
             await desk.trading.catch_up()
-        later: list[Afterwards] = []
-        reply = await Runner(service, desk).run(tool, given, Call(desk, later=later.append))
+        session = Session(LOCAL_OPERATOR, nowhere, Replies())
+        reply = await Runner(service, desk).run(tool, given, session)
         _print(reply, meta)
-        for work in later:
-            await work()
+        await session.replies.left(None)
         return reply.is_error
     finally:
         await desk.close()

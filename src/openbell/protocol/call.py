@@ -1,116 +1,105 @@
-"""The call: who asks, with which scopes, of which desk, and what the answer rests on."""
+"""The call: which session asks which desk; and the result: a value together with what it rests on."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
 from openbell.market.instruments import Instrument
 from openbell.market.sessions import phase, stock_phase
+from openbell.protocol.replies import Afterwards
+from openbell.protocol.session import Session
 
 if TYPE_CHECKING:
-    from openbell.desk.trading.desk import TradingDesk
-    from openbell.desk.trading.inbox import Inbox, Reader
+    from openbell.desk.trading.inbox import Reader
+    from openbell.desk.trading.prices import Price
 
-Afterwards = Callable[[], Awaitable[None]]
-Notify = Callable[[str, dict[str, Any]], Awaitable[None]]
-"""Sends a notification to whoever made the call: method and parameters."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Principal:
-    """Who makes a call. Handles, subscriptions and later orders belong to one."""
-
-    subject: str
-    scopes: frozenset[str]
-
-
-TRADE = "trade"
-LOCAL_OPERATOR = Principal("local", frozenset({"read", "write", TRADE}))
-"""Whoever started a stdio server owns this machine's desk."""
-
-
-class Connection:
-    """One client's connection: what belongs to it whichever of its calls asks."""
-
-    def __init__(self) -> None:
-        self._readers: dict[str, Reader] = {}
-
-    def reader(self, inbox: Inbox, principal: str) -> Reader:
-        """Its place in a principal's inbox."""
-        if principal not in self._readers:
-            self._readers[principal] = inbox.reader(principal)
-        return self._readers[principal]
-
-
-async def _nowhere(_method: str, _params: dict[str, Any]) -> None:
-    """For calls that are answered once, from the command line."""
-
-
-@dataclass(slots=True)
 class Call:
     """Handed to every tool's handler."""
 
     desk: Desk
-    principal: Principal = LOCAL_OPERATOR
-    notify: Notify = _nowhere
-    connection: Connection = field(default_factory=Connection)
-    newest: int | None = None
-    """The end of the newest bar that the answer rests on; a handler says it with `rests_on`."""
-    instrument: Instrument | None = None
-    account: str = "none"
-    """Whose money the answer is about: `none`, `paper` or `live`; a handler says it with `on_account`."""
-    source: str | None = None
-    """What the data was read from, where the contract wants it said."""
-    later: Callable[[Afterwards], None] | None = None
-    """Takes work for when the answer has left; None: whoever made the call has it as soon as it is there."""
-    afterwards: list[Afterwards] = field(default_factory=list)
-    """What is to be done once the answer has left, such as counting as told what it tells."""
-    note: str | None = None
-    """Why something in the answer is in doubt."""
-    _clock: float = field(default=0.0, init=False)
+    session: Session
+    request: Any = None
+    """The id of the request, as the transport knows it."""
+    at: float = field(init=False)
+    """The desk's clock when the call came."""
 
     def __post_init__(self) -> None:
-        self._clock = self.desk.clock.epoch()
+        object.__setattr__(self, "at", self.desk.clock.epoch())
 
-    def about(self, instrument: Instrument) -> None:
-        """Remember the instrument that the answer is about, whose session the truth header tells."""
-        self.instrument = instrument
+    @property
+    def principal(self) -> str:
+        """Who asks."""
+        return self.session.principal.subject
 
-    def rests_on(self, instrument: Instrument, end: int | None) -> None:
-        """Remember what data the answer rests on."""
-        self.instrument, self.newest = instrument, end
-
-    def priced(self, ends: list[int], note: str | None) -> None:
-        """Remember when the bars of some prices ended, of which the oldest counts, and what is in doubt about them."""
-        self.newest, self.note = min(ends, default=self.newest), note or self.note
-
-    def on_account(self) -> TradingDesk:
-        """The trading desk; the answer is about its account and its records."""
-        trading = self.desk.trading
-        self.account, self.source = self.desk.account, trading.records.source
-        if self.desk.settings.read_only:
-            self.note = "read-only: orders are shown as they were last recorded, and may have filled since"
-        return trading
-
+    @property
     def inbox(self) -> Reader:
-        """The caller's inbox, as this connection reads it."""
-        return self.connection.reader(self.on_account().inbox, self.principal.subject)
+        """The caller's inbox, as its session reads it."""
+        return self.session.reader(self.desk.trading.inbox)
 
-    def truth(self) -> dict[str, Any]:
-        """What every result says about itself: made-up or real, whose account, from which feed, how old."""
-        now = self._clock
-        scenario = self.desk.settings.acts_in
-        return {
-            **({"scenario": scenario} if scenario else {}),
-            **({"note": self.note} if self.note else {}),
-            "data": self.desk.data,
-            "account": self.account,
-            "feed": self.desk.settings.feed,
-            "as_of": iso(int(now)),
-            "age_s": None if self.newest is None else max(0, int(now) - self.newest),
-            "session": str(phase(self.instrument, now) if self.instrument else stock_phase(now)),
-        }
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What an answer rests on, as its truth header tells it."""
+
+    instrument: Instrument | None = None
+    """Whose session the header tells."""
+    newest: int | None = None
+    """The end of the newest bar that it uses; of several prices, the oldest counts."""
+    account: str = "none"
+    """Whose money it is about: `none`, `paper` or `live`."""
+    source: str | None = None
+    """What the data was read from."""
+    note: str | None = None
+    """Why something in it is in doubt."""
+
+    def over(self, other: Basis) -> Basis:
+        """This one, and what `other` says where this one says nothing."""
+        return Basis(
+            self.instrument or other.instrument,
+            other.newest if self.newest is None else self.newest,
+            other.account if self.account == "none" else self.account,
+            self.source or other.source,
+            self.note or other.note,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Generic[T]):
+    """What a handler returns: the value, what it rests on, and what is to be done when it has left."""
+
+    value: T
+    basis: Basis = Basis()
+    afterwards: tuple[Afterwards, ...] = ()
+
+
+def on_bars(instrument: Instrument, end: int | None = None) -> Basis:
+    """Of an answer about an instrument, from bars that end there."""
+    return Basis(instrument, end)
+
+
+def on_prices(prices: Iterable[Price | None], note: str | None) -> Basis:
+    """Of an answer that values something at some prices."""
+    return Basis(newest=min((price.end for price in prices if price), default=None), note=note)
+
+
+def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
+    """What every result says about itself: made-up or real, whose account, from which feed, how old."""
+    scenario = desk.settings.acts_in
+    return {
+        **({"scenario": scenario} if scenario else {}),
+        **({"note": basis.note} if basis.note else {}),
+        "data": desk.data,
+        "account": basis.account,
+        "feed": desk.settings.feed,
+        "as_of": iso(int(at)),
+        "age_s": None if basis.newest is None else max(0, int(at) - basis.newest),
+        "session": str(phase(basis.instrument, at) if basis.instrument else stock_phase(at)),
+    }

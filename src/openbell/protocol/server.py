@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from base64 import b64encode
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import mcp_types as types
@@ -17,11 +17,11 @@ from pydantic_core import to_json
 
 from openbell import __version__
 from openbell.desk.desk import Desk
-from openbell.protocol.call import LOCAL_OPERATOR, Call, Connection, Notify
 from openbell.protocol.dialects import Reply
 from openbell.protocol.finite import finite_or_null
 from openbell.protocol.replies import Replies
 from openbell.protocol.service import Runner, Service
+from openbell.protocol.session import Notify, Principal, Scope, Session
 from openbell.protocol.tool import Tool
 from openbell.protocol.truth import TRUTH
 
@@ -40,34 +40,45 @@ class _Notification(BaseModel):
     params: dict[str, Any]
 
 
-def build(service: Service, desk: Desk, replies: Replies | None = None) -> Server[Any]:
-    """The SDK server of a service; `replies` is told by the transport when an answer has left."""
-    runner = Runner(service, desk)
-    offered = service.offered(desk)
+def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[Any]:
+    """The SDK server of a service, for all clients of a transport; `session_of` says whose a request is."""
+    service, desk = runner.service, runner.desk
     listing: list[types.ListToolsResult] = []
-    connection = Connection()
     # Whoever may be alerted is, from the first call on: the subscription may be an earlier process's.
-    pushes = desk.settings.trade and not desk.settings.read_only and any(tool.trade for tool in service.tools)
+    trades = any(tool.scope is Scope.TRADE for tool in service.tools)
+    pushes = desk.settings.trade and not desk.settings.read_only and trades
+
+    def opened(context: Context) -> Session:
+        session = session_of(context)
+        if pushes:
+            desk.trading.push_to(session, session.principal.subject, session.notify)
+        return session
 
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        if pushes:
-            desk.trading.push_to(connection, LOCAL_OPERATOR.subject, _notifier(context))
+        opened(context)
         if not listing:
-            listing.append(types.ListToolsResult(tools=[declare(tool, service) for tool in offered]))
+            listing.append(types.ListToolsResult(tools=[declare(tool, service) for tool in runner.offered]))
         return listing[0]
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
         if params.name not in service.by_name:
             raise MCPError(service.dialect.unknown_tool, service.unknown(params.name), None)
-        call = Call(desk, notify=_notifier(context), connection=connection)
-        if replies is not None:
-            call.later = partial(replies.hold, context.request_id)
-        if pushes:
-            desk.trading.push_to(connection, call.principal.subject, call.notify)
-        result = _wire(await runner.run(params.name, params.arguments or {}, call))
+        reply = await runner.run(params.name, params.arguments or {}, opened(context), context.request_id)
+        result = _wire(reply)
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result["resultType"] = "complete"
         return result
+
+    def method(tool: Tool) -> Any:
+        """The handler of a tool that is also a JSON-RPC method: the result is the payload itself."""
+
+        async def handle(context: Context, _params: _MethodParams) -> dict[str, Any]:
+            arguments = {key: value for key, value in (context.params or {}).items() if key != "_meta"}
+            reply = await runner.run(tool.name, arguments, session_of(context), context.request_id)
+            _raise_if_rpc_error(reply)
+            return {**(reply.payload or {}), "_meta": {TRUTH: reply.truth}}
+
+        return handle
 
     server: Server[Any] = Server(
         service.name,
@@ -82,27 +93,27 @@ def build(service: Service, desk: Desk, replies: Replies | None = None) -> Serve
     server.middleware.clear()
     for tool in service.tools:
         if tool.method:
-            server.add_request_handler(tool.name, _MethodParams, _method(tool, runner, desk))
+            server.add_request_handler(tool.name, _MethodParams, method(tool))
     return server
 
 
-def _method(tool: Tool, runner: Runner, desk: Desk) -> Any:
-    """The handler of a tool that is also a JSON-RPC method: the result is the payload itself."""
+def one_client(principal: Principal, replies: Replies) -> Callable[[Context], Session]:
+    """The session of a transport that has one client, made with its first request."""
+    made: list[Session] = []
 
-    async def handle(context: Context, _params: _MethodParams) -> dict[str, Any]:
-        arguments = {key: value for key, value in (context.params or {}).items() if key != "_meta"}
-        reply = await runner.run(tool.name, arguments, Call(desk, notify=_notifier(context)))
-        _raise_if_rpc_error(reply)
-        return {**(reply.payload or {}), "_meta": {TRUTH: reply.truth}}
+    def session_of(context: Context) -> Session:
+        if not made:
+            made.append(Session(principal, _notifier(context), replies))
+        return made[0]
 
-    return handle
+    return session_of
 
 
 def _notifier(context: Context) -> Notify:
-    session = context.session
+    client = context.session
 
     async def notify(method: str, params: dict[str, Any]) -> None:
-        await session.send_notification(_Notification(method=method, params=finite_or_null(params)))  # type: ignore[arg-type]
+        await client.send_notification(_Notification(method=method, params=finite_or_null(params)))  # type: ignore[arg-type]
 
     return notify
 
@@ -149,7 +160,7 @@ def _instructions(service: Service, desk: Desk) -> str:
         "replay": "Market data is a replay of stored bars, not live.",
         "live": f"Market data comes live from {desk.settings.feed}.",
     }[desk.data]
-    if any(tool.trade for tool in service.tools) and desk.settings.trade:
+    if desk.settings.trade and any(tool.scope is Scope.TRADE for tool in service.tools):
         money = "LIVE: orders move real money." if desk.account == "live" else "on PAPER: no real money moves."
         said = f"{said} Trading is {money}"
     return f"{said} {service.instructions}"

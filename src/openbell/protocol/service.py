@@ -15,17 +15,19 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from openbell.desk.desk import Desk
-from openbell.desk.settings import Settings
-from openbell.market.errors import InvalidParameter, InvalidSymbol, OpenbellError, OutOfTime, Refused
-from openbell.market.instruments import parse
+from openbell.market.errors import InvalidParameter, InvalidSymbol, OpenbellError, OutOfTime
+from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import hint
+from openbell.protocol import access
+from openbell.protocol.access import Toolsets, offers
 from openbell.protocol.bounds import SYMBOLS, refuse_long_texts
 from openbell.protocol.cache import Answer, TtlCache
-from openbell.protocol.call import TRADE, Call, Principal
+from openbell.protocol.call import Basis, Call, Result, truth
 from openbell.protocol.dialects import Dialect, Metrics, Reply
 from openbell.protocol.finite import finite_or_null, require_finite
 from openbell.protocol.media import Media
-from openbell.protocol.tool import Arguments, Effect, Tool
+from openbell.protocol.session import Session
+from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 
 log = logging.getLogger(__name__)
 
@@ -55,67 +57,73 @@ class Service:
         """What to say of a tool that is not here: the nearest that is, or all of them."""
         return f"Unknown tool: {tool[:80]}{hint(tool, self.by_name) or '; there are ' + ', '.join(self.by_name)}"
 
-    def offered(self, desk: Desk) -> list[Tool]:
-        """The tools that these settings allow."""
-        allowed = {Effect.READ, Effect.SESSION} if desk.settings.read_only else set(Effect)
-        return [tool for tool in self.tools if tool.effect in allowed]
-
 
 class Runner:
-    """Runs calls of one service on one desk: arguments checked, answers cached, errors in the contract's form."""
+    """Runs the calls of one service on one desk, for all sessions: access checked, arguments too, answers cached, errors
+    in the contract's form.
+    """
 
-    def __init__(self, service: Service, desk: Desk) -> None:
+    def __init__(self, service: Service, desk: Desk, toolsets: Toolsets = None) -> None:
         self.service = service
         self.desk = desk
+        self._toolsets = toolsets
         self._cache = TtlCache()
 
-    async def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Reply:
+    @property
+    def offered(self) -> list[Tool]:
+        """The tools that the settings allow."""
+        return [tool for tool in self.service.tools if offers(tool, self.desk.settings, self._toolsets)]
+
+    async def run(self, name: str, arguments: Mapping[str, Any], session: Session, request: Any = None) -> Reply:
         """The reply to one call. Raises `KeyError` for a tool that the service does not have."""
         tool = self.service.by_name[name]
+        call = Call(self.desk, session, request)
+        basis = self._declared(tool)
         began = time.perf_counter()
         dialect = self.service.dialect
 
-        def metrics(answer: Answer | None = None) -> Metrics:
-            spent = (time.perf_counter() - began) * 1000
-            if answer is None:
-                return Metrics(spent)
-            return Metrics(spent, answer.cached, answer.remaining, call.source)
+        def spent() -> float:
+            return (time.perf_counter() - began) * 1000
 
         try:
-            answer = await self._answer(tool, arguments, call)
-            value, call.newest, call.instrument, call.source = answer.value
-            reply = dialect.result(value, metrics(answer))
-            for work in call.afterwards:
-                if call.later is None:
-                    await work()
-                else:
-                    call.later(work)
+            access.check(tool, self.desk.settings, self._toolsets, session.principal)
+            checked = _checked(tool.arguments, arguments)
+            basis = Basis(instrument=_instrument(checked)).over(basis)
+            answer = await self._answer(tool, checked, call)
+            result: Result[Any] = answer.value
+            basis = result.basis.over(basis)
+            reply = dialect.result(result.value, Metrics(spent(), answer.cached, answer.remaining, self._source(tool)))
+            for work in result.afterwards:
+                session.replies.hold(request, work)
         except OpenbellError as error:
             if len(error.message) > _LONGEST_MESSAGE:  # it repeats a value that was sent
                 error.message = error.message[:_LONGEST_MESSAGE] + "..."
-            reply = dialect.error(error, metrics(), name)
+            reply = dialect.error(error, Metrics(spent()), name)
             reply = replace(reply, payload=finite_or_null(reply.payload))
         except Exception:
             log.exception("%s failed", name)
-            reply = dialect.bug(metrics())
-        return replace(reply, truth=call.truth())
+            reply = dialect.bug(Metrics(spent()))
+        return replace(reply, truth=truth(self.desk, call.at, basis))
 
-    async def _answer(self, tool: Tool, arguments: Mapping[str, Any], call: Call) -> Answer:
-        if self.desk.settings.read_only and tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}:
-            raise Refused(f"{tool.name} writes, and this desk was started with --read-only")
-        if tool.trade:
-            _allow_trading(tool.name, self.desk.settings, call.principal)
-        refuse_long_texts(arguments)
-        try:
-            checked = tool.arguments.model_validate(dict(arguments))
-        except ValidationError as error:
-            raise InvalidParameter(_explain(error, tool.arguments)) from None
-        _note_instrument(call, checked)
+    def _declared(self, tool: Tool) -> Basis:
+        """What every answer of a tool rests on, errors included."""
+        if tool.reads is not Reads.ACCOUNT:
+            return Basis()
+        note = "read-only: orders are shown as they were last recorded, and may have filled since"
+        return Basis(account=self.desk.account, note=note if self.desk.settings.read_only else None)
 
-        async def work() -> tuple[Any, int | None, Any, str | None]:
-            value = await self._in_time(tool.handler(call, checked), tool)
+    def _source(self, tool: Tool) -> str | None:
+        """The name of the store behind a tool's answers."""
+        if tool.reads.personal:
+            return self.desk.trading.records.source
+        return self.desk.store.name if tool.reads is Reads.BARS else None
+
+    async def _answer(self, tool: Tool, checked: Arguments, call: Call) -> Answer:
+        async def work() -> Result[Any]:
+            result = await self._in_time(tool.handler(call, checked), tool)
+            value = result.value
             require_finite(value.payload if isinstance(value, Media) else value, tool.name)
-            return value, call.newest, call.instrument, call.source
+            return result
 
         ttl = float(getattr(self.desk.settings, tool.cache)) if tool.cache else 0.0
         if ttl <= 0:
@@ -127,7 +135,8 @@ class Runner:
         given = checked.model_dump(mode="json")
         refresh = bool(given.pop("force_refresh", False))
         standing = None if self.desk.clock.moving else self.desk.clock.epoch()
-        key = (tool.name, call.principal.subject, standing, json.dumps(given, sort_keys=True))
+        owner = call.principal if tool.reads.personal else None
+        key = (tool.name, owner, standing, json.dumps(given, sort_keys=True))
         return await self._cache.get(key, ttl, work, refresh=refresh)
 
     async def _in_time(self, work: Awaitable[T], tool: Tool) -> T:
@@ -146,20 +155,22 @@ class Runner:
             ) from None
 
 
-def _allow_trading(tool: str, settings: Settings, principal: Principal) -> None:
-    """Raise `Refused` unless this desk and this caller may trade."""
-    if not settings.trade:
-        raise Refused(f"{tool} is a trading tool: start the server with --trade to allow it")
-    if TRADE not in principal.scopes:
-        raise Refused(f"{tool} needs the scope {TRADE}")
+def _checked(wanted: type[Arguments], given: Mapping[str, Any]) -> Arguments:
+    """The arguments, if they are what a tool takes. Raises `InvalidParameter`."""
+    refuse_long_texts(given)
+    try:
+        return wanted.model_validate(dict(given))
+    except ValidationError as error:
+        raise InvalidParameter(_explain(error, wanted)) from None
 
 
-def _note_instrument(call: Call, given: Arguments) -> None:
-    """The truth header speaks of the instrument that was asked for, whatever becomes of the call."""
+def _instrument(given: Arguments) -> Instrument | None:
+    """The instrument that was asked for: the truth header speaks of it, whatever becomes of the call."""
     symbol = next((found for name in SYMBOLS if (found := getattr(given, name, None)) is not None), None)
     if symbol is not None:
         with suppress(InvalidSymbol):  # the handler refuses it in its turn
-            call.about(parse(symbol))
+            return parse(symbol)
+    return None
 
 
 def _explain(error: ValidationError, arguments: type[Arguments]) -> str:

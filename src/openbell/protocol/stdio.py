@@ -41,12 +41,12 @@ _FAREWELL = 5.0
 """The same after being told to stop, and for a client that no longer reads."""
 
 
-async def serve(server: Server[Any], stop: asyncio.Event, replies: Replies | None = None) -> None:
+async def serve(server: Server[Any], stop: asyncio.Event, replies: Replies) -> None:
     """Serve one client on standard input and output until the input ends or `stop` is set, which counts as its end."""
     source, sink = _claim_standard_streams()
     async with _reader(source, stop) as read, _writer(sink) as write:
         pending = _Pending(stop)
-        output = _Output(write, pending, replies or Replies())
+        output = _Output(write, pending, replies)
         await server.run(_Input(read, output, pending), output, server.create_initialization_options())
 
 

@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from openbell.market.errors import OpenbellError
-from openbell.protocol.call import Call
+from openbell.protocol.call import Call, Result
 from openbell.protocol.schema import schema_of
+from openbell.protocol.session import Scope
 
 
 class Arguments(BaseModel):
@@ -69,6 +70,23 @@ class Effect(Enum):
     """Replaces, removes, or moves money."""
 
 
+class Reads(Enum):
+    """What a tool's answers are made of."""
+
+    NOTHING = "nothing"
+    """Of what is stored."""
+    BARS = "bars"
+    RECORDS = "records"
+    """The caller's own: an answer to one principal is never given to another."""
+    ACCOUNT = "account"
+    """The records of the caller's account."""
+
+    @property
+    def personal(self) -> bool:
+        """Whether the answer depends on who asks."""
+        return self in {Reads.RECORDS, Reads.ACCOUNT}
+
+
 @dataclass(frozen=True)
 class Tool:
     """One tool: what it is called, what goes in and out, what it may do, and who does it."""
@@ -78,13 +96,16 @@ class Tool:
     arguments: type[Arguments]
     returns: type[Any] | None
     """A TypedDict: checked by mypy where the handler builds it, and by the tests against the schema. None for `Media`."""
-    handler: Callable[[Call, Any], Awaitable[Any]]
+    handler: Callable[[Call, Any], Awaitable[Result[Any]]]
+    toolset: str
+    """Which part of the desk it belongs to: a server may offer only some."""
+    reads: Reads
+    scope: Scope = Scope.READ
+    """What its caller must be allowed; `trade` needs --trade besides."""
     effect: Effect = Effect.READ
     open_world: bool = False
     """Whether it reaches out to systems beyond this desk and its feed."""
     idempotent: bool = True
-    trade: bool = False
-    """Whether it needs --trade, and a caller with the scope `trade`."""
     cache: str = ""
     """The setting that says for how many seconds an answer may be given again; none: not at all."""
     changes: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 
-from openbell.desk.trading.accounts import OPERATOR
+from openbell.desk.principals import OPERATOR
 from openbell.desk.trading.orders import TWIN_SECONDS
 from openbell.stores.records import checkpoints
 from openbell.stores.records.tables import checkpoints as kept_checkpoints

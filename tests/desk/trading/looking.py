@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from openbell.desk.trading.accounts import OPERATOR
+from openbell.desk.principals import OPERATOR
 from openbell.market.errors import DuplicateOrder, InvalidParameter, OpenbellError, Refused, RiskRefused
 from openbell.stores.records import marks
 from openbell.stores.records import orders as queries

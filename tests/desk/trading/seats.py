@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any, cast
 
 from openbell.desk.bars import BarService
-from openbell.desk.trading.accounts import OPERATOR, AccountService
+from openbell.desk.principals import OPERATOR
+from openbell.desk.trading.accounts import AccountService
 from openbell.desk.trading.books import Books
 from openbell.desk.trading.decisions import DecisionService
 from openbell.desk.trading.engine import Engine

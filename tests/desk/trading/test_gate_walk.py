@@ -20,7 +20,6 @@ from openbell.desk.desk import Desk
 from openbell.desk.trading.prices import Price, Prices
 from openbell.desk.trading.reconcile import LOST_SECONDS, Reconciling
 from openbell.market.instruments import Instrument
-from openbell.protocol.call import Call
 from openbell.protocol.service import Runner
 from openbell.servers import load
 from openbell.stores.records import orders as queries
@@ -29,6 +28,7 @@ from openbell.trading.broker import Broker, OutcomeUnknown, Report
 from openbell.trading.fills import Fill
 from openbell.trading.orders import Order, Side, State
 from tests.desk.trading.child import desk_of
+from tests.sessions import answered
 
 SOURCE = Path(openbell.__file__).parent
 ORDERS = "desk/trading/orders.py"
@@ -156,7 +156,7 @@ class Walk:
         self._runner = Runner(load("chartgen"), desk)
 
     async def call(self, tool: str, **arguments: Any) -> tuple[bool, Any]:
-        reply = await self._runner.run(tool, arguments, Call(self.desk))
+        reply = await answered(self._runner, tool, arguments)
         return not reply.is_error, reply.payload
 
     async def price(self, symbol: str = "BTC/USD") -> float:

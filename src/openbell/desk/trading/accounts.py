@@ -6,15 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
 
+from openbell.desk.principals import OPERATOR
 from openbell.market.errors import InvalidParameter, SettingsError
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading.accounts import Account, AccountNotFound, hashed, new_token
-
-OPERATOR = "local"
-"""The principal of whoever owns this machine's desk."""
 
 
 class AccountService:

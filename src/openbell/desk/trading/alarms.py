@@ -197,17 +197,19 @@ class Alarms:
                 looked.append(group)
         fired = await self._fire(found, lease) if found else 0
         for group in looked:  # not before what fired is written down: should that fail, it is looked at again
-            group.seen = max(group.seen, await self._complete_until(group, until))
+            group.seen = max(group.seen, await self._complete_until(group, news.get(group.instrument), until))
         behind = len(looked) < len(due)
         seen = min((group.seen for group in looked), default=float(until))
         if not behind and due and (fired or seen - (self._noted or 0.0) >= _NOTE_SECONDS):
             await self._note(int(seen), lease)
         return fired
 
-    async def _complete_until(self, group: _Group, until: int) -> float:
+    async def _complete_until(self, group: _Group, news: Bars | None, until: int) -> float:
         """The time before which no bar is to come: without a feed, that of the newest bar that was there."""
         if self._bars.feed.source is not None:
             return float(until)
+        if news is not None:  # all that came since the last look
+            return float(min(until, int(news.time[-1]) + MINUTE)) if len(news) else group.seen
         newest = await asyncio.to_thread(self._bars.store.tail, group.instrument, 1, until)
         return float(min(until, int(newest.time[-1]) + 60)) if len(newest) else group.seen
 

@@ -9,8 +9,9 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from openbell.desk.principals import OPERATOR
 from openbell.desk.settings import DEFAULT_SCENARIO
-from openbell.desk.trading.accounts import OPERATOR, AccountService
+from openbell.desk.trading.accounts import AccountService
 from openbell.desk.trading.books import Books
 from openbell.desk.trading.decisions import DecisionService
 from openbell.desk.trading.gate import Gate

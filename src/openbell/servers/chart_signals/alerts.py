@@ -16,8 +16,8 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.timeframes import name_of, named
-from openbell.protocol.call import Call
-from openbell.protocol.tool import Arguments, Effect, Tool
+from openbell.protocol.call import Call, Result, on_bars
+from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 from openbell.servers.chart_signals import shapes
 from openbell.signals.alerts import CONDITIONS, Alert
 
@@ -49,30 +49,32 @@ class UnsubscribeInput(Arguments):
     subscription_id: Annotated[str, Field(max_length=64)]
 
 
-async def subscribe_alerts(call: Call, given: SubscribeInput) -> shapes.SubscriptionResponse:
+async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.SubscriptionResponse]:
     """Watch a symbol; a condition fires at the closed bar at which it becomes true."""
     timeframe = named(given.timeframe, shapes.TIMEFRAMES)
     name = name_of(timeframe, shapes.TIMEFRAMES)
 
     async def send(subscription: Subscription, alert: Alert) -> None:
-        await call.notify(NOTIFICATION, _notification(subscription, name, alert))
+        await call.session.notify(NOTIFICATION, _notification(subscription, name, alert))
 
     subscription = await call.desk.alerts.subscribe(
-        call.principal.subject,
+        call.principal,
         given.symbol,
         timeframe,
         [(condition.type, condition.direction) for condition in given.conditions],
         given.throttle_ms,
         send,
     )
-    call.rests_on(subscription.instrument, None)
-    return {
-        "subscription_id": subscription.id,
-        "symbol": subscription.instrument.symbol,
-        "timeframe": name,
-        "conditions": list(subscription.crossings),
-        "throttle_ms": given.throttle_ms,
-    }
+    return Result(
+        {
+            "subscription_id": subscription.id,
+            "symbol": subscription.instrument.symbol,
+            "timeframe": name,
+            "conditions": list(subscription.crossings),
+            "throttle_ms": given.throttle_ms,
+        },
+        on_bars(subscription.instrument),
+    )
 
 
 def _notification(subscription: Subscription, timeframe: str, alert: Alert) -> dict[str, object]:
@@ -87,10 +89,10 @@ def _notification(subscription: Subscription, timeframe: str, alert: Alert) -> d
     }
 
 
-async def unsubscribe_alerts(call: Call, given: UnsubscribeInput) -> shapes.UnsubscribedResponse:
+async def unsubscribe_alerts(call: Call, given: UnsubscribeInput) -> Result[shapes.UnsubscribedResponse]:
     """End a subscription of one's own."""
-    call.desk.alerts.unsubscribe(call.principal.subject, given.subscription_id)
-    return {"subscription_id": given.subscription_id, "unsubscribed": True}
+    call.desk.alerts.unsubscribe(call.principal, given.subscription_id)
+    return Result({"subscription_id": given.subscription_id, "unsubscribed": True})
 
 
 TOOLS = (
@@ -100,6 +102,8 @@ TOOLS = (
         SubscribeInput,
         shapes.SubscriptionResponse,
         subscribe_alerts,
+        toolset="signals",
+        reads=Reads.BARS,
         effect=Effect.SESSION,
         idempotent=False,
         errors=(InsufficientData, InvalidSymbol, UnknownSymbol, InvalidTimeframe, FeedUnavailable, StoreError),
@@ -111,6 +115,8 @@ TOOLS = (
         UnsubscribeInput,
         shapes.UnsubscribedResponse,
         unsubscribe_alerts,
+        toolset="signals",
+        reads=Reads.NOTHING,
         effect=Effect.SESSION,
         method=True,
     ),

@@ -11,8 +11,8 @@ from openbell.market.errors import StoreError
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import Phase, eastern, next_open, stock_phase
 from openbell.market.timeframes import Timeframe
-from openbell.protocol.call import Call
-from openbell.protocol.tool import NoArguments, Tool
+from openbell.protocol.call import Call, Result
+from openbell.protocol.tool import NoArguments, Reads, Tool
 from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
 
@@ -23,12 +23,12 @@ _BYTES = 48
 """Of one bar: its time, four prices and a volume, eight bytes each."""
 
 
-async def check_market_status(call: Call, _given: NoArguments) -> shapes.MarketStatusResponse:
+async def check_market_status(call: Call, _given: NoArguments) -> Result[shapes.MarketStatusResponse]:
     """Which session the stock market is in, and when it next opens."""
     now = call.desk.clock.epoch()
     phase = stock_phase(now)
     upcoming = next_open(now)
-    return {
+    status: shapes.MarketStatusResponse = {
         "stocks": {
             "open": phase is Phase.REGULAR,
             "session": phase.value,
@@ -39,6 +39,7 @@ async def check_market_status(call: Call, _given: NoArguments) -> shapes.MarketS
         "crypto": {"open": True, "note": "24/7 trading"},
         "timestamp": iso(int(now)),
     }
+    return Result(status)
 
 
 def _clock(moment: datetime) -> str:
@@ -53,7 +54,7 @@ def _in_words(now: datetime, then: datetime) -> str:
     return f"{day} {_clock(then)} ET"
 
 
-async def get_storage_info(call: Call, _given: NoArguments) -> shapes.StorageInfoResponse:
+async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.StorageInfoResponse]:
     """What is stored, where, and how large it is; under a clock of its own, of the bars that had closed by then."""
     store, settings = call.desk.store, call.desk.settings
     clock = call.desk.clock.epoch() if settings.as_of else None
@@ -68,7 +69,7 @@ async def get_storage_info(call: Call, _given: NoArguments) -> shapes.StorageInf
     problems = [problem for problem in store.problems() if clock is None or problem.at <= clock]
     if problems:
         answer["set_aside"] = [f"{problem.path}: {problem.reason}" for problem in problems]
-    return answer
+    return Result(answer)
 
 
 def _stored(store: BarStore, clock: float | None) -> tuple[list[Instrument], int]:
@@ -84,9 +85,9 @@ def _stored(store: BarStore, clock: float | None) -> tuple[list[Instrument], int
     return [instrument for instrument in instruments if counts[instrument]], sum(counts.values()) * _BYTES
 
 
-async def get_capabilities(call: Call, _given: NoArguments) -> shapes.CapabilitiesResponse:
+async def get_capabilities(call: Call, _given: NoArguments) -> Result[shapes.CapabilitiesResponse]:
     """The contract's literals; the data source is what it is here."""
-    return {
+    capabilities: shapes.CapabilitiesResponse = {
         "version": "1.0.0",
         "protocol": "2025-06-18",
         "indicators": ["EMA9", "SMA10", "MACD(12,26,9)", "RSI14", "BB(20,2)"],
@@ -96,6 +97,7 @@ async def get_capabilities(call: Call, _given: NoArguments) -> shapes.Capabiliti
         "storage": "parquet",
         "max_bars_in_memory": 3000,
     }
+    return Result(capabilities)
 
 
 TOOLS = (
@@ -105,6 +107,8 @@ TOOLS = (
         NoArguments,
         shapes.MarketStatusResponse,
         check_market_status,
+        toolset="market",
+        reads=Reads.NOTHING,
     ),
     Tool(
         "get_storage_info",
@@ -112,6 +116,8 @@ TOOLS = (
         NoArguments,
         shapes.StorageInfoResponse,
         get_storage_info,
+        toolset="market",
+        reads=Reads.BARS,
         errors=(StoreError,),
     ),
     Tool(
@@ -120,5 +126,7 @@ TOOLS = (
         NoArguments,
         shapes.CapabilitiesResponse,
         get_capabilities,
+        toolset="market",
+        reads=Reads.NOTHING,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from math import isfinite
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from openbell.market.clock import iso
 from openbell.market.errors import (
@@ -18,15 +18,12 @@ from openbell.market.errors import (
 )
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.timeframes import Timeframe, name_of, named
-from openbell.protocol.call import Call
-from openbell.protocol.tool import Arguments, NoArguments, Tool
+from openbell.protocol.call import Basis, Call, Result, on_bars
+from openbell.protocol.tool import Arguments, NoArguments, Reads, Tool
 from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
 from openbell.servers.chart_signals.words import MARKET_HOURS
 from openbell.signals.crossings import NEEDED, Snapshot
-
-if TYPE_CHECKING:
-    from openbell.desk.signals import Reading
 
 NOT_READY = f"insufficient bars (need {NEEDED}+)"
 
@@ -38,16 +35,17 @@ class SignalsInput(Arguments):
     timeframe: shapes.TimeframeName
 
 
-async def get_signals(call: Call, given: SignalsInput) -> shapes.SignalResponse:
+async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalResponse]:
     """The newest closed bar's indicators and crossings."""
     timeframe = named(given.timeframe, shapes.TIMEFRAMES)
     instrument = await call.desk.signals.find(given.symbol)
     reading = await call.desk.signals.read(instrument, timeframe)
-    _rest_on(call, reading, timeframe)
+    bars = reading.bars
+    basis = on_bars(reading.instrument, int(bars.time[-1]) + timeframe.seconds if len(bars) else None)
     if reading.signals is None:
-        return {"ready": False, "reason": NOT_READY}
+        return Result({"ready": False, "reason": NOT_READY}, basis)
     signals = reading.signals
-    return {
+    shown: shapes.SignalResponse = {
         "ready": True,
         "symbol": instrument.symbol,
         "asset_type": "stock" if instrument.asset_class is AssetClass.STOCK else "crypto",
@@ -62,11 +60,7 @@ async def get_signals(call: Call, given: SignalsInput) -> shapes.SignalResponse:
         },
         "data_source": data_source(call.desk),
     }
-
-
-def _rest_on(call: Call, reading: Reading, timeframe: Timeframe) -> None:
-    bars = reading.bars
-    call.rests_on(reading.instrument, int(bars.time[-1]) + timeframe.seconds if len(bars) else None)
+    return Result(shown, basis)
 
 
 def _shape(snapshot: Snapshot) -> shapes.PreviousShape:
@@ -87,38 +81,39 @@ def _shape(snapshot: Snapshot) -> shapes.PreviousShape:
     }
 
 
-async def get_watchlist(call: Call, _given: NoArguments) -> shapes.WatchlistResponse:
+async def get_watchlist(call: Call, _given: NoArguments) -> Result[shapes.WatchlistResponse]:
     """Price, RSI and what holds for every watched symbol; null and [] while one is not ready."""
     instruments = call.desk.watchlist.read().instruments
     rows = await asyncio.gather(*(_watched(call, each) for each in instruments))
     by_class: dict[AssetClass, list[shapes.WatchedShape]] = {each: [] for each in AssetClass}
-    for instrument, row in zip(instruments, rows, strict=True):
+    for instrument, (row, _) in zip(instruments, rows, strict=True):
         by_class[instrument.asset_class].append(row)
-    return {
+    shown: shapes.WatchlistResponse = {
         "watchlist": {"stocks": by_class[AssetClass.STOCK], "crypto": by_class[AssetClass.CRYPTO]},
         "timestamp": iso(int(call.desk.clock.epoch())),
         "market_hours": MARKET_HOURS,
         "data_source": data_source(call.desk),
     }
+    # The whole list is as old as its oldest row.
+    return Result(shown, Basis(newest=min((end for _, end in rows if end is not None), default=None)))
 
 
-async def _watched(call: Call, instrument: Instrument) -> shapes.WatchedShape:
+async def _watched(call: Call, instrument: Instrument) -> tuple[shapes.WatchedShape, int | None]:
+    """A row, and the end of its bar."""
     try:
         reading = await call.desk.signals.read(instrument, Timeframe.M1)
     except DataError:
         reading = None
     if reading is None or reading.signals is None or not isfinite(reading.signals.last.rsi):
-        return {"symbol": instrument.symbol, "price": None, "rsi": None, "signals": []}
+        return {"symbol": instrument.symbol, "price": None, "rsi": None, "signals": []}, None
     last = reading.signals.last
-    # The whole list is as old as its oldest row.
-    end = last.time + Timeframe.M1.seconds
-    call.newest = end if call.newest is None else min(call.newest, end)
-    return {
+    row: shapes.WatchedShape = {
         "symbol": instrument.symbol,
         "price": last.price,
         "rsi": last.rsi,
         "signals": reading.signals.crossings.true(),
     }
+    return row, last.time + Timeframe.M1.seconds
 
 
 TOOLS = (
@@ -128,6 +123,8 @@ TOOLS = (
         SignalsInput,
         shapes.SignalResponse,
         get_signals,
+        toolset="signals",
+        reads=Reads.BARS,
         errors=(InsufficientData, InvalidSymbol, UnknownSymbol, InvalidTimeframe, FeedUnavailable, StoreError),
     ),
     Tool(
@@ -136,6 +133,8 @@ TOOLS = (
         NoArguments,
         shapes.WatchlistResponse,
         get_watchlist,
+        toolset="signals",
+        reads=Reads.BARS,
         errors=(StoreError,),
     ),
 )

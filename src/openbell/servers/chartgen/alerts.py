@@ -19,8 +19,10 @@ from openbell.market.errors import (
 )
 from openbell.market.instruments import parse
 from openbell.market.timeframes import SHORT
-from openbell.protocol.call import Call
-from openbell.protocol.tool import Absent, Arguments, Effect, NoArguments, Tool, without_default
+from openbell.protocol.call import Call, Result, on_bars
+from openbell.protocol.replies import Afterwards
+from openbell.protocol.session import Scope
+from openbell.protocol.tool import Absent, Arguments, Effect, NoArguments, Reads, Tool, without_default
 from openbell.servers.chartgen import trading_shapes as shapes
 from openbell.servers.chartgen.shapes import DEFAULT_TIMEFRAME, choice, short_name
 
@@ -84,7 +86,7 @@ class SubscribeInput(Arguments):
     ] = None
 
 
-async def set_alert(call: Call, given: AlertInput) -> shapes.AlertShape:
+async def set_alert(call: Call, given: AlertInput) -> Result[shapes.AlertShape]:
     """Register a one-shot alert."""
     from openbell.desk.trading.alarms import Condition
     from openbell.trading.alerts import Type
@@ -102,72 +104,72 @@ async def set_alert(call: Call, given: AlertInput) -> shapes.AlertShape:
         signal.indicator if signal else None,
         signal.signal if signal else None,
     )
-    alert = await call.on_account().alerts.set(call.principal.subject, given.symbol, interval, condition)
-    return shapes.alert_shape(alert)
+    alert = await call.desk.trading.alerts.set(call.principal, given.symbol, interval, condition)
+    return Result(shapes.alert_shape(alert))
 
 
-async def list_alerts(call: Call, _given: NoArguments) -> shapes.AlertsResponse:
+async def list_alerts(call: Call, _given: NoArguments) -> Result[shapes.AlertsResponse]:
     """One's active alerts."""
-    found = await call.on_account().alerts.listing(call.principal.subject)
-    return {"alerts": [shapes.alert_shape(alert) for alert in found]}
+    found = await call.desk.trading.alerts.listing(call.principal)
+    return Result({"alerts": [shapes.alert_shape(alert) for alert in found]})
 
 
-async def cancel_alert(call: Call, given: CancelInput) -> shapes.AlertShape:
+async def cancel_alert(call: Call, given: CancelInput) -> Result[shapes.AlertShape]:
     """Remove an alert before it fires."""
     if not given.alert_id.isprintable():
         raise NoSuchOrder(f"no alert {given.alert_id[:80]!r}")
-    alert = await call.on_account().alerts.cancel(call.principal.subject, given.alert_id)
-    call.about(parse(alert.symbol))
-    return shapes.alert_shape(alert)
+    alert = await call.desk.trading.alerts.cancel(call.principal, given.alert_id)
+    return Result(shapes.alert_shape(alert), on_bars(parse(alert.symbol)))
 
 
-async def get_notifications(call: Call, given: NotificationsInput) -> shapes.NotificationsResponse:
+async def get_notifications(call: Call, given: NotificationsInput) -> Result[shapes.NotificationsResponse]:
     """Drain the inbox, or read on from a cursor."""
     limit = call.desk.settings.timeout
     # A call that would run into the time-out could not tell what it had taken out.
     wait = min(given.wait_s, max(0.0, limit - 1.0)) if limit else given.wait_s
-    inbox, writes = call.inbox(), not call.desk.settings.read_only
+    inbox, writes = call.inbox, not call.desk.settings.read_only
+    afterwards: tuple[Afterwards, ...] = ()
     if given.cursor is None and writes:
         found, remaining, left = await inbox.take(given.limit, wait)
-        if found:
-            call.afterwards.append(left)
+        afterwards = (left,) if found else ()
     else:
         if given.cursor and writes:
             await inbox.acknowledge(given.cursor)
         found, remaining = await inbox.peek(given.cursor, given.limit, wait)
-    return {
+    shown: shapes.NotificationsResponse = {
         "notifications": [cast("shapes.NotificationShape", each.body) for each in found],
         "cursor": found[-1].cursor if found else given.cursor,
         "remaining": remaining,
     }
+    return Result(shown, afterwards=afterwards)
 
 
-async def subscribe_notifications(call: Call, given: SubscribeInput) -> shapes.SubscribedResponse:
+async def subscribe_notifications(call: Call, given: SubscribeInput) -> Result[shapes.SubscribedResponse]:
     """Have fired alerts pushed as notifications/alert_triggered."""
     from openbell.trading.inbox import Filter
 
     for name in given.alert_types or []:
         one_of("alert_types", name, TYPES)
     symbols = frozenset(parse(symbol).symbol for symbol in given.symbols or [])
-    trading = call.on_account()
-    subscription = await trading.inbox.subscribe(
-        call.principal.subject, Filter(symbols, frozenset(given.alert_types or []))
-    )
-    return {"subscribed": True, "subscription": _filter_shape(subscription.filter, subscription.created_at)}
+    wanted = Filter(symbols, frozenset(given.alert_types or []))
+    made = await call.desk.trading.inbox.subscribe(call.principal, wanted)
+    return Result({"subscribed": True, "subscription": _filter_shape(made.filter, made.created_at)})
 
 
-async def unsubscribe_notifications(call: Call, _given: NoArguments) -> shapes.UnsubscribedResponse:
+async def unsubscribe_notifications(call: Call, _given: NoArguments) -> Result[shapes.UnsubscribedResponse]:
     """End the subscription, and forget what waits to be pushed."""
-    return {"unsubscribed": await call.on_account().inbox.unsubscribe(call.principal.subject)}
+    return Result({"unsubscribed": await call.desk.trading.inbox.unsubscribe(call.principal)})
 
 
-async def list_subscriptions(call: Call, _given: NoArguments) -> shapes.SubscriptionsResponse:
+async def list_subscriptions(call: Call, _given: NoArguments) -> Result[shapes.SubscriptionsResponse]:
     """The subscription and its queue."""
-    found, queued = await call.on_account().inbox.subscription(call.principal.subject)
-    return {
-        "subscriptions": [] if found is None else [_filter_shape(found.filter, found.created_at)],
-        "queued": queued,
-    }
+    found, queued = await call.desk.trading.inbox.subscription(call.principal)
+    return Result(
+        {
+            "subscriptions": [] if found is None else [_filter_shape(found.filter, found.created_at)],
+            "queued": queued,
+        }
+    )
 
 
 def _filter_shape(wanted: Filter, created_at: float) -> shapes.FilterShape:
@@ -187,13 +189,23 @@ TOOLS = (
         AlertInput,
         shapes.AlertShape,
         set_alert,
+        toolset="alerts",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         effect=Effect.WRITE,
         idempotent=False,
-        trade=True,
         errors=(*_ANY, InvalidSymbol, UnknownSymbol),
     ),
     Tool(
-        "list_alerts", "Your active alerts.", NoArguments, shapes.AlertsResponse, list_alerts, trade=True, errors=_ANY
+        "list_alerts",
+        "Your active alerts.",
+        NoArguments,
+        shapes.AlertsResponse,
+        list_alerts,
+        toolset="alerts",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
+        errors=_ANY,
     ),
     Tool(
         "cancel_alert",
@@ -201,8 +213,10 @@ TOOLS = (
         CancelInput,
         shapes.AlertShape,
         cancel_alert,
+        toolset="alerts",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         effect=Effect.DESTRUCTIVE,
-        trade=True,
         errors=(*_ANY, OrderError),
     ),
     Tool(
@@ -211,9 +225,11 @@ TOOLS = (
         NotificationsInput,
         shapes.NotificationsResponse,
         get_notifications,
+        toolset="alerts",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         effect=Effect.SESSION,
         idempotent=False,
-        trade=True,
         errors=_ANY,
     ),
     Tool(
@@ -222,8 +238,10 @@ TOOLS = (
         SubscribeInput,
         shapes.SubscribedResponse,
         subscribe_notifications,
+        toolset="alerts",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         effect=Effect.WRITE,
-        trade=True,
         errors=(*_ANY, InvalidSymbol),
     ),
     Tool(
@@ -232,8 +250,10 @@ TOOLS = (
         NoArguments,
         shapes.UnsubscribedResponse,
         unsubscribe_notifications,
+        toolset="alerts",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         effect=Effect.DESTRUCTIVE,
-        trade=True,
         errors=_ANY,
     ),
     Tool(
@@ -242,7 +262,9 @@ TOOLS = (
         NoArguments,
         shapes.SubscriptionsResponse,
         list_subscriptions,
-        trade=True,
+        toolset="alerts",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         errors=_ANY,
     ),
 )

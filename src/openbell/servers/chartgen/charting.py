@@ -18,9 +18,9 @@ from openbell.charts.choices import (
     one_of,
 )
 from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, StoreError, UnknownSymbol
-from openbell.protocol.call import Call
+from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.media import Media, Picture
-from openbell.protocol.tool import Arguments, NoArguments, Tool
+from openbell.protocol.tool import Arguments, NoArguments, Reads, Tool
 from openbell.protocol.truth import data_source
 from openbell.servers.chartgen import shapes
 
@@ -62,7 +62,7 @@ class IndicatorsInput(Arguments):
     interval: shapes.TimeframeName = None
 
 
-async def generate_chart(call: Call, given: ChartInput) -> Media | dict[str, Any]:
+async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[str, Any]]:
     """A picture, its numbers, or both."""
     from openbell.charts.payload import series, summary
     from openbell.charts.request import Look, wanted_indicators
@@ -77,16 +77,16 @@ async def generate_chart(call: Call, given: ChartInput) -> Media | dict[str, Any
     look = Look(given.width, given.height, given.scale, given.style, given.theme, given.price_scale)
     instrument = await call.desk.bars.find(symbol)
     chart = await call.desk.charts.chart(instrument, shapes.TIMEFRAMES[interval], given.bars, wanted)
-    _rest_on(call, instrument, chart)
+    basis = _basis(instrument, chart)
     source = {"data_source": data_source(call.desk)}
     if given.format == "series":
-        return series(symbol, interval, chart.bars, chart.indicators) | source
+        return Result(series(symbol, interval, chart.bars, chart.indicators) | source, basis)
     numbers = summary(symbol, interval, chart.bars, chart.indicators) | source if given.format != "png" else None
     if given.format == "summary":
-        return cast("dict[str, Any]", numbers)
+        return Result(cast("dict[str, Any]", numbers), basis)
     mark = "SIMULATED" if call.desk.data == "simulated" else ""
     picture = await call.desk.charts.png(chart, look, f"{instrument} · {interval}", mark)
-    return Media((Picture("image/png", picture),), numbers)
+    return Result(Media((Picture("image/png", picture),), numbers), basis)
 
 
 def _either(name: str, one: str | None, two: str | None) -> str | None:
@@ -96,13 +96,13 @@ def _either(name: str, one: str | None, two: str | None) -> str | None:
     return one if one is not None else two
 
 
-def _rest_on(call: Call, instrument: Instrument, chart: Chart) -> None:
+def _basis(instrument: Instrument, chart: Chart) -> Basis:
     from openbell.market.bars import closed_at
 
-    call.rests_on(instrument, closed_at(chart.bars))
+    return on_bars(instrument, closed_at(chart.bars))
 
 
-async def list_indicators(_call: Call, _given: NoArguments) -> shapes.CatalogueResponse:
+async def list_indicators(_call: Call, _given: NoArguments) -> Result[shapes.CatalogueResponse]:
     """The catalogue."""
     from openbell.indicators.registry import all_indicators
 
@@ -120,7 +120,7 @@ async def list_indicators(_call: Call, _given: NoArguments) -> shapes.CatalogueR
         if indicator.needs:
             entry["needs"] = list(indicator.needs)
         found.append(entry)
-    return {"indicators": found}
+    return Result({"indicators": found})
 
 
 def _parameter(parameter: Any) -> shapes.ParameterShape:
@@ -137,7 +137,7 @@ def _parameter(parameter: Any) -> shapes.ParameterShape:
     return shape
 
 
-async def get_indicators(call: Call, given: IndicatorsInput) -> shapes.IndicatorsResponse:
+async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.IndicatorsResponse]:
     """The newest values of indicators."""
     from openbell.charts.payload import last_values
     from openbell.charts.request import wanted_indicators
@@ -150,8 +150,7 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> shapes.Indicator
     fetches = call.desk.bars.fetches[instrument]
     chart = await call.desk.charts.chart(instrument, shapes.TIMEFRAMES[interval], shapes.DEFAULT_BARS, wanted)
     asked_feed = call.desk.bars.fetches[instrument] > fetches
-    _rest_on(call, instrument, chart)
-    return {
+    shown: shapes.IndicatorsResponse = {
         "symbol": given.symbol,
         "interval": interval,
         "source": "engine_cache" if call.desk.settings.trade and not asked_feed else "fetched",
@@ -159,6 +158,7 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> shapes.Indicator
         "indicators": {each.wanted.key: cast("shapes.ValuesShape", last_values(each)) for each in chart.indicators},
         "data_source": data_source(call.desk),
     }
+    return Result(shown, _basis(instrument, chart))
 
 
 _ERRORS = (InvalidSymbol, UnknownSymbol, InvalidParameter, DataError, StoreError)
@@ -169,6 +169,8 @@ TOOLS = (
         ChartInput,
         None,
         generate_chart,
+        toolset="charts",
+        reads=Reads.BARS,
         errors=_ERRORS,
     ),
     Tool(
@@ -177,6 +179,8 @@ TOOLS = (
         NoArguments,
         shapes.CatalogueResponse,
         list_indicators,
+        toolset="charts",
+        reads=Reads.NOTHING,
     ),
     Tool(
         "get_indicators",
@@ -184,6 +188,8 @@ TOOLS = (
         IndicatorsInput,
         shapes.IndicatorsResponse,
         get_indicators,
+        toolset="charts",
+        reads=Reads.BARS,
         errors=_ERRORS,
     ),
 )

@@ -10,9 +10,10 @@ from openbell.charts.choices import one_of
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidSymbol, NoSuchOrder, OrderError, Refused, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
-from openbell.protocol.call import Call
+from openbell.protocol.call import Basis, Call, Result, on_bars, on_prices
 from openbell.protocol.pages import pagination
-from openbell.protocol.tool import Arguments, Effect, NoArguments, Tool
+from openbell.protocol.session import Scope
+from openbell.protocol.tool import Arguments, Effect, NoArguments, Reads, Tool
 from openbell.protocol.truth import data_source
 from openbell.servers.chartgen import trading_shapes as shapes
 from openbell.servers.chartgen.shapes import choice
@@ -64,7 +65,7 @@ class OrdersInput(Arguments):
     offset: Annotated[int, Field(ge=0, le=100_000_000, description="skip the newest so many")] = 0
 
 
-async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
+async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape]:
     """Judge an order, write it down, and hand it to the broker."""
     side = given.side.lower()
     for name, value, names in (
@@ -73,7 +74,6 @@ async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
         ("time_in_force", given.time_in_force, FORCES),
     ):
         one_of(name, value, names)
-    trading = call.on_account()
     instrument = await _found(call, given.symbol)
     asked = request(
         instrument,
@@ -89,8 +89,8 @@ async def place_order(call: Call, given: OrderInput) -> shapes.OrderShape:
         spelling=given.symbol,
         reduce_only=given.reduce_only,
     )
-    order = await trading.orders.place(call.principal.subject, asked)
-    return (await _shown(call, [order]))[0]
+    order = await call.desk.trading.orders.place(call.principal, asked)
+    return Result((await _shown(call, [order]))[0])
 
 
 async def _found(call: Call, symbol: str) -> Instrument:
@@ -101,39 +101,39 @@ async def _found(call: Call, symbol: str) -> Instrument:
         return parse(symbol)
 
 
-async def cancel_order(call: Call, given: CancelInput) -> shapes.OrderShape:
+async def cancel_order(call: Call, given: CancelInput) -> Result[shapes.OrderShape]:
     """End an order of one's own."""
     if not given.order_id.isprintable():  # no database looks for the character 0
         raise NoSuchOrder(f"no order {given.order_id[:80]!r}")
-    order = await call.on_account().orders.cancel(call.principal.subject, given.order_id)
-    call.about(parse(order.symbol))
-    return (await _shown(call, [order]))[0]
+    order = await call.desk.trading.orders.cancel(call.principal, given.order_id)
+    return Result((await _shown(call, [order]))[0], on_bars(parse(order.symbol)))
 
 
 async def _shown(call: Call, orders: list[Order]) -> list[shapes.OrderShape]:
     """Orders with what each waits for."""
-    reasons = await call.on_account().reasons.of(orders)
-    return [shapes.order_shape(order, call.account, reasons[order.id]) for order in orders]
+    reasons = await call.desk.trading.reasons.of(orders)
+    return [shapes.order_shape(order, call.desk.account, reasons[order.id]) for order in orders]
 
 
-async def get_orders(call: Call, given: OrdersInput) -> shapes.OrdersResponse:
+async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResponse]:
     """One's orders, newest first."""
     one_of("filter", given.filter, FILTERS)
-    found, total = await call.on_account().orders.listing(
-        call.principal.subject, open_only=given.filter == "open", limit=given.limit, offset=given.offset
+    found, total = await call.desk.trading.orders.listing(
+        call.principal, open_only=given.filter == "open", limit=given.limit, offset=given.offset
     )
-    return {
-        "orders": await _shown(call, found),
-        "pagination": pagination(given.offset, given.limit, total),
-        "data_source": data_source(call.desk),
-    }
+    return Result(
+        {
+            "orders": await _shown(call, found),
+            "pagination": pagination(given.offset, given.limit, total),
+            "data_source": data_source(call.desk),
+        }
+    )
 
 
-async def get_positions(call: Call, _given: NoArguments) -> shapes.PositionsResponse:
+async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.PositionsResponse]:
     """Open positions."""
-    holdings = await call.on_account().portfolio.holdings(call.principal.subject)
-    call.priced([each.price.end for each in holdings if each.price], next((h.note for h in holdings if h.note), None))
-    return {
+    holdings = await call.desk.trading.portfolio.holdings(call.principal)
+    shown: shapes.PositionsResponse = {
         "positions": [
             {
                 "symbol": each.position.symbol,
@@ -147,14 +147,15 @@ async def get_positions(call: Call, _given: NoArguments) -> shapes.PositionsResp
             }
             for each in holdings
         ],
-        "account": call.account,  # type: ignore[typeddict-item]
+        "account": call.desk.account,  # type: ignore[typeddict-item]
         "data_source": data_source(call.desk),
     }
+    return Result(shown, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
 
-async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceResponse:
+async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceResponse]:
     """The account's money."""
-    balance = await call.on_account().portfolio.balance(call.principal.subject)
+    balance = await call.desk.trading.portfolio.balance(call.principal)
     shown: shapes.BalanceResponse = {
         "total_balance": shapes.text(balance.total),
         "available_balance": amounts.text(balance.available),
@@ -163,13 +164,12 @@ async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceResponse
         "unrealized_pnl": shapes.text(balance.unrealised),
         "realized_pnl": amounts.text(balance.realised),
         "fees": amounts.text(balance.fees),
-        "account": call.account,  # type: ignore[typeddict-item]
+        "account": call.desk.account,  # type: ignore[typeddict-item]
         "data_source": data_source(call.desk),
     }
-    call.priced([] if balance.end is None else [balance.end], balance.note)
     if balance.note:
         shown["note"] = balance.note
-    return shown
+    return Result(shown, Basis(newest=balance.end, note=balance.note))
 
 
 _ANY = (Refused, AccountNotFound, StoreError)
@@ -182,10 +182,12 @@ TOOLS = (
         OrderInput,
         shapes.OrderShape,
         place_order,
+        toolset="trading",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         effect=Effect.DESTRUCTIVE,
         idempotent=False,
         open_world=True,
-        trade=True,
         errors=(*_ANY, InvalidSymbol, UnknownSymbol, DataError, OrderError, BrokerError),
     ),
     Tool(
@@ -194,9 +196,11 @@ TOOLS = (
         CancelInput,
         shapes.OrderShape,
         cancel_order,
+        toolset="trading",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         effect=Effect.DESTRUCTIVE,
         open_world=True,
-        trade=True,
         errors=(*_ANY, OrderError),
     ),
     Tool(
@@ -205,7 +209,9 @@ TOOLS = (
         OrdersInput,
         shapes.OrdersResponse,
         get_orders,
-        trade=True,
+        toolset="trading",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         errors=_ANY,
     ),
     Tool(
@@ -214,7 +220,9 @@ TOOLS = (
         NoArguments,
         shapes.PositionsResponse,
         get_positions,
-        trade=True,
+        toolset="trading",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         errors=_ANY,
     ),
     Tool(
@@ -223,7 +231,9 @@ TOOLS = (
         NoArguments,
         shapes.BalanceResponse,
         get_balance,
-        trade=True,
+        toolset="trading",
+        reads=Reads.ACCOUNT,
+        scope=Scope.TRADE,
         errors=_ANY,
     ),
 )

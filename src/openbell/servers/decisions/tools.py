@@ -12,9 +12,9 @@ from typing_extensions import TypedDict
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
 from openbell.market.nearest import hint
-from openbell.protocol.call import Call
+from openbell.protocol.call import Call, Result
 from openbell.protocol.pages import Pagination, pagination
-from openbell.protocol.tool import Absent, Arguments, Effect, Tool, without_default
+from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
 from openbell.trading.errors import InvalidAction, InvalidConfidence, ReasoningTooLong
 
 ACTIONS = ("BUY", "SELL", "HOLD")
@@ -79,17 +79,18 @@ class SaveInput(Arguments):
     ] = None
 
 
-async def get_recent_decisions(call: Call, given: RecentInput) -> DecisionPage:
+async def get_recent_decisions(call: Call, given: RecentInput) -> Result[DecisionPage]:
     """A page of the caller's decisions."""
     _check_action(given.action)
-    call.source = call.desk.trading.records.source
     rows, total = await call.desk.trading.decisions.recent(
-        call.principal.subject, given.limit, given.offset, given.symbol, given.action
+        call.principal, given.limit, given.offset, given.symbol, given.action
     )
-    return {
-        "items": [_shown(row) for row in rows],
-        "pagination": pagination(given.offset, given.limit, total),
-    }
+    return Result(
+        {
+            "items": [_shown(row) for row in rows],
+            "pagination": pagination(given.offset, given.limit, total),
+        }
+    )
 
 
 def _shown(row: Any) -> Decision:
@@ -106,15 +107,14 @@ def _shown(row: Any) -> Decision:
     return shown
 
 
-async def save_decision(call: Call, given: SaveInput) -> Saved:
+async def save_decision(call: Call, given: SaveInput) -> Result[Saved]:
     """Keep a decision, sealed in the ledger."""
     _check_action(given.action)
     if not 0 <= given.confidence <= 1:
         raise InvalidConfidence("confidence must be between 0 and 1")
     _check_text(given.reasoning, given.tool_calls)
-    call.source = call.desk.trading.records.source
     decision_id = await call.desk.trading.decisions.save(
-        call.principal.subject,
+        call.principal,
         given.symbol,
         given.action,
         given.confidence,
@@ -122,7 +122,7 @@ async def save_decision(call: Call, given: SaveInput) -> Saved:
         given.reasoning,
         given.tool_calls,
     )
-    return {"decision_id": decision_id, "saved": True}
+    return Result({"decision_id": decision_id, "saved": True})
 
 
 def _check_action(action: str | None) -> None:
@@ -157,6 +157,8 @@ TOOLS = (
         arguments=RecentInput,
         returns=DecisionPage,
         handler=get_recent_decisions,
+        toolset="decisions",
+        reads=Reads.RECORDS,
         cache="cache_decisions",
         errors=_ANY,
     ),
@@ -166,6 +168,8 @@ TOOLS = (
         arguments=SaveInput,
         returns=Saved,
         handler=save_decision,
+        toolset="decisions",
+        reads=Reads.RECORDS,
         effect=Effect.WRITE,
         idempotent=False,
         changes=("get_recent_decisions",),

@@ -22,9 +22,9 @@ from openbell.market.errors import (
 )
 from openbell.market.instruments import parse
 from openbell.market.timeframes import name_of, named
-from openbell.protocol.call import Call
+from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.pages import pagination
-from openbell.protocol.tool import Arguments, Tool
+from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.protocol.truth import data_source
 from openbell.servers.market_data import shapes
 
@@ -57,23 +57,21 @@ class VolatilityInput(Arguments):
     force_refresh: Refresh = False
 
 
-async def get_candles(call: Call, given: CandlesInput) -> shapes.CandlePage:
+async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePage]:
     """A page of closed bars, read through to the feed."""
     timeframe = named(given.timeframe, shapes.CANDLES)
     instrument = parse(given.symbol)
-    call.source = call.desk.store.name
     bars, total = await call.desk.bars.page(instrument, timeframe, given.limit, given.offset)
     if not total:
         raise NoData(
             f"No closed {name_of(timeframe, shapes.CANDLES)} candles of {instrument}", symbol=instrument.symbol
         )
-    if len(bars):
-        call.rests_on(instrument, closed_at(bars))
-    return {
+    page: shapes.CandlePage = {
         "items": _candles(bars),
         "pagination": pagination(given.offset, given.limit, total),
         "data_source": data_source(call.desk),
     }
+    return Result(page, on_bars(instrument, closed_at(bars)) if len(bars) else Basis())
 
 
 def _candles(bars: Bars) -> list[shapes.Candle]:
@@ -85,13 +83,11 @@ def _candles(bars: Bars) -> list[shapes.Candle]:
     ]
 
 
-async def get_current_price(call: Call, given: PriceInput) -> shapes.Price:
+async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Price]:
     """The newest close, unless it is stale."""
     instrument = parse(given.symbol)
-    call.source = call.desk.store.name
     quote = await call.desk.quotes.quote(instrument)
-    call.rests_on(instrument, quote.end)
-    return {
+    price: shapes.Price = {
         "price": quote.price,
         "change_1h": quote.change_1h,
         "change_24h": quote.change_24h,
@@ -99,17 +95,16 @@ async def get_current_price(call: Call, given: PriceInput) -> shapes.Price:
         "timestamp": iso(quote.end),
         "data_source": data_source(call.desk),
     }
+    return Result(price, on_bars(instrument, quote.end))
 
 
-async def get_volatility(call: Call, given: VolatilityInput) -> shapes.VolatilityAnswer:
+async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.VolatilityAnswer]:
     """Deviation of returns, average true range and range over one window."""
     timeframe = named(given.timeframe, shapes.VOLATILITY)
     instrument = parse(given.symbol)
-    call.source = call.desk.store.name
     found = await call.desk.quotes.volatility(instrument, timeframe)
     last = int(found.bars.time[-1])
-    call.rests_on(instrument, closed_at(found.bars))
-    return {
+    answer: shapes.VolatilityAnswer = {
         "volatility": found.deviation,
         "atr": found.atr,
         "high_low_range": found.reach,
@@ -121,6 +116,7 @@ async def get_volatility(call: Call, given: VolatilityInput) -> shapes.Volatilit
         },
         "data_source": data_source(call.desk),
     }
+    return Result(answer, on_bars(instrument, closed_at(found.bars)))
 
 
 _ANY = (InvalidSymbol, FeedUnavailable, StoreError, OutOfTime)
@@ -132,6 +128,8 @@ TOOLS = (
         arguments=CandlesInput,
         returns=shapes.CandlePage,
         handler=get_candles,
+        toolset="market",
+        reads=Reads.BARS,
         cache="cache_candles",
         errors=(*_ANY, InvalidTimeframe, NoData, UnknownSymbol),
     ),
@@ -141,6 +139,8 @@ TOOLS = (
         arguments=PriceInput,
         returns=shapes.Price,
         handler=get_current_price,
+        toolset="market",
+        reads=Reads.BARS,
         cache="cache_price",
         errors=(*_ANY, NoData, StaleData, UnknownSymbol),
     ),
@@ -150,6 +150,8 @@ TOOLS = (
         arguments=VolatilityInput,
         returns=shapes.VolatilityAnswer,
         handler=get_volatility,
+        toolset="market",
+        reads=Reads.BARS,
         cache="cache_volatility",
         errors=(*_ANY, InvalidTimeframe, InsufficientData, UnknownSymbol),
     ),

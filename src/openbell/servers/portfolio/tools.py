@@ -11,9 +11,9 @@ from openbell.market.clock import iso
 from openbell.market.errors import CannotPay, DataError, InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import hint
-from openbell.protocol.call import Call
+from openbell.protocol.call import Basis, Call, Result, on_prices
 from openbell.protocol.pages import pagination
-from openbell.protocol.tool import Absent, Arguments, NoArguments, Tool, without_default
+from openbell.protocol.tool import Absent, Arguments, NoArguments, Reads, Tool, without_default
 from openbell.protocol.truth import data_source
 from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
@@ -44,11 +44,10 @@ class TradeInput(Arguments):
     ] = None
 
 
-async def get_positions(call: Call, given: PositionsInput) -> shapes.PositionPage:
+async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.PositionPage]:
     """Open positions, those opened last first."""
     wanted = None if given.symbol is None else parse(given.symbol).symbol
-    holdings = await call.on_account().portfolio.holdings(call.principal.subject)
-    call.priced([each.price.end for each in holdings if each.price], next((h.note for h in holdings if h.note), None))
+    holdings = await call.desk.trading.portfolio.holdings(call.principal)
     found = [each for each in holdings if wanted in {None, each.position.symbol}]
     items: list[shapes.PositionShape] = [
         {
@@ -63,16 +62,17 @@ async def get_positions(call: Call, given: PositionsInput) -> shapes.PositionPag
         }
         for each in found[given.offset : given.offset + given.limit]
     ]
-    return {
+    page: shapes.PositionPage = {
         "items": items,
         "pagination": pagination(given.offset, given.limit, len(found)),
         "data_source": data_source(call.desk),
     }
+    return Result(page, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
 
-async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceShape:
+async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceShape]:
     """The account's money."""
-    balance = await call.on_account().portfolio.balance(call.principal.subject)
+    balance = await call.desk.trading.portfolio.balance(call.principal)
     shown: shapes.BalanceShape = {
         "total_balance": _number(balance.total),
         "available_balance": amounts.number(balance.available),
@@ -80,10 +80,9 @@ async def get_balance(call: Call, _given: NoArguments) -> shapes.BalanceShape:
         "unrealized_pnl": _number(balance.unrealised),
         "data_source": data_source(call.desk),
     }
-    call.priced([] if balance.end is None else [balance.end], balance.note)
     if balance.note:
         shown["note"] = balance.note
-    return shown
+    return Result(shown, Basis(newest=balance.end, note=balance.note))
 
 
 def _number(value: Decimal | None) -> float | None:
@@ -91,7 +90,7 @@ def _number(value: Decimal | None) -> float | None:
     return None if value is None else amounts.number(value)
 
 
-async def validate_trade(call: Call, given: TradeInput) -> shapes.VerdictShape:
+async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.VerdictShape]:
     """The gate's opinion; what the account cannot pay is an error of its own."""
     from openbell.desk.trading.orders import refusal
 
@@ -104,16 +103,17 @@ async def validate_trade(call: Call, given: TradeInput) -> shapes.VerdictShape:
         raise InvalidSize(error.message) from None
     instrument = _tradable(given.symbol)
     price = None if given.price is None else amounts.price(given.price)
-    verdict = await call.on_account().portfolio.validate(call.principal.subject, instrument, side, size, price)
+    verdict = await call.desk.trading.portfolio.validate(call.principal, instrument, side, size, price)
     if verdict.rule == "balance":
         raise refusal(verdict)
-    return {
+    shown: shapes.VerdictShape = {
         "valid": verdict.valid,
         "reason": verdict.reason,
         "max_size": amounts.number(verdict.max_size),
         "risk_score": amounts.number(verdict.risk_score),
         "data_source": data_source(call.desk),
     }
+    return Result(shown)
 
 
 def _tradable(symbol: str) -> Instrument:
@@ -135,6 +135,8 @@ TOOLS = (
         arguments=PositionsInput,
         returns=shapes.PositionPage,
         handler=get_positions,
+        toolset="portfolio",
+        reads=Reads.ACCOUNT,
         errors=(*_ANY, InvalidSymbol),
     ),
     Tool(
@@ -143,6 +145,8 @@ TOOLS = (
         arguments=NoArguments,
         returns=shapes.BalanceShape,
         handler=get_balance,
+        toolset="portfolio",
+        reads=Reads.ACCOUNT,
         errors=_ANY,
     ),
     Tool(
@@ -151,6 +155,8 @@ TOOLS = (
         arguments=TradeInput,
         returns=shapes.VerdictShape,
         handler=validate_trade,
+        toolset="portfolio",
+        reads=Reads.ACCOUNT,
         errors=(*_ANY, InvalidSymbol, DataError, InvalidSide, InvalidSize, CannotPay),
     ),
 )

@@ -1,0 +1,31 @@
+"""Who may call what: the one place where a tool's scope, toolset and effect meet the settings and the principal."""
+
+from __future__ import annotations
+
+from openbell.desk.settings import Settings
+from openbell.market.errors import Refused
+from openbell.protocol.session import Principal, Scope
+from openbell.protocol.tool import Effect, Tool
+
+Toolsets = frozenset[str] | None
+"""The toolsets that a server offers; None: all."""
+
+
+def offers(tool: Tool, settings: Settings, toolsets: Toolsets) -> bool:
+    """Whether a server lists the tool."""
+    writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
+    return (toolsets is None or tool.toolset in toolsets) and not (settings.read_only and writes)
+
+
+def check(tool: Tool, settings: Settings, toolsets: Toolsets, principal: Principal) -> None:
+    """Raise `Refused` unless the settings and the principal's scopes allow the call."""
+    if toolsets is not None and tool.toolset not in toolsets:
+        raise Refused(
+            f"{tool.name} is in the toolset {tool.toolset}, and this server offers {', '.join(sorted(toolsets))}"
+        )
+    if settings.read_only and tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}:
+        raise Refused(f"{tool.name} writes, and this desk was started with --read-only")
+    if tool.scope is Scope.TRADE and not settings.trade:
+        raise Refused(f"{tool.name} is a trading tool: start the server with --trade to allow it")
+    if tool.scope not in principal.scopes:
+        raise Refused(f"{tool.name} needs the scope {tool.scope}")
