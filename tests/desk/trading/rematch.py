@@ -344,8 +344,9 @@ def _limits(case: Case, account: str) -> Iterator[str]:
             continue
         for outage in case.outages:
             during = outage.begin_seq < each.seq and (outage.end_seq is None or each.seq <= outage.end_seq)
-            # A feed that fails delivers no new minute; those that have closed before are stored.
-            known = not outage.store and each.written // MINUTE <= outage.begin // MINUTE
+            # A feed that fails delivers no new minute; those that have closed before are stored, and what was read of them
+            # may be written when the clock has gone on.
+            known = not outage.store and each.fill.at <= outage.begin // MINUTE * MINUTE
             if during and not known and outage.symbol in each.held:
                 yield f"fill {each.fill.id} opened while there was no price of {outage.symbol}"
     if lost is None:
