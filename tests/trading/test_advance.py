@@ -41,18 +41,21 @@ class Plain:
     day_start: Decimal | None
     since: int
     halted: bool
+    met: Mapping[str, int]
     changes: list[Change]
 
     @classmethod
     def of(cls, standing: Standing) -> Plain:
         orders = {each.id: each for each in standing.orders}
         marks = dict(standing.marks)
-        return cls(standing.book, orders, marks, standing.day_start, standing.since, standing.halted, [])
+        met = standing.met
+        return cls(standing.book, orders, marks, standing.day_start, standing.since, standing.halted, met, [])
 
     def standing(self, now: int) -> Standing:
         """What is left of the account, for whoever goes on from here."""
         since = max(self.since, now)
-        return Standing(self.book, tuple(self.orders.values()), self.marks, self.day_start, since, self.halted)
+        orders = tuple(self.orders.values())
+        return Standing(self.book, orders, self.marks, self.day_start, since, self.halted, self.met)
 
     def walk(self, series: Mapping[str, Bars], start: int, until: int, rules: Rules) -> None:
         rows = {symbol: {int(time): index for index, time in enumerate(bars.time)} for symbol, bars in series.items()}
@@ -82,7 +85,7 @@ class Plain:
     def _match(self, symbol: str, bars: Bars, until: int, rules: Rules, *, opens: bool = False) -> None:
         mine = [each for each in self.orders.values() if each.symbol == symbol]
         # In the order in which they came; what a bar has changed has met it.
-        seen = {each.id: each.updated_at for each in mine}
+        seen = {each.id: max(each.updated_at, self.met.get(each.id, 0)) for each in mine}
         held = self.book.quantity(symbol)
         for change in match(mine, bars, held, float(until), rules.costs, halted=not opens, seen=seen):
             self._take(change)
@@ -158,7 +161,8 @@ def play(chance: Random) -> Play:
     since = start + MINUTE * chance.choice((-5, 0, 0, 0, 3, 10))
     costs = Costs(volume_share=chance.choice((D(1), D("0.1"))))
     rules = Rules(costs, Limits(daily_loss=chance.choice((D(0), D("0.01"), D("0.03"), D("0.05")))))
-    standing = Standing(book, tuple(orders), marks, day_start, since, chance.random() < 0.1)
+    met = {each.id: start + MINUTE * chance.randrange(12) for each in orders if chance.random() < 0.3}
+    standing = Standing(book, tuple(orders), marks, day_start, since, chance.random() < 0.1, met)
     return Play(standing, series, start, start + MINUTE * chance.choice((count, count + 3, 1)), rules)
 
 
@@ -345,6 +349,24 @@ def test_an_order_that_was_placed_after_a_loss_is_not_ended_by_it() -> None:
     series = {"BTC/USD": flat("BTC/USD", start, 100, 80, 100, 100)}
     standing = Standing(held("50"), (older, newer), {"BTC/USD": D(100)}, D(10_000), start)
     assert states(advance(standing, series, start, start + 240, FREE)) == [("older", "cancelled", start + 120.0)]
+
+
+def test_an_order_that_found_nothing_left_of_a_bar_does_not_meet_it_again() -> None:
+    """Another symbol's orders may wait for their bars, so that the account is walked through the same minutes again."""
+    start = MIDNIGHT - 3600
+    thin = minutes([(100, 100, 100, 4), (100, 100, 100, 4)], start=start)
+    orders = [limit(name, Side.BUY, "10", "101", placed_at=float(start)) for name in ("first", "second")]
+    waiting = limit("waits", Side.BUY, "1", "60", symbol="ETH/USD", placed_at=float(start))
+    whole = Standing(Book(D(10_000)), (*orders, waiting), {}, D(10_000), start)
+    changes = advance(whole, {"BTC/USD": thin}, start, start + 60, FREE)
+    assert [each.order_id for each in changes if isinstance(each, Fill)] == ["first"]
+    first = next(each for each in changes if isinstance(each, Order))
+    book = Book(D(10_000)).after(next(each for each in changes if isinstance(each, Fill)))
+    met = {"first": start + 60, "second": start + 60}
+    again = Standing(book, (first, orders[1], waiting), {"BTC/USD": D(100)}, D(10_000), start, met=met)
+    series = {"BTC/USD": thin, "ETH/USD": flat("ETH/USD", start, 50)}
+    filled = [each.order_id for each in advance(again, series, start, start + 60, FREE) if isinstance(each, Fill)]
+    assert filled == ["waits"]
 
 
 @pytest.mark.parametrize("side", [Side.BUY, Side.SELL])

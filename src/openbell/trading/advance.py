@@ -43,6 +43,9 @@ class Standing:
     since: int
     """The book is of this time: before it fills are made up for, but no loss is judged."""
     halted: bool = False
+    met: Mapping[str, int] = field(default_factory=dict)
+    """By order, the time before which it has met every bar, though none has changed it: another order of the same symbol may
+    have taken what was traded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +146,8 @@ class _Walk:
             until,
             self.rules.costs,
             halted=not may_open,
-            # What an order has met is written in it: only a bar changes an order that rests, and at the bar's end.
-            seen={order.id: order.updated_at for order in mine},
+            # Only a bar changes an order that rests, and at the bar's end.
+            seen={order.id: max(order.updated_at, float(self.standing.met.get(order.id, 0))) for order in mine},
         )
         for change in changes:
             self._take(change)

@@ -65,6 +65,11 @@ def test_on_paper_no_order_is_lost_or_doubled(part: int, memories: Memories, loo
         check(simulate(loop, memories, seed, inside=True))
 
 
+@pytest.mark.parametrize("seed", [366, 1871, 3127])
+def test_what_was_found_before_stays_mended(seed: int, memories: Memories, loop: asyncio.AbstractEventLoop) -> None:
+    check(simulate(loop, memories, seed, inside=True))
+
+
 def test_orders_in_doubt_do_not_keep_the_others_from_being_asked_for(
     memories: Memories, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from openbell.desk.bars import BarService
@@ -199,7 +199,8 @@ class PaperMatching:
         ]
         if not resting:
             return None
-        start = max(piece.reached, min(self._first_minute(seq, order, walked[order.symbol]) for seq, order in resting))
+        met = {order.id: self._first_minute(seq, order, walked[order.symbol]) for seq, order in resting}
+        start = max(piece.reached, min(met.values()))
         book = self._books.book(view, account)
         # While nothing rested nobody looked: a loss is judged from the first minute that can end something on.
         since = int(max(noted.get("", 0.0), self._books.last_fill(view, account), start))
@@ -214,7 +215,7 @@ class PaperMatching:
             working.seq,
             start,
             frozenset(symbols - piece.left_out),
-            Standing(book, orders, {}, None, since, self._halted(view) is not None),
+            Standing(book, orders, {}, None, since, self._halted(view) is not None, met),
             day.held,
             day.cash,
         )
@@ -254,7 +255,7 @@ class PaperMatching:
         day_start = None
         if set(then) >= set(scene.held_then):
             day_start = scene.cash_then + sum((held * then[symbol] for symbol, held in scene.held_then.items()), ZERO)
-        return Standing(standing.book, standing.orders, before, day_start, standing.since, standing.halted)
+        return replace(standing, marks=before, day_start=day_start)
 
     async def _look_further(self, scene: _Scene, series: Mapping[str, Bars], end: int, lease: Lease | None) -> None:
         name, met = scene.account.name, self._met(series, end)
