@@ -7,9 +7,10 @@ from typing import TypeVar
 
 from openbell.charts import fonts
 from openbell.charts.compose import compose
-from openbell.charts.request import Computed, Look, wanted_indicators
+from openbell.charts.request import Look
 from openbell.charts.scene import Label, Scene
 from openbell.feeds.sim.minutes import minute_bars
+from openbell.indicators.evaluation import Computed, wanted_indicators
 from openbell.market.bars import Bars, resample
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe

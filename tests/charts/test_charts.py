@@ -17,11 +17,12 @@ from openbell.charts.encode import jpeg, png, rgb
 from openbell.charts.payload import series, summary
 from openbell.charts.picture import picture as encoded
 from openbell.charts.raster import render
-from openbell.charts.request import Look, wanted_indicators
+from openbell.charts.request import Look
 from openbell.charts.scales import nice_ticks
 from openbell.charts.scene import Boxes, Scene, Stroke
 from openbell.charts.svg import svg
 from openbell.charts.time_axis import time_ticks
+from openbell.indicators.evaluation import wanted_indicators
 from openbell.market.errors import InvalidParameter
 from tests.charts.pictures import FIXTURE, computed, extent, hours, labels, picture
 

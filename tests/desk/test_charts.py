@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,10 +15,12 @@ import numpy as np
 import pytest
 
 from openbell.charts.compose import compose
-from openbell.charts.request import Look, wanted_indicators
+from openbell.charts.request import Look
 from openbell.desk.bars import BarService
-from openbell.desk.charts import Chart, ChartService
+from openbell.desk.charts import ChartService
+from openbell.desk.indicators import Evaluation, IndicatorService
 from openbell.feeds.sim import SimFeed
+from openbell.indicators.evaluation import wanted_indicators
 from openbell.market.bars import Bars, Values, resample
 from openbell.market.clock import StandingClock
 from openbell.market.errors import FeedUnavailable, InsufficientData, UnknownSymbol
@@ -32,9 +35,13 @@ from tests.market.walks import STOCK, at
 NOW = 1_767_744_000
 
 
-def service(folder: Path, feed: ScriptedFeed) -> tuple[ChartService, ParquetStore]:
+WORKER = ThreadPoolExecutor(1)
+
+
+def service(folder: Path, feed: ScriptedFeed) -> tuple[IndicatorService, BarService, ParquetStore]:
     store = ParquetStore(folder)
-    return ChartService(BarService(store, feed, StandingClock(NOW)), feed), store
+    bars = BarService(store, feed, StandingClock(NOW))
+    return IndicatorService(bars, feed, WORKER), bars, store
 
 
 @pytest.mark.parametrize(
@@ -44,31 +51,30 @@ def service(folder: Path, feed: ScriptedFeed) -> tuple[ChartService, ParquetStor
 def test_a_failed_fetch_is_an_error(tmp_path: Path, down: bool, known: bool, expected: type[Exception]) -> None:
     feed = ScriptedFeed(known=(BTC,) if known else ())
     feed.down = down
-    charts, store = service(tmp_path, feed)
+    indicators, bars, store = service(tmp_path, feed)
 
     async def ask() -> None:
-        instrument = await charts._bars.find("BTC/USD")
-        await charts.chart(instrument, Timeframe.H1, 200, wanted_indicators(["rsi"]))
+        instrument = await bars.find("BTC/USD")
+        await indicators.evaluate(instrument, Timeframe.H1, 200, wanted_indicators(["rsi"]))
 
     with pytest.raises(expected):
         asyncio.run(ask())
-    charts.close()
     store.close()
 
 
 def test_pictures_asked_for_at_once_are_each_drawn(tmp_path: Path) -> None:
     feed = ScriptedFeed()
     feed.table[BTC] = {NOW - 60 * n: 100.0 + n % 9 for n in range(1, 600)}
-    charts, store = service(tmp_path, feed)
+    indicators, _, store = service(tmp_path, feed)
+    charts = ChartService(WORKER)
 
     async def ask() -> list[bytes]:
-        chart = await charts.chart(BTC, Timeframe.M5, 50, wanted_indicators(["rsi"]))
+        chart = await indicators.evaluate(BTC, Timeframe.M5, 50, wanted_indicators(["rsi"]))
         looks = [Look(width=300 + 10 * n, height=300) for n in range(6)]
-        return await asyncio.gather(*(charts.png(chart, look, "BTC/USD", "") for look in looks))
+        return await asyncio.gather(*(charts.draw(chart, look, "BTC/USD", "") for look in looks))
 
     pictures = asyncio.run(ask())
     assert [int.from_bytes(data[16:20], "big") for data in pictures] == [300, 310, 320, 330, 340, 350]
-    charts.close()
     store.close()
 
 
@@ -91,18 +97,17 @@ class Simulated:
         clock = StandingClock(at(now))
         feed = SimFeed(clock)
         self.store = NotingStore(folder)
-        self.charts = ChartService(BarService(self.store, feed, clock), feed)
+        self.indicators = IndicatorService(BarService(self.store, feed, clock), feed, WORKER)
         self.minutes = asyncio.run(feed.history(STOCK, at(since), at(now)))
         pairs = zip(oracle().open.tolist(), oracle().close.tolist(), strict=True)
         self.hours = [pair for pair in pairs if at(since) <= pair[0] < at(now)]
         self.rows = list(zip(*(column.tolist() for column in self.minutes.columns()), strict=True))
 
-    def chart(self, timeframe: Timeframe, count: int, *names: str, instrument: Instrument = STOCK) -> Chart:
+    def chart(self, timeframe: Timeframe, count: int, *names: str, instrument: Instrument = STOCK) -> Evaluation:
         self.store.reads.clear()
-        return asyncio.run(self.charts.chart(instrument, timeframe, count, wanted_indicators(list(names))))
+        return asyncio.run(self.indicators.evaluate(instrument, timeframe, count, wanted_indicators(list(names))))
 
     def close(self) -> None:
-        self.charts.close()
         self.store.close()
 
 
@@ -120,7 +125,7 @@ def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     found.close()
 
 
-def lines(chart: Chart, number: int = 0) -> dict[str, Values]:
+def lines(chart: Evaluation, number: int = 0) -> dict[str, Values]:
     return {line.label: line.values for line in chart.indicators[number].channels.lines}
 
 
@@ -225,12 +230,11 @@ def test_averaged_candles_begin_before_the_first_shown_bar(tmp_path: Path) -> No
     """The picture of a few bars shows the same candles as that of many."""
     feed = ScriptedFeed()
     feed.table[BTC] = {NOW - 60 * n: 100.0 + n % 9 for n in range(1, 600)}
-    charts, store = service(tmp_path, feed)
-    chart = asyncio.run(charts.chart(BTC, Timeframe.M5, 4, wanted_indicators([])))
+    indicators, _, store = service(tmp_path, feed)
+    chart = asyncio.run(indicators.evaluate(BTC, Timeframe.M5, 4, wanted_indicators([])))
     assert len(chart.bars) == 4
     assert len(chart.whole) == 120
     look = Look(style="heikin_ashi", volume=False)
     drawn = compose(chart.bars, [], look, "BTC/USD", "", chart.whole).text()
     assert drawn != compose(chart.bars, [], look, "BTC/USD", "").text()
-    charts.close()
     store.close()

@@ -74,7 +74,7 @@ def give(bench: Bench, kind: str) -> None:
     rows = list(zip(*prices(kind), strict=True))
     times = range(END - 60 * COUNT, END, 60)
     service.given = {each: make(each, Timeframe.M1, times, *rows) for each in (BTC, AAPL)}
-    for part in ("charts", "quotes", "signals"):
+    for part in ("indicators", "quotes", "signals"):
         desk.__dict__.pop(part, None)
     desk.__dict__["bars"] = service
 

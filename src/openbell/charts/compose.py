@@ -10,10 +10,11 @@ from openbell.charts import axes, fonts, legends, paint
 from openbell.charts.numbers import Form, decimals_for
 from openbell.charts.panels import Panel, Picture, heights, indicator_panel, price_panel
 from openbell.charts.price import candles_of
-from openbell.charts.request import Computed, Look
+from openbell.charts.request import Look
 from openbell.charts.scene import Box, Scene
 from openbell.charts.themes import THEMES
 from openbell.charts.time_axis import time_ticks
+from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values
 
 _WIDEST_SLOT = 48.0

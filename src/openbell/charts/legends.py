@@ -11,9 +11,9 @@ from openbell.charts import fonts
 from openbell.charts.numbers import Form, percent, short
 from openbell.charts.paint import line_colors
 from openbell.charts.panels import LEGEND_ROW, LEGEND_SHARE, TITLE_ROW, Corner, Panel, Picture
-from openbell.charts.request import Computed
 from openbell.charts.scene import Box, Color, Label, Layer, box
 from openbell.charts.themes import Theme, faded
+from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars
 
 _LEFT = 12.0

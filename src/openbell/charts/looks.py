@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from openbell.charts.request import Computed
+from openbell.indicators.evaluation import Computed
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from openbell.charts import price
 from openbell.charts.crossings import crossed, where
 from openbell.charts.looks import drawing_of
 from openbell.charts.panels import Panel, Picture
-from openbell.charts.request import Computed
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Band, Boxes, Color, Dot, Layer, Scene, Stroke, box
 from openbell.charts.themes import Theme, faded, mixed
 from openbell.indicators.channels import HorizontalBar
+from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Values
 
 _DOT = 3.5

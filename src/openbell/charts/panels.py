@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from openbell.charts.numbers import Form, decimals_for, price_form, value_form
-from openbell.charts.request import Computed, Look
+from openbell.charts.request import Look
 from openbell.charts.scales import APART, Kind, Scale, extent, fit
 from openbell.charts.scene import Box
 from openbell.charts.themes import Theme
 from openbell.charts.time_axis import TimeTick
+from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values
 
 TITLE_ROW = 26.0

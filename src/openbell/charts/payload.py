@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from openbell.charts.request import Computed
 from openbell.indicators.channels import Channels, Segment, Signal
+from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values, total
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openbell.charts.request import Look
     from openbell.desk.settings import Settings
 
-_ENDINGS = (".png", ".jpg", ".jpeg", ".svg")
+_FORMS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".svg": "svg"}
 
 
 @app.command("chart")
@@ -50,8 +50,8 @@ def chart(
 
     Example: openbell chart BTC/USD -t 4h -i bbands -i rsi:length=21 -o btc.png
     """
-    if output.suffix.lower() not in _ENDINGS:
-        fail(f"{output} must end in {', '.join(_ENDINGS)}")
+    if output.suffix.lower() not in _FORMS:
+        fail(f"{output} must end in {', '.join(_FORMS)}")
     settings = settings_for(as_of)
     with said_plainly():
         from openbell.charts.request import Look
@@ -114,12 +114,8 @@ async def _draw(
     settings: Settings, symbol: str, timeframe: str, indicators: list[str], count: int, look: Look, ending: str
 ) -> tuple[bytes, int]:
     """The file, and how many bars it shows."""
-    from openbell.charts.compose import compose
-    from openbell.charts.encode import jpeg, png
-    from openbell.charts.raster import render
-    from openbell.charts.request import wanted_indicators
-    from openbell.charts.svg import svg
     from openbell.desk.desk import Desk
+    from openbell.indicators.evaluation import wanted_indicators
     from openbell.servers.chartgen import shapes
 
     span = shapes.timeframe(timeframe)
@@ -127,15 +123,12 @@ async def _draw(
     desk = Desk(settings)
     try:
         instrument = await desk.bars.find(symbol)
-        drawn = await desk.charts.chart(instrument, span, count, wanted)
+        shown = await desk.indicators.evaluate(instrument, span, count, wanted)
+        mark = "SIMULATED" if desk.data == "simulated" else ""
+        picture = await desk.charts.draw(shown, look, f"{instrument} · {timeframe}", mark, _FORMS[ending])
     finally:
         await desk.close()
-    mark = "SIMULATED" if desk.data == "simulated" else ""
-    scene = compose(drawn.bars, drawn.indicators, look, f"{instrument} · {timeframe}", mark, drawn.whole)
-    if ending == ".svg":
-        return svg(scene, look.scale).encode(), len(drawn.bars)
-    pixels = render(scene, look.scale)
-    return png(pixels) if ending == ".png" else jpeg(pixels), len(drawn.bars)
+    return picture, len(shown.bars)
 
 
 @app.command("indicators")

@@ -8,9 +8,10 @@ from hashlib import blake2b
 from openbell.charts.compose import compose
 from openbell.charts.encode import png
 from openbell.charts.raster import render
-from openbell.charts.request import Computed, Look, Wanted, wanted_indicators
+from openbell.charts.request import Look
 from openbell.charts.scene import Scene
 from openbell.feeds.sim import SimFeed
+from openbell.indicators.evaluation import Computed, Wanted, wanted_indicators
 from openbell.indicators.registry import all_indicators
 from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars, resample

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from openbell.desk.alerts import AlertService
     from openbell.desk.bars import BarService
     from openbell.desk.charts import ChartService
+    from openbell.desk.indicators import IndicatorService
     from openbell.desk.quotes import QuoteService
     from openbell.desk.signals import SignalService
     from openbell.desk.trading.desk import TradingDesk
@@ -111,10 +113,22 @@ class Desk:
 
     @cached_property
     def charts(self) -> ChartService:
-        """Charts of closed bars."""
+        """Pictures."""
         from openbell.desk.charts import ChartService
 
-        return ChartService(self.bars, self.feed)
+        return ChartService(self._worker)
+
+    @cached_property
+    def indicators(self) -> IndicatorService:
+        """Indicators on closed bars."""
+        from openbell.desk.indicators import IndicatorService
+
+        return IndicatorService(self.bars, self.feed, self._worker)
+
+    @cached_property
+    def _worker(self) -> ThreadPoolExecutor:
+        """Computes and draws. One thread: a large picture takes a hundred megabytes, and two would not be faster."""
+        return ThreadPoolExecutor(1, "charts")
 
     @cached_property
     def alerts(self) -> AlertService:
@@ -141,8 +155,8 @@ class Desk:
             await self.trading.close()
         if "alerts" in self.__dict__:
             await self.alerts.close()
-        if "charts" in self.__dict__:
-            self.charts.close()
+        if "_worker" in self.__dict__:
+            self._worker.shutdown(wait=False, cancel_futures=True)
         if "feed" in self.__dict__:
             await self.feed.close()
         if "store" in self.__dict__:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from difflib import get_close_matches
 from functools import cache
 
 from openbell.indicators import catalogue
 from openbell.indicators.spec import Indicator
 from openbell.market.errors import InvalidParameter
+from openbell.market.nearest import hint
 
 
 @cache
@@ -35,5 +35,4 @@ def get(name: str) -> Indicator:
     table = _by_any_name()
     if name in table:
         return table[name]
-    near = get_close_matches(name, table, n=1)
-    raise InvalidParameter(f"no indicator {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    raise InvalidParameter(f"no indicator {name[:80]!r}{hint(name, table)}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import NamedTuple, Protocol
 
 from openbell.indicators.channels import Channels
@@ -16,6 +15,7 @@ from openbell.indicators.regular_hours import regular_part
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import Extra
+from openbell.market.nearest import hint, one_of
 
 Number = int | float
 Setting = int | float | str | bool
@@ -60,9 +60,8 @@ class Parameter:
                 raise InvalidParameter(f"{self.name} must be true or false, not {value!r}")
             return value
         if isinstance(self.default, str):
-            if not isinstance(value, str) or value not in self.choices:
-                raise InvalidParameter(f"{self.name} must be one of {', '.join(self.choices)}, not {value!r}")
-            return value
+            one_of(self.name, value, self.choices)
+            return str(value)
         return self._number(value)
 
     def _number(self, value: object) -> Number:
@@ -110,9 +109,8 @@ class Indicator:
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in overrides:
             if name not in known:
-                near = get_close_matches(name, known, n=1)
-                said = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known) or 'none'}"
-                raise InvalidParameter(f"{self.name} has no parameter {name!r}{said}")
+                said = hint(name, known) or f"; it has {', '.join(known) or 'none'}"
+                raise InvalidParameter(f"{self.name} has no parameter {name[:80]!r}{said}")
         return {name: p.check(overrides[name]) if name in overrides else p.default for name, p in known.items()}
 
     def label(self, settings: Mapping[str, Setting]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,8 +12,8 @@ import numpy as np
 import pytest
 
 from openbell.desk.bars import BarService
-from openbell.desk.charts import ChartService
 from openbell.desk.desk import Desk
+from openbell.desk.indicators import IndicatorService
 from openbell.desk.settings import load
 from openbell.desk.trading.alarms import Alarms, AlertService, Condition
 from openbell.desk.trading.desk import TradingDesk
@@ -107,8 +108,8 @@ def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> Non
         store = ParquetStore(tmp_path / "data")
         bars = BarService(store, feed, clock)
         records = Records(SqliteDatabase(tmp_path / "records.sqlite"), HeadFile(tmp_path / "head"), clock)
-        charts, inbox = ChartService(bars, feed), Inbox(records)
-        alarms = Alarms(records, bars, charts, inbox)
+        worker, inbox = ThreadPoolExecutor(1), Inbox(records)
+        alarms = Alarms(records, bars, IndicatorService(bars, feed, worker), inbox)
         await AlertService(records, bars).set(ME, "BTC/USD", "1m", Condition(Type.PRICE_ABOVE, 150.0))
         clock.advance(MINUTE)
         await alarms.step(None, bars.closed_until())
@@ -120,7 +121,7 @@ def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> Non
         clock.advance(MINUTE)
         await alarms.step(None, bars.closed_until())
         told, _ = await inbox.look(ME)
-        charts.close()
+        worker.shutdown()
         await records.close()
         store.close()
         return [each.body["triggered_at"] for each in told]

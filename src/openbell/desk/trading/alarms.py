@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 
-from openbell.charts.request import Wanted
 from openbell.desk.bars import RING, BarService
-from openbell.desk.charts import ChartService
+from openbell.desk.indicators import IndicatorService
 from openbell.desk.trading.inbox import Inbox
+from openbell.indicators.evaluation import Wanted
 from openbell.indicators.registry import get
 from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso
@@ -169,10 +169,10 @@ class _Group:
 class Alarms:
     """The engine's step."""
 
-    def __init__(self, records: Records, bars: BarService, charts: ChartService, inbox: Inbox) -> None:
+    def __init__(self, records: Records, bars: BarService, indicators: IndicatorService, inbox: Inbox) -> None:
         self._records = records
         self._bars = bars
-        self._charts = charts
+        self._indicators = indicators
         self._inbox = inbox
         self._groups: dict[_Key, _Group] = {}
         self._marks: dict[Instrument, Mark] = {}
@@ -297,12 +297,12 @@ class Alarms:
         self, instrument: Instrument, timeframe: Timeframe, wanted: dict[str, list[Alert]], since: float
     ) -> list[_Found]:
         asked = [Wanted(name, get(name), get(name).settings()) for name in wanted]
-        chart = await self._charts.chart(instrument, timeframe, RING, asked)
+        evaluated = await self._indicators.evaluate(instrument, timeframe, RING, asked)
         found: list[_Found] = []
-        for computed in chart.indicators:
+        for computed in evaluated.indicators:
             alerts = wanted[computed.wanted.indicator.name]
-            firings = signal_firings(alerts, chart.bars, computed.channels.signals, since)
-            found += [(each, bar_hash(chart.bars, each.index)) for each in firings]
+            firings = signal_firings(alerts, evaluated.bars, computed.channels.signals, since)
+            found += [(each, bar_hash(evaluated.bars, each.index)) for each in firings]
         return found
 
     async def _fire(self, found: Iterable[_Found], lease: Lease | None) -> int:

@@ -203,7 +203,7 @@ class TradingDesk:
         from openbell.desk.trading.reconcile import Reconciling
 
         bars = self._desk.bars
-        alarms = Alarms(self.records, bars, self._desk.charts, self.inbox)
+        alarms = Alarms(self.records, bars, self._desk.indicators, self.inbox)
         # Alpaca lets two hundred questions a minute through, and an order may take two.
         reconciling = Reconciling(self.records, self.accounts.name, self.broker, every=3.0, most=2)
         # Without --trade nothing is sent to a broker; paper orders are filled all the same.

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from pydantic import Field
 
-from openbell.charts.choices import one_of
 from openbell.market.clock import iso
 from openbell.market.errors import (
     InvalidParameter,
@@ -18,6 +17,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
+from openbell.market.nearest import one_of
 from openbell.market.timeframes import SHORT
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.replies import Afterwards

@@ -6,18 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import Field
 
-from openbell.charts.choices import (
-    LARGEST,
-    LEAST_SCALE,
-    MOST_INDICATORS,
-    MOST_SCALE,
-    SCALES,
-    SMALLEST,
-    STYLES,
-    THEME_NAMES,
-    one_of,
-)
+from openbell.charts.choices import LARGEST, LEAST_SCALE, MOST_SCALE, SCALES, SMALLEST, STYLES, THEME_NAMES
+from openbell.indicators.bounds import MOST_INDICATORS
 from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, StoreError, UnknownSymbol
+from openbell.market.nearest import one_of
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.media import Media, Picture
 from openbell.protocol.tool import Arguments, NoArguments, Reads, Tool
@@ -25,7 +17,7 @@ from openbell.protocol.truth import data_source
 from openbell.servers.chartgen import shapes
 
 if TYPE_CHECKING:
-    from openbell.desk.charts import Chart
+    from openbell.desk.indicators import Evaluation
     from openbell.market.instruments import Instrument
 
 Symbol = Annotated[str | None, Field(description="BTCUSDT, BTC/USD, AAPL")]
@@ -65,7 +57,8 @@ class IndicatorsInput(Arguments):
 async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[str, Any]]:
     """A picture, its numbers, or both."""
     from openbell.charts.payload import series, summary
-    from openbell.charts.request import Look, wanted_indicators
+    from openbell.charts.request import Look
+    from openbell.indicators.evaluation import wanted_indicators
 
     one_of("format", given.format, shapes.FORMATS)
     symbol = _either("symbol", given.symbol, given.ticker)
@@ -76,7 +69,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     wanted = wanted_indicators(shapes.entries(given.indicators))
     look = Look(given.width, given.height, given.scale, given.style, given.theme, given.price_scale)
     instrument = await call.desk.bars.find(symbol)
-    chart = await call.desk.charts.chart(instrument, shapes.TIMEFRAMES[interval], given.bars, wanted)
+    chart = await call.desk.indicators.evaluate(instrument, shapes.TIMEFRAMES[interval], given.bars, wanted)
     basis = _basis(instrument, chart)
     source = {"data_source": data_source(call.desk)}
     if given.format == "series":
@@ -85,7 +78,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     if given.format == "summary":
         return Result(cast("dict[str, Any]", numbers), basis)
     mark = "SIMULATED" if call.desk.data == "simulated" else ""
-    picture = await call.desk.charts.png(chart, look, f"{instrument} · {interval}", mark)
+    picture = await call.desk.charts.draw(chart, look, f"{instrument} · {interval}", mark)
     return Result(Media((Picture("image/png", picture),), numbers), basis)
 
 
@@ -96,7 +89,7 @@ def _either(name: str, one: str | None, two: str | None) -> str | None:
     return one if one is not None else two
 
 
-def _basis(instrument: Instrument, chart: Chart) -> Basis:
+def _basis(instrument: Instrument, chart: Evaluation) -> Basis:
     from openbell.market.bars import closed_at
 
     return on_bars(instrument, closed_at(chart.bars))
@@ -140,7 +133,7 @@ def _parameter(parameter: Any) -> shapes.ParameterShape:
 async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.IndicatorsResponse]:
     """The newest values of indicators."""
     from openbell.charts.payload import last_values
-    from openbell.charts.request import wanted_indicators
+    from openbell.indicators.evaluation import wanted_indicators
 
     interval = shapes.short_name(shapes.DEFAULT_TIMEFRAME if given.interval is None else given.interval)
     wanted = wanted_indicators(shapes.entries(given.indicators))
@@ -148,7 +141,7 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.In
         raise InvalidParameter("indicators must name at least one")
     instrument = await call.desk.bars.find(given.symbol)
     fetches = call.desk.bars.fetches[instrument]
-    chart = await call.desk.charts.chart(instrument, shapes.TIMEFRAMES[interval], shapes.DEFAULT_BARS, wanted)
+    chart = await call.desk.indicators.evaluate(instrument, shapes.TIMEFRAMES[interval], shapes.DEFAULT_BARS, wanted)
     asked_feed = call.desk.bars.fetches[instrument] > fetches
     shown: shapes.IndicatorsResponse = {
         "symbol": given.symbol,

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from openbell.charts.choices import one_of
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidSymbol, NoSuchOrder, OrderError, Refused, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
+from openbell.market.nearest import one_of
 from openbell.protocol.call import Basis, Call, Result, on_bars, on_prices
 from openbell.protocol.pages import pagination
 from openbell.protocol.session import Scope

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from openbell.charts.choices import one_of
+from openbell.market.nearest import one_of
 from openbell.market.timeframes import SHORT, SPELLINGS, Timeframe, name_of
 from openbell.protocol.tool import whole
 

@@ -1,0 +1,85 @@
+"""Indicators of any symbol: closed bars, what else the indicators need, and their numbers.
+
+Charts and alerts ask here; each gets the same numbers for the same bars.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import pairwise
+
+from openbell.desk.bars import BarService
+from openbell.feeds.port import Feed
+from openbell.indicators.day_sums import day_begins
+from openbell.indicators.evaluation import Computed, Wanted, evaluate
+from openbell.indicators.regular_hours import cut_by_session, regular_part_of_minutes, session_days
+from openbell.market.bars import Bars, empty, merge
+from openbell.market.errors import InsufficientData
+from openbell.market.extras import Extra
+from openbell.market.instruments import Instrument
+from openbell.market.timeframes import Timeframe
+from openbell.stores.port import BarStore
+
+_DAY = 86400
+_BEFORE = 3 * _DAY
+_PIECE = 30 * _DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The newest closed bars of a series with indicators on them."""
+
+    bars: Bars
+    indicators: list[Computed]
+    whole: Bars
+    """The bars before them too: what some chart styles begin with."""
+
+
+class IndicatorService:
+    """What charts and alerts ask."""
+
+    def __init__(self, bars: BarService, feed: Feed, worker: Executor) -> None:
+        """`worker` computes, so that the event loop goes on."""
+        self._bars = bars
+        self._feed = feed
+        self._worker = worker
+
+    async def evaluate(
+        self, instrument: Instrument, timeframe: Timeframe, count: int, wanted: list[Wanted]
+    ) -> Evaluation:
+        """The newest `count` closed bars; indicators are computed on all that is kept, so that they are warm."""
+        bars = await self._bars.latest(instrument, timeframe)
+        if not len(bars):
+            raise InsufficientData(instrument.symbol, 0, 1)
+        extras = await self._extras(bars, wanted)
+        regular = await self._regular(bars, count, wanted)
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(self._worker, evaluate, bars, count, wanted, extras, regular)
+        return Evaluation(bars.tail(count), found, bars)
+
+    async def _extras(self, bars: Bars, wanted: list[Wanted]) -> dict[str, Extra]:
+        kinds = {kind for each in wanted for kind in each.indicator.needs}
+        # A value holds until the next one: the first bars need the last one before them.
+        start, end = int(bars.time[0]) - _BEFORE, int(bars.time[-1]) + bars.timeframe.seconds
+        return {kind: await self._feed.extra(kind, bars.instrument, start, end) for kind in sorted(kinds)}
+
+    async def _regular(self, bars: Bars, count: int, wanted: list[Wanted]) -> Bars | None:
+        """What was traded of the bars in regular hours, if somebody needs that and the bars themselves do not tell."""
+        if not any(each.indicator.regular for each in wanted) or not cut_by_session(bars).any():
+            return None
+        return await asyncio.to_thread(_read_regular, self._bars.store, bars, len(bars) - count)
+
+
+def _read_regular(store: BarStore, bars: Bars, first: int) -> Bars:
+    """From one session before the first shown bar's on: nothing that needs regular hours looks further back."""
+    day = session_days(bars)
+    sessions = [at for at in day_begins(day).tolist() if day[at] >= 0 and at <= first]
+    start, end = int(bars.time[sessions[-2] if len(sessions) > 1 else 0]), int(bars.time[-1]) + bars.timeframe.seconds
+    # In pieces, so that a year of minutes is never in memory at once; bars within a day do not cross midnight.
+    edges = [start, *range(start - start % _DAY + _PIECE, end, _PIECE), end]
+    pieces = [
+        regular_part_of_minutes(bars.between(a, b), store.read(bars.instrument, a, b)) for a, b in pairwise(edges)
+    ]
+    return merge(regular_part_of_minutes(bars.between(0, start), empty(bars.instrument)), *pieces)
