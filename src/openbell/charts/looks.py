@@ -19,6 +19,8 @@ class Drawing:
     """
     fills: Literal["plain", "sided"] = "plain"
     """`sided` is green where the first line is the higher one, red elsewhere."""
+    green: frozenset[str] = frozenset()
+    """Signals that speak for neither direction and are green all the same; the others are red."""
 
 
 _PLAIN = Drawing()
@@ -26,6 +28,7 @@ DRAWINGS = {
     "heikin_ashi": Drawing(lines="candles"),
     "ichimoku": Drawing(fills="sided"),
     "sar": Drawing(lines="dots"),
+    "squeeze": Drawing(green=frozenset({"squeeze_off"})),
     "supertrend": Drawing(lines="trail"),
 }
 

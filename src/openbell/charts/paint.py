@@ -12,7 +12,7 @@ from openbell.charts.panels import Panel, Picture
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Band, Boxes, Color, Dot, Layer, Scene, Stroke, box
 from openbell.charts.themes import Theme, faded, mixed
-from openbell.indicators.channels import HorizontalBar
+from openbell.indicators.channels import Direction, HorizontalBar
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Values
 
@@ -165,7 +165,12 @@ def _lines(layer: Layer, picture: Picture, scale: Scale, computed: Computed, fir
             layer.items.append(Stroke(edges, level, faded(theme.lines[3], 190), 1.0, (6.0, 4.0)))
     for signal in channels.signals:
         layer.items.append(
-            Dot(float(picture.x[signal.index]), scale.at(signal.value), _DOT, _signal_color(theme, signal.label))
+            Dot(
+                float(picture.x[signal.index]),
+                scale.at(signal.value),
+                _DOT,
+                _signal_color(theme, computed, signal.label),
+            )
         )
 
 
@@ -184,12 +189,11 @@ def _trail(layer: Layer, picture: Picture, y: Values, below: npt.NDArray[np.bool
         layer.items.append(Stroke(picture.x, where(chosen, y), color, 2.0))
 
 
-def _signal_color(theme: Theme, label: str) -> Color:
-    """Green for what speaks for a rise, red for the opposite."""
-    rising = ("buy", "oversold", "up", "bull", "low", "off")
-    if any(word in label for word in ("gold",)):
-        return theme.mark
-    return theme.up if any(word in label for word in rising) else theme.down
+def _signal_color(theme: Theme, computed: Computed, label: str) -> Color:
+    """Green for what speaks for a rise, red for the opposite; where it speaks for neither, what the look says."""
+    colors = {Direction.UP: theme.up, Direction.DOWN: theme.down, Direction.STRONGLY_UP: theme.mark}
+    direction = computed.wanted.indicator.signals[label]
+    return colors.get(direction) or (theme.up if label in drawing_of(computed).green else theme.down)
 
 
 def _histogram(layer: Layer, picture: Picture, scale: Scale, values: Values) -> None:

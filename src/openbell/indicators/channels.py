@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from openbell.market.bars import Values
+
+
+class Direction(Enum):
+    """What a signal speaks for."""
+
+    UP = "up"
+    DOWN = "down"
+    STRONGLY_UP = "strongly up"
+    NEITHER = "neither"
 
 
 @dataclass(frozen=True, slots=True)

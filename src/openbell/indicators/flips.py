@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.channels import Signal
+from openbell.indicators.channels import Direction, Signal
 from openbell.market.bars import Values
 
-LABELS = ("flip_up", "flip_down")
+SIGNALS = {"flip_up": Direction.UP, "flip_down": Direction.DOWN}
 
 
 def flips(side: Values, values: Values) -> tuple[Signal, ...]:
@@ -15,5 +15,6 @@ def flips(side: Values, values: Values) -> tuple[Signal, ...]:
     taken = np.flatnonzero(side)
     sides = side[taken]
     turned = taken[1:][sides[1:] != sides[:-1]]
-    labels = [LABELS[0] if up else LABELS[1] for up in (side[turned] > 0).tolist()]
+    above, below = SIGNALS
+    labels = [above if up else below for up in (side[turned] > 0).tolist()]
     return tuple(map(Signal, turned.tolist(), values[turned].tolist(), labels))

@@ -7,10 +7,10 @@ entry of the registry to that, and to never seeing the future).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from openbell.indicators.channels import Channels
+from openbell.indicators.channels import Channels, Direction
 from openbell.indicators.regular_hours import regular_part
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
@@ -97,12 +97,17 @@ class Indicator:
     regular: bool = False
     """Computed on what was traded of each bar in regular hours: bars like the given ones, without prices and volume where
     nothing was."""
-    labels: tuple[str, ...] = ()
-    """The signals it can emit."""
+    signals: Mapping[str, Direction] = field(default_factory=dict)
+    """The labels of the signals that it can emit, and what each speaks for."""
     profile: bool = False
     """Computed on the bars that are shown, not on those before them."""
     displaced: tuple[str, ...] = ()
     """Lines that are drawn earlier than they are known, such as Ichimoku's lagging span."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The signals it can emit."""
+        return tuple(self.signals)
 
     def settings(self, **overrides: object) -> dict[str, Setting]:
         """The parameters with a caller's overrides, checked."""

@@ -7,7 +7,7 @@ from math import log
 import numpy as np
 
 from openbell.indicators.catalogue.rsi import rsi
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Direction, Line
 from openbell.indicators.cipher import CipherLines, crosses, divergences, families, gold_buys
 from openbell.indicators.dots import in_order
 from openbell.indicators.oscillators import RunningRsi, RunningStochasticRsi, stochastic_rsi
@@ -87,19 +87,19 @@ INDICATOR = Indicator(
     ),
     aliases=("cipher", "cb"),
     inputs=("high", "low", "close"),
-    labels=(
-        "buy",
-        "sell",
-        "buy_small",
-        "sell_small",
-        "wt_bull_div",
-        "wt_bear_div",
-        "rsi_bull_div",
-        "rsi_bear_div",
-        "stoch_bull_div",
-        "stoch_bear_div",
-        "any_bull_div",
-        "any_bear_div",
-        "gold_buy",
-    ),
+    signals={
+        "buy": Direction.UP,
+        "sell": Direction.DOWN,
+        "buy_small": Direction.UP,
+        "sell_small": Direction.DOWN,
+        "wt_bull_div": Direction.UP,
+        "wt_bear_div": Direction.DOWN,
+        "rsi_bull_div": Direction.UP,
+        "rsi_bear_div": Direction.DOWN,
+        "stoch_bull_div": Direction.UP,
+        "stoch_bear_div": Direction.DOWN,
+        "any_bull_div": Direction.UP,
+        "any_bear_div": Direction.DOWN,
+        "gold_buy": Direction.STRONGLY_UP,
+    },
 )

@@ -6,7 +6,7 @@ import numpy as np
 import talib
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.flips import LABELS, flips
+from openbell.indicators.flips import SIGNALS, flips
 from openbell.indicators.spec import Bar, Indicator
 from openbell.market.bars import Bars
 
@@ -40,5 +40,5 @@ INDICATOR = Indicator(
     warmup=lambda: 1,
     aliases=("ha",),
     inputs=("open", "high", "low", "close"),
-    labels=LABELS,
+    signals=SIGNALS,
 )

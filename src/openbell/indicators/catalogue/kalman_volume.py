@@ -7,7 +7,7 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line, Signal
+from openbell.indicators.channels import Channels, Direction, Line, Signal
 from openbell.indicators.dots import crosses_above, dots, in_order
 from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.spec import Bar, Indicator, Parameter
@@ -97,5 +97,10 @@ INDICATOR = Indicator(
     ),
     aliases=("kalman", "kvf"),
     inputs=("close", "volume"),
-    labels=("buy", "sell", "buy_oversold", "sell_overbought"),
+    signals={
+        "buy": Direction.UP,
+        "sell": Direction.DOWN,
+        "buy_oversold": Direction.UP,
+        "sell_overbought": Direction.DOWN,
+    },
 )

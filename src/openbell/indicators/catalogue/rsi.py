@@ -7,7 +7,7 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.averages import wilder
-from openbell.indicators.channels import Channels, Line, Signal
+from openbell.indicators.channels import Channels, Direction, Line, Signal
 from openbell.indicators.running import wilder as running_wilder
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
@@ -69,5 +69,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 14, 1, 500),),
-    labels=("rsi_overbought", "rsi_oversold"),
+    signals={"rsi_overbought": Direction.DOWN, "rsi_oversold": Direction.UP},
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openbell.indicators.catalogue.rsi import rsi
-from openbell.indicators.channels import Channels, Line, Signal
+from openbell.indicators.channels import Channels, Direction, Line, Signal
 from openbell.indicators.dots import becomes, crosses_above, dots, in_order
 from openbell.indicators.oscillators import (
     RunningMoneyFlowIndex,
@@ -91,5 +91,12 @@ INDICATOR = Indicator(
     ),
     aliases=("rsi_combo", "combo"),
     inputs=("high", "low", "close", "volume"),
-    labels=("rsi_oversold", "rsi_overbought", "stoch_oversold", "stoch_overbought", "buy", "sell"),
+    signals={
+        "rsi_oversold": Direction.UP,
+        "rsi_overbought": Direction.DOWN,
+        "stoch_oversold": Direction.UP,
+        "stoch_overbought": Direction.DOWN,
+        "buy": Direction.UP,
+        "sell": Direction.DOWN,
+    },
 )

@@ -12,7 +12,7 @@ from math import nan
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.flips import LABELS, flips
+from openbell.indicators.flips import SIGNALS, flips
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -115,5 +115,5 @@ INDICATOR = Indicator(
     ),
     aliases=("parabolic_sar",),
     inputs=("high", "low", "close"),
-    labels=LABELS,
+    signals=SIGNALS,
 )

@@ -8,7 +8,7 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.catalogue.atr import true_range
-from openbell.indicators.channels import Channels, Line, Signal
+from openbell.indicators.channels import Channels, Direction, Line, Signal
 from openbell.indicators.dots import Mask, becomes, dots, in_order
 from openbell.indicators.highs_and_lows import RunningExtremes, middle
 from openbell.indicators.spec import Bar, Indicator, Parameter
@@ -90,5 +90,5 @@ INDICATOR = Indicator(
         Parameter("kc_mult", 1.5, 0.1, 10.0),
     ),
     inputs=("high", "low", "close"),
-    labels=("squeeze_on", "squeeze_off"),
+    signals={"squeeze_on": Direction.NEITHER, "squeeze_off": Direction.NEITHER},
 )

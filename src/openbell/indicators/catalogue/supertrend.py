@@ -13,7 +13,7 @@ import numpy as np
 from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.flips import LABELS, flips
+from openbell.indicators.flips import SIGNALS, flips
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -83,5 +83,5 @@ INDICATOR = Indicator(
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 10, 1, 500), Parameter("multiplier", 3.0, 0.1, 20.0)),
     inputs=("high", "low", "close"),
-    labels=LABELS,
+    signals=SIGNALS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openbell.indicators.channels import Channels, Line, Signal
+from openbell.indicators.channels import Channels, Direction, Line, Signal
 from openbell.indicators.dots import crosses_above, dots, in_order
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.waves import RunningWave, wave_trend, wave_warmup
@@ -55,5 +55,10 @@ INDICATOR = Indicator(
     parameters=(Parameter("channel_length", 9, 2, 500), Parameter("average_length", 12, 1, 500)),
     aliases=("wt",),
     inputs=("high", "low", "close"),
-    labels=("cross_up_os", "cross_down_ob", "cross_up", "cross_down"),
+    signals={
+        "cross_up_os": Direction.UP,
+        "cross_down_ob": Direction.DOWN,
+        "cross_up": Direction.UP,
+        "cross_down": Direction.DOWN,
+    },
 )

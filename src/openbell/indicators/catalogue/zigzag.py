@@ -11,13 +11,14 @@ from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Segment, Signal
+from openbell.indicators.channels import Channels, Direction, Segment, Signal
 from openbell.indicators.highs_and_lows import highest
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 from openbell.market.session_table import Times
 
-LABELS = ("swing_high", "swing_low")
+SIGNALS = {"swing_high": Direction.DOWN, "swing_low": Direction.UP}
+_HIGH, _LOW = SIGNALS
 
 
 def _tops(values: Values, half: int) -> Times:
@@ -51,7 +52,7 @@ def _compute(bars: Bars, deviation: float, depth: int) -> Channels:
             if 100.0 * away / last_price < deviation:
                 continue
             confirmed.append((last_at, last_price))
-            signals.append(Signal(at + half, last_price, LABELS[last_kind > 0]))
+            signals.append(Signal(at + half, last_price, _LOW if last_kind > 0 else _HIGH))
         last_at, last_kind, last_price = at, kind, price
     legs = tuple(Segment(*begin, *end) for begin, end in pairwise(confirmed))
     return Channels(divlines=legs, signals=tuple(signals))
@@ -66,5 +67,5 @@ INDICATOR = Indicator(
     warmup=lambda deviation, depth: 2 * (depth // 2) + 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("deviation", 5.0, 0.01, 100.0), Parameter("depth", 5, 2, 200)),
     inputs=("high", "low"),
-    labels=LABELS,
+    signals=SIGNALS,
 )
