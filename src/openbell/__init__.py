@@ -4,4 +4,8 @@ Data walks through the rooms in one direction: market → indicators → signals
 protocol → servers → cli. A room imports only from rooms before it (import-linter holds it).
 """
 
+from pkgutil import extend_path
+
+# Feeds and brokers may come from other folders on Python's path.
+__path__ = extend_path(__path__, __name__)
 __version__ = "0.1.0"

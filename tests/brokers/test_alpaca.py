@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from openbell.brokers.alpaca import AlpacaBroker
+from openbell.brokers.alpaca.broker import AlpacaBroker
 from openbell.brokers.alpaca.states import STATES, reachable
 from openbell.brokers.alpaca.wire import Malformed, number
 from openbell.market.errors import SettingsError

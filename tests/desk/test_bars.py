@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.desk.bars import BarService
-from openbell.feeds.none import NoFeed
+from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
-from openbell.feeds.sim import SimFeed
+from openbell.feeds.sim.feed import SimFeed
 from openbell.market.bars import Bars, empty, make, merge, resample
 from openbell.market.clock import StandingClock
 from openbell.market.errors import FeedUnavailable, StoreError, UnknownSymbol

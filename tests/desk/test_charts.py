@@ -19,7 +19,7 @@ from openbell.charts.request import Look
 from openbell.desk.bars import BarService
 from openbell.desk.charts import ChartService
 from openbell.desk.indicators import Evaluation, IndicatorService
-from openbell.feeds.sim import SimFeed
+from openbell.feeds.sim.feed import SimFeed
 from openbell.indicators.evaluation import wanted_indicators
 from openbell.market.bars import Bars, Values, resample
 from openbell.market.clock import StandingClock

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.settings import FEEDS, Settings, load, names
+from openbell.brokers.registry import all_brokers
+from openbell.desk.settings import Settings, load, names
+from openbell.feeds.registry import all_feeds
 from openbell.market.errors import Refused, SettingsError
 
 
@@ -205,10 +207,14 @@ class TestDocumented:
     def test_every_setting_has_a_variable_a_default_and_a_help_text(self) -> None:
         table = names()
 
-        assert list(table) == [field.name for field in fields(Settings)]
+        options = [option for kind in all_feeds().values() for option in kind.options]
+        options += [option for kind in all_brokers().values() for option in kind.options]
+        defaults = {field.name: field.default for field in fields(Settings) if field.name != "options"}
+        defaults |= {option.name: option.default for option in options}
+        assert list(table) == list(defaults)
         for name, (variable, default, text) in table.items():
             assert variable == f"OPENBELL_{name.upper()}"
-            assert default == Settings.__dataclass_fields__[name].default
+            assert default == defaults[name]
             assert len(text) >= 15, name
 
     def test_every_variable_is_read(self, tmp_path: Path) -> None:
@@ -238,7 +244,7 @@ class TestDocumented:
         )
 
     def test_the_help_names_every_feed(self) -> None:
-        assert all(feed in names()["feed"][2] for feed in FEEDS)
+        assert all(kind.shown in names()["feed"][2] for kind in all_feeds().values())
 
 
 class TestReadOnly:

@@ -23,10 +23,10 @@ from openbell.desk import collector as collector_module
 from openbell.desk.bars import BarService
 from openbell.desk.collector import Collector
 from openbell.desk.watchlist import WatchlistFile
-from openbell.feeds.alpaca import AlpacaFeed
 from openbell.feeds.alpaca import rest as rest_module
 from openbell.feeds.alpaca import session as session_module
 from openbell.feeds.alpaca import socket as socket_module
+from openbell.feeds.alpaca.feed import AlpacaFeed
 from openbell.feeds.alpaca.minutes import Minutes, Told
 from openbell.feeds.alpaca.stream import Doubts
 from openbell.feeds.alpaca.wire import Malformed, Row, read_row
@@ -796,7 +796,7 @@ def test_what_cannot_be_a_key_is_refused_without_saying_it(bad: str) -> None:
 
 def test_the_heavy_parts_load_on_first_use() -> None:
     code = (
-        "import sys; from openbell.feeds.alpaca import AlpacaFeed; from openbell.market.clock import StandingClock;"
+        "import sys; from openbell.feeds.alpaca.feed import AlpacaFeed; from openbell.market.clock import StandingClock;"
         "AlpacaFeed(StandingClock(1e9), 'k', 's'); print(sorted({'httpx2', 'httpcore2', 'websockets'} & sys.modules.keys()))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

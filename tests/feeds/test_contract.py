@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from openbell.feeds.none import NoFeed
+from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
-from openbell.feeds.replay import ReplayFeed
-from openbell.feeds.sim import SimFeed
+from openbell.feeds.replay.feed import ReplayFeed
+from openbell.feeds.sim.feed import SimFeed
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.clock import Clock
 from openbell.market.provenance import Origin, Source

@@ -22,8 +22,9 @@ from openbell.desk import collector as collecting_module
 from openbell.desk.bars import BarService
 from openbell.desk.collector import Collector
 from openbell.desk.watchlist import WatchlistFile
-from openbell.feeds.exchange import CcxtFeed, connection, library, live, sockets
+from openbell.feeds.exchange import connection, library, live, sockets
 from openbell.feeds.exchange.candles import to_bars
+from openbell.feeds.exchange.feed import CcxtFeed
 from openbell.feeds.exchange.recent import Recent
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import Bars, empty, make, merge

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.feeds.none import NoFeed
+from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
-from openbell.feeds.sim import SimFeed
+from openbell.feeds.sim.feed import SimFeed
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.indicators.registry import get

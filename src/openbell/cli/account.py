@@ -10,6 +10,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from openbell.brokers.registry import all_brokers
 from openbell.cli.app import app, fail, said_plainly, settings_for
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
@@ -18,7 +19,6 @@ from openbell.trading import amounts
 T = TypeVar("T")
 accounts = typer.Typer(help="List, add and protect trading accounts.", no_args_is_help=True)
 app.add_typer(accounts, name="account")
-_DEFAULTS = ("alpaca", "replay")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 Name = Annotated[str, typer.Argument(help="Letters, digits, dots, dashes and underscores.")]
 
@@ -44,7 +44,7 @@ def add(
     token: Annotated[bool, typer.Option("--token", help="Protect it with a token, which is printed once.")] = False,
 ) -> None:
     """Make a paper account."""
-    if name in _DEFAULTS:
+    if name in {kind.name for kind in all_brokers().values() if not kind.inside}:
         fail(f"{name} is the name of a default account: that begins with its first order", 2)
     _check(name)
     secret = _run(lambda desk: desk.trading.accounts.add(name, "paper", _cash(cash, desk), with_token=token))

@@ -18,6 +18,7 @@ import typer
 from openbell import __version__
 from openbell.cli.app import AsOf, app, fail, settings_for
 from openbell.desk.desk import Desk
+from openbell.feeds.registry import feed_of
 from openbell.market.clock import iso
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
 from openbell.market.sessions import stock_phase
@@ -25,7 +26,6 @@ from openbell.market.sessions import stock_phase
 if TYPE_CHECKING:
     from openbell.stores.port import Premature
 
-_EXTRAS = {"alpaca": ("websockets", "alpaca"), "ccxt": ("ccxt", "ccxt")}
 _SHOWN = 10
 """How many findings of one kind are listed."""
 _PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "pydantic")
@@ -98,9 +98,11 @@ def _software(desk: Desk) -> Iterator[Finding]:
             missing.append(part)
     if missing:
         yield Finding("bad", f"missing: {', '.join(missing)}", f"{sys.executable} -m pip install openbell")
-    extra = _EXTRAS.get(desk.settings.feed.partition(":")[0])
-    if extra and find_spec(extra[0]) is None:
-        yield Finding("bad", f"the feed {desk.settings.feed} needs {extra[0]}", f"pip install 'openbell[{extra[1]}]'")
+    kind = feed_of(desk.settings.feed)
+    if kind.module and find_spec(kind.module) is None:
+        yield Finding(
+            "bad", f"the feed {desk.settings.feed} needs {kind.module}", f"pip install 'openbell[{kind.extra}]'"
+        )
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         yield Finding(
             "note",

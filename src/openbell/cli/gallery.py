@@ -10,7 +10,7 @@ from openbell.charts.encode import png
 from openbell.charts.raster import render
 from openbell.charts.request import Look
 from openbell.charts.scene import Scene
-from openbell.feeds.sim import SimFeed
+from openbell.feeds.sim.feed import SimFeed
 from openbell.indicators.evaluation import Computed, Wanted, wanted_indicators
 from openbell.indicators.registry import all_indicators
 from openbell.indicators.spec import Indicator

@@ -11,7 +11,9 @@ import typer
 
 from openbell.cli.app import app, fail, settings_for
 from openbell.desk.desk import Desk
+from openbell.feeds.registry import feed_of
 from openbell.market.errors import OpenbellError
+from openbell.market.provenance import Origin
 
 
 @app.command("halt")
@@ -56,7 +58,7 @@ def resume() -> None:
 def _run(work: Callable[[Desk], Awaitable[None]]) -> None:
     # The switch is the present's, whatever clock or scenario the settings name; halting is allowed to everybody.
     settings = settings_for()
-    feed = "none" if settings.feed == "replay" else settings.feed
+    feed = "none" if feed_of(settings.feed).origin is Origin.REPLAY else settings.feed
     settings = dataclasses.replace(settings, read_only=False, as_of="", replay_speed=0.0, scenario="", feed=feed)
 
     async def whole() -> None:

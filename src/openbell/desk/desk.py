@@ -11,12 +11,15 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from openbell.desk.settings import Settings
 from openbell.desk.watchlist import WatchlistFile
+from openbell.feeds.declaration import FeedParts
+from openbell.feeds.registry import feed_of
 from openbell.market.clock import Clock, ReplayClock, StandingClock, SystemClock, parse_time
-from openbell.market.errors import SettingsError, StoreError
+from openbell.market.errors import StoreError
+from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:
     from openbell.desk.alerts import AlertService
@@ -27,11 +30,7 @@ if TYPE_CHECKING:
     from openbell.desk.signals import SignalService
     from openbell.desk.trading.desk import TradingDesk
     from openbell.feeds.port import Feed
-    from openbell.market.provenance import Origin
     from openbell.stores.port import BarStore
-
-DATA = {"sim": "simulated", "none": "imported", "replay": "replay"}
-"""What results call their data, by feed, known without loading it; every other feed is live."""
 
 
 class Desk:
@@ -45,13 +44,11 @@ class Desk:
     @property
     def data(self) -> str:
         """`simulated`, `imported`, `replay` or `live`."""
-        return DATA.get(self.settings.feed, "live")
+        return str(feed_of(self.settings.feed).origin)
 
     @cached_property
     def store(self) -> BarStore:
         """The bars that are kept: in Parquet files, or in InfluxDB."""
-        from openbell.market.provenance import Origin
-
         settings = self.settings
         origins = frozenset({Origin.SIMULATED} if settings.simulated else set(Origin) - {Origin.SIMULATED})
         if settings.influx_url:
@@ -72,23 +69,9 @@ class Desk:
     def feed(self) -> Feed:
         """Where bars come from."""
         settings = self.settings
-        if settings.feed == "sim":
-            from openbell.feeds.sim import SimFeed
-
-            return SimFeed(self.clock, settings.sim_seed)
-        if settings.feed == "replay":
-            from openbell.feeds.replay import ReplayFeed
-
-            return ReplayFeed(self.store, self.clock)
-        if settings.feed == "alpaca":
-            return _alpaca(self.clock, settings)
-        if settings.feed.startswith("ccxt:"):
-            from openbell.feeds.exchange import CcxtFeed
-
-            return CcxtFeed(self.clock, settings.feed.removeprefix("ccxt:"))
-        from openbell.feeds.none import NoFeed
-
-        return NoFeed()
+        argument = settings.feed.partition(":")[2]
+        parts = FeedParts(self.clock, settings.by_name, os.environ, lambda: self.store, argument)
+        return feed_of(settings.feed).make(parts)
 
     @cached_property
     def bars(self) -> BarService:
@@ -181,33 +164,13 @@ def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
     )
     http = InfluxHttp(settings.influx_url, database, settings.influx_token, pool)
     # Without a feed of our own, others fill the database.
-    shared = settings.feed in {"none", "replay"}
+    shared = feed_of(settings.feed).origin in {Origin.IMPORTED, Origin.REPLAY}
     if settings.read_only:
         from openbell.stores.overlay import OverlayStore
         from openbell.stores.views import InfluxView
 
         return OverlayStore(InfluxView(http, settings.bar_folder, origins, shared=shared), origins)
     return InfluxStore(http, settings.bar_folder, origins, shared=shared)
-
-
-def _alpaca(clock: Clock, settings: Settings) -> Feed:
-    from openbell.feeds.alpaca import AlpacaFeed
-
-    key, secret = os.environ.get("ALPACA_API_KEY", ""), os.environ.get("ALPACA_SECRET_KEY", "")
-    if not key or not secret:
-        raise SettingsError("the feed alpaca needs ALPACA_API_KEY and ALPACA_SECRET_KEY (a free account has them)")
-    urls: dict[str, Any] = {
-        name: os.environ[variable] for name, variable in _ALPACA_URLS.items() if os.environ.get(variable)
-    }
-    return AlpacaFeed(clock, key, secret, feed=settings.alpaca_feed, adjustment=settings.alpaca_adjustment, **urls)
-
-
-_ALPACA_URLS = {
-    "data_url": "ALPACA_DATA_URL",
-    "stream_url": "ALPACA_STREAM_URL",
-    "trading_url": "ALPACA_TRADING_URL",
-}
-"""Where the vendor is, for those who reach it through a proxy of their own."""
 
 
 def make_clock(settings: Settings) -> Clock:

@@ -10,26 +10,27 @@ import re
 import time
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
+from openbell.brokers.registry import all_brokers
+from openbell.feeds.declaration import Option
+from openbell.feeds.registry import all_feeds, feed_of
 from openbell.market.clock import iso, parse_time
 from openbell.market.errors import InvalidParameter, InvalidSymbol, SettingsError
 from openbell.market.instruments import parse
+from openbell.market.provenance import Origin
 
 PREFIX = "OPENBELL_"
 _HOME = Path("~/.openbell")
 _SEED = 7
-FEEDS = ("sim", "replay", "alpaca", "ccxt:EXCHANGE", "none")
 _CHOICES = {
-    "broker": ("paper", "alpaca"),
-    "alpaca_feed": ("iex", "sip"),
-    "alpaca_adjustment": ("raw", "split", "dividend", "all"),
     "log": ("debug", "info", "warning", "error"),
 }
 _RANGES: dict[str, tuple[float, float]] = {
@@ -64,11 +65,21 @@ _PATTERNS = {
     "influx_database": (r"[A-Za-z0-9_.-]{1,60}", "may have letters, digits, dots, dashes and underscores"),
 }
 DEFAULT_SCENARIO = "as-of"
-_CCXT = re.compile(r"ccxt:[a-z0-9_]+")
 
 
 def _setting(default: Any, doc: str, *, secret: bool = False) -> Any:
     return field(default=default, metadata={"help": doc}, repr=not secret)
+
+
+@cache
+def _declared() -> dict[str, Option]:
+    """The settings that feeds and brokers have declared."""
+    options = (*(kind.options for kind in all_feeds().values()), *(kind.options for kind in all_brokers().values()))
+    return {option.name: option for each in options for option in each}
+
+
+def _defaults() -> dict[str, Any]:
+    return {each.name: each.default for each in _declared().values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +87,7 @@ class Settings:
     """What a person may choose. Immutable: every process reads it once."""
 
     home: Path = _setting(_HOME, "folder of all data and settings")
-    feed: str = _setting(
-        "sim",
-        "where bars come from: sim (simulated), alpaca, ccxt:EXCHANGE such as ccxt:binance, "
-        "replay (stored bars again), none (stored bars only)",
-    )
+    feed: str = _setting("sim", "where bars come from: ")
     as_of: str = _setting("", "let the clock stand at this time (ISO 8601; no zone means UTC); nothing later is seen")
     scenario: str = _setting(
         "", "with as_of: the what-if account to act in; as-of if left out and trading is allowed (openbell scenario)"
@@ -98,8 +105,6 @@ class Settings:
     cache_candles: float = _setting(60.0, "seconds for which get_candles may answer the same again")
     cache_price: float = _setting(5.0, "seconds for which get_current_price may answer the same again")
     cache_volatility: float = _setting(30.0, "seconds for which get_volatility may answer the same again")
-    alpaca_feed: str = _setting("iex", "Alpaca's tape for stocks: iex (free) or sip")
-    alpaca_adjustment: str = _setting("raw", "Alpaca's adjustment of stock prices: raw, split, dividend or all")
     influx_url: str = _setting(
         "", "keep bars in this InfluxDB, such as http://127.0.0.1:8086, instead of Parquet files"
     )
@@ -121,8 +126,7 @@ class Settings:
     pool_postgres_connect: float = _setting(5.0, "seconds in which a connection to it must stand")
     pool_postgres_timeout: float = _setting(10.0, "seconds in which it must answer")
     cache_decisions: float = _setting(30.0, "seconds for which get_recent_decisions may answer the same again")
-    broker: str = _setting("paper", "who carries orders out: paper (filled from bars, no money) or alpaca")
-    alpaca_live: bool = _setting(False, "with broker alpaca: trade with real money, not on Alpaca's own paper account")
+    broker: str = _setting("paper", "who carries orders out: ")
     account: str = _setting("", "the account to trade on; the broker's name if left out (openbell account lists them)")
     account_token: str = _setting("", "its token, if it has one", secret=True)
     paper_cash: Decimal = _setting(Decimal(100_000), "what a new paper account begins with, in USD")
@@ -150,11 +154,13 @@ class Settings:
     )
     risk_symbols: str = _setting("", "the only symbols that may be opened, separated by commas; none: all")
     log: str = _setting("warning", "how much goes to the log on standard error: debug, info, warning, error")
+    options: Mapping[str, Any] = field(default_factory=_defaults)
+    """What feeds and brokers have declared for themselves, by name."""
 
     @property
     def simulated(self) -> bool:
         """Whether bars are made up."""
-        return self.feed == "sim"
+        return feed_of(self.feed).origin is Origin.SIMULATED
 
     @property
     def bar_folder(self) -> Path:
@@ -178,7 +184,7 @@ class Settings:
     @property
     def other_clock(self) -> bool:
         """Whether this desk's time is not the present: it never writes to the present's records."""
-        return bool(self.as_of) or self.feed == "replay"
+        return bool(self.as_of) or feed_of(self.feed).origin is Origin.REPLAY
 
     @property
     def acts_in(self) -> str | None:
@@ -190,7 +196,12 @@ class Settings:
     @property
     def live(self) -> bool:
         """Whether orders move real money."""
-        return self.broker == "alpaca" and self.alpaca_live
+        return all_brokers()[self.broker].live(self.options)
+
+    @property
+    def by_name(self) -> dict[str, Any]:
+        """Every setting by its name, for feeds and brokers."""
+        return {each.name: getattr(self, each.name) for each in _own()} | dict(self.options)
 
     @property
     def watchlist_file(self) -> Path:
@@ -198,9 +209,21 @@ class Settings:
         return self.home / "watchlist.txt"
 
 
+def _own() -> list[Field[Any]]:
+    """The settings that are fields of `Settings`."""
+    return [each for each in fields(Settings) if "help" in each.metadata]
+
+
+@cache
 def names() -> dict[str, tuple[str, Any, str]]:
     """For each setting its variable, default and help."""
-    return {f.name: (PREFIX + f.name.upper(), f.default, f.metadata["help"]) for f in fields(Settings)}
+    lists = {
+        "feed": ", ".join(f"{kind.shown} ({kind.help})" for kind in all_feeds().values()),
+        "broker": ", ".join(f"{kind.name} ({kind.help})" for kind in all_brokers().values()),
+    }
+    own = {each.name: (each.default, each.metadata["help"] + lists.get(each.name, "")) for each in _own()}
+    declared = {option.name: (option.default, option.help) for option in _declared().values()}
+    return {name: (PREFIX + name.upper(), *rest) for name, rest in (own | declared).items()}
 
 
 def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
@@ -214,7 +237,8 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
     values["home"] = home
     # The one setting that a later layer cannot take back.
     values["read_only"] = any(layer.get("read_only", False) for layer in typed)
-    settings = Settings(**values)
+    options = {name: values.pop(name, option.default) for name, option in _declared().items()}
+    settings = Settings(**values, options=options)
     _check(settings)
     return settings
 
@@ -249,8 +273,7 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
 
 def _typed(name: str, value: Any) -> Any:
     """A value as its field's type; text is read, other types must fit."""
-    default = Settings.__dataclass_fields__[name].default
-    variable = PREFIX + name.upper()
+    variable, default, _ = names()[name]
     if isinstance(default, bool):
         return _flag(variable, value)
     if isinstance(default, Decimal):
@@ -292,12 +315,12 @@ def _flag(variable: str, value: Any) -> bool:
 
 
 def _check(settings: Settings) -> None:
-    plain = [feed for feed in FEEDS if ":" not in feed]
-    if settings.feed not in plain and not _CCXT.fullmatch(settings.feed):
-        raise SettingsError(f"OPENBELL_FEED is {settings.feed!r}: use one of {', '.join(FEEDS)}")
-    for name, choices in _CHOICES.items():
-        if getattr(settings, name).lower() not in choices:
-            raise SettingsError(f"{PREFIX}{name.upper()} is {getattr(settings, name)!r}: use {', '.join(choices)}")
+    feed_of(settings.feed)
+    declared = {option.name: option.choices for option in _declared().values() if option.choices}
+    for name, choices in ({"broker": tuple(all_brokers())} | declared | _CHOICES).items():
+        value = settings.by_name[name]
+        if value.lower() not in choices:
+            raise SettingsError(f"{PREFIX}{name.upper()} is {value!r}: use {', '.join(choices)}")
     for name, (low, high) in _RANGES.items():
         if not low <= getattr(settings, name) <= high:
             raise SettingsError(f"{PREFIX}{name.upper()} must be between {low:,g} and {high:,g}")
@@ -327,9 +350,9 @@ def _check_texts(settings: Settings) -> None:
 
 def _check_broker(settings: Settings) -> None:
     """Orders at a broker are about the real market now: no other bars may decide them."""
-    if settings.broker == "paper":
+    if all_brokers()[settings.broker].inside:
         return
-    if settings.feed in {"sim", "replay"}:
+    if feed_of(settings.feed).origin in {Origin.SIMULATED, Origin.REPLAY}:
         raise SettingsError(
             f"OPENBELL_BROKER={settings.broker} needs real prices, and the feed is {settings.feed}: "
             "set OPENBELL_FEED=alpaca, or trade on paper"

@@ -6,22 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from openbell.desk.desk import Desk
+from openbell.feeds.registry import feed_of
 
 TRUTH = "openbell/truth"
 """Where the header stands in a result's `_meta`."""
-
-_SOURCES = {
-    "sim": "Openbell simulator (simulated data)",
-    "replay": "Replay of stored bars",
-    "none": "Imported bars",
-    "alpaca": "Alpaca (live data)",
-}
 
 
 def data_source(desk: Desk) -> str:
     """Where the numbers come from, in words."""
     feed = desk.settings.feed
-    return _SOURCES.get(feed) or f"{feed.removeprefix('ccxt:')} (live data)"
+    return feed_of(feed).source.format(argument=feed.partition(":")[2])
 
 
 def truth_line(truth: Mapping[str, Any]) -> str:

@@ -5,6 +5,35 @@ answered, `wire` writes and reads the vendor's JSON, `states` puts its words int
 an order leaves certain.
 """
 
-from openbell.brokers.alpaca.broker import AlpacaBroker
+from __future__ import annotations
 
-__all__ = ["AlpacaBroker"]
+from typing import TYPE_CHECKING
+
+from openbell.brokers.declaration import BrokerKind, BrokerParts
+from openbell.feeds.declaration import Option
+from openbell.market.errors import SettingsError
+
+if TYPE_CHECKING:
+    from openbell.trading.broker import Broker
+
+
+def _make(parts: BrokerParts) -> Broker:
+    key, secret = parts.environ.get("ALPACA_API_KEY", ""), parts.environ.get("ALPACA_SECRET_KEY", "")
+    if not key or not secret:
+        raise SettingsError("the broker alpaca needs ALPACA_API_KEY and ALPACA_SECRET_KEY")
+    from openbell.brokers.alpaca.broker import AlpacaBroker
+
+    url = parts.environ.get("ALPACA_TRADING_URL") or None
+    broker: Broker = AlpacaBroker(key, secret, live=parts.settings["alpaca_live"], trading_url=url)
+    return broker
+
+
+BROKER = BrokerKind(
+    "alpaca",
+    "Alpaca, on its paper account unless alpaca_live is set",
+    _make,
+    live=lambda settings: bool(settings["alpaca_live"]),
+    options=(
+        Option("alpaca_live", False, "with broker alpaca: trade with real money, not on Alpaca's own paper account"),
+    ),
+)

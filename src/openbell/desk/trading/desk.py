@@ -9,6 +9,8 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from openbell.brokers.declaration import BrokerParts
+from openbell.brokers.registry import all_brokers
 from openbell.desk.principals import OPERATOR
 from openbell.desk.settings import DEFAULT_SCENARIO
 from openbell.desk.trading.accounts import AccountService
@@ -38,7 +40,7 @@ from openbell.stores.records import checkpoints, marks
 from openbell.stores.records.records import Access, Records
 from openbell.trading.accounts import AccountNotFound
 from openbell.trading.advance import Rules
-from openbell.trading.broker import Broker, BrokerError, PaperBroker
+from openbell.trading.broker import Broker, BrokerError
 from openbell.trading.paper import Costs
 from openbell.trading.risk import Limits
 
@@ -273,16 +275,7 @@ class TradingDesk:
 
 def make_broker(settings: Settings) -> Broker:
     """The broker that the settings name. Raises `SettingsError`."""
-    if settings.broker == "paper":
-        return PaperBroker()
-    key, secret = os.environ.get("ALPACA_API_KEY", ""), os.environ.get("ALPACA_SECRET_KEY", "")
-    if not key or not secret:
-        raise SettingsError("the broker alpaca needs ALPACA_API_KEY and ALPACA_SECRET_KEY")
-    from openbell.brokers.alpaca import AlpacaBroker
-
-    url = os.environ.get("ALPACA_TRADING_URL") or None
-    broker: Broker = AlpacaBroker(key, secret, live=settings.alpaca_live, trading_url=url)
-    return broker
+    return all_brokers()[settings.broker].make(BrokerParts(settings.by_name, os.environ))
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -1,5 +1,29 @@
 """Any exchange that ccxt knows: public candles by REST and WebSocket, no account needed."""
 
-from openbell.feeds.exchange.feed import CcxtFeed
+from __future__ import annotations
 
-__all__ = ["CcxtFeed"]
+from typing import TYPE_CHECKING
+
+from openbell.feeds.declaration import FeedKind, FeedParts
+from openbell.market.provenance import Origin
+
+if TYPE_CHECKING:
+    from openbell.feeds.port import Feed
+
+
+def _make(parts: FeedParts) -> Feed:
+    from openbell.feeds.exchange.feed import CcxtFeed
+
+    return CcxtFeed(parts.clock, parts.argument)
+
+
+FEED = FeedKind(
+    "ccxt",
+    Origin.LIVE,
+    "an exchange that ccxt knows, such as ccxt:binance",
+    "{argument} (live data)",
+    _make,
+    argument="EXCHANGE",
+    extra="ccxt",
+    module="ccxt",
+)

@@ -5,6 +5,21 @@ random walk over days), `universe` (one row per symbol), `paths` (prices at minu
 (funding, open interest and the like), `feed`.
 """
 
-from openbell.feeds.sim.feed import SimFeed
+from __future__ import annotations
 
-__all__ = ["SimFeed"]
+from typing import TYPE_CHECKING
+
+from openbell.feeds.declaration import FeedKind, FeedParts
+from openbell.market.provenance import Origin
+
+if TYPE_CHECKING:
+    from openbell.feeds.port import Feed
+
+
+def _make(parts: FeedParts) -> Feed:
+    from openbell.feeds.sim.feed import SimFeed
+
+    return SimFeed(parts.clock, parts.settings["sim_seed"])
+
+
+FEED = FeedKind("sim", Origin.SIMULATED, "simulated", "Openbell simulator (simulated data)", _make)

@@ -1,0 +1,20 @@
+"""Stored bars again, as if they came now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openbell.feeds.declaration import FeedKind, FeedParts
+from openbell.market.provenance import Origin
+
+if TYPE_CHECKING:
+    from openbell.feeds.port import Feed
+
+
+def _make(parts: FeedParts) -> Feed:
+    from openbell.feeds.replay.feed import ReplayFeed
+
+    return ReplayFeed(parts.store(), parts.clock)
+
+
+FEED = FeedKind("replay", Origin.REPLAY, "stored bars again", "Replay of stored bars", _make)
