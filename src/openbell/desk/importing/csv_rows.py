@@ -20,6 +20,9 @@ from openbell.market.instruments import Instrument
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 
+_LARGE = 4_000_000
+"""Bytes from which several threads read a file sooner than one."""
+
 
 def from_csv(data: bytes, instrument: Instrument, now: float) -> Bars:
     """The bars of CSV text. Raises `InvalidParameter` or `BadBars`."""
@@ -61,14 +64,15 @@ def _at_once(data: bytes, columns: list[str], first: list[str], instrument: Inst
     text = dict(zip(columns, first, strict=False)).get("timestamp", "")
     if match := ISO.fullmatch(text):
         types["timestamp"] = pa.timestamp("us", "UTC" if match["zone"] else None)
+    # A process that ends soon after this has aborted while Arrow's threads were still starting: one that watches for
+    # signals, which Python does too, and those that a small file does not need.
+    pa.enable_signal_handlers(False)
     try:
         table = arrow.read_csv(
             pa.BufferReader(data),
-            arrow.ReadOptions(column_names=columns, skip_rows=1),
+            arrow.ReadOptions(column_names=columns, skip_rows=1, use_threads=len(data) > _LARGE),
             convert_options=arrow.ConvertOptions(column_types=types, null_values=[]),
         )
-    except pa.ArrowCancelled:
-        raise KeyboardInterrupt from None
     except pa.ArrowException:
         return None
     time, *values = (table[name].to_numpy() for name in FIELDS)
