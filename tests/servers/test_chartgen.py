@@ -208,7 +208,7 @@ def test_chart_command_says_when_there_are_fewer_bars(tmp_path: Path) -> None:
     done = run(tmp_path, "chart", "BTC/USD", "-t", "1w", "-n", "1000", "-o", str(tmp_path / "x.png"), AS_OF=AS_OF)
     assert done.returncode == 0
     assert len(done.stderr.splitlines()) == 1
-    assert "of the 1000 asked for" in done.stderr
+    assert "of 1000 bars are available" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def chart(
             _draw(settings, symbol, timeframe, indicator or [], bars, look, output.suffix.lower())
         )
     if drawn < bars:
-        typer.echo(f"openbell: {drawn} bars; there are no more of the {bars} asked for", err=True)
+        typer.echo(f"openbell: only {drawn} of {bars} bars are available", err=True)
     try:
         _replace(output.resolve(), data)
     except OSError as error:

@@ -36,7 +36,12 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="Why; told t
         if not trading.broker.inside:
             typer.echo(f"cancelling resting orders at {trading.broker.name}: a halt does so also without --trade")
         ended = await trading.halts.enforce(trading.broker)
-        typer.echo(f"{ended} resting orders that could open something were cancelled")
+        said = (
+            "1 resting order that could open something was"
+            if ended == 1
+            else f"{ended} resting orders that could open something were"
+        )
+        typer.echo(f"{said} cancelled")
 
     _run(work)
 

@@ -371,8 +371,8 @@ def _check_clock(settings: Settings) -> None:
     try:
         moment = parse_time(settings.as_of)
     except InvalidParameter as error:
-        raise SettingsError(f"OPENBELL_AS_OF: {error}") from None
+        raise SettingsError(f"--as-of (OPENBELL_AS_OF): {error}") from None
     if moment > time.time():
         raise SettingsError(
-            f"--as-of {settings.as_of} is later than this machine's time, {iso(int(time.time()))}: no clock runs ahead of it"
+            f"--as-of {settings.as_of} is later than this machine's time, {iso(int(time.time()))}: use an earlier time"
         )

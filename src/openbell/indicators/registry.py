@@ -35,4 +35,4 @@ def get(name: str) -> Indicator:
     table = _by_any_name()
     if name in table:
         return table[name]
-    raise InvalidParameter(f"no indicator {name[:80]!r}{hint(name, table)}")
+    raise InvalidParameter(f"no indicator {name[:80]!r}{hint(name, table) or '; list_indicators has them all'}")

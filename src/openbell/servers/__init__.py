@@ -24,6 +24,6 @@ NAMES = {
 def load(name: str) -> Service:
     """The service of a name; the error names those there are."""
     if name not in NAMES:
-        raise InvalidParameter(f"no server {name!r}; there is {', '.join(NAMES)}{hint(name, NAMES)}")
+        raise InvalidParameter(f"no server {name!r}; there are {', '.join(NAMES)}{hint(name, NAMES)}")
     service: Service = import_module(f"{__name__}.{NAMES[name]}").SERVICE
     return service
