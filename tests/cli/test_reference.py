@@ -98,3 +98,14 @@ def test_every_command_explains_itself(tmp_path: Path, command: str) -> None:
     assert done.returncode == 0
     assert len(done.stdout) > 150
     assert not (tmp_path / "data").exists()
+
+
+def test_the_files_that_contributing_names_exist() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("## Where ten changes belong")[2]
+    rows = [line for line in table.splitlines() if line.startswith("| a new")]
+    assert len(rows) == 10
+    for row in rows:
+        named = re.findall(r"`(src/[^`]+)`", row)
+        assert named, row
+        for path in named:
+            assert (ROOT / path).exists(), path
