@@ -124,7 +124,7 @@ MUST_HOLD = {
         "trading/test_risk.py",
     ],
     "alerts fire once, at the bar at which they become true, never on history": [
-        "desk/trading/test_alarms.py::test_exactly_the_alerts_that_came_true_fire_each_at_its_bar",
+        "desk/trading/test_alert_engine.py::test_exactly_the_alerts_that_came_true_fire_each_at_its_bar",
         "servers/test_chartgen_alerts.py::test_a_signal_from_before_never_fires_however_much_of_it_a_chart_still_shows",
     ],
     "the inbox: at least once, cursor and acknowledgement": [
@@ -240,7 +240,7 @@ MUST_HOLD = {
     ],
     "no short unless it is allowed": ["trading/test_never_short.py::test_on_paper_no_position_is_ever_negative"],
     "price alerts are judged on minutes": [
-        "desk/trading/test_alarms.py::test_a_price_alert_fires_within_a_minute_whatever_its_interval"
+        "desk/trading/test_alert_engine.py::test_a_price_alert_fires_within_a_minute_whatever_its_interval"
     ],
     "a file of days is not taken as minutes": ["desk/test_importing.py", "cli/test_import.py"],
     "make up installs what the desk runs on; bench ends with its children; memory stays level": [

@@ -30,7 +30,7 @@ class BrokerKind:
     """As in OPENBELL_BROKER."""
     help: str
     make: Callable[[BrokerParts], Broker]
-    inside: bool = False
+    fills_locally: bool = False
     """Whether it is this desk itself that fills orders: no other prices than its own bars decide them."""
     live: Callable[[Mapping[str, Any]], bool] = lambda _settings: False
     """Whether orders move real money, under some settings."""

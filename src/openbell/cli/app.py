@@ -99,4 +99,4 @@ def _root(
 
 
 # Importing a module registers its command; the order is that of --help.
-from openbell.cli import collect, serve, tool, load_file, chart, account, scenario, halt, verify, doctor  # noqa: E402, F401, I001
+from openbell.cli import up, mcp, call, import_, chart, account, scenario, halt, verify, doctor  # noqa: E402, F401, I001

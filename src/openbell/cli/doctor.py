@@ -255,7 +255,7 @@ async def _look_at_records(desk: Desk) -> list[Finding]:
     trading = Desk(desk.settings).trading  # one of its own: each check has an event loop of its own
     try:
         head, holder = await trading.records.read(
-            lambda view: (head_of(view.connection), leases.holder(view, ENGINE)), whatever_it_is=True
+            lambda view: (head_of(view.connection), leases.holder(view, ENGINE)), check_head=False
         )
         found = [
             Finding("ok", f"{head.seq} ledger entries in {trading.records.database.where} (openbell verify checks)")

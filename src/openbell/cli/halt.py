@@ -33,7 +33,7 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="Why; told t
         # Bars that closed before now still fill what they fill: only what is left is cancelled.
         await trading.settle_all()
         await trading.halts.halt(reason)
-        if not trading.broker.inside:
+        if not trading.broker.fills_locally:
             typer.echo(f"cancelling resting orders at {trading.broker.name}: a halt does so also without --trade")
         ended = await trading.halts.enforce(trading.broker)
         said = (

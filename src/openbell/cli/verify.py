@@ -174,7 +174,7 @@ async def _look(
 
     before: Snapshot | None = None
     number = 1
-    while (before := await records.read(work, whatever_it_is=True)) is not None:
+    while (before := await records.read(work, check_head=False)) is not None:
         number += 1
 
 
@@ -186,7 +186,7 @@ async def _look_at_bars(desk: Desk, records: Records, found: Findings) -> None:
     after: Cursor | None = None
     try:
         while True:
-            page, after = await records.read(lambda view: paper_fills(view.connection, after), whatever_it_is=True)  # noqa: B023
+            page, after = await records.read(lambda view: paper_fills(view.connection, after), check_head=False)  # noqa: B023
             if after is None:
                 break
             if not desk.settings.bar_folder.exists() and not desk.settings.influx_url:

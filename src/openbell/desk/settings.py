@@ -350,7 +350,7 @@ def _check_texts(settings: Settings) -> None:
 
 def _check_broker(settings: Settings) -> None:
     """Orders at a broker are about the real market now: no other bars may decide them."""
-    if all_brokers()[settings.broker].inside:
+    if all_brokers()[settings.broker].fills_locally:
         return
     if feed_of(settings.feed).origin in {Origin.SIMULATED, Origin.REPLAY}:
         raise SettingsError(

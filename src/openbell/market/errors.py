@@ -31,6 +31,7 @@ OpenbellError
 │   ├── DuplicateOrder        the same again within seconds, or another order under a used id
 │   ├── NoSuchOrder           nobody's, or another's
 │   └── TooManyOrders         faster than the desk lets anybody trade
+├── NoSuchAlert               no alert or subscription of the caller has this id
 ├── AccountNotFound           (trading.accounts)
 └── BrokerError               what stands behind the broker's port (trading.broker)
 
@@ -188,7 +189,11 @@ class DuplicateOrder(OrderError):
 
 
 class NoSuchOrder(OrderError):
-    """No order, alert or subscription of the caller has this id."""
+    """No order of the caller has this id."""
+
+
+class NoSuchAlert(OpenbellError):
+    """No alert or subscription of the caller has this id."""
 
 
 class TooManyOrders(OrderError):

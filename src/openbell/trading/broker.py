@@ -62,7 +62,7 @@ class Broker(Protocol):
     """As in OPENBELL_BROKER."""
     account: str
     """What results call the account: `paper` or `live`."""
-    inside: bool
+    fills_locally: bool
     """Whether orders are filled from this desk's own bars: nothing is sent, and taking an order is writing it down."""
 
     async def submit(self, order: Order) -> Report:
@@ -86,7 +86,7 @@ class PaperBroker:
 
     name = "paper"
     account = "paper"
-    inside = True
+    fills_locally = True
 
     async def submit(self, order: Order) -> Report:
         """Taken."""

@@ -17,7 +17,7 @@ from typing import Any, Self
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.desk.trading import engine as engines
-from openbell.desk.trading.alarms import Condition
+from openbell.desk.trading.alerts import Condition
 from openbell.desk.trading.engine import Engine
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import parse

@@ -17,7 +17,7 @@ class Outside:
 
     name = "outside"
     account = "live"
-    inside = False
+    fills_locally = False
 
     def __init__(self, process: Life) -> None:
         self._process = process

@@ -104,7 +104,7 @@ class Seat:
         self.books = Books()
         bars = cast("BarService", setting.market)
         prices = Prices(bars, STALE_AFTER)
-        self.gate = WatchedGate(prices, self.books, clock, cut=self.broker.inside)
+        self.gate = WatchedGate(prices, self.books, clock, cut=self.broker.fills_locally)
         self.matching = PaperMatching(self.records, bars, self.books, prices, Rules(COSTS, LIMITS))
         self.accounts = AccountService(self.records, account, self.broker.name, self._cash, "", default=True)
         self.orders: OrderService = OrderService(
@@ -122,7 +122,7 @@ class Seat:
         self._reconciling = Reconciling(
             self.records, account, self.broker, world.steady.epoch, every=world.every, most=world.most
         )
-        asking = () if self.broker.inside else (self._ask,)
+        asking = () if self.broker.fills_locally else (self._ask,)
         steps = (self._halt, self.matching.step, *asking, self._remember)
         self.engine = Engine(self.records, clock, setting.market.closed_until, steps)
         self.stepping: asyncio.Task[Any] | None = None
@@ -132,7 +132,7 @@ class Seat:
 
     async def _settle(self) -> None:
         """As the desk does: a question is answered even if the account could not be brought up to date."""
-        if not self.broker.inside or self.records.access is Access.PAST:
+        if not self.broker.fills_locally or self.records.access is Access.PAST:
             return
         try:
             await self.matching.account(self.account, self.market.closed_until())
@@ -141,7 +141,7 @@ class Seat:
 
     async def _halt(self, lease: Lease | None, _until: int) -> int:
         ended = await self.halts.enforce(self.broker, lease)
-        if not self.broker.inside and (reason := await self.portfolio.lost_too_much(OPERATOR)):
+        if not self.broker.fills_locally and (reason := await self.portfolio.lost_too_much(OPERATOR)):
             ended += await self.halts.stop(self.broker, self.account, reason, lease)
         return ended
 

@@ -15,7 +15,8 @@ from openbell.desk.bars import BarService
 from openbell.desk.desk import Desk
 from openbell.desk.indicators import IndicatorService
 from openbell.desk.settings import load
-from openbell.desk.trading.alarms import Alarms, AlertService, Condition
+from openbell.desk.trading.alert_engine import AlertEngine
+from openbell.desk.trading.alerts import AlertService, Condition
 from openbell.desk.trading.desk import TradingDesk
 from openbell.desk.trading.inbox import Inbox
 from openbell.market.bars import MINUTE, make
@@ -109,7 +110,7 @@ def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> Non
         bars = BarService(store, feed, clock)
         records = Records(SqliteDatabase(tmp_path / "records.sqlite"), HeadFile(tmp_path / "head"), clock)
         worker, inbox = ThreadPoolExecutor(1), Inbox(records)
-        alarms = Alarms(records, bars, IndicatorService(bars, feed, worker), inbox)
+        alarms = AlertEngine(records, bars, IndicatorService(bars, feed, worker), inbox)
         await AlertService(records, bars).set(ME, "BTC/USD", "1m", Condition(Type.PRICE_ABOVE, 150.0))
         clock.advance(MINUTE)
         await alarms.step(None, bars.closed_until())

@@ -123,7 +123,7 @@ class Recording:
 
     name = "paper"
     account = "paper"
-    inside = False
+    fills_locally = False
 
     def __init__(self) -> None:
         self.sent: list[Order] = []

@@ -16,4 +16,4 @@ def _make(_parts: BrokerParts) -> Broker:
     return PaperBroker()
 
 
-BROKER = BrokerKind("paper", "filled from bars, no money", _make, inside=True)
+BROKER = BrokerKind("paper", "filled from bars, no money", _make, fills_locally=True)

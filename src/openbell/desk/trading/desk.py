@@ -47,7 +47,7 @@ from openbell.trading.risk import Limits
 if TYPE_CHECKING:
     from openbell.desk.desk import Desk
     from openbell.desk.settings import Settings
-    from openbell.desk.trading.alarms import AlertService
+    from openbell.desk.trading.alerts import AlertService
     from openbell.desk.trading.engine import Engine
     from openbell.desk.trading.halts import Halted
 
@@ -95,7 +95,7 @@ class TradingDesk:
 
     async def _opening_cash(self) -> Decimal:
         """What a new account begins with: on paper the setting, at a broker what it says."""
-        return self._settings.paper_cash if self.broker.inside else await self.broker.cash()
+        return self._settings.paper_cash if self.broker.fills_locally else await self.broker.cash()
 
     @cached_property
     def books(self) -> Books:
@@ -111,7 +111,7 @@ class TradingDesk:
     def gate(self) -> Gate:
         """The risk gate."""
         limits = limits_of(self._settings)
-        return Gate(self.prices, self.books, limits, self._desk.clock, self._halted, cut=self.broker.inside)
+        return Gate(self.prices, self.books, limits, self._desk.clock, self._halted, cut=self.broker.fills_locally)
 
     @cached_property
     def matching(self) -> PaperMatching:
@@ -127,7 +127,7 @@ class TradingDesk:
     @cached_property
     def reasons(self) -> Reasons:
         """What orders wait for."""
-        return Reasons(self.records, self._desk.bars, self._halted, self._costs if self.broker.inside else None)
+        return Reasons(self.records, self._desk.bars, self._halted, self._costs if self.broker.fills_locally else None)
 
     async def settle_all(self) -> None:
         """Fill what bars that have closed fill on every paper account, as if nothing were halted; failures are logged."""
@@ -141,7 +141,7 @@ class TradingDesk:
 
     async def settle(self) -> None:
         """Fill what bars that have closed fill on this desk's account, whoever runs the engine."""
-        if not self.broker.inside or not self.writes:
+        if not self.broker.fills_locally or not self.writes:
             return
         try:
             await self.matching.account(self.accounts.name, self._desk.bars.closed_until())
@@ -193,39 +193,39 @@ class TradingDesk:
     @cached_property
     def alerts(self) -> AlertService:
         """Setting alerts."""
-        from openbell.desk.trading.alarms import AlertService
+        from openbell.desk.trading.alerts import AlertService
 
         return AlertService(self.records, self._desk.bars)
 
     @cached_property
     def engine(self) -> Engine:
         """What goes on by itself: the kill switch first, then fills, then alerts."""
-        from openbell.desk.trading.alarms import Alarms
+        from openbell.desk.trading.alert_engine import AlertEngine
         from openbell.desk.trading.engine import Engine
         from openbell.desk.trading.reconcile import Reconciling
 
         bars = self._desk.bars
-        alarms = Alarms(self.records, bars, self._desk.indicators, self.inbox)
+        alert_engine = AlertEngine(self.records, bars, self._desk.indicators, self.inbox)
         # Alpaca lets two hundred questions a minute through, and an order may take two.
         reconciling = Reconciling(self.records, self.accounts.name, self.broker, every=3.0, most=2)
         # Without --trade nothing is sent to a broker; paper orders are filled all the same.
-        sends = self.broker.inside or self._settings.trade
+        sends = self.broker.fills_locally or self._settings.trade
 
         async def halting(lease: Lease | None, _until: int) -> int:
             ended = await self.halts.enforce(self.broker, lease) if sends else 0
-            if sends and not self.broker.inside and (reason := await self._lost_too_much()):
+            if sends and not self.broker.fills_locally and (reason := await self._lost_too_much()):
                 ended += await self.halts.stop(self.broker, self.accounts.name, reason, lease)
             return ended
 
         async def asking(lease: Lease | None, _until: int) -> int:
-            return await reconciling.step(lease) if sends and not self.broker.inside else 0
+            return await reconciling.step(lease) if sends and not self.broker.fills_locally else 0
 
         async def remembering(lease: Lease | None, _until: int) -> int:
             if await self.records.read(checkpoints.due):
                 await self.records.write(lambda journal: checkpoints.step(journal.view), lease)
             return 0
 
-        steps = (halting, self.matching.step, asking, alarms.step, remembering)
+        steps = (halting, self.matching.step, asking, alert_engine.step, remembering)
         return Engine(self.records, self._desk.clock, bars.closed_until, steps)
 
     async def _lost_too_much(self) -> str | None:

@@ -113,7 +113,7 @@ class Halts:
         def work(journal: Journal) -> list[Order]:
             asked = []
             for order in _opening(journal.view, accounts(journal.view)):
-                state = State.CANCELLED if broker.inside else State.CANCELLING
+                state = State.CANCELLED if broker.fills_locally else State.CANCELLING
                 changed = order.to(state, journal.at, reason)
                 journal.put("order", changed)
                 asked.append(changed)
@@ -123,7 +123,7 @@ class Halts:
             return asked
 
         cancelled = await self._records.write(work, lease)
-        if not broker.inside:
+        if not broker.fills_locally:
             for order in cancelled:
                 try:
                     await broker.cancel(order)

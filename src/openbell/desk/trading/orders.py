@@ -145,7 +145,7 @@ class OrderService:
             return _told_again(order)
         if not intent.verdict.valid:
             raise refusal(intent.verdict, order.id)
-        if self.broker.inside:
+        if self.broker.fills_locally:
             return order
         return await self._send(order)
 
@@ -196,7 +196,7 @@ class OrderService:
             )
 
     def _order(self, at: float, account: Account, principal: str, asked: Request, verdict: Verdict) -> Order:
-        waiting = State.OPEN if self.broker.inside else State.PENDING
+        waiting = State.OPEN if self.broker.fills_locally else State.PENDING
         order_id = f"{slug(principal)}-{self._new_id()}"
         return Order(
             id=order_id,
@@ -218,7 +218,7 @@ class OrderService:
             client_order_id=asked.client_order_id,
             expires_at=day_end(asked.instrument, at) if asked.time_in_force is Force.DAY else None,
             state=waiting if verdict.valid else State.REJECTED,
-            broker_id=order_id if self.broker.inside and verdict.valid else None,
+            broker_id=order_id if self.broker.fills_locally and verdict.valid else None,
             reason=None if verdict.valid else refusal(verdict).message,
             updated_at=at,
         )
@@ -264,7 +264,7 @@ class OrderService:
         await self._accounts.admit(principal)
         await self._settle_account()
         order = await self._records.write(lambda journal: self._begin_cancel(journal, principal, order_id))
-        if self.broker.inside or order.final:
+        if self.broker.fills_locally or order.final:
             return order
         try:
             await self.broker.cancel(order)
@@ -290,7 +290,7 @@ class OrderService:
                 f"order {order.id} is {order.state}: the broker is being asked what became of it; try again in a moment",
                 order_id=order.id,
             )
-        if self.broker.inside:
+        if self.broker.fills_locally:
             return end(journal, order, State.CANCELLED, "cancelled by its owner")
         if order.state in {State.CANCELLING, State.HELD}:
             return order  # what is held here is held at the broker too, and ends when that says so

@@ -10,8 +10,7 @@ from openbell.market.clock import iso
 from openbell.market.errors import (
     InvalidParameter,
     InvalidSymbol,
-    NoSuchOrder,
-    OrderError,
+    NoSuchAlert,
     Refused,
     StoreError,
     UnknownSymbol,
@@ -88,7 +87,7 @@ class SubscribeInput(Arguments):
 
 async def set_alert(call: Call, given: AlertInput) -> Result[shapes.AlertShape]:
     """Register a one-shot alert."""
-    from openbell.desk.trading.alarms import Condition
+    from openbell.desk.trading.alerts import Condition
     from openbell.trading.alerts import Type
 
     wanted = [name for name in TYPES if getattr(given.condition, name) is not None]
@@ -117,7 +116,7 @@ async def list_alerts(call: Call, _given: NoArguments) -> Result[shapes.AlertsRe
 async def cancel_alert(call: Call, given: CancelInput) -> Result[shapes.AlertShape]:
     """Remove an alert before it fires."""
     if not given.alert_id.isprintable():
-        raise NoSuchOrder(f"no alert {given.alert_id[:80]!r}")
+        raise NoSuchAlert(f"no alert {given.alert_id[:80]!r}")
     alert = await call.desk.trading.alerts.cancel(call.principal, given.alert_id)
     return Result(shapes.alert_shape(alert), on_bars(parse(alert.symbol)))
 
@@ -217,7 +216,7 @@ TOOLS = (
         reads=Reads.ACCOUNT,
         scope=Scope.TRADE,
         effect=Effect.DESTRUCTIVE,
-        errors=(*_ANY, OrderError),
+        errors=(*_ANY, NoSuchAlert),
     ),
     Tool(
         "get_notifications",

@@ -103,13 +103,13 @@ class Records:
         """`sqlite` or `postgresql`."""
         return self.database.source
 
-    async def read(self, work: Callable[[View], T], *, whatever_it_is: bool = False) -> T:
+    async def read(self, work: Callable[[View], T], *, check_head: bool = True) -> T:
         """What a function finds, in one view of the database: of what had been written by the clock.
 
-        Raises `LedgerBroken` if the ledger is not the one whose head was noted, unless it is read `whatever_it_is`.
+        Raises `LedgerBroken` if the ledger is not the one whose head was noted; `check_head=False` reads it all the same.
         """
         await self._prepare()
-        if not (whatever_it_is or self._believed):
+        if check_head and not self._believed:
             await self._believe()
         return await self._run(lambda connection: work(self._view(connection)), writing=False)
 

@@ -1,18 +1,17 @@
-"""Alerts: setting, listing and cancelling them, and the engine's step that fires them.
+"""The alert engine: the step of the engine that fires alerts.
 
-The engine keeps the active alerts in memory and asks the records only for what has changed. Each minute it looks at the
-minute bars that are new, symbol by symbol, which decide every price alert whatever its interval; an indicator is computed
-only when a bar of its timeframe has closed.
+It keeps the active alerts in memory and reads only changed ones from the records. Each minute it reads the new minute
+bars of all symbols; they decide every price alert, whatever its interval. An indicator is computed only when a bar of its
+timeframe has closed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import inf
 
@@ -23,7 +22,7 @@ from openbell.indicators.evaluation import Wanted
 from openbell.indicators.registry import get
 from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso
-from openbell.market.errors import DataError, InvalidParameter, NoSuchOrder, StoreError, UnknownSymbol
+from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import SHORT, Timeframe
 from openbell.stores.port import Lease, Mark, Span
@@ -32,14 +31,12 @@ from openbell.stores.records import marks
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
-from openbell.trading import amounts
-from openbell.trading.alerts import Alert, AlertState, Firing, Type, price_firings, registered, signal_firings
+from openbell.trading.alerts import Alert, AlertState, Firing, Type, price_firings, signal_firings
 from openbell.trading.evidence import bar_hash
 from openbell.trading.inbox import notification
 
 log = logging.getLogger(__name__)
 
-MOST_PER_PRINCIPAL = 20_000
 _LONGEST = 1_100_000
 """Minutes in two years."""
 _NOTE_SECONDS = 900.0
@@ -47,75 +44,6 @@ _EVER = 2**40
 _MARK, _MARK_SEQ = "alerts", "alerts through entry"
 _Found = tuple[Firing, str]
 """What fired, and the hash of the bar that did it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What to wait for, as asked for."""
-
-    type: Type
-    threshold: float | str | None = None
-    indicator: str | None = None
-    signal: str | None = None
-
-
-class AlertService:
-    """Alerts of principals."""
-
-    def __init__(self, records: Records, bars: BarService) -> None:
-        self._records = records
-        self._bars = bars
-        self._clock = bars.clock
-
-    async def set(self, principal: str, symbol: str, interval: str, wanted: Condition) -> Alert:
-        """Set an alert. Raises `InvalidSymbol`, `UnknownSymbol`, `InvalidParameter`."""
-        threshold = None if wanted.threshold is None else amounts.price(wanted.threshold, wanted.type.value)
-        indicator = None
-        if wanted.type is Type.INDICATOR_SIGNAL:
-            indicator = registered(wanted.indicator or "", wanted.signal or "")
-        instrument = await self._bars.find(symbol)
-        at = round(self._clock.epoch(), 3)
-        alert = Alert(
-            f"alert_{secrets.token_hex(8)}",
-            principal,
-            instrument.symbol,
-            symbol,
-            interval,
-            wanted.type,
-            at,
-            threshold,
-            indicator,
-            wanted.signal,
-            updated_at=at,
-        )
-
-        def work(journal: Journal) -> None:
-            if queries.active_count(journal.view, principal) >= MOST_PER_PRINCIPAL:
-                raise InvalidParameter(f"{MOST_PER_PRINCIPAL} alerts are active, the most allowed: cancel some first")
-            journal.put("alert", alert, new=True)
-
-        await self._records.write(work)
-        return alert
-
-    async def listing(self, principal: str) -> list[Alert]:
-        """A principal's active alerts, oldest first."""
-        return await self._records.read(lambda view: queries.active(view, principal))
-
-    async def cancel(self, principal: str, alert_id: str) -> Alert:
-        """Remove an alert before it fires. Raises `NoSuchOrder`."""
-
-        def work(journal: Journal) -> Alert:
-            alert = queries.find(journal.view, alert_id)
-            if alert is None or alert.principal != principal:
-                raise NoSuchOrder(f"no alert {alert_id[:80]!r}", alert_id=alert_id[:80])
-            if alert.state is not AlertState.ACTIVE:
-                raise InvalidParameter(f"alert {alert.id} is {alert.state} already", alert_id=alert.id)
-            ended = replace(alert, state=AlertState.CANCELLED, updated_at=journal.at)
-            journal.put("alert", ended)
-            return ended
-
-        return await self._records.write(work)
-
 
 _Key = tuple[str, Timeframe]
 
@@ -166,8 +94,8 @@ class _Group:
         return found
 
 
-class Alarms:
-    """The engine's step."""
+class AlertEngine:
+    """Fires alerts on closed bars."""
 
     def __init__(self, records: Records, bars: BarService, indicators: IndicatorService, inbox: Inbox) -> None:
         self._records = records

@@ -14,7 +14,7 @@ import pytest
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.desk.trading.alarms import Condition
+from openbell.desk.trading.alerts import Condition
 from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, UnknownSymbol

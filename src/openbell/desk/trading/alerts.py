@@ -1,0 +1,84 @@
+"""Alerts of a principal: setting, listing and cancelling them. The alert engine fires them."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+
+from openbell.desk.bars import BarService
+from openbell.market.errors import InvalidParameter, NoSuchAlert
+from openbell.stores.records import alerts as queries
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.records import Records
+from openbell.trading import amounts
+from openbell.trading.alerts import Alert, AlertState, Type, registered
+
+MOST_PER_PRINCIPAL = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What to wait for, as asked for."""
+
+    type: Type
+    threshold: float | str | None = None
+    indicator: str | None = None
+    signal: str | None = None
+
+
+class AlertService:
+    """Alerts of principals."""
+
+    def __init__(self, records: Records, bars: BarService) -> None:
+        self._records = records
+        self._bars = bars
+        self._clock = bars.clock
+
+    async def set(self, principal: str, symbol: str, interval: str, wanted: Condition) -> Alert:
+        """Set an alert. Raises `InvalidSymbol`, `UnknownSymbol`, `InvalidParameter`."""
+        threshold = None if wanted.threshold is None else amounts.price(wanted.threshold, wanted.type.value)
+        indicator = None
+        if wanted.type is Type.INDICATOR_SIGNAL:
+            indicator = registered(wanted.indicator or "", wanted.signal or "")
+        instrument = await self._bars.find(symbol)
+        at = round(self._clock.epoch(), 3)
+        alert = Alert(
+            f"alert_{secrets.token_hex(8)}",
+            principal,
+            instrument.symbol,
+            symbol,
+            interval,
+            wanted.type,
+            at,
+            threshold,
+            indicator,
+            wanted.signal,
+            updated_at=at,
+        )
+
+        def work(journal: Journal) -> None:
+            if queries.active_count(journal.view, principal) >= MOST_PER_PRINCIPAL:
+                raise InvalidParameter(f"{MOST_PER_PRINCIPAL} alerts are active, the most allowed: cancel some first")
+            journal.put("alert", alert, new=True)
+
+        await self._records.write(work)
+        return alert
+
+    async def listing(self, principal: str) -> list[Alert]:
+        """A principal's active alerts, oldest first."""
+        return await self._records.read(lambda view: queries.active(view, principal))
+
+    async def cancel(self, principal: str, alert_id: str) -> Alert:
+        """Remove an alert before it fires. Raises `NoSuchAlert`."""
+
+        def work(journal: Journal) -> Alert:
+            alert = queries.find(journal.view, alert_id)
+            if alert is None or alert.principal != principal:
+                raise NoSuchAlert(f"no alert {alert_id[:80]!r}", alert_id=alert_id[:80])
+            if alert.state is not AlertState.ACTIVE:
+                raise InvalidParameter(f"alert {alert.id} is {alert.state} already", alert_id=alert.id)
+            ended = replace(alert, state=AlertState.CANCELLED, updated_at=journal.at)
+            journal.put("alert", ended)
+            return ended
+
+        return await self._records.write(work)
