@@ -1,0 +1,126 @@
+"""What settings may be: ranges, choices and patterns of single settings, and which of them contradict each other."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from openbell.brokers.registry import all_brokers
+from openbell.feeds.declaration import Option
+from openbell.feeds.registry import all_feeds, feed_of
+from openbell.market.clock import iso, parse_time
+from openbell.market.errors import InvalidParameter, InvalidSymbol, SettingsError
+from openbell.market.instruments import parse
+from openbell.market.provenance import Origin
+
+if TYPE_CHECKING:
+    from openbell.desk.settings import Settings
+
+PREFIX = "OPENBELL_"
+_CHOICES = {
+    "log": ("debug", "info", "warning", "error"),
+}
+_RANGES: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(
+        ("timeout", "stale_after", "cache_candles", "cache_price", "cache_volatility", "cache_decisions"), (0, 1e9)
+    ),
+    **dict.fromkeys(("pool_postgres_idle", "pool_postgres_connect", "pool_postgres_timeout"), (0.001, 1e9)),
+    "pool_postgres_min": (0, 1000),
+    "pool_postgres_max": (1, 1000),
+    "paper_cash": (0, 1e15),
+    "paper_fee": (0, 0.5),
+    "paper_slippage": (0, 0.5),
+    "paper_volume_share": (1e-6, 1),
+    **dict.fromkeys(("risk_order_share", "risk_symbol_share", "risk_collar"), (0, 1000)),
+    **dict.fromkeys(("risk_order_notional", "risk_symbol_notional"), (0, 1e15)),
+    "risk_positions": (0, 1_000_000),
+    "risk_daily_loss": (0, 1),
+    "risk_leverage": (0.01, 100),
+    **dict.fromkeys(("pool_influx_idle", "pool_influx_connect", "pool_influx_timeout"), (0.001, 1e9)),
+    "pool_influx_connections": (1, 1000),
+    "replay_speed": (0, 1e6),
+}
+_PATTERNS = {
+    "influx_url": (
+        r"(https?://([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/[!-~]*)?)?",
+        "must be like http://HOST:8086, its password in OPENBELL_INFLUX_TOKEN",
+    ),
+    "influx_token": (r"[!-~]*", "holds characters that no token has, such as a space or the end of a line"),
+    "scenario": (r"([a-z0-9][a-z0-9-]{0,29})?", "may have lower-case letters, digits and dashes, at most 30"),
+    "account": (r"([A-Za-z0-9][A-Za-z0-9_.-]{0,59})?", "may have letters, digits, dots, dashes and underscores"),
+    "database_url": (r"(postgres(ql)?://[!-~]*)?", "must be like postgresql://USER:PASSWORD@HOST/NAME"),
+    "influx_database": (r"[A-Za-z0-9_.-]{1,60}", "may have letters, digits, dots, dashes and underscores"),
+}
+
+
+def declared_options() -> list[Option]:
+    """The settings that feeds and brokers declare."""
+    kinds = (*(kind.options for kind in all_feeds().values()), *(kind.options for kind in all_brokers().values()))
+    return [option for options in kinds for option in options]
+
+
+def check(settings: Settings) -> None:
+    """Raise `SettingsError` for values that are out of range or contradict each other."""
+    feed_of(settings.feed)
+    declared = {option.name: option.choices for option in declared_options() if option.choices}
+    for name, choices in ({"broker": tuple(all_brokers())} | declared | _CHOICES).items():
+        value = settings.by_name[name]
+        if value.lower() not in choices:
+            raise SettingsError(f"{PREFIX}{name.upper()} is {value!r}: use {', '.join(choices)}")
+    for name, (low, high) in _RANGES.items():
+        if not low <= getattr(settings, name) <= high:
+            raise SettingsError(f"{PREFIX}{name.upper()} must be between {low:,g} and {high:,g}")
+    for name, (pattern, hint) in _PATTERNS.items():
+        if not re.fullmatch(pattern, getattr(settings, name)):
+            raise SettingsError(f"{PREFIX}{name.upper()} {hint}")
+    if settings.pool_postgres_min > settings.pool_postgres_max:
+        raise SettingsError("OPENBELL_POOL_POSTGRES_MIN must not be more than OPENBELL_POOL_POSTGRES_MAX")
+    _check_clock(settings)
+    _check_broker(settings)
+    _check_texts(settings)
+
+
+def _check_texts(settings: Settings) -> None:
+    """What a later reader could not use is refused now; a URL is not repeated, it may hold a password."""
+    try:
+        _ = urlsplit(settings.database_url).port
+    except ValueError:
+        raise SettingsError("OPENBELL_DATABASE_URL cannot be read: use postgresql://USER:PASSWORD@HOST/NAME") from None
+    for symbol in settings.risk_symbols.split(","):
+        if symbol.strip():
+            try:
+                parse(symbol)
+            except InvalidSymbol as error:
+                raise SettingsError(f"OPENBELL_RISK_SYMBOLS: {error}") from None
+
+
+def _check_broker(settings: Settings) -> None:
+    """Orders at a broker are about the real market now: no other bars may decide them."""
+    if all_brokers()[settings.broker].fills_locally:
+        return
+    if feed_of(settings.feed).origin in {Origin.SIMULATED, Origin.REPLAY}:
+        raise SettingsError(
+            f"OPENBELL_BROKER={settings.broker} needs real prices, and the feed is {settings.feed}: "
+            "set OPENBELL_FEED=alpaca, or trade on paper"
+        )
+    if settings.as_of:
+        raise SettingsError(f"OPENBELL_BROKER={settings.broker} trades now: it cannot be used with --as-of")
+
+
+def _check_clock(settings: Settings) -> None:
+    if settings.scenario and not settings.other_clock:
+        raise SettingsError("--scenario (OPENBELL_SCENARIO) needs --as-of: the present has no scenarios")
+    if not settings.as_of:
+        if settings.replay_speed:
+            raise SettingsError("OPENBELL_REPLAY_SPEED needs OPENBELL_AS_OF, the time to begin at")
+        return
+    try:
+        moment = parse_time(settings.as_of)
+    except InvalidParameter as error:
+        raise SettingsError(f"--as-of (OPENBELL_AS_OF): {error}") from None
+    if moment > time.time():
+        raise SettingsError(
+            f"--as-of {settings.as_of} is later than this machine's time, {iso(int(time.time()))}: use an earlier time"
+        )
