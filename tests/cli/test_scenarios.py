@@ -26,6 +26,7 @@ from tests.servers.histories import History
 
 T0, T1, T2 = "2026-01-07T15:00:00Z", "2026-01-07T15:30:00Z", "2026-01-07T16:00:00Z"
 ORDER = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}
+ALERT = {"symbol": "BTC/USD", "condition": {"price_above": 1.0}}
 LATER_THAN_NOW = "2999-01-01T00:00:00Z"
 
 
@@ -216,6 +217,14 @@ def test_two_clocks_in_one_scenario_do_not_wait_for_each_other(tmp_path: Path, s
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_scenario_whose_name_postgresql_would_cut_is_refused(tmp_path: Path, database: str) -> None:
+    words = ("call", "chartgen", "get_orders", "{}", "--trade", "--as-of", T0, "--scenario", "x" * 30)
+    done = run(tmp_path, *words, DATABASE_URL=database, SIM_SEED="1234567890")
+    assert done.returncode == 1
+    assert "6 characters shorter" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_scenario_that_was_tampered_with_names_the_command_that_checks_it(tmp_path: Path) -> None:
     call(tmp_path, T0, "cut", "place_order", {}, **ORDER)
     records = sqlite3.connect(tmp_path / "simulated" / "scenarios" / "cut" / "records.sqlite")
@@ -225,6 +234,67 @@ def test_a_scenario_that_was_tampered_with_names_the_command_that_checks_it(tmp_
     done = run(tmp_path, *words)
     assert done.returncode == 1
     assert "openbell verify --scenario cut --adopt" in done.stdout
+
+
+def test_a_server_whose_scenario_was_emptied_says_so_and_writes_nothing(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    """What it remembers of the account is of another one: with it, selling would open a short."""
+    sell = {**ORDER, "side": "sell", "reduce_only": True}
+    with server(tmp_path, T1, "emptied", settings) as client:
+        call(tmp_path, T0, "emptied", "place_order", settings, **ORDER)
+        (position,) = result(client, "get_positions")["positions"]
+        assert position["quantity"] == "0.01"
+        assert run(tmp_path, "scenario", "reset", "emptied", **settings).returncode == 0
+        call(tmp_path, T0, "emptied", "set_alert", settings, **ALERT)
+        for tool, given in (("get_positions", {}), ("place_order", sell), ("get_orders", {}), ("list_alerts", {})):
+            answer = client.call(tool, given)["result"]
+            assert answer["isError"] is True, (tool, answer)
+            assert "start this process again" in answer["content"][0]["text"], tool
+    with server(tmp_path, T1, "emptied", settings) as client:
+        assert result(client, "get_positions")["positions"] == []
+        assert result(client, "get_orders")["orders"] == []
+    done = run(tmp_path, "verify", "--scenario", "emptied", **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_one_connection_does_not_contradict_itself_when_a_later_clock_walks_its_scenario(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    """Entries of a scenario have the time of the event: a later walk adds to what an earlier moment shows."""
+    call(tmp_path, T0, "walked", "place_order", settings, **ORDER)
+    with server(tmp_path, T1, "walked", settings) as client:
+        call(tmp_path, T2, "walked", "set_alert", settings, **ALERT)
+        (position,) = result(client, "get_positions")["positions"]
+        (order,) = result(client, "get_orders")["orders"]
+        balance = result(client, "get_balance")
+        assert (position["quantity"], order["status"]) == ("0.01", "filled")
+        assert float(balance["margin_used"]) > 0
+        call(tmp_path, T2, "walked", "place_order", settings, **{**ORDER, "client_order_id": "more"})
+        assert result(client, "get_positions")["positions"] == [position]
+        assert result(client, "get_balance") == balance
+
+
+@pytest.mark.parametrize("deed", ["decision", "decision without trade", "alert", "subscription"])
+def test_whatever_is_written_into_a_scenario_comes_after_what_was_due(
+    tmp_path: Path, settings: dict[str, str], deed: str
+) -> None:
+    """Otherwise a desk between the two would show an order as open, and could never fill it."""
+    call(tmp_path, T0, "as-of", "place_order", settings, **ORDER)
+    call(tmp_path, T0, "as-of", "set_alert", settings, **ALERT)
+    decision = json.dumps({"symbol": "BTC/USD", "action": "HOLD", "confidence": 0.5, "reasoning": "because"})
+    words = {
+        "decision": ("decisions", "save_decision", decision, "--scenario", "as-of"),
+        "decision without trade": ("decisions", "save_decision", decision),
+        "alert": ("chartgen", "set_alert", json.dumps(ALERT), "--trade"),
+        "subscription": ("chartgen", "subscribe_notifications", "{}", "--trade"),
+    }[deed]
+    done = run(tmp_path, "call", *words, "--as-of", T2, **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (order,) = call(tmp_path, T1, "as-of", "get_orders", settings)["orders"]
+    assert (order["status"], order["updated_at"]) == ("filled", "2026-01-07T15:01:00+00:00")
+    assert call(tmp_path, T1, "as-of", "list_alerts", settings)["alerts"] == []
+    assert len(call(tmp_path, T1, "as-of", "get_notifications", settings)["notifications"]) == 1
 
 
 # What is due is done before anything is said or cancelled
@@ -244,6 +314,26 @@ def test_a_server_of_a_later_clock_finds_an_order_filled_that_was_placed_by_a_ca
         assert position["opened_at"] < "2026-01-07T15:02"
         (order,) = result(client, "get_orders")["orders"]
         assert order["status"] == "filled"
+
+
+def test_a_read_only_desk_does_not_say_that_an_order_is_still_to_fill(tmp_path: Path) -> None:
+    call(tmp_path, T0, "late", "place_order", {}, **ORDER)
+    flags = ("--trade", "--read-only", "--scenario", "late")
+    for at, expected in ((T0, "fills at the open of the next minute"), (T1, "it may have filled since")):
+        done = run(tmp_path, "call", "chartgen", "get_orders", "{}", *flags, "--as-of", at)
+        (order,) = json.loads(done.stdout)["orders"]
+        assert expected in order["reason"]
+        assert "note=read-only" in done.stderr
+
+
+def test_a_scenario_is_free_as_soon_as_a_server_that_it_has_outrun_has_ended(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    with server(tmp_path, T0, "outrun", settings) as client:
+        assert result(client, "place_order", **ORDER)["status"] == "open"
+        call(tmp_path, T1, "outrun", "place_order", settings, **{**ORDER, "client_order_id": "later"})
+    done = run(tmp_path, "scenario", "remove", "outrun", **settings)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("first", ["cancel_order", "get_positions", "get_balance", "get_orders", "place_order"])

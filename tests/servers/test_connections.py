@@ -112,6 +112,27 @@ def test_two_clients_each_get_every_notification_once_and_in_order(tmp_path: Pat
             assert pushes(client, len(LEVELS)) == everything, "none came twice"
 
 
+def test_a_connection_that_has_not_read_yet_gets_what_another_one_has_read(tmp_path: Path) -> None:
+    with server(tmp_path, SET, REPLAY_SPEED="30") as one, server(tmp_path, SET, REPLAY_SPEED="30") as two:
+        assert result(two, "list_alerts")["alerts"] == []
+        for level in LEVELS:
+            result(one, "set_alert", symbol="BTC/USD", condition={"price_above": level})
+        everything = inbox(one)
+        assert result(one, "get_notifications")["notifications"] == everything
+        assert inbox(two) == everything, "its clock comes to it later"
+        assert result(two, "get_notifications")["notifications"] == everything
+
+
+def test_what_a_connection_has_acknowledged_is_not_returned_to_it_again(home: Path) -> None:
+    with server(home) as client:
+        everything = inbox(client)
+        two = result(client, "get_notifications", cursor=0, limit=2)["cursor"]
+        assert result(client, "get_notifications", cursor=two)["notifications"] == everything[2:]
+        assert result(client, "get_notifications")["notifications"] == everything[2:], "two were acknowledged"
+        assert result(client, "get_notifications")["notifications"] == []
+        assert result(client, "get_notifications", cursor=0)["notifications"] == everything, "asked for by a cursor"
+
+
 class DeafClient:
     """A client that stops reading: its end of the pipe is closed while the server lives on."""
 
@@ -182,7 +203,6 @@ def test_a_push_to_a_client_that_no_longer_reads_waits_for_the_next_client(tmp_p
     finally:
         deaf.kill()
     with server(tmp_path, "2026-01-08T15:00:00Z") as client:
-        assert result(client, "list_subscriptions")["queued"] == 1
         assert levels(pushes(client, 1)) == [1.0]
 
 

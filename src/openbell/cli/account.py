@@ -91,11 +91,8 @@ def _run(work: Callable[[Desk], Awaitable[T]], *, writes: bool = True) -> T:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
 
     async def whole() -> T:
-        desk = Desk(settings)
-        try:
+        async with Desk(settings) as desk:
             return await work(desk)
-        finally:
-            await desk.close()
 
     with said_plainly():
         return asyncio.run(whole())

@@ -98,8 +98,7 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
     from openbell.protocol.service import Runner
     from openbell.protocol.session import LOCAL_OPERATOR, Session, nowhere
 
-    desk = Desk(settings)
-    try:
+    async with Desk(settings) as desk:
         if tool not in service.by_name:
             payload = {"code": service.dialect.unknown_tool, "message": service.unknown(tool)}
             _print(Reply(payload, is_error=True, truth=truth(desk, desk.clock.epoch(), Basis())), meta)
@@ -112,5 +111,3 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
         _print(reply, meta)
         await session.replies.left(None)
         return reply.is_error
-    finally:
-        await desk.close()

@@ -120,14 +120,11 @@ async def _draw(
 
     span = shapes.timeframe(timeframe)
     wanted = wanted_indicators([entry(text) for text in indicators])
-    desk = Desk(settings)
-    try:
+    async with Desk(settings) as desk:
         instrument = await desk.bars.find(symbol)
         shown = await desk.indicators.evaluate(instrument, span, count, wanted)
         mark = "SIMULATED" if desk.data == "simulated" else ""
         picture = await desk.charts.draw(shown, look, f"{instrument} · {timeframe}", mark, _FORMS[ending])
-    finally:
-        await desk.close()
     return picture, len(shown.bars)
 
 

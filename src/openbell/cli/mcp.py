@@ -53,18 +53,16 @@ async def _serve(server: Any, desk: Any, replies: Any) -> None:
     from openbell.protocol.stdio import serve
 
     loop = asyncio.get_running_loop()
-    # Two threads keep a disk and a feed busy; each more would hold memory of its own.
-    loop.set_default_executor(ThreadPoolExecutor(2, "desk"))
+    # Each more would hold memory of its own.
+    loop.set_default_executor(ThreadPoolExecutor(2, "others"))
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, stop.set)
-    if desk.settings.trade:
-        desk.trading.start()
-    try:
+    async with desk:
+        if desk.settings.trade:
+            desk.trading.start()
         await serve(server, stop, replies)
-    finally:
-        await desk.close()
 
 
 def _return_memory() -> None:

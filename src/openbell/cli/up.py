@@ -81,10 +81,8 @@ async def _collect(desk: Desk) -> None:
             # Whoever read the reports has left; the work goes on.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
-    try:
+    async with desk:
         await Collector(desk.bars, desk.watchlist, on_stored=report).run()
-    finally:
-        await desk.close()
 
 
 async def _up(desk: Desk) -> None:
@@ -92,11 +90,8 @@ async def _up(desk: Desk) -> None:
     from openbell.desk.collector import Collector
 
     collector: Collector = Collector(desk.bars, desk.watchlist)
-    try:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(collector.run())
-            if desk.trading.writes:
-                group.create_task(desk.trading.engine.run())
-            group.create_task((show if sys.stdout.isatty() else tell)(desk, collector))
-    finally:
-        await desk.close()
+    async with desk, asyncio.TaskGroup() as group:
+        group.create_task(collector.run())
+        if desk.trading.writes:
+            group.create_task(desk.trading.engine.run())
+        group.create_task((show if sys.stdout.isatty() else tell)(desk, collector))

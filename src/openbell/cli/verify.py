@@ -192,7 +192,7 @@ async def _look_at_bars(desk: Desk, records: Records, found: Findings) -> None:
             if not desk.settings.bar_folder.exists() and not desk.settings.influx_url:
                 bars.fills += len(page)  # opening the store would make it
                 continue
-            await asyncio.to_thread(compare, page, desk.store.read, bars)
+            await desk.threads.run(compare, page, desk.store.read, bars)
     except OpenbellError as error:
         found.unread = error.message
     found.bars = bars

@@ -7,7 +7,6 @@ so any number of processes see each other's writes.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import floor, horizon
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Mark, Span
+from openbell.stores.threads import Threads
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +52,10 @@ class _Ring:
 class BarService:
     """Closed bars for everyone above."""
 
-    def __init__(self, store: BarStore, feed: Feed, clock: Clock) -> None:
+    def __init__(self, store: BarStore, feed: Feed, clock: Clock, threads: Threads | None = None) -> None:
         self.store = store
         self.feed = feed
+        self.threads = threads or Threads()
         self.clock = bounded(clock)
         """Never ahead of the machine's time: what has not happened is neither closed nor covered."""
         self._rings: dict[tuple[Instrument, Timeframe], _Ring] = {}
@@ -84,7 +85,7 @@ class BarService:
         """Whether the feed can deliver it or the store holds bars of it that had closed by the clock."""
         if self.feed.knows(instrument):
             return True
-        return bool(len(await asyncio.to_thread(self.store.tail, instrument, 1, self.closed_until())))
+        return bool(len(await self.threads.run(self.store.tail, instrument, 1, self.closed_until())))
 
     async def latest(self, instrument: Instrument, timeframe: Timeframe) -> Bars:
         """The newest closed bars, at most `RING`; empty if there are none.
@@ -116,10 +117,10 @@ class BarService:
             return found.between(reach, end).tail(min(limit, counted - offset)), counted
         shown = found.tail(limit)
         if reach is None or not len(found):
-            return shown, await asyncio.to_thread(self.store.count, instrument, timeframe, end)
+            return shown, await self.threads.run(self.store.count, instrument, timeframe, end)
         if len(found) == len(shown):
             return shown, offset + len(shown)
-        older = await asyncio.to_thread(self.store.count, instrument, timeframe, reach)
+        older = await self.threads.run(self.store.count, instrument, timeframe, reach)
         most = older + most_bars(instrument, timeframe, reach, end)
         return shown, max(most, offset + len(found))
 
@@ -132,8 +133,8 @@ class BarService:
                 last = max(0, len(newest) - offset)
                 return newest.take(slice(max(0, last - count), last))
         failure = await self._fill_back(instrument, timeframe, depth, end)
-        found = await asyncio.to_thread(self.store.larger, instrument, timeframe, count, end, offset)
-        if failure and not len(found) and not len(await asyncio.to_thread(self.store.tail, instrument, 1, end)):
+        found = await self.threads.run(self.store.larger, instrument, timeframe, count, end, offset)
+        if failure and not len(found) and not len(await self.threads.run(self.store.tail, instrument, 1, end)):
             raise failure
         return found
 
@@ -147,11 +148,11 @@ class BarService:
         at = horizon(instrument, timeframe, depth, end)
         failure = await self.fill(instrument, Span(at, end))
         while not failure and self._more_to_ask(instrument, at):
-            if len(await asyncio.to_thread(self.store.larger, instrument, timeframe, 1, end, depth - 1)):
+            if len(await self.threads.run(self.store.larger, instrument, timeframe, 1, end, depth - 1)):
                 break
             start = at - _CHUNK * MINUTE
             failure = await self.fill(instrument, Span(start, at))
-            newest = await asyncio.to_thread(self.store.tail, instrument, 1, at)
+            newest = await self.threads.run(self.store.tail, instrument, 1, at)
             if not len(newest) or newest.time[0] < start:
                 break
             at = start
@@ -185,7 +186,7 @@ class BarService:
         span = Span(horizon(instrument, timeframe, depth, end), end)
         for _ in range(_TRIES):
             failure = await self.fill(instrument, span)
-            ring = await asyncio.to_thread(self._read, instrument, timeframe, depth, end)
+            ring = await self.threads.run(self._read, instrument, timeframe, depth, end)
             # Reading may have found a damaged file and set it aside: its month is a gap again.
             if failure or not self._gaps(instrument, Span(span.start, self._complete(end))):
                 break
@@ -222,11 +223,11 @@ class BarService:
                 covers = Span(gap.start, complete) if complete > gap.start else None
                 bars = await self.feed.history(instrument, gap.start, gap.end)
                 self.fetches[instrument] += 1
-                good, refused = await asyncio.to_thread(screen, [bars], self.clock.epoch())
+                good, refused = await self.threads.run(screen, [bars], self.clock.epoch())
                 for reason, count in refused.items():
                     log.warning("%s: refused %d bars of the history: %s", instrument, count, reason)
                 bars = barlib.merge(barlib.empty(instrument), *good).between(gap.start, gap.end)
-                await asyncio.to_thread(self.store.write, [bars], source, covers=covers)
+                await self.threads.run(self.store.write, [bars], source, covers=covers)
             except (FeedUnavailable, UnknownSymbol) as error:
                 log.warning("%s: %s", instrument, error)
                 return error

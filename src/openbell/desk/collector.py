@@ -95,12 +95,12 @@ class Collector:
                 await self._rest(_STORE_PAUSE)
             finally:
                 with suppress(Exception):
-                    await asyncio.shield(asyncio.to_thread(self._store.release, lease))
+                    await asyncio.shield(self._bars.threads.run(self._store.release, lease))
 
     async def _take_lease(self) -> Lease:
         while True:
             try:
-                return await asyncio.to_thread(self._store.acquire, LEASE, this_process(LEASE), LEASE_SECONDS)
+                return await self._bars.threads.run(self._store.acquire, LEASE, this_process(LEASE), LEASE_SECONDS)
             except LeaseHeld as held:
                 if self.status.state != "standing by":
                     log.warning("%s; standing by", held)
@@ -110,7 +110,7 @@ class Collector:
     async def _keep_lease(self, lease: Lease) -> None:
         while True:
             await asyncio.sleep(LEASE_SECONDS / 3)
-            await asyncio.to_thread(self._store.renew, lease, LEASE_SECONDS)
+            await self._bars.threads.run(self._store.renew, lease, LEASE_SECONDS)
 
     async def _collect(self, lease: Lease) -> None:
         """Fill the gap, stream, and do both again after every failure or change of the watchlist."""
@@ -201,7 +201,7 @@ class Collector:
             covers = Span(since, complete) if not refused and complete > since else None
             heard = {part.instrument for part in good}
             silent = [empty(i) for i in instruments if i not in heard] if covers else []
-            count = await asyncio.to_thread(self._write, [*good, *silent], self._feed.source, covers, lease)
+            count = await self._bars.threads.run(self._write, [*good, *silent], self._feed.source, covers, lease)
         self.status.batches += 1
         self.status.stored += count
         self.status.through = max(self.status.through, complete)
@@ -222,6 +222,6 @@ class Collector:
     async def _tidy(self) -> None:
         """Move what is older than today from the buffer to the files."""
         today = int(self._clock.epoch() // _DAY * _DAY)
-        moved = await asyncio.to_thread(self._store.compact, min(today, self._bars.closed_until() - MINUTE))
+        moved = await self._bars.threads.run(self._store.compact, min(today, self._bars.closed_until() - MINUTE))
         if moved:
             log.info("moved %d bars to files", moved)

@@ -6,12 +6,11 @@ numpy, and one that is asked for signals does.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from openbell.desk.settings import Settings
 from openbell.desk.watchlist import WatchlistFile
@@ -20,6 +19,7 @@ from openbell.feeds.registry import feed_of
 from openbell.market.clock import Clock, ReplayClock, StandingClock, SystemClock, parse_time
 from openbell.market.errors import StoreError
 from openbell.market.provenance import Origin
+from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
     from openbell.desk.alerts import AlertService
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 
 class Desk:
-    """One desk per process."""
+    """A desk: `async with Desk(settings) as desk` closes what was begun in it."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.threads = Threads()
         self.clock = make_clock(settings)
         self.watchlist = WatchlistFile(settings.watchlist_file)
 
@@ -70,7 +71,7 @@ class Desk:
         """Where bars come from."""
         settings = self.settings
         argument = settings.feed.partition(":")[2]
-        parts = FeedParts(self.clock, settings.by_name, os.environ, lambda: self.store, argument)
+        parts = FeedParts(self.clock, settings.by_name, os.environ, lambda: self.store, self.threads, argument)
         return feed_of(settings.feed).make(parts)
 
     @cached_property
@@ -78,7 +79,7 @@ class Desk:
         """Closed bars."""
         from openbell.desk.bars import BarService
 
-        return BarService(self.store, self.feed, self.clock)
+        return BarService(self.store, self.feed, self.clock, self.threads)
 
     @cached_property
     def signals(self) -> SignalService:
@@ -125,12 +126,18 @@ class Desk:
         """Orders, alerts, decisions and their records."""
         from openbell.desk.trading.desk import TradingDesk
 
-        return TradingDesk(self)
+        return TradingDesk(self, self.settings.acts_in)
 
     @property
     def account(self) -> str:
         """What results call the account that orders are placed on: `paper` or `live`."""
         return "live" if self.settings.live else "paper"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         """End what was begun."""
@@ -144,7 +151,7 @@ class Desk:
             await self.feed.close()
         if "store" in self.__dict__:
             # A cancelled task leaves its thread at work: the store must not close under it.
-            await asyncio.get_running_loop().shutdown_default_executor()
+            await self.threads.close()
             self.store.close()
 
 

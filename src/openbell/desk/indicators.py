@@ -69,7 +69,7 @@ class IndicatorService:
         """What was traded of the bars in regular hours, if somebody needs that and the bars themselves do not tell."""
         if not any(each.indicator.regular for each in wanted) or not cut_by_session(bars).any():
             return None
-        return await asyncio.to_thread(_read_regular, self._bars.store, bars, len(bars) - count)
+        return await self._bars.threads.run(_read_regular, self._bars.store, bars, len(bars) - count)
 
 
 def _read_regular(store: BarStore, bars: Bars, first: int) -> Bars:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from math import inf, isfinite
 
@@ -86,7 +85,7 @@ class QuoteService:
         end = int((moment - MINUTE) // MINUTE + 1) * MINUTE
         known = minutes.between(0, end)
         if not len(known):
-            known = await asyncio.to_thread(self._bars.store.tail, minutes.instrument, 1, end)
+            known = await self._bars.threads.run(self._bars.store.tail, minutes.instrument, 1, end)
         return float(known.close[-1]) if len(known) else None
 
     async def volatility(self, instrument: Instrument, timeframe: Timeframe) -> Volatility:
@@ -94,7 +93,7 @@ class QuoteService:
         bars, _ = await self._bars.page(instrument, timeframe, WINDOW, 0)
         if len(bars) < _LEAST:
             raise InsufficientData(instrument.symbol, len(bars), _LEAST)
-        return await asyncio.to_thread(_measure, bars)
+        return await self._bars.threads.run(_measure, bars)
 
 
 def _change(before: float | None, now: float) -> float | None:

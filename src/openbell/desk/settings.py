@@ -24,7 +24,7 @@ from openbell.market.errors import SettingsError
 from openbell.market.provenance import Origin
 
 _HOME = Path("~/.openbell")
-_SEED = 7
+DEFAULT_SEED = 7
 DEFAULT_SCENARIO = "as-of"
 
 
@@ -53,7 +53,7 @@ class Settings:
         "", "with as_of: the what-if account to act in; as-of if left out and trading is allowed (openbell scenario)"
     )
     replay_speed: float = _setting(0.0, "with as_of: let the clock run from there, this many times real time")
-    sim_seed: int = _setting(_SEED, "seed of the simulated market")
+    sim_seed: int = _setting(DEFAULT_SEED, "seed of the simulated market")
     read_only: bool = _setting(
         False,
         "refuse every tool that writes and change nothing in the home; nothing lifts it (what a feed delivers is kept in a "
@@ -139,7 +139,7 @@ class Settings:
         if not self.simulated:
             return self.home
         market = self.home / "simulated"
-        return market if self.sim_seed == _SEED else market / f"seed-{self.sim_seed}"
+        return market if self.sim_seed == DEFAULT_SEED else market / f"seed-{self.sim_seed}"
 
     @property
     def other_clock(self) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from openbell.feeds.port import Feed
     from openbell.market.clock import Clock
     from openbell.stores.port import BarStore
+    from openbell.stores.threads import Threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class FeedParts:
     environ: Mapping[str, str]
     """Where vendors' own variables are."""
     store: Callable[[], BarStore]
+    threads: Threads
+    """Where the store is read."""
     argument: str
     """What follows the colon in OPENBELL_FEED."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import mcp_types as types
@@ -17,6 +18,7 @@ from pydantic_core import to_json
 
 from openbell import __version__
 from openbell.desk.desk import Desk
+from openbell.market.errors import OpenbellError
 from openbell.protocol.dialects import Reply
 from openbell.protocol.finite import finite_or_null
 from openbell.protocol.replies import Replies
@@ -48,14 +50,20 @@ def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[An
     trades = any(tool.scope is Scope.TRADE for tool in service.tools)
     pushes = desk.settings.trade and not desk.settings.read_only and trades
 
-    def opened(context: Context) -> Session:
+    async def opened(context: Context) -> Session:
+        """The session; what is fired from now on is for this connection too."""
         session = session_of(context)
         if pushes:
             desk.trading.push_to(session, session.principal.subject, session.notify)
+            with suppress(OpenbellError):  # whoever asks for notifications is told
+                await session.reader(desk.trading.inbox).begin()
         return session
 
+    async def initialized(context: Context, _params: types.NotificationParams | None) -> None:
+        await opened(context)
+
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        opened(context)
+        await opened(context)
         if not listing:
             listing.append(types.ListToolsResult(tools=[declare(tool, service) for tool in runner.offered]))
         return listing[0]
@@ -63,7 +71,7 @@ def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[An
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
         if params.name not in service.by_name:
             raise MCPError(service.dialect.unknown_tool, service.unknown(params.name), None)
-        reply = await runner.run(params.name, params.arguments or {}, opened(context), context.request_id)
+        reply = await runner.run(params.name, params.arguments or {}, await opened(context), context.request_id)
         result = _wire(reply)
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result["resultType"] = "complete"
@@ -91,6 +99,7 @@ def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[An
     )
     # The SDK's tracing spans go nowhere without an exporter, and every call would pay for them.
     server.middleware.clear()
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
     for tool in service.tools:
         if tool.method:
             server.add_request_handler(tool.name, _MethodParams, method(tool))

@@ -75,6 +75,8 @@ class Answers:
     """What the desks of one place have answered so far."""
 
     place: Place
+    never_set_back: bool = False
+    """Whether the clock only ever goes on, as a scenario's does."""
     given: list[Answer] = field(default_factory=list)
     compared: int = 0
 
@@ -91,6 +93,11 @@ class Answers:
 
     def comparable(self, answer: Answer) -> bool:
         """Returns True if an earlier clock shows what stood then: a clock that was set back may have written more by it."""
+        if self.never_set_back:  # at the same moment more may still have been done
+            return (
+                self.place.memory.one("SELECT 1 FROM ledger WHERE seq > ? AND at = ?", answer.seq, answer.moment)
+                is None
+            )
         query = "SELECT 1 FROM ledger WHERE (seq > ? AND at <= ?) OR (seq <= ? AND at > ?) LIMIT 1"
         values = (answer.seq, answer.moment, answer.seq, answer.moment)
         return self.place.memory.one(query, *values) is None
@@ -161,7 +168,7 @@ class Scenario:
         self.name = name
         self.place = place
         self.clock = Clock(world.started + world.chance.randrange(120_000) / 1000)
-        self.answers = Answers(place)
+        self.answers = Answers(place, never_set_back=True)
         self.judgements: dict[str, Judgement] = {}
         self.ids: list[str] = []
         self.acting: asyncio.Task[None] | None = None
@@ -186,15 +193,17 @@ class Scenario:
 
     async def act(self, chance: random.Random, wanted: Request) -> None:
         """A few deeds: time only goes on, in jumps or as a replay; then perhaps a look back."""
-        for _ in range(chance.randrange(1, 4)):
-            deed = chance.choice((self._later, self._replay, self._place, self._place, self._cancel))
+        for _ in range(chance.randrange(1, 6)):
+            deed = chance.choice((self._later, self._replay, self._place, self._place, self._cancel, self._decide))
             try:
                 await deed(chance, wanted)
             except (RiskRefused, DuplicateOrder, InvalidParameter):
                 continue
             except OpenbellError as error:
                 self._world.surprises.append(f"the scenario {self.name} failed: {error!r}")
-        await self.answers.ask(self.seat, chance.sample(list(QUESTIONS), 2))
+        if chance.random() < 0.5:
+            await self.seat.settle()  # as every question of a client does; some of these read the records alone
+            await self.answers.ask(self.seat, chance.sample(list(QUESTIONS), 2))
         if chance.random() < 0.5:
             await self._earlier(chance, wanted)
 
@@ -213,6 +222,10 @@ class Scenario:
         if self.ids:
             await self.seat.orders.cancel(OPERATOR, chance.choice(self.ids))
 
+    async def _decide(self, chance: random.Random, _wanted: Request) -> None:
+        self.clock.move(chance.choice((0.001, 130.0, 900.0)))
+        await self.seat.decisions.save(OPERATOR, "BTC/USD", "hold", 0.5, None, "a test", None)
+
     async def _earlier(self, chance: random.Random, wanted: Request) -> None:
         """A desk that comes back earlier sees what was known then and writes nothing."""
         world, memory = self._world, self.place.memory
@@ -227,11 +240,17 @@ class Scenario:
         await refused(earlier.orders.place(OPERATOR, wanted), f"an earlier clock in {self.name}", world.surprises)
         if memory.raw.total_changes != before:
             world.surprises.append(f"an earlier clock changed the scenario {self.name}")
+        # What is answered about that moment is what will be answered about it whatever is done later.
+        await self.answers.ask(earlier, chance.sample(list(QUESTIONS), 2))
 
     async def come_to_rest(self) -> None:
-        """Walk on until nothing changes any more."""
+        """Walk on until nothing changes any more; then every answer once more, from the clock of its moment."""
         for _ in range(60):
             self.clock.move(3600.0)
             if not await self.seat.engine.step(None):
-                return
-        self._world.surprises.append(f"the scenario {self.name} does not come to rest")
+                break
+        else:
+            self._world.surprises.append(f"the scenario {self.name} does not come to rest")
+        earlier = self._seat(Clock(self.clock.at))
+        for answer in self.answers.given:
+            await self.answers.compare(earlier, answer, self._world.surprises)

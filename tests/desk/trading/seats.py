@@ -112,12 +112,12 @@ class Seat:
             self.accounts,
             self.gate,
             self.broker,
-            self._settle,
+            self.settle,
             new_id=lambda: named(self.gate),
             received=world.clock.epoch,
         )
-        self.portfolio: PortfolioService = PortfolioService(self.records, self.accounts, self.gate, self._settle)
-        self.decisions: DecisionService = DecisionService(self.records)
+        self.portfolio: PortfolioService = PortfolioService(self.records, self.accounts, self.gate, self.settle)
+        self.decisions: DecisionService = DecisionService(self.records, self._go_on)
         self.halts = Halts(self.records)
         self._reconciling = Reconciling(
             self.records, account, self.broker, world.steady.epoch, every=world.every, most=world.most
@@ -130,7 +130,7 @@ class Seat:
     async def _cash(self) -> Decimal:
         return CASH[self.account]
 
-    async def _settle(self) -> None:
+    async def settle(self) -> None:
         """As the desk does: a question is answered even if the account could not be brought up to date."""
         if not self.broker.fills_locally or self.records.access is Access.PAST:
             return
@@ -138,6 +138,10 @@ class Seat:
             await self.matching.account(self.account, self.market.closed_until())
         except (DataError, UnknownSymbol, StoreError, Refused):
             return
+
+    async def _go_on(self) -> None:
+        if self.records.access is Access.SCENARIO:
+            await self.settle()
 
     async def _halt(self, lease: Lease | None, _until: int) -> int:
         ended = await self.halts.enforce(self.broker, lease)

@@ -100,6 +100,10 @@ def test_an_earlier_clock_sees_what_was_known_then(tmp_path: Path) -> None:
     assert len(at_minute(tmp_path, 32, lambda it: it.portfolio.holdings(ME))) == 1
 
 
+async def nothing_due() -> None:
+    """Of the present: nothing is done before something is written."""
+
+
 def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> None:
     """The price is reached during the outage and comes back down before it ends."""
 
@@ -109,9 +113,9 @@ def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> Non
         store = ParquetStore(tmp_path / "data")
         bars = BarService(store, feed, clock)
         records = Records(SqliteDatabase(tmp_path / "records.sqlite"), HeadFile(tmp_path / "head"), clock)
-        worker, inbox = ThreadPoolExecutor(1), Inbox(records)
+        worker, inbox = ThreadPoolExecutor(1), Inbox(records, nothing_due)
         alarms = AlertEngine(records, bars, IndicatorService(bars, feed, worker), inbox)
-        await AlertService(records, bars).set(ME, "BTC/USD", "1m", Condition(Type.PRICE_ABOVE, 150.0))
+        await AlertService(records, bars, nothing_due).set(ME, "BTC/USD", "1m", Condition(Type.PRICE_ABOVE, 150.0))
         clock.advance(MINUTE)
         await alarms.step(None, bars.closed_until())
         feed.down = True

@@ -105,12 +105,17 @@ class AlertEngine:
         self._groups: dict[_Key, _Group] = {}
         self._marks: dict[Instrument, Mark] = {}
         """What the bars of a symbol were when they were last read one by one."""
+        self._stepping = asyncio.Lock()
         self._seq = 0
         self._noted: float | None = None
         """How far all alerts were looked at, as the records know it."""
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """Look at every alert in the bars that had closed by `until`; how many fired."""
+        async with self._stepping:
+            return await self._step(lease, until)
+
+    async def _step(self, lease: Lease | None, until: int) -> int:
         await self._load()
         due = [group for group in self._groups.values() if group.alerts and group.seen < until]
         news = await self._news(due, until)
@@ -138,7 +143,7 @@ class AlertEngine:
             return float(until)
         if news is not None:  # all that came since the last look
             return float(min(until, int(news.time[-1]) + MINUTE)) if len(news) else group.seen
-        newest = await asyncio.to_thread(self._bars.store.tail, group.instrument, 1, until)
+        newest = await self._bars.threads.run(self._bars.store.tail, group.instrument, 1, until)
         return float(min(until, int(newest.time[-1]) + 60)) if len(newest) else group.seen
 
     async def _load(self) -> None:
@@ -170,7 +175,7 @@ class AlertEngine:
         wanted = {group.instrument: self._marks[group.instrument] for group in minutes if group.seen == since}
         span = Span(int(since), until)
         covered = self._bars.feed.source is not None
-        return await asyncio.to_thread(partial(self._bars.store.news, wanted, span, covered=covered))
+        return await self._bars.threads.run(partial(self._bars.store.news, wanted, span, covered=covered))
 
     async def _look(self, group: _Group, news: Bars | None, until: int) -> list[_Found]:
         instrument, timeframe, since = group.instrument, group.timeframe, group.seen
@@ -189,7 +194,7 @@ class AlertEngine:
 
     async def _read(self, instrument: Instrument, since: float, until: int) -> Bars:
         """The minutes since some moment."""
-        await asyncio.to_thread(self._take_mark, instrument, until)
+        await self._bars.threads.run(self._take_mark, instrument, until)
         while True:
             # The clock goes on while this is asked, and so does what is newest: it must still reach back to `since`.
             count = max(2, int((self._bars.closed_until() - since) // MINUTE) + 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from openbell.desk.bars import BarService
@@ -29,8 +30,10 @@ class Condition:
 class AlertService:
     """Alerts of principals."""
 
-    def __init__(self, records: Records, bars: BarService) -> None:
+    def __init__(self, records: Records, bars: BarService, settle: Callable[[], Awaitable[None]]) -> None:
+        """`settle` does first what bars that have closed do: an alert that was due has fired before it is cancelled."""
         self._records = records
+        self._settle = settle
         self._bars = bars
         self._clock = bars.clock
 
@@ -61,6 +64,7 @@ class AlertService:
                 raise InvalidParameter(f"{MOST_PER_PRINCIPAL} alerts are active, the most allowed: cancel some first")
             journal.put("alert", alert, new=True)
 
+        await self._settle()
         await self._records.write(work)
         return alert
 
@@ -81,4 +85,5 @@ class AlertService:
             journal.put("alert", ended)
             return ended
 
+        await self._settle()
         return await self._records.write(work)

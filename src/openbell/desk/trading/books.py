@@ -63,16 +63,16 @@ class Working:
 class Books:
     """Books of accounts, and the orders that still work, as a view shows them.
 
-    Fills only ever come after those that are counted, so that each is added once. What a view of an earlier moment shows
-    does not change any more, and is kept as it is.
+    Fills only ever come after those that are counted, so that each is added once. What a view of an earlier moment shows is
+    kept: the present's for good, a scenario's until its ledger has a new entry.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
         self._working: dict[str, Working] = {}
         self._guard = threading.Lock()
-        self._fills_then: tuple[tuple[str, float, int], list[Fill]] = (("", 0.0, 0), [])
-        self._past: OrderedDict[tuple[str, float], tuple[Book, tuple[Order, ...]]] = OrderedDict()
+        self._fills_then: tuple[tuple[str, float, int, int], list[Fill]] = (("", 0.0, 0, 0), [])
+        self._past: OrderedDict[tuple[str, float, int], tuple[Book, tuple[Order, ...]]] = OrderedDict()
 
     def orders(self, view: View, account: Account) -> tuple[Order, ...]:
         """The account's orders that are not final; only what has changed is read."""
@@ -127,8 +127,8 @@ class Books:
 
     def _fills_since(self, view: View, account: Account, day: int) -> list[Fill]:
         if view.until is not None:
-            # What had been written by an earlier moment does not change: only the newest question is kept.
-            asked = (account.name, view.until, day)
+            # Only the newest question is kept.
+            asked = (account.name, view.until, day, _grows(view))
             known = self._fills_then
             if known[0] != asked:
                 known = self._fills_then = (asked, queries.fills_since(view, account.name, day))
@@ -149,7 +149,7 @@ class Books:
         return kept
 
     def _then(self, view: View, until: float, account: Account) -> tuple[Book, tuple[Order, ...]]:
-        key = (account.name, until)
+        key = (account.name, until, _grows(view))
         with self._guard:
             known = self._past.pop(key, None)
             if known is None:
@@ -159,3 +159,12 @@ class Books:
             while len(self._past) > _MOMENTS:
                 self._past.popitem(last=False)
             return known
+
+
+def _grows(view: View) -> int:
+    """What an earlier moment shows stays the same while this number does.
+
+    The present's entries have the time at which they were written. A scenario's have the time of the event, so that a later
+    walk adds to earlier moments.
+    """
+    return head_of(view.connection).seq if view.by_event else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from openbell.market.instruments import parse
@@ -18,9 +18,12 @@ LONGEST_REASONING = 16_384
 class DecisionService:
     """Decisions of principals."""
 
-    def __init__(self, records: Records, others: tuple[Records, ...] = ()) -> None:
-        """New ones are kept in `records`; `others` are listed too."""
+    def __init__(
+        self, records: Records, settle: Callable[[], Awaitable[None]], others: tuple[Records, ...] = ()
+    ) -> None:
+        """New ones are kept in `records`, which `settle` brings up to date; `others` are listed too."""
         self._records = records
+        self._settle = settle
         self._listed = (records, *others)
 
     async def save(
@@ -54,6 +57,7 @@ class DecisionService:
         def work(journal: Journal) -> None:
             journal.put("decision", {**row, "created_at": journal.at}, new=True)
 
+        await self._settle()
         await self._records.write(work)
         return str(row["id"])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -47,6 +49,7 @@ from openbell.trading.risk import Limits
 if TYPE_CHECKING:
     from openbell.desk.desk import Desk
     from openbell.desk.settings import Settings
+    from openbell.desk.trading.alert_engine import AlertEngine
     from openbell.desk.trading.alerts import AlertService
     from openbell.desk.trading.engine import Engine
     from openbell.desk.trading.halts import Halted
@@ -57,16 +60,18 @@ log = logging.getLogger(__name__)
 class TradingDesk:
     """Everything about orders, alerts and decisions."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, scenario: str | None) -> None:
+        """`scenario` is the one that it acts in; None: it is about the present's records."""
         self._desk = desk
         self._settings = desk.settings
+        self._scenario = scenario
         self._running: asyncio.Task[None] | None = None
         self._pushing: dict[object, asyncio.Task[None]] = {}
 
     @cached_property
     def records(self) -> Records:
         """Where it is all kept: of the present, or of the scenario that this desk acts in."""
-        return make_records(self._settings, self._desk.clock, self._settings.acts_in)
+        return make_records(self._settings, self._desk.clock, self._scenario)
 
     @property
     def writes(self) -> bool:
@@ -82,8 +87,8 @@ class TradingDesk:
     def accounts(self) -> AccountService:
         """The account that the settings name; a scenario has one, of its own name."""
         settings = self._settings
-        if settings.acts_in is not None:
-            return AccountService(self.records, settings.acts_in, settings.broker, self._opening_cash, "", default=True)
+        if self._scenario is not None:
+            return AccountService(self.records, self._scenario, settings.broker, self._opening_cash, "", default=True)
         return AccountService(
             self.records,
             settings.account or settings.broker,
@@ -117,7 +122,7 @@ class TradingDesk:
     def matching(self) -> PaperMatching:
         """Fills of paper orders."""
         rules = Rules(self._costs, limits_of(self._settings))
-        return PaperMatching(self.records, self._desk.bars, self.books, self.prices, rules, self._halted)
+        return PaperMatching(self.records, self._desk.bars, self.books, self.prices, rules, self._halted_then)
 
     @property
     def _costs(self) -> Costs:
@@ -127,7 +132,9 @@ class TradingDesk:
     @cached_property
     def reasons(self) -> Reasons:
         """What orders wait for."""
-        return Reasons(self.records, self._desk.bars, self._halted, self._costs if self.broker.fills_locally else None)
+        costs = self._costs if self.broker.fills_locally else None
+        fills = not self._settings.read_only
+        return Reasons(self.records, self._desk.bars, self._halted_then, costs, fills=fills)
 
     async def settle_all(self) -> None:
         """Fill what bars that have closed fill on every paper account, as if nothing were halted; failures are logged."""
@@ -140,11 +147,30 @@ class TradingDesk:
             log.warning("accounts could not be brought up to date: %s", error)
 
     async def settle(self) -> None:
-        """Fill what bars that have closed fill on this desk's account, whoever runs the engine."""
-        if not self.broker.fills_locally or not self.writes:
+        """Do what bars that have closed do to this desk's account, whoever runs the engine: before it is read or changed."""
+        if self._scenario is not None:
+            await self.go_on()
+        elif self.broker.fills_locally and self.writes:
+            with self._logged():
+                await self.matching.account(self.accounts.name, self._desk.bars.closed_until())
+
+    async def go_on(self) -> None:
+        """In a scenario, do what bars that have closed do to its account and alerts: before anything is written.
+
+        What is written next moves the scenario's time on to this clock. What was due before could not be written any more by
+        a desk whose clock stands earlier, and that desk would show as open what should have filled.
+        """
+        if self._scenario is None or not self.writes or not await self.records.begun():
             return
+        until = self._desk.bars.closed_until()
+        with self._logged():
+            await self.matching.step(None, until)
+            await self.alert_engine.step(None, until)
+
+    @contextmanager
+    def _logged(self) -> Iterator[None]:
         try:
-            await self.matching.account(self.accounts.name, self._desk.bars.closed_until())
+            yield
         except (DataError, UnknownSymbol, StoreError, Refused) as error:
             log.warning("the account could not be brought up to date: %s", error)
 
@@ -162,23 +188,33 @@ class TradingDesk:
     def decisions(self) -> DecisionService:
         """The journal of decisions."""
         if self.records.access is not Access.PAST:
-            return DecisionService(self.records)
+            return DecisionService(self.records, self.go_on)
         # What is decided at another time than the present's is kept in a scenario, and shown beside what was decided then.
-        return DecisionService(self._scenario_of_decisions, (self.records,))
+        return DecisionService(self._what_if.records, self._what_if.go_on, (self.records,))
 
     @cached_property
-    def _scenario_of_decisions(self) -> Records:
-        return make_records(self._settings, self._desk.clock, DEFAULT_SCENARIO)
+    def _what_if(self) -> TradingDesk:
+        """The scenario in which a desk that only looks at the past keeps its decisions."""
+        return TradingDesk(self._desk, DEFAULT_SCENARIO)
 
     @cached_property
     def halts(self) -> Halts:
         """The kill switch in the records."""
-        return Halts(self.records, self._halted)
+        return Halts(self.records, self._halted_then)
 
     @property
     def _halted(self) -> Halted:
         """The file in the home stops every desk that acts; a look at the past shows what had been halted then."""
         return marks.halted if self.records.access is Access.PAST else self.halt_file.halted
+
+    @property
+    def _halted_then(self) -> Halted:
+        """Whether trading was halted in the time of these records.
+
+        The file in the home is about now. It keeps new orders out of a scenario and does nothing to those that rest there:
+        what becomes of them must not depend on when somebody looks.
+        """
+        return self._halted if self.records.access is Access.PRESENT else marks.halted
 
     @cached_property
     def halt_file(self) -> HaltFile:
@@ -188,24 +224,28 @@ class TradingDesk:
     @cached_property
     def inbox(self) -> Inbox:
         """Notifications."""
-        return Inbox(self.records)
+        return Inbox(self.records, self.go_on)
 
     @cached_property
     def alerts(self) -> AlertService:
         """Setting alerts."""
         from openbell.desk.trading.alerts import AlertService
 
-        return AlertService(self.records, self._desk.bars)
+        return AlertService(self.records, self._desk.bars, self.go_on)
+
+    @cached_property
+    def alert_engine(self) -> AlertEngine:
+        """What fires alerts."""
+        from openbell.desk.trading.alert_engine import AlertEngine
+
+        return AlertEngine(self.records, self._desk.bars, self._desk.indicators, self.inbox)
 
     @cached_property
     def engine(self) -> Engine:
         """What goes on by itself: the kill switch first, then fills, then alerts."""
-        from openbell.desk.trading.alert_engine import AlertEngine
         from openbell.desk.trading.engine import Engine
         from openbell.desk.trading.reconcile import Reconciling
 
-        bars = self._desk.bars
-        alert_engine = AlertEngine(self.records, bars, self._desk.indicators, self.inbox)
         # Alpaca lets two hundred questions a minute through, and an order may take two.
         reconciling = Reconciling(self.records, self.accounts.name, self.broker, every=3.0, most=2)
         # Without --trade nothing is sent to a broker; paper orders are filled all the same.
@@ -225,8 +265,8 @@ class TradingDesk:
                 await self.records.write(lambda journal: checkpoints.step(journal.view), lease)
             return 0
 
-        steps = (halting, self.matching.step, asking, alert_engine.step, remembering)
-        return Engine(self.records, self._desk.clock, bars.closed_until, steps)
+        steps = (halting, self.matching.step, asking, self.alert_engine.step, remembering)
+        return Engine(self.records, self._desk.clock, self._desk.bars.closed_until, steps)
 
     async def _lost_too_much(self) -> str | None:
         """Why nothing may be opened today, if the account is there and can be valued."""
@@ -268,7 +308,7 @@ class TradingDesk:
             await self.orders.close()
         if "broker" in self.__dict__:
             await self.broker.close()
-        for name in ("records", "_scenario_of_decisions"):
+        for name in ("records", "_what_if"):
             if name in self.__dict__:
                 await self.__dict__[name].close()
 

@@ -158,4 +158,4 @@ class Engine:
 
     async def _release(self, lease: Lease) -> None:
         with suppress(StoreError, LeaseLost, Refused):
-            await self._records.write(lambda journal: leases.release(journal.view, lease))
+            await self._records.write(lambda journal: leases.release(journal.view, lease), any_time=True)

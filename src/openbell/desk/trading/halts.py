@@ -6,6 +6,7 @@ down, and in the records, where the ledger tells of it and desks on other machin
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,6 +100,15 @@ class Halts:
             return [each.name for each in queries.all_accounts(view) if each.broker == broker.name]
 
         return await self._end_opening(broker, accounts, "trading was halted", lease)
+
+    async def resting_elsewhere(self, broker: Broker) -> dict[str, int]:
+        """By broker, how many orders that could open something rest on accounts of other brokers than this one."""
+
+        def work(view: View) -> dict[str, int]:
+            others = [each for each in queries.all_accounts(view) if each.broker != broker.name]
+            return dict(Counter(each.broker for each in others for _ in _opening(view, [each.name])))
+
+        return await self._records.read(work)
 
     async def stop(self, broker: Broker, account: str, reason: str, lease: Lease | None = None) -> int:
         """Cancel what rests and could open something on one account; how many that were."""

@@ -37,8 +37,10 @@ Send = Callable[[str, dict[str, Any]], Awaitable[None]]
 class Inbox:
     """Notifications and subscriptions of principals."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, settle: Callable[[], Awaitable[None]]) -> None:
+        """`settle` does first what bars that have closed do: a subscription is about what is fired after it."""
         self._records = records
+        self._settle = settle
         self._fired = asyncio.Event()
 
     def reader(self, principal: str) -> Reader:
@@ -91,10 +93,12 @@ class Inbox:
 
     async def subscribe(self, principal: str, wanted: Filter) -> Subscription:
         """Set what is pushed to a principal, instead of what was."""
+        await self._settle()
         return await self._records.write(lambda journal: queries.subscribe(journal, principal, wanted))
 
     async def unsubscribe(self, principal: str) -> bool:
         """End it; whether there was one."""
+        await self._settle()
         return await self._records.write(lambda journal: queries.unsubscribe(journal, principal))
 
     async def subscription(self, principal: str) -> tuple[Subscription | None, int]:
@@ -165,9 +169,7 @@ class Reader:
         async def look() -> tuple[list[Notification], int]:
             async with self._reading:
                 await self._until_handed_out()
-                if self._cursor is None:
-                    self._cursor = await self._inbox.seen(self._principal)
-                found = await self._inbox.look(self._principal, self._cursor, limit)
+                found = await self._inbox.look(self._principal, await self._begin(), limit)
                 if found[0]:
                     self._handing = done
                 return found
@@ -191,9 +193,22 @@ class Reader:
             start = await self._inbox.seen(self._principal) if self._cursor is None else self._cursor
         return await self._wait_for(lambda: self._inbox.look(self._principal, start, limit), wait)
 
+    async def begin(self) -> None:
+        """Begin where the principal is now: what comes from here on is for this connection too, whoever else reads it."""
+        if self._cursor is None:
+            async with self._reading:
+                await self._begin()
+
+    async def _begin(self) -> int:
+        """Where this connection's reading stands; call it with the lock."""
+        if self._cursor is None:
+            self._cursor = await self._inbox.seen(self._principal)
+        return self._cursor
+
     async def acknowledge(self, through: int) -> None:
-        """Note that everything up to a cursor was dealt with."""
+        """Note that everything up to a cursor was dealt with: this connection has had it."""
         await self._inbox.acknowledge(self._principal, through)
+        self._cursor = max(self._cursor or 0, min(through, await self._inbox.seen(self._principal)))
 
     async def _wait_for(
         self, look: Callable[[], Awaitable[tuple[list[Notification], int]]], wait: float

@@ -8,22 +8,27 @@ for each other.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from openbell.market.errors import InvalidParameter, Refused
+from openbell.desk.settings import DEFAULT_SEED
+from openbell.market.errors import InvalidParameter, Refused, SettingsError
 from openbell.stores.records import leases, past
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import head_of
 from openbell.stores.records.records import Access, Database, Records
 from openbell.stores.records.view import View
+from openbell.trading.broker import PaperBroker
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
     from openbell.market.clock import Clock
     from openbell.stores.records.postgres import PostgresDatabase
 
+_LONGEST_SCHEMA = 63
+"""PostgreSQL cuts longer names, and two markets would meet in one schema."""
 ENGINE = "engine"
 """The lease of whoever fills orders and fires alerts."""
 
@@ -66,7 +71,59 @@ def _postgres(settings: Settings, scenario: str | None, *, creates: bool = True)
         settings.pool_postgres_connect,
         settings.pool_postgres_timeout,
     )
-    return PostgresDatabase(settings.database_url, _schema(settings, scenario), pool, creates=creates)
+    name = _schema(settings, scenario)
+    if len(name) > _LONGEST_SCHEMA:
+        raise SettingsError(
+            f"PostgreSQL has no room for the name {name}: use a seed or a scenario whose name is "
+            f"{len(name) - _LONGEST_SCHEMA} characters shorter"
+        )
+    return PostgresDatabase(settings.database_url, name, pool, creates=creates)
+
+
+async def markets(settings: Settings) -> list[Settings]:
+    """The settings of every market of this home that has records; first these settings, then the others, on paper.
+
+    Raises `StoreError` if PostgreSQL cannot be asked.
+    """
+    seeds = await _simulated_seeds(settings)
+    found = [
+        replace(settings, feed="sim", sim_seed=seed, broker=PaperBroker.name, account="") for seed in sorted(seeds)
+    ]
+    if await _has_real_records(settings):
+        # Of a market whose feed is not known, what is stored is known.
+        found.append(replace(settings, feed="none", broker=PaperBroker.name, account=""))
+    own = _schema(settings, None)
+    return [settings, *(each for each in found if _schema(each, None) != own)]
+
+
+async def _simulated_seeds(settings: Settings) -> set[int]:
+    if settings.database_url:
+        prefix = "openbell_simulated_"
+        names = [name.removeprefix(prefix) for name in await _schemas(settings, prefix)]
+        return {int(name.replace("m", "-")) for name in names if "_" not in name}
+    folder = settings.home / "simulated"
+    seeds = {DEFAULT_SEED} if (folder / "records.sqlite").exists() else set()
+    return seeds | {int(each.parent.name.removeprefix("seed-")) for each in folder.glob("seed-*/records.sqlite")}
+
+
+async def _has_real_records(settings: Settings) -> bool:
+    if settings.database_url:
+        return "openbell" in await _schemas(settings, "openbell")
+    return (settings.home / "records.sqlite").exists()
+
+
+async def _schemas(settings: Settings, prefix: str) -> list[str]:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from openbell.stores.records import failures, schema
+
+    database = _postgres(settings, None, creates=False)
+    try:
+        return await database.run(lambda connection: schema.names(connection, prefix), writing=False)
+    except (SQLAlchemyError, OSError) as error:
+        raise failures.said(database.where, error) from None
+    finally:
+        await database.close()
 
 
 class Scenarios:
@@ -81,15 +138,8 @@ class Scenarios:
         folder = scenario_folder(self._settings, "x").parent
         found = {each.name for each in folder.iterdir() if each.is_dir()} if folder.is_dir() else set()
         if self._settings.database_url:
-            from openbell.stores.records import schema
-
             prefix = _schema(self._settings, "")
-            database = _postgres(self._settings, None, creates=False)
-            try:
-                names = await database.run(lambda connection: schema.names(connection, prefix), writing=False)
-            finally:
-                await database.close()
-            found |= {name.removeprefix(prefix) for name in names}
+            found |= {name.removeprefix(prefix) for name in await _schemas(self._settings, prefix)}
         return sorted(found)
 
     async def describe(self, name: str) -> tuple[int, float, str | None]:
@@ -129,6 +179,4 @@ class Scenarios:
             folder.mkdir(parents=True, exist_ok=True)
 
     def _records(self, name: str) -> Records:
-        from dataclasses import replace
-
         return make_records(replace(self._settings, read_only=True), self._clock, name)

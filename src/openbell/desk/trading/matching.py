@@ -236,7 +236,7 @@ class PaperMatching:
             try:
                 if end > start and (failure := await self._bars.fill(instrument, Span(start, end))):
                     raise failure
-                series[symbol] = await asyncio.to_thread(self._bars.store.read, instrument, start, end)
+                series[symbol] = await self._bars.threads.run(self._bars.store.read, instrument, start, end)
             except OpenbellError as error:
                 await self._trouble(name, f"orders of {symbol} wait: {error}", lease)
             else:

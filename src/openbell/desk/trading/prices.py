@@ -89,7 +89,7 @@ class Prices:
                 found[symbol] = known[2]
                 continue
             await self._bars.fill(instrument, Span(horizon(instrument, Timeframe.M1, 2, moment), moment))
-            bars = await asyncio.to_thread(self._bars.store.tail, instrument, 1, moment)
+            bars = await self._bars.threads.run(self._bars.store.tail, instrument, 1, moment)
             if len(bars):
                 found[symbol] = amounts.of_bar(bars.close[-1])
                 self._before[symbol] = (moment, mark, found[symbol])

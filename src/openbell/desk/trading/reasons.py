@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
 from openbell.desk.bars import BarService
 from openbell.desk.trading.halts import Halted
-from openbell.market.bars import Bars
+from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import parse
 from openbell.stores.records.records import Records
@@ -15,6 +14,7 @@ from openbell.trading.orders import Order
 from openbell.trading.paper import Costs
 from openbell.trading.waiting import traded, waiting
 
+_AS_RECORDED = "as last recorded; this desk is read-only and fills nothing, so it may have filled since"
 _LOOK_BACK = 3600
 """Seconds of bars that tell whether anything trades."""
 
@@ -22,8 +22,11 @@ _LOOK_BACK = 3600
 class Reasons:
     """Explains orders."""
 
-    def __init__(self, records: Records, bars: BarService, halted: Halted, costs: Costs | None) -> None:
-        """`costs` are those of paper fills; None: a broker fills the orders."""
+    def __init__(
+        self, records: Records, bars: BarService, halted: Halted, costs: Costs | None, *, fills: bool = True
+    ) -> None:
+        """`costs` are those of paper fills; None: a broker fills the orders. `fills`: whether this desk may write fills."""
+        self._fills = fills
         self._records = records
         self._bars = bars
         self._halted = halted
@@ -38,6 +41,9 @@ class Reasons:
         reasons = {order.id: order.reason for order in orders}
         now = self._bars.clock.epoch()
         for order in working:
+            if self._overdue(order):
+                reasons[order.id] = _AS_RECORDED
+                continue
             bars = minutes[order.symbol]
             seen = traded(order, bars, self._costs) if bars is not None and self._costs is not None else None
             reasons[order.id] = waiting(
@@ -45,10 +51,16 @@ class Reasons:
             )
         return reasons
 
+    def _overdue(self, order: Order) -> bool:
+        """Whether minutes have closed that nobody has matched with a paper order, and this desk may not either."""
+        if self._fills or self._costs is None:
+            return False
+        return self._bars.closed_until() - MINUTE >= max(order.placed_at, order.updated_at)
+
     async def _minutes(self, symbol: str) -> Bars | None:
         """The newest hour, as far as it is stored."""
         end = self._bars.closed_until()
         try:
-            return await asyncio.to_thread(self._bars.store.read, parse(symbol), end - _LOOK_BACK, end)
+            return await self._bars.threads.run(self._bars.store.read, parse(symbol), end - _LOOK_BACK, end)
         except OpenbellError:
             return None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def _make(parts: FeedParts) -> Feed:
     from openbell.feeds.replay.feed import ReplayFeed
 
-    return ReplayFeed(parts.store(), parts.clock)
+    return ReplayFeed(parts.store(), parts.clock, parts.threads)
 
 
 FEED = FeedKind("replay", Origin.REPLAY, "stored bars again", "Replay of stored bars", _make)

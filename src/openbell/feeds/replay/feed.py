@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 from openbell.feeds.port import Batch
@@ -14,6 +13,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore
+from openbell.stores.threads import Threads
 
 
 class ReplayFeed:
@@ -23,8 +23,9 @@ class ReplayFeed:
     origin = Origin.REPLAY
     source: Source | None = None
 
-    def __init__(self, store: BarStore, clock: Clock) -> None:
+    def __init__(self, store: BarStore, clock: Clock, threads: Threads | None = None) -> None:
         self._store = store
+        self._threads = threads or Threads()
         self._clock = bounded(clock)
 
     def knows(self, instrument: Instrument) -> bool:
@@ -46,7 +47,7 @@ class ReplayFeed:
     async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
         """The stored bars that have closed by the clock."""
         closed = int(self._clock.epoch() // MINUTE * MINUTE)
-        return await asyncio.to_thread(self._store.read, instrument, start, min(end, closed))
+        return await self._threads.run(self._store.read, instrument, start, min(end, closed))
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:  # noqa: ARG002
         """None: only bars are stored."""

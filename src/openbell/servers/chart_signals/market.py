@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -58,7 +57,7 @@ async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.Sto
     """What is stored, where, and how large it is; under a clock of its own, of the bars that had closed by then."""
     store, settings = call.desk.store, call.desk.settings
     clock = call.desk.clock.epoch() if settings.as_of else None
-    instruments, size = await asyncio.to_thread(_stored, store, clock)
+    instruments, size = await call.desk.threads.run(_stored, store, clock)
     names = {kind: [i.file_name for i in instruments if i.asset_class is kind] for kind in AssetClass}
     answer: shapes.StorageInfoResponse = {
         "data_directory": str(settings.bar_folder),

@@ -91,6 +91,8 @@ class Records:
         self._read_only = read_only
         self._prepared: asyncio.Task[None] | None = None
         self._noted: Head | None = None
+        self._seen: Head | None = None
+        """Where the ledger ended when it was last read."""
         self._trusted = False
         self._believed = False
         self._closed = False
@@ -106,12 +108,34 @@ class Records:
     async def read(self, work: Callable[[View], T], *, check_head: bool = True) -> T:
         """What a function finds, in one view of the database: of what had been written by the clock.
 
-        Raises `LedgerBroken` if the ledger is not the one whose head was noted; `check_head=False` reads it all the same.
+        Raises `LedgerBroken` if the ledger is not the one whose head was noted, or not the one that was read before;
+        `check_head=False` reads it all the same.
         """
         await self._prepare()
         if check_head and not self._believed:
             await self._believe()
-        return await self._run(lambda connection: work(self._view(connection)), writing=False)
+        seen = self._seen if check_head else None
+
+        def looked(connection: Connection) -> T:
+            self._check_same(connection, seen)
+            return work(self._view(connection))
+
+        return await self._run(looked, writing=False)
+
+    def _check_same(self, connection: Connection, seen: Head | None) -> None:
+        """Raise `LedgerBroken` if the ledger was replaced since `seen`: what this process remembers is of another one.
+
+        `seen` must have been taken before the transaction began, which may be older than what others have read meanwhile.
+        """
+        newest = head_of(connection)
+        if seen is not None and not has(connection, newest, seen):
+            what = f"the scenario {self.name} was" if self.access is Access.SCENARIO else "the records were"
+            raise LedgerBroken(
+                f"{what} emptied or replaced while this process used it: start this process again to go on with what "
+                f"stands in {self.database.where} now"
+            )
+        if self._seen is None or newest.seq > self._seen.seq:
+            self._seen = newest
 
     async def begun(self) -> bool:
         """Returns False for a scenario to which nothing was written yet: reading it creates nothing."""
@@ -121,7 +145,7 @@ class Records:
         """All of it, unless something was written after the time that this clock shows."""
         view, moment = View(connection), self._moment()
         behind = self.access is not Access.PRESENT and past.is_behind(view, moment)
-        return View(connection, moment) if behind else view
+        return View(connection, moment, by_event=self.access is Access.SCENARIO) if behind else view
 
     def _moment(self) -> float:
         return round(self.clock.epoch(), 3)
@@ -142,8 +166,10 @@ class Records:
                 )
         self._believed = True
 
-    async def write(self, work: Callable[[Journal], T], lease: Lease | None = None) -> T:
+    async def write(self, work: Callable[[Journal], T], lease: Lease | None = None, *, any_time: bool = False) -> T:
         """Run a function that writes. It ends even if its caller goes away: what it does is never half known.
+
+        With `any_time`, a scenario that has gone on further than this clock is written to: only to release a lease.
 
         Raises `LeaseLost` if the lease has passed to another, `LedgerBroken` if the ledger was cut, `Refused` if this
         desk may not write here.
@@ -156,7 +182,7 @@ class Records:
                 "writes nothing to them. Add --trade or --scenario NAME to act in a scenario"
             )
         await self._prepare(creates=True)
-        task = asyncio.ensure_future(self._write(work, lease))
+        task = asyncio.ensure_future(self._write(work, lease, any_time=any_time))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
         try:
@@ -165,13 +191,13 @@ class Records:
             task.add_done_callback(_tell)
             raise
 
-    async def _write(self, work: Callable[[Journal], T], lease: Lease | None) -> T:
+    async def _write(self, work: Callable[[Journal], T], lease: Lease | None, *, any_time: bool) -> T:
         await self._trust()
 
         def transaction(connection: Connection) -> tuple[T, Head]:
             schema.queue_up(connection)
             moment = self._moment()
-            if self.access is Access.SCENARIO:
+            if self.access is Access.SCENARIO and not any_time:
                 self._refuse_the_past(View(connection), moment)
             if lease is not None:
                 leases.check(View(connection), lease)

@@ -20,6 +20,8 @@ class View:
     connection: Connection
     until: float | None = None
     """Epoch seconds; None: every entry counts."""
+    by_event: bool = False
+    """Whether entries have the time of the event that they tell of, as in a scenario, and not that of their writing."""
 
     @property
     def dialect(self) -> Dialect:

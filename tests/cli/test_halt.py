@@ -1,0 +1,99 @@
+"""`openbell halt` reaches every market of a home, and leaves scenarios to their own time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.client import run
+
+T0, T1 = "2026-01-07T15:00:00Z", "2026-01-07T15:30:00Z"
+ORDER = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}
+AGAIN = {**ORDER, "quantity": "0.02"}
+"""Another order: the same one within ten seconds counts as placed twice by mistake."""
+SEEDS = ("7", "9", "-3")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def settings(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Where records are kept."""
+    return {} if request.param == "sqlite" else {"DATABASE_URL": request.getfixturevalue("database")}
+
+
+def call(home: Path, tool: str, given: dict[str, Any], *flags: str, **settings: str) -> Any:
+    done = run(home, "call", "chartgen", tool, json.dumps(given), "--trade", *flags, **settings)
+    return json.loads(done.stdout)
+
+
+def test_a_halt_cancels_in_every_market_whichever_the_settings_name(tmp_path: Path, settings: dict[str, str]) -> None:
+    for seed in SEEDS:
+        placed = call(tmp_path, "place_order", ORDER, SIM_SEED=seed, **settings)
+        assert placed["status"] == "open", placed
+    done = run(tmp_path, "halt", "--reason", "enough", SIM_SEED="9", **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 resting order that could open something was cancelled\n" in done.stdout
+    for seed in ("7", "-3"):
+        assert f"cancelled in the simulated market of seed {seed}\n" in done.stdout
+    # Resumed before anybody looked at the others: what they find does not depend on that.
+    assert run(tmp_path, "resume", SIM_SEED="9", **settings).returncode == 0
+    for seed in SEEDS:
+        (order,) = call(tmp_path, "get_orders", {}, SIM_SEED=seed, **settings)["orders"]
+        assert (order["status"], order["reason"]) == ("cancelled", "trading was halted"), seed
+        assert call(tmp_path, "place_order", AGAIN, SIM_SEED=seed, **settings)["status"] == "open"
+
+
+def test_a_halt_while_the_real_market_is_not_the_settings_own(tmp_path: Path) -> None:
+    csv = tmp_path / "bars.csv"
+    rows = "".join(f"2026-01-07T15:{minute:02d}:00Z,100,101,99,100,1000\n" for minute in range(30))
+    csv.write_text("time,open,high,low,close,volume\n" + rows)
+    assert run(tmp_path, "import", str(csv), "--symbol", "BTC/USD", FEED="none").returncode == 0
+    limit = {**ORDER, "type": "limit", "price": "98", "reduce_only": False}
+    placed = call(tmp_path, "place_order", limit, FEED="none", STALE_AFTER="1e9")
+    assert placed["status"] == "open", placed
+    done = run(tmp_path, "halt")
+    assert "1 resting order that could open something was cancelled in the real market\n" in done.stdout, done.stderr
+    (order,) = call(tmp_path, "get_orders", {}, FEED="none")["orders"]
+    assert (order["status"], order["reason"]) == ("cancelled", "trading was halted")
+
+
+def test_one_market_that_cannot_be_halted_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    for seed in SEEDS:
+        assert call(tmp_path, "place_order", ORDER, SIM_SEED=seed)["status"] == "open"
+    damaged = tmp_path / "simulated" / "records.sqlite"
+    for each in damaged.parent.glob("records.sqlite*"):
+        each.unlink()
+    damaged.write_bytes(b"no database" * 1000)
+    done = run(tmp_path, "halt", SIM_SEED="9")
+    assert done.returncode == 1
+    assert "records.sqlite failed" in done.stderr
+    assert "in the simulated market of seed 7" in done.stderr
+    assert "Traceback" not in done.stderr
+    (order,) = call(tmp_path, "get_orders", {}, SIM_SEED="-3")["orders"]
+    assert order["status"] == "cancelled"
+    assert "halted" in json.dumps(call(tmp_path, "place_order", AGAIN, SIM_SEED="9"))
+    assert run(tmp_path, "resume", SIM_SEED="9").returncode == 1, "what could not be lifted is said"
+    assert call(tmp_path, "place_order", AGAIN, SIM_SEED="9")["status"] == "open", "and lifted here"
+
+
+def test_a_scenario_goes_on_by_its_own_time_whoever_looks_while_trading_is_halted(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    flags = ("--as-of", T0, "--scenario", "one")
+    later = ("--as-of", T1, "--scenario", "one")
+    assert call(tmp_path, "place_order", ORDER, *flags, **settings)["status"] == "open"
+    if not settings:
+        shutil.copytree(tmp_path / "simulated", tmp_path / "not-halted" / "simulated")
+    assert run(tmp_path, "halt", **settings).returncode == 0
+    refused = call(tmp_path, "place_order", {**ORDER, "client_order_id": "new"}, *later, **settings)
+    assert "trading is halted" in refused["error"]
+    (order,) = [
+        each for each in call(tmp_path, "get_orders", {}, *later, **settings)["orders"] if each["status"] != "rejected"
+    ]
+    assert (order["status"], order["updated_at"]) == ("filled", "2026-01-07T15:01:00+00:00")
+    if not settings:
+        (same,) = call(tmp_path / "not-halted", "get_orders", {}, *later)["orders"]
+        assert same == order
