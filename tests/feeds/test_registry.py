@@ -35,7 +35,7 @@ def make(parts):
             return instrument.symbol == parts.argument.upper().replace("_", "/")
 
         def earliest(self, now):
-            return int(now) - 86400
+            return int(now) - 30 * 86400
 
         async def history(self, instrument, start, end):
             times = np.arange(start, end, 60)

@@ -19,10 +19,13 @@ from openbell.trading import amounts
 from openbell.trading.advance import DAY, Rules, Standing, advance
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
+from openbell.trading.brackets import end_exits, exits_of
+from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill
+from openbell.trading.matcher import Change
 from openbell.trading.orders import RESTING, Kind, Order, Role, Side, State
-from openbell.trading.paper import Change, Costs, end_exits, exits_of, match
 from openbell.trading.risk import Limits
+from tests.trading.matching import match
 from tests.trading.samples import D, fill, limit, minutes, order, stop
 
 SYMBOLS = ("BTC/USD", "ETH/USD", "SOL/USD")
@@ -60,7 +63,7 @@ class Plain:
     def walk(self, series: Mapping[str, Bars], start: int, until: int, rules: Rules) -> None:
         rows = {symbol: {int(time): index for index, time in enumerate(bars.time)} for symbol, bars in series.items()}
         for minute in range(start, until, MINUTE):
-            self._expire(minute, rules)
+            self._expire(minute)
             # Known when the minute begins: what one symbol does in it does not change what another may.
             opens = self._may_open(series)
             for symbol in sorted(series):
@@ -76,7 +79,7 @@ class Plain:
                 self._judge(end, rules)
             if end % DAY == 0 and end > self.since:
                 self.day_start = self._equity()
-        self._expire(until, rules)
+        self._expire(until)
 
     def _may_open(self, series: Mapping[str, Bars]) -> bool:
         known = self._equity() is not None and self.day_start is not None and set(self.book.positions) <= set(series)
@@ -90,11 +93,12 @@ class Plain:
         for change in match(mine, bars, held, float(until), rules.costs, halted=not opens, seen=seen):
             self._take(change)
 
-    def _expire(self, moment: int, rules: Rules) -> None:
-        for symbol in SYMBOLS:
-            over = [each.expires_at for each in self.orders.values() if each.symbol == symbol and each.state in RESTING]
-            if any(each is not None and each <= moment for each in over):
-                self._match(symbol, empty(parse(symbol)), moment, rules)
+    def _expire(self, moment: int) -> None:
+        resting = [each for each in self.orders.values() if each.state in RESTING and each.expires_at is not None]
+        over = [(each.expires_at or 0.0, each.placed_at, each.id) for each in resting]
+        for at, _, order_id in sorted(each for each in over if each[0] <= moment):
+            if order_id in self.orders:
+                self._end(self.orders[order_id], State.EXPIRED, "its day is over", at)
 
     def _take(self, change: Change) -> None:
         self.changes.append(change)
@@ -116,15 +120,15 @@ class Plain:
         equity, start, most = self._equity(), self.day_start, rules.limits.daily_loss
         if equity is None or start is None or start <= 0 or not most or start - equity < most * start:
             return
-        for each in list(self.orders.values()):
+        for each in sorted(self.orders.values(), key=lambda order: (order.placed_at, order.id)):
             rests = each.state in {State.OPEN, State.PARTIALLY_FILLED} and each.id in self.orders
             if rests and each.remaining_opening and each.placed_at < end:
-                self._end(each, end)
+                self._end(each, State.CANCELLED, "lost", float(end))
 
-    def _end(self, each: Order, end: int) -> None:
-        ended = each.to(State.CANCELLED, float(end), "lost")
+    def _end(self, each: Order, state: State, reason: str, at: float) -> None:
+        ended = each.to(state, at, reason)
         self._take(ended)
-        for exit_ in end_exits(ended, list(self.orders.values()), float(end)):
+        for exit_ in end_exits(ended, sorted(self.orders.values(), key=lambda each: (each.placed_at, each.id)), at):
             self._take(exit_)
 
 
@@ -213,6 +217,7 @@ seeds = st.integers(0, 2**32)
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(seeds)
+@example(512)
 def test_the_walk_is_the_plain_one(seed: int) -> None:
     it = play(Random(seed))
     plain = Plain.of(it.standing)

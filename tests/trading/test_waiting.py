@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from openbell.market.clock import parse_time
 from openbell.market.instruments import parse
+from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill
 from openbell.trading.orders import FINAL, Kind, Order, Role, State
-from openbell.trading.paper import Costs, match
 from openbell.trading.waiting import Traded, traded, waiting
+from tests.trading.matching import match
 from tests.trading.samples import BUY, SELL, START, D, limit, minutes, order, stop
 
 COSTS = Costs()

@@ -1,6 +1,6 @@
 """An account walked through minute bars: in each minute first its fills, then its prices, then its limits.
 
-`paper.match` says what one bar does to the orders of one symbol. `advance` takes all symbols of an account through the same
+`Matcher` says what one bar does to the orders of one symbol. `advance` takes all symbols of an account through the same
 minutes, in the order of time, so that a daily loss that arises in one symbol ends the resting orders of the others before
 the next minute fills them, however long nobody looked. It visits only minutes in which something can happen.
 """
@@ -13,14 +13,14 @@ from decimal import Decimal
 
 import numpy as np
 
-from openbell.market.bars import MINUTE, Bars, empty
-from openbell.market.instruments import parse
+from openbell.market.bars import MINUTE, Bars
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
+from openbell.trading.costs import Costs
 from openbell.trading.fills import Fill
-from openbell.trading.orders import RESTING, Kind, Order, Side, State
-from openbell.trading.paper import Change, Costs, end_exits, match
+from openbell.trading.matcher import Change, Matcher
+from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.risk import Limits, lost_too_much
 
 DAY = 86400
@@ -64,7 +64,7 @@ def advance(standing: Standing, series: Mapping[str, Bars], start: int, until: i
     """
     walk = _Walk(standing, series, rules)
     walk.run(start, until)
-    return walk.changes
+    return walk.account.changes
 
 
 @dataclass(slots=True)
@@ -72,22 +72,20 @@ class _Walk:
     standing: Standing
     series: Mapping[str, Bars]
     rules: Rules
-    changes: list[Change] = field(default_factory=list)
-    book: Book = field(init=False)
-    orders: dict[str, Order] = field(init=False)
+    account: Matcher = field(init=False)
     marks: dict[str, Decimal] = field(init=False)
     day_start: Decimal | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.book = self.standing.book
-        self.orders = {order.id: order for order in self.standing.orders}
+        standing = self.standing
+        self.account = Matcher(standing.book, standing.orders, self.rules.costs, standing.met)
         self.marks = dict(self.standing.marks)
         self.day_start = self.standing.day_start
 
     def run(self, start: int, until: int) -> None:
         at = start
         while at < until:
-            self._expire(at)
+            self.account.expire(at)
             midnight = (at // DAY + 1) * DAY
             priced = self._next_price(at)
             end = min(until, midnight, self._next_expiry(at), priced)
@@ -110,20 +108,17 @@ class _Walk:
                 at = end
             if at >= midnight and at > self.standing.since:
                 self.day_start = self._equity()
-        self._expire(until)
+        self.account.expire(until)
 
     # Fills
-
-    def _resting(self, symbol: str | None = None) -> list[Order]:
-        return [o for o in self.orders.values() if o.state in RESTING and symbol in {None, o.symbol}]
 
     def _next_fill(self, at: int, end: int) -> int:
         """The first minute in [at, end) in which an order may fill or be triggered."""
         found = _NEVER
-        for symbol in {order.symbol for order in self._resting()} & set(self.series):
+        for symbol in {order.symbol for order in self.account.resting()} & set(self.series):
             bars = self.series[symbol]
             first, last = np.searchsorted(bars.time, (at, min(end, found)))
-            reached = _reached(self._resting(symbol), bars, int(first), int(last))
+            reached = _reached(self.account.resting(symbol), bars, int(first), int(last))
             if reached is not None:
                 found = int(bars.time[reached])
         return found
@@ -131,47 +126,19 @@ class _Walk:
     def _fill(self, minute: int) -> None:
         """Show one minute's bars to the orders of every symbol: whether they may open was known when it began."""
         may_open = self._may_open
-        for symbol in sorted({order.symbol for order in self._resting()} & set(self.series)):
+        for symbol in sorted({order.symbol for order in self.account.resting()} & set(self.series)):
             bars = self.series[symbol]
             index = int(np.searchsorted(bars.time, minute))
             if index < len(bars) and bars.time[index] == minute:
-                self._match(symbol, bars.take(slice(index, index + 1)), float(minute), may_open=may_open)
-
-    def _match(self, symbol: str, bars: Bars, until: float, *, may_open: bool = False) -> None:
-        mine = [order for order in self.orders.values() if order.symbol == symbol]
-        changes = match(
-            mine,
-            bars,
-            self.book.quantity(symbol),
-            until,
-            self.rules.costs,
-            halted=not may_open,
-            # Only a bar changes an order that rests, and at the bar's end.
-            seen={order.id: max(order.updated_at, float(self.standing.met.get(order.id, 0))) for order in mine},
-        )
-        for change in changes:
-            self._take(change)
-
-    def _take(self, change: Change) -> None:
-        self.changes.append(change)
-        if isinstance(change, Fill):
-            self.book = self.book.after(change)
-            # What was opened in this minute has a price before the minute has closed: what it was bought or sold at.
-            self.marks.setdefault(change.symbol, change.price)
-        elif change.final:
-            self.orders.pop(change.id, None)
-        else:
-            self.orders[change.id] = change
-
-    def _expire(self, moment: int) -> None:
-        for symbol in sorted(
-            {o.symbol for o in self._resting() if o.expires_at is not None and o.expires_at <= moment}
-        ):
-            self._match(symbol, empty(parse(symbol)), float(moment))
+                changes = self.account.meet(bars, index, may_open=may_open)
+                # What was opened in this minute has a price before the minute has closed: what it was bought or sold at.
+                for change in changes:
+                    if isinstance(change, Fill):
+                        self.marks.setdefault(change.symbol, change.price)
 
     def _next_expiry(self, at: int) -> int:
         """The end of the minute after `at` in which the time of an order is over: a later loss does not end it."""
-        ends = [-int(-o.expires_at // MINUTE) * MINUTE for o in self._resting() if o.expires_at is not None]
+        ends = [-int(-o.expires_at // MINUTE) * MINUTE for o in self.account.resting() if o.expires_at is not None]
         return min((end for end in ends if end > at), default=_NEVER)
 
     # Prices
@@ -186,26 +153,26 @@ class _Walk:
     def _next_price(self, at: int) -> int:
         """The end of the first minute from `at` on in which a position that has had no price gets one."""
         found = _NEVER
-        for symbol in set(self.book.positions) & set(self.series) - set(self.marks):
+        for symbol in set(self.account.book.positions) & set(self.series) - set(self.marks):
             times = self.series[symbol].time
             index = int(np.searchsorted(times, at))
             found = min(found, int(times[index]) + MINUTE) if index < len(times) else found
         return found
 
     def _equity(self) -> Decimal | None:
-        known = all(symbol in self.marks for symbol in self.book.positions)
-        return self.book.equity(self.marks) if known else None
+        known = all(symbol in self.marks for symbol in self.account.book.positions)
+        return self.account.book.equity(self.marks) if known else None
 
     @property
     def _may_open(self) -> bool:
-        known = self.day_start is not None and set(self.book.positions) <= set(self.series)
+        known = self.day_start is not None and set(self.account.book.positions) <= set(self.series)
         return not self.standing.halted and known and self._equity() is not None
 
     # Limits
 
     def _opening(self, moment: float = _NEVER) -> list[Order]:
         """The orders that could open something, of those that were placed before a moment."""
-        resting = [o for o in self._resting() if o.state is not State.CANCELLING]
+        resting = [o for o in self.account.resting() if o.state is not State.CANCELLING]
         return [o for o in resting if o.remaining_opening and o.placed_at < moment]
 
     def _next_breach(self, at: int, end: int) -> int | None:
@@ -217,18 +184,18 @@ class _Walk:
         first = max(at, self.standing.since, placed)
         if first >= end or self._equity() is None:
             return None
-        held = {symbol: self.series[symbol] for symbol in self.book.positions if symbol in self.series}
+        held = {symbol: self.series[symbol] for symbol in self.account.book.positions if symbol in self.series}
         parts = {symbol: bars.between(at, end) for symbol, bars in held.items()}
         # The first minute too: what was lost before it, or with no bar in it, is lost.
         minutes = np.unique(np.concatenate([[first], *(part.time for part in parts.values())]))
         minutes = minutes[minutes >= first]
-        equity = np.full(len(minutes), float(self.book.cash))
-        for symbol, position in self.book.positions.items():
+        equity = np.full(len(minutes), float(self.account.book.cash))
+        for symbol, position in self.account.book.positions.items():
             equity += float(position.quantity) * _followed(parts.get(symbol), minutes, float(self.marks[symbol]))
         lost = float(day_start) - equity >= most * float(day_start) * _NEARLY
         for index in np.flatnonzero(lost).tolist():
             minute = int(minutes[index])
-            if lost_too_much(day_start, self.book.equity(self._marks_at(held, minute)), self.rules.limits):
+            if lost_too_much(day_start, self.account.book.equity(self._marks_at(held, minute)), self.rules.limits):
                 return minute
         return None
 
@@ -245,10 +212,7 @@ class _Walk:
         equity = self._equity() if moment > self.standing.since else None
         reason = None if equity is None else lost_too_much(self.day_start, equity, self.rules.limits)
         for order in self._opening(moment) if reason else ():
-            ended = order.to(State.CANCELLED, float(moment), reason)
-            self._take(ended)
-            for each in end_exits(ended, list(self.orders.values()), float(moment)):
-                self._take(each)
+            self.account.cancel(order, reason or "", float(moment))
 
 
 def _followed(part: Bars | None, minutes: np.ndarray, before: float) -> np.ndarray:

@@ -82,7 +82,7 @@ class Broker(Protocol):
 
 
 class PaperBroker:
-    """Takes every order that the gate lets through; `trading.paper` fills them from bars."""
+    """Takes every order that the gate lets through; `trading.matcher` fills them from bars."""
 
     name = "paper"
     account = "paper"

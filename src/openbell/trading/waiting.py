@@ -17,8 +17,8 @@ from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import EASTERN, Phase, eastern, next_open, phase
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
+from openbell.trading.costs import Costs, available, in_steps, tradable
 from openbell.trading.orders import RESTING, Kind, Order, State
-from openbell.trading.paper import Costs, available, in_steps, tradable
 
 _FOREX_OPENS = time(17, 0)
 _SUNDAY = 6

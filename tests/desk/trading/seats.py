@@ -31,7 +31,7 @@ from openbell.stores.records.view import View
 from openbell.trading.accounts import Account
 from openbell.trading.advance import Rules
 from openbell.trading.broker import Broker
-from openbell.trading.paper import Costs
+from openbell.trading.costs import Costs
 from openbell.trading.risk import Limits, Proposal, Verdict
 from tests.desk.trading.market import STALE_AFTER, Clock, Market
 from tests.desk.trading.places import Life, Line, NotedHead

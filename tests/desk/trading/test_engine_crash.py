@@ -23,11 +23,11 @@ from openbell.stores.records.verify import entries, faults
 from openbell.trading.alerts import Alert, AlertState, Type
 from openbell.trading.amounts import of_bar
 from openbell.trading.book import replay
+from openbell.trading.costs import Costs
 from openbell.trading.evidence import bar_hash
 from openbell.trading.fills import Fill
 from openbell.trading.ledger import Entry
 from openbell.trading.orders import Order
-from openbell.trading.paper import Costs
 from openbell.trading.rows import from_row
 from tests.client import run
 from tests.desk.trading.child import SYMBOLS, Fork, desk_of, trade

@@ -109,7 +109,7 @@ def test_orders_are_made_where_the_verdict_is_known_and_exits_with_their_entry()
             and any(keyword.arg == "id" for keyword in node.keywords)
         )
     )
-    assert renamed == {("trading/paper.py", "exits_of")}
+    assert renamed == {("trading/brackets.py", "exits_of")}
     assert {name for name, _ in places(lambda node: isinstance(node, ast.Name) and node.id == "exits_of")} == {ORDERS}
     order = next(node for name, _, node in nodes() if name == ORDERS and getattr(node, "name", "") == "_order")
     assert "state=waiting if verdict.valid else State.REJECTED" in ast.unparse(order)

@@ -43,7 +43,7 @@ from openbell.stores.records.records import Access, Records
 from openbell.trading.accounts import AccountNotFound
 from openbell.trading.advance import Rules
 from openbell.trading.broker import Broker, BrokerError
-from openbell.trading.paper import Costs
+from openbell.trading.costs import Costs
 from openbell.trading.risk import Limits
 
 if TYPE_CHECKING:

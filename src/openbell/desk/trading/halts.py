@@ -16,9 +16,9 @@ from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
+from openbell.trading.brackets import end_exits
 from openbell.trading.broker import Broker, BrokerError
 from openbell.trading.orders import RESTING, Order, State
-from openbell.trading.paper import end_exits
 
 LONGEST_REASON = 200
 _OPERATOR = "by the operator"

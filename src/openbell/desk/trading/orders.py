@@ -39,9 +39,9 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.accounts import Account
+from openbell.trading.brackets import end_exits, exits_of
 from openbell.trading.broker import Broker, BrokerRefused, BrokerUnavailable, OutcomeUnknown, Report
 from openbell.trading.orders import FINAL, Force, Kind, Order, Role, State
-from openbell.trading.paper import end_exits, exits_of
 from openbell.trading.request import Request
 from openbell.trading.risk import Proposal, Verdict
 

@@ -10,8 +10,8 @@ from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import parse
 from openbell.stores.records.records import Records
+from openbell.trading.costs import Costs
 from openbell.trading.orders import Order
-from openbell.trading.paper import Costs
 from openbell.trading.waiting import traded, waiting
 
 _AS_RECORDED = "as last recorded; this desk is read-only and fills nothing, so it may have filled since"

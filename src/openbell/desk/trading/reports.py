@@ -8,10 +8,10 @@ from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
+from openbell.trading.brackets import end_exits
 from openbell.trading.broker import Execution, Report
 from openbell.trading.fills import fill_of
 from openbell.trading.orders import FINAL, MOVES, RESTING, Order, Role, State
-from openbell.trading.paper import end_exits
 
 
 def apply(journal: Journal, order: Order, report: Report) -> Order:
