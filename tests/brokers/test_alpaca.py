@@ -1154,8 +1154,8 @@ def test_keys_that_cannot_be_keys_are_refused_unsaid(bad: str) -> None:
 def test_paper_and_live_have_their_addresses() -> None:
     paper: Broker = AlpacaBroker(KEY, SECRET)
     live: Broker = AlpacaBroker(KEY, SECRET, live=True)
-    assert (paper.name, paper.account, paper.fills_locally) == ("alpaca", "paper", False)
-    assert (live.name, live.account, live.fills_locally) == ("alpaca", "live", False)
+    assert (paper.name, paper.account) == ("alpaca", "paper")
+    assert (live.name, live.account) == ("alpaca", "live")
     assert AlpacaBroker(KEY, SECRET)._http._url == "https://paper-api.alpaca.markets"
     assert AlpacaBroker(KEY, SECRET, live=True)._http._url == "https://api.alpaca.markets"
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
+from openbell.desk.events import WATCHLIST, Hub
+from openbell.desk.watching import WatchlistSource
+from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.port import Batch
 from openbell.market.bars import Bars, make
 from openbell.market.errors import FeedUnavailable, NoSuchSeries
@@ -73,3 +76,8 @@ class ScriptedFeed:
                 raise step
             yield step
         await asyncio.Event().wait()
+
+
+def watching_hub(watchlist: WatchlistFile) -> Hub:
+    """An event hub that watches a watchlist file."""
+    return Hub({WATCHLIST: lambda: WatchlistSource(watchlist)})

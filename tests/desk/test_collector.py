@@ -24,7 +24,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Lease, Span
 from tests.clocks import HandClock
-from tests.desk.scripted import BTC, ScriptedFeed, bars
+from tests.desk.scripted import BTC, ScriptedFeed, bars, watching_hub
 from tests.waiting import until
 
 NOW = 1_767_744_000
@@ -37,7 +37,8 @@ async def collecting(
 ) -> AsyncIterator[tuple[Collector, ParquetStore]]:
     (folder / "watchlist.txt").write_text(watchlist)
     store = ParquetStore(folder / "data")
-    collector = Collector(BarService(store, feed, clock), WatchlistFile(folder / "watchlist.txt"))
+    watched = WatchlistFile(folder / "watchlist.txt")
+    collector = Collector(BarService(store, feed, clock), watched, watching_hub(watched))
     task = asyncio.create_task(collector.run())
     try:
         yield collector, store

@@ -99,7 +99,6 @@ class TestFile:
 
         assert [instrument.symbol for instrument in file.read().instruments] == CONTRACT
         assert not path.exists()
-        assert not file.changed()
 
     def test_create_writes_the_default_once(self, path: Path) -> None:
         WatchlistFile(path).create()
@@ -127,26 +126,21 @@ class TestFile:
 
         assert file.read() is file.read()
 
-    def test_changed_says_whether_read_would_see_something_new(self, path: Path) -> None:
+    def test_the_state_differs_after_every_edit(self, path: Path) -> None:
         file = WatchlistFile(path)
+        seen = [file.state()]
         file.create()
-        assert file.changed()
-        file.read()
-        assert not file.changed()
-
+        seen.append(file.state())
         rewrite(path, "AAPL\n")
-        assert file.changed()
-        assert file.changed()
+        seen.append(file.state())
+        rewrite(path, "MSFT\n")
+        seen.append(file.state())
         file.read()
-        assert not file.changed()
+        assert file.state() == seen[-1]
+        assert len(set(seen)) == 4
 
         path.unlink()
-        assert file.changed()
-        assert len(file.read().instruments) == 22
-        assert not file.changed()
-
-        rewrite(path, "AAPL\n")
-        assert file.changed()
+        assert file.state() == seen[0] is None
 
     def test_bytes_that_are_no_text_cost_only_their_lines(self, path: Path) -> None:
         path.parent.mkdir()

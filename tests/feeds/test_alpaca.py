@@ -39,6 +39,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.clocks import HandClock
+from tests.desk.scripted import watching_hub
 from tests.feeds.alpaca_server import KEY, SECRET, AlpacaServer, Answer, answer
 from tests.feeds.contract import NOW, FeedContract
 from tests.waiting import until
@@ -826,7 +827,8 @@ class Collecting:
         self.server, self.clock = server, clock
         self.store = ParquetStore(folder / "data")
         self.feed = feed_of(server)
-        self.collector = Collector(BarService(self.store, self.feed, clock), WatchlistFile(folder / "watchlist.txt"))
+        watched = WatchlistFile(folder / "watchlist.txt")
+        self.collector = Collector(BarService(self.store, self.feed, clock), watched, watching_hub(watched))
         self.task = asyncio.create_task(self.collector.run())
 
     async def pass_by(self, seconds: float) -> None:

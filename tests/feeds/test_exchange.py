@@ -34,6 +34,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from tests.clocks import HandClock
+from tests.desk.scripted import watching_hub
 from tests.feeds.binance_server import BTC, ETH, HOUR, LTC, SOL, BinanceServer, funding
 from tests.feeds.contract import NOW, FeedContract
 from tests.waiting import until
@@ -767,7 +768,8 @@ async def collected(
     (folder / "watchlist.txt").write_text(watched)
     feed = make_feed(server, clock, timeout=2000)
     store = ParquetStore(folder / "data")
-    collector = Collector(BarService(store, feed, clock), WatchlistFile(folder / "watchlist.txt"))
+    listed = WatchlistFile(folder / "watchlist.txt")
+    collector = Collector(BarService(store, feed, clock), listed, watching_hub(listed))
     running = asyncio.create_task(collector.run())
     try:
         await until(lambda: running.done() or collector.status.state == "collecting", "the collector")

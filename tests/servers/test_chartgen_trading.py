@@ -466,18 +466,20 @@ async def test_nobody_sees_touches_or_uses_what_is_anothers(tmp_path: Path) -> N
     async with bench(tmp_path, T1) as desk:
         mine = await buy(desk, client_order_id="mine")
         length = await desk.entries()
-        for tool in ("get_orders", "get_positions", "get_balance"):
-            assert "not authorized" in await desk.refused("chartgen", tool, OTHER)
-        for tool, arguments in (
-            ("cancel_order", {"order_id": mine["order_id"]}),
-            ("place_order", {**TRADING["place_order"], "client_order_id": "mine"}),
-            ("place_order", {**TRADING["place_order"], "quantity": 0.02}),
-        ):
-            said = await desk.refused("chartgen", tool, OTHER, **arguments)
-            assert "not authorized" in said
-            assert mine["order_id"] not in said
+        for tool, key in (("get_orders", "orders"), ("get_positions", "positions")):
+            reply = await desk.reply("chartgen", tool, {}, OTHER)
+            assert reply.payload[key] == []
+        assert "no order" in await desk.refused("chartgen", "cancel_order", OTHER, order_id=mine["order_id"])
         assert await desk.entries() == length
         assert mine["order_id"].startswith("local-")
+        # Under the same client_order_id another principal places an order of its own, on an account of its own.
+        theirs = (
+            await desk.reply("chartgen", "place_order", {**TRADING["place_order"], "client_order_id": "mine"}, OTHER)
+        ).payload
+        assert theirs["order_id"] != mine["order_id"]
+        assert theirs["order_id"].startswith("other-")
+        assert [each["order_id"] for each in await orders(desk)] == [mine["order_id"]]
+        assert "no order" in await desk.no("cancel_order", order_id=theirs["order_id"])
 
 
 # Cancelling and listing
@@ -653,7 +655,7 @@ async def test_a_halt_leaves_exits_and_reducing_orders_at_work(tmp_path: Path) -
         opening = await buy(desk, "ETH/USD", 1)
         trading = desk.desk.trading
         await trading.halts.halt("")
-        assert await trading.halts.enforce(trading.broker) == 1
+        assert await trading.halts.enforce(trading.venue) == 1
         status = {order["order_id"]: order["status"] for order in await orders(desk)}
         assert status[opening["order_id"]] == "cancelled"
         assert status[reducing["order_id"]] == "open"

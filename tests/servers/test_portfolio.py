@@ -439,8 +439,12 @@ async def test_an_account_that_is_not_there_is_named_with_what_makes_it(tmp_path
 @awaited
 async def test_anothers_account_is_nobodys_business(tmp_path: Path) -> None:
     async with bench(tmp_path, PLACED) as desk:
-        for tool, arguments in TOOLS.items():
-            assert (await desk.refused("portfolio", tool, OTHER, **arguments))["code"] == "UNAUTHORIZED"
+        await desk.chartgen("place_order", symbol="BTC/USD", side="buy", type="market", quantity="0.01")
+        mine = await desk.ask("portfolio", "get_balance")
+        theirs = (await desk.reply("portfolio", "get_balance", {}, OTHER)).payload["data"]
+        assert theirs["total_balance"] == theirs["available_balance"] == 100_000
+        assert mine["available_balance"] != theirs["available_balance"], "what rests ties up money of one account only"
+        assert (await desk.reply("portfolio", "get_positions", {}, OTHER)).payload["data"]["items"] == []
 
 
 @awaited

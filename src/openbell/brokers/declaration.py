@@ -29,9 +29,8 @@ class BrokerKind:
     name: str
     """As in OPENBELL_BROKER."""
     help: str
-    make: Callable[[BrokerParts], Broker]
-    fills_locally: bool = False
-    """Whether it is this desk itself that fills orders: no other prices than its own bars decide them."""
+    make: Callable[[BrokerParts], Broker] | None
+    """Makes the connection to it; None for paper, where the desk fills orders from its own bars."""
     live: Callable[[Mapping[str, Any]], bool] = lambda _settings: False
     """Whether orders move real money, under some settings."""
     options: tuple[Option, ...] = ()

@@ -44,7 +44,7 @@ def add(
     token: Annotated[bool, typer.Option("--token", help="Protect it with a token, which is printed once.")] = False,
 ) -> None:
     """Make a paper account."""
-    if name in {kind.name for kind in all_brokers().values() if not kind.fills_locally}:
+    if name in {kind.name for kind in all_brokers().values() if kind.make is not None}:
         fail(f"{name} is the name of a default account: that begins with its first order", 2)
     _check(name)
     secret = _run(lambda desk: desk.trading.accounts.add(name, "paper", _cash(cash, desk), with_token=token))

@@ -295,6 +295,7 @@ def _broker(desk: Desk) -> Iterator[Finding]:
 
     async def ask() -> str:
         broker = make_broker(settings)
+        assert broker is not None
         try:
             return f"{await broker.cash():,.2f} USD in the account"
         finally:

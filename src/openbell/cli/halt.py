@@ -41,16 +41,18 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="Why; told t
         # Bars that closed before now still fill what they fill: only what is left is cancelled.
         await trading.settle_all()
         await trading.halts.halt(reason)
-        if not trading.broker.fills_locally:
-            typer.echo(f"cancelling resting orders at {trading.broker.name}: a halt does so also without --trade")
-        ended = await trading.halts.enforce(trading.broker)
+        ended = 0
+        for venue in trading.venues:
+            if venue.remote:
+                typer.echo(f"cancelling resting orders at {venue.name}: a halt does so also without --trade")
+            ended += await trading.halts.enforce(venue)
         said = (
             "1 resting order that could open something was"
             if ended == 1
             else f"{ended} resting orders that could open something were"
         )
         typer.echo(f"{said} cancelled{_where(desk.settings)}")
-        for name, count in (await trading.halts.resting_elsewhere(trading.broker)).items():
+        for name, count in (await trading.halts.resting_elsewhere(trading.venues)).items():
             orders = "1 order that could open something rests" if count == 1 else f"{count} such orders rest"
             typer.echo(f"{orders} at {name}: OPENBELL_BROKER={name} openbell halt cancels there", err=True)
 

@@ -41,7 +41,7 @@ def mcp(
         if settings.trade:
             with said_plainly():
                 # What cannot trade says so now, not at the first order.
-                _ = desk.trading.broker
+                _ = desk.trading.venue
         replies = Replies()
         sdk_server = build(Runner(service, desk), one_client(LOCAL_OPERATOR, replies))
     _return_memory()

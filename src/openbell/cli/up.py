@@ -82,14 +82,14 @@ async def _collect(desk: Desk) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
     async with desk:
-        await Collector(desk.bars, desk.watchlist, on_stored=report).run()
+        await Collector(desk.bars, desk.watchlist, desk.hub, on_stored=report).run()
 
 
 async def _up(desk: Desk) -> None:
     from openbell.cli.view import show, tell
     from openbell.desk.collector import Collector
 
-    collector: Collector = Collector(desk.bars, desk.watchlist)
+    collector: Collector = Collector(desk.bars, desk.watchlist, desk.hub)
     async with desk, asyncio.TaskGroup() as group:
         group.create_task(collector.run())
         if desk.trading.writes:

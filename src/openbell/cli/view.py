@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
 
 from rich.console import Console, Group
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from openbell.desk.collector import Collector
 from openbell.desk.desk import Desk
+from openbell.desk.events import AlertFired, BarsClosed, OrderChanged, WatchlistChanged
 from openbell.market.clock import iso
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import Instrument
@@ -21,6 +21,9 @@ from openbell.market.timeframes import Timeframe
 
 CONNECT = "openbell mcp chart-signals"
 _HEADER_LINES = 13
+_SHOWN = (BarsClosed, OrderChanged, AlertFired, WatchlistChanged)
+_REFRESH_SECONDS = 1.0
+"""The header shows the time and the states of collector and engine."""
 _MARKS = {
     "simulated": ("SIMULATED MARKET: no price here is real", "black on yellow"),
     "imported": ("stored bars only: nothing is live", "black on white"),
@@ -35,26 +38,33 @@ async def tell(desk: Desk, collector: Collector) -> None:
     console.print(f"openbell: {_MARKS[desk.data][0]} (feed {desk.settings.feed}), home {desk.settings.home}")
     console.print(f"openbell: connect an MCP client with: {CONNECT}")
     seen = ""
-    while True:
-        status = collector.status
-        line = f"{status.state}; {status.watched} symbols; {_trading(desk)}"
-        if status.through:
-            line += f"; {status.stored} bars stored, through {iso(status.through)}"
-        if status.refused:
-            line += f"; refused {dict(status.refused)}"
-        if line != seen:
-            console.print(f"openbell: {line}")
-            seen = line
-        await asyncio.sleep(1.0)
+    with desk.hub.listen(*_SHOWN) as changed:
+        while True:
+            line = _line(desk, collector)
+            if line != seen:
+                console.print(f"openbell: {line}")
+                seen = line
+            await changed.wait(_REFRESH_SECONDS)
+
+
+def _line(desk: Desk, collector: Collector) -> str:
+    """The state of collector and engine as one line."""
+    status = collector.status
+    line = f"{status.state}; {status.watched} symbols; {_trading(desk)}"
+    if status.through:
+        line += f"; {status.stored} bars stored, through {iso(status.through)}"
+    if status.refused:
+        line += f"; refused {dict(status.refused)}"
+    return line
 
 
 async def show(desk: Desk, collector: Collector) -> None:
     """The live table."""
-    with Live(Text("starting …"), refresh_per_second=4, screen=False) as live:
+    with Live(Text("starting …"), refresh_per_second=4, screen=False) as live, desk.hub.listen(*_SHOWN) as changed:
         while True:
             room = live.console.height - _HEADER_LINES
             live.update(Group(_header(desk, collector), await _table(desk, collector, room)))
-            await asyncio.sleep(1.0)
+            await changed.wait(_REFRESH_SECONDS)
 
 
 def _header(desk: Desk, collector: Collector) -> Panel:

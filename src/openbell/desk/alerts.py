@@ -7,9 +7,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from math import isfinite
 
+from openbell.desk.events import BarsClosed, Hub, Listener
 from openbell.desk.signals import Reading, SignalService
-from openbell.market.clock import Clock
 from openbell.market.errors import InvalidParameter, OpenbellError
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
@@ -18,8 +19,8 @@ from openbell.signals.alerts import Alert, Watch, watched_crossings
 log = logging.getLogger(__name__)
 
 MOST_PER_PRINCIPAL = 100
-_POLL = 1.0
-"""Seconds after which a late bar is looked for again."""
+_RETRY_SECONDS = 1.0
+"""Seconds until bars are read again after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,9 @@ Sink = Callable[[Subscription, Alert], Awaitable[None]]
 class AlertService:
     """The subscriptions of this process; they end with it."""
 
-    def __init__(self, signals: SignalService, clock: Clock) -> None:
+    def __init__(self, signals: SignalService, hub: Hub) -> None:
         self._signals = signals
-        self._clock = clock
+        self._hub = hub
         self._tasks: dict[str, tuple[Subscription, asyncio.Task[None]]] = {}
         self._count = 0
 
@@ -90,13 +91,21 @@ class AlertService:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _follow(self, subscription: Subscription, watch: Watch, sink: Sink) -> None:
+        with self._hub.listen(BarsClosed) as closed:
+            await self._send_alerts(subscription, watch, sink, closed)
+
+    async def _send_alerts(self, subscription: Subscription, watch: Watch, sink: Sink, closed: Listener) -> None:
+        failed = False
         while True:
-            await self._wait(subscription, watch)
+            due = watch.due() - time.monotonic()
+            await closed.wait(_RETRY_SECONDS if failed else max(0.0, due) if isfinite(due) else None)
             try:
                 reading = await self._signals.read(subscription.instrument, subscription.timeframe)
             except OpenbellError as error:
                 log.warning("%s: %s", subscription.id, error)
+                failed = True
                 continue
+            failed = False
             _observe(watch, reading)
             if alert := watch.take(time.monotonic()):
                 try:
@@ -105,16 +114,6 @@ class AlertService:
                     log.info("%s ends: %s", subscription.id, error)
                     self._tasks.pop(subscription.id, None)
                     return
-
-    async def _wait(self, subscription: Subscription, watch: Watch) -> None:
-        """Until the next bar can have closed, or a held-back alert is due, but at most for the polling time."""
-        length = subscription.timeframe.seconds
-        closes = (self._clock.epoch() // length + 1) * length
-        patience = min(_POLL, max(0.0, watch.due() - time.monotonic()))
-        try:
-            await asyncio.wait_for(self._clock.sleep_until(closes), patience)
-        except TimeoutError:
-            return
 
 
 def _observe(watch: Watch, reading: Reading) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from openbell.desk.flight import SingleFlight
@@ -60,6 +60,8 @@ class BarService:
         """Never ahead of the machine's time: what has not happened is neither closed nor covered."""
         self._rings: dict[tuple[Instrument, Timeframe], _Ring] = {}
         self._flights = SingleFlight()
+        self.on_stored: Callable[[], None] = lambda: None
+        """Called after bars were stored."""
         self.fetches: Counter[Instrument] = Counter()
         """How often the feed has delivered history of an instrument: whether an answer needed it can be told from that."""
 
@@ -228,6 +230,7 @@ class BarService:
                     log.warning("%s: refused %d bars of the history: %s", instrument, count, reason)
                 bars = barlib.merge(barlib.empty(instrument), *good).between(gap.start, gap.end)
                 await self.threads.run(self.store.write, [bars], source, covers=covers)
+                self.on_stored()
             except (FeedUnavailable, UnknownSymbol) as error:
                 log.warning("%s: %s", instrument, error)
                 return error

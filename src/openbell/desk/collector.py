@@ -11,8 +11,9 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
 from openbell.desk.bars import BarService
+from openbell.desk.events import Hub, WatchlistChanged
 from openbell.desk.screening import screen
-from openbell.desk.watchlist import WatchlistFile
+from openbell.desk.watchlist import Watchlist, WatchlistFile
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.clock import Clock
@@ -54,6 +55,7 @@ class Collector:
         self,
         bars: BarService,
         watchlist: WatchlistFile,
+        hub: Hub,
         on_stored: Callable[[Batch, int], None] = lambda _batch, _count: None,
         on_progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
@@ -62,10 +64,13 @@ class Collector:
         self._feed = bars.feed
         self._clock: Clock = bars.clock
         self._watchlist = watchlist
+        self._hub = hub
         self._on_stored = on_stored
         self._on_progress = on_progress
         self._pause = random.Random()  # noqa: S311 - spreads reconnects, decides nothing
         self._unknown: set[str] = set()
+        self._read: Watchlist | None = None
+        """The watchlist as it was last read here."""
         self.status = Status()
 
     async def run(self) -> None:
@@ -123,7 +128,7 @@ class Collector:
                 since = await self._catch_up(instruments)
                 await self._tidy()
                 self.status.state = "collecting"
-                await self._stream(instruments, since, lease)
+                await self._stream_until_edited(instruments, since, lease)
             except UnknownSymbol as error:
                 self._refuse(error)
             except FeedUnavailable as error:
@@ -145,9 +150,10 @@ class Collector:
         self._unknown.add(str(error.details["symbol"]))
 
     def _watched(self) -> list[Instrument]:
-        if self._watchlist.changed():
-            self._unknown.clear()
         watchlist = self._watchlist.read()
+        if watchlist != self._read:
+            self._read = watchlist
+            self._unknown.clear()
         for fault in watchlist.faults:
             log.warning("%s: %s", self._watchlist.path, fault)
         if self._feed.source is None:
@@ -176,6 +182,26 @@ class Collector:
         """The minute up to which a feed can have delivered everything: no later than now, whatever it says."""
         return int(min(complete_until, self._clock.epoch()) // MINUTE * MINUTE)
 
+    async def _stream_until_edited(self, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
+        """Store what the feed streams, until the watchlist is edited."""
+        streaming = asyncio.create_task(self._stream(instruments, since, lease))
+        edited = asyncio.create_task(self._wait_for_edit())
+        try:
+            await asyncio.wait({streaming, edited}, return_when=asyncio.FIRST_COMPLETED)
+            if not streaming.done():
+                log.info("the watchlist has changed")
+        finally:
+            edited.cancel()
+            streaming.cancel()
+            await asyncio.gather(streaming, edited, return_exceptions=True)
+        if not streaming.cancelled():
+            streaming.result()
+
+    async def _wait_for_edit(self) -> None:
+        with self._hub.listen(WatchlistChanged) as edited:
+            while self._watchlist.read() == self._read:
+                await edited.wait()
+
     async def _stream(self, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
         until = since
         async with aclosing(self._feed.stream(instruments, since)) as batches:
@@ -184,9 +210,6 @@ class Collector:
                 if complete // _DAY > until // _DAY:
                     await self._tidy()
                 until = max(until, complete)
-                if self._watchlist.changed():
-                    log.info("the watchlist has changed")
-                    return
 
     async def _store_batch(self, batch: Batch, instruments: Sequence[Instrument], since: int, lease: Lease) -> int:
         """Store what is good of a batch; the minute before which it is complete."""
@@ -202,6 +225,7 @@ class Collector:
             heard = {part.instrument for part in good}
             silent = [empty(i) for i in instruments if i not in heard] if covers else []
             count = await self._bars.threads.run(self._write, [*good, *silent], self._feed.source, covers, lease)
+            self._bars.on_stored()
         self.status.batches += 1
         self.status.stored += count
         self.status.through = max(self.status.through, complete)

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+from openbell.desk import events, watching
+from openbell.desk.events import Hub
 from openbell.desk.settings import Settings
 from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.declaration import FeedParts
@@ -79,7 +81,20 @@ class Desk:
         """Closed bars."""
         from openbell.desk.bars import BarService
 
-        return BarService(self.store, self.feed, self.clock, self.threads)
+        bars = BarService(self.store, self.feed, self.clock, self.threads)
+        bars.on_stored = self.hub.poke
+        return bars
+
+    @cached_property
+    def hub(self) -> Hub:
+        """Tells when bars have closed, records have changed or the watchlist was edited, by this or another process."""
+        return Hub(
+            {
+                events.BARS: lambda: watching.BarSource(self.bars),
+                events.RECORDS: lambda: watching.RecordSource(self.trading.records),
+                events.WATCHLIST: lambda: watching.WatchlistSource(self.watchlist),
+            }
+        )
 
     @cached_property
     def signals(self) -> SignalService:
@@ -119,7 +134,7 @@ class Desk:
         """Subscriptions to signals."""
         from openbell.desk.alerts import AlertService
 
-        return AlertService(self.signals, self.clock)
+        return AlertService(self.signals, self.hub)
 
     @cached_property
     def trading(self) -> TradingDesk:
@@ -145,6 +160,8 @@ class Desk:
             await self.trading.close()
         if "alerts" in self.__dict__:
             await self.alerts.close()
+        if "hub" in self.__dict__:
+            await self.hub.close()
         if "_worker" in self.__dict__:
             self._worker.shutdown(wait=False, cancel_futures=True)
         if "feed" in self.__dict__:

@@ -98,7 +98,7 @@ def _check_texts(settings: Settings) -> None:
 
 def _check_broker(settings: Settings) -> None:
     """Orders at a broker are about the real market now: no other bars may decide them."""
-    if all_brokers()[settings.broker].fills_locally:
+    if all_brokers()[settings.broker].make is None:
         return
     if feed_of(settings.feed).origin in {Origin.SIMULATED, Origin.REPLAY}:
         raise SettingsError(

@@ -85,13 +85,13 @@ class WatchlistFile:
             raise StoreError(f"cannot read {self.path}: {error}") from error
         return self._list
 
-    def changed(self) -> bool:
-        """Whether the file differs from what `read` last saw."""
+    def state(self) -> tuple[int, int] | None:
+        """Returns a value that differs after every edit of the file; None if there is no file."""
         try:
-            state = self.path.stat()
+            found = self.path.stat()
         except OSError:
-            return self._seen is not None
-        return (state.st_mtime_ns, state.st_size) != self._seen
+            return None
+        return found.st_mtime_ns, found.st_size
 
     def create(self) -> None:
         """Write the default for a person to edit, if there is no file yet."""

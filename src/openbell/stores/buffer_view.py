@@ -18,6 +18,7 @@ from typing import Any
 from openbell.market.errors import StoreError
 from openbell.market.provenance import Origin
 from openbell.stores.buffer import Buffer
+from openbell.stores.file_version import FileVersion, Stamp, stamp_of
 from openbell.stores.private import PrivateFolder
 
 _TRIES = 200
@@ -27,20 +28,19 @@ _SETTLED = 100_000_000
 _HEADER = 32
 """Bytes of a log's header; they are others whenever the log is begun anew."""
 
-Stamp = tuple[tuple[int, ...] | None, ...]
-
 
 class BufferView(Buffer):
     """What `Buffer` tells, of a file that is not ours to change; one that is not there has nothing in it."""
 
     def __init__(self, path: Path, origins: frozenset[Origin] | None = None, more: str = "") -> None:
         self.path = path
+        self._changes = FileVersion(path, touch=False)
         self._origins = origins
         self._more = more
         self._folder = PrivateFolder()
         self._turn = threading.RLock()
         self._copies: list[Buffer] = []
-        self._stamp: Stamp = ()
+        self._stamp: Stamp = (None, None)
         self._settled = False
         self._made = 0
         self._now()
@@ -72,7 +72,7 @@ class BufferView(Buffer):
     def _now(self) -> Buffer:
         """A copy of the file as it is now."""
         with self._turn:
-            stamp = _stamp(self.path)
+            stamp = stamp_of(self.path)
             if not self._copies or stamp != self._stamp or not self._settled:
                 self._copy()
             return self._copies[-1]
@@ -106,29 +106,16 @@ def _copy_whole(source: Path, target: Path) -> Stamp:
     """
     log, copied_log = source.with_name(f"{source.name}-wal"), target.with_name(f"{target.name}-wal")
     for _ in range(_TRIES):
-        before, header = _stamp(source), _header(log)
+        before, header = stamp_of(source), _header(log)
         for old, new in ((source, target), (log, copied_log)):
             new.unlink(missing_ok=True)
             with suppress(FileNotFoundError):
                 shutil.copyfile(old, new)
-        unchanged = _stamp(source) == before
+        unchanged = stamp_of(source) == before
         if unchanged or (header and _header(copied_log) == header == _header(log)):
             return before
         time.sleep(_PAUSE)
     raise StoreError(f"{source} changes faster than it can be read: try again")
-
-
-def _stamp(source: Path) -> Stamp:
-    """What tells a database and its log from what they are after a change."""
-    return tuple(_look(path) for path in (source, source.with_name(f"{source.name}-wal")))
-
-
-def _look(path: Path) -> tuple[int, ...] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _header(log: Path) -> bytes:

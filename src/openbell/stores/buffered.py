@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from openbell.market.bars import Bars
 from openbell.market.errors import SourceConflict, StoreError
@@ -129,6 +129,10 @@ class BufferedStore(ABC):
         if compacted_seq > mark.version:
             return compacted_from if changed is None else min(changed, compacted_from)
         return changed
+
+    def changes(self) -> Hashable:
+        """See the port."""
+        return self._buffer.changes()
 
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
         """See the port."""

@@ -8,12 +8,13 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from openbell.market.errors import StoreError
+from openbell.stores.file_version import FileVersion
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class Database:
     ) -> None:
         """`upgrades` are the statements that lead from each older version to the next."""
         self.path = path
+        self._changes = FileVersion(path)
         self._upgrades = upgrades or {}
         self._schema = schema
         self._version = version
@@ -73,6 +75,10 @@ class Database:
         except sqlite3.Error as error:
             raise self._failed(error) from error
 
+    def changes(self) -> Hashable:
+        """Returns a value that differs after every commit to the file, by this or another process."""
+        return self._changes.read()
+
     def forget(self) -> None:
         """Called before a transaction is undone and when the file is another one: drop what was remembered of it."""
 
@@ -82,6 +88,7 @@ class Database:
 
     def close(self) -> None:
         """Close every thread's connection."""
+        self._changes.close()
         with self._guard:
             for db in self._opened:
                 db.close()

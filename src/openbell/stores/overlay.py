@@ -6,7 +6,7 @@ bars are the ones that count; where it is not, the private ones do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -137,6 +137,10 @@ class OverlayStore:
             self._own.changed_since(instrument, mark.own),
         )
         return min((change for change in changes if change is not None), default=None)
+
+    def changes(self) -> Hashable:
+        """See the port."""
+        return self._home.changes(), self._own.changes()
 
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
         """See the port. Told where only one of the stores has changed."""

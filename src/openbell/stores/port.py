@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -99,6 +99,9 @@ class BarStore(Protocol):
 
     def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
         """The earliest open time that may have changed since `mark`; None if nothing did."""
+
+    def changes(self) -> Hashable:
+        """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
 
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
         """The minute bars in a span of many instruments at once, as far as that is quick.

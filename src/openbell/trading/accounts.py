@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import sha256
 
 from openbell.market.errors import OpenbellError, Refused
+
+PAPER = "paper"
+"""The broker that paper accounts name."""
 
 
 class AccountNotFound(OpenbellError):
@@ -37,6 +41,12 @@ class Account:
         known = self.token is None or hmac.compare_digest(self.token, hashed(token))
         if principal != self.owner or not known:
             raise Unauthorized(f"not authorized to use the account {self.name}", account=self.name)
+
+
+def slug(principal: str) -> str:
+    """Returns a short, plain text for a principal, for use in ids and names; different principals have different ones."""
+    plain = re.sub(r"[^a-z0-9]", "", principal.lower())[:16]
+    return plain if plain == principal else f"{plain}{sha256(principal.encode()).hexdigest()[:8]}"
 
 
 def hashed(token: str) -> str:

@@ -29,10 +29,10 @@ from typing import Any
 
 from openbell.market.bars import MINUTE
 from openbell.trading import amounts
+from openbell.trading.accounts import PAPER
 from openbell.trading.alerts import AlertState, Type
 from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Book
-from openbell.trading.broker import PaperBroker
 from openbell.trading.fills import Fill
 from openbell.trading.ledger import Entry, Fault
 from openbell.trading.orders import FINAL, MOVES, Role, Side, State
@@ -89,7 +89,7 @@ class _Account:
 
     @property
     def on_paper(self) -> bool:
-        return self.broker == PaperBroker.name
+        return self.broker == PAPER
 
 
 class Audit:

@@ -1,7 +1,7 @@
-"""The port that every broker stands behind.
+"""The port to brokers.
 
-A broker is told an order once. If nobody knows whether it arrived, `OutcomeUnknown` is raised, the order is asked for by
-its id with `find`, and it is never sent again.
+An order is sent to a broker once. If it is not known whether it arrived, `submit` raises `OutcomeUnknown`; the order is then
+looked up by its id with `find`, and never sent again.
 """
 
 from __future__ import annotations
@@ -62,8 +62,6 @@ class Broker(Protocol):
     """As in OPENBELL_BROKER."""
     account: str
     """What results call the account: `paper` or `live`."""
-    fills_locally: bool
-    """Whether orders are filled from this desk's own bars: nothing is sent, and taking an order is writing it down."""
 
     async def submit(self, order: Order) -> Report:
         """Send an order, exits included. Raises `BrokerRefused`, `BrokerUnavailable` or `OutcomeUnknown`."""
@@ -79,29 +77,3 @@ class Broker(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
-
-
-class PaperBroker:
-    """Takes every order that the gate lets through; `trading.matcher` fills them from bars."""
-
-    name = "paper"
-    account = "paper"
-    fills_locally = True
-
-    async def submit(self, order: Order) -> Report:
-        """Taken."""
-        return Report(order.id, State.OPEN)
-
-    async def cancel(self, order: Order) -> None:
-        """Done by writing it down."""
-
-    async def find(self, order: Order) -> Report | None:
-        """It is what the records say."""
-        return Report(order.id, order.state)
-
-    async def cash(self) -> Decimal:
-        """None of its own: a paper account's money is what it was made with."""
-        return ZERO
-
-    async def close(self) -> None:
-        """Nothing to let go of."""

@@ -129,7 +129,7 @@ class _Client:
         self._say((kind, name, self._desk.clock.epoch()))
 
     async def _price(self, symbol: str) -> float:
-        return float((await self._desk.trading.gate.known(parse(symbol))).prices[symbol].value)
+        return float((await self._desk.trading.prices.now(parse(symbol))).value)
 
     async def _order(self) -> None:
         chance, symbol = self._chance, self._chance.choice(SYMBOLS)
@@ -213,7 +213,7 @@ def _writing(desk: Desk, label: str, say: Say, *, stops: bool = False) -> Engine
             raise
         return 1
 
-    return Engine(desk.trading.records, desk.clock, lambda: 0, (step,), every=0.005)
+    return Engine(desk.trading.records, desk.clock, lambda: 0, (step,), desk.hub, every=0.005)
 
 
 def decision(label: str, number: int) -> dict[str, Any]:

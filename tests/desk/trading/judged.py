@@ -72,11 +72,11 @@ class Court:
 
     def _again(self, entry: Entry, order: Order, body: dict[str, Any]) -> Iterator[str]:
         judgement, book = self._judgements[order.id], self._books[order.account]
-        known = judgement.known
+        sheet = judgement.sheet
         waiting = tuple(each for each in self._orders.values() if not each.final and each.account == order.account)
         needed = {order.symbol} | set(book.positions) | {each.symbol for each in waiting}
         yield from self._prices(entry, judgement, needed)
-        marks = {symbol: price.value for symbol, price in known.prices.items()}
+        marks = {symbol: price.value for symbol, price in sheet.current.items()}
         stale = self._doubt(judgement, book, order.symbol, waiting)
         for symbol in needed - set(marks):
             marks[symbol] = self._script.close(symbol, entry.at)  # only what reduces passes: no price matters
@@ -99,23 +99,23 @@ class Court:
     def _prices(self, entry: Entry, judgement: Judgement, needed: set[str]) -> Iterator[str]:
         """Every price was the newest at some moment between the question and the answer."""
         start, end = min(judgement.since, entry.at) - SET_BACK, max(judgement.since, entry.at) + SET_BACK
-        for symbol in sorted(needed & set(judgement.known.prices)):
-            price = judgement.known.prices[symbol]
+        for symbol in sorted(needed & set(judgement.sheet.current)):
+            price = judgement.sheet.current[symbol]
             missing = [each.begin for each in self._outages if each.symbol == symbol and each.begin <= end]
             since = 0.0 if price.in_doubt else min([start, *missing])
             if price.value not in self._script.closes(symbol, since, end):
                 yield f"{entry.key} was judged with a {symbol} of {price.value}, which was not its price"
             if price.stale is None and price.end < start - STALE_AFTER - SET_BACK:
                 yield f"{entry.key} was judged with a {symbol} of {price.end}, which is stale"
-        for symbol in sorted(needed - set(judgement.known.prices)):
+        for symbol in sorted(needed - set(judgement.sheet.current)):
             if not any(each.symbol == symbol for each in self._outages):
                 yield f"{entry.key} was judged without a price of {symbol}"
-        if judgement.known.moment not in {each // DAY * DAY for each in (start, judgement.since, entry.at, end)}:
-            yield f"{entry.key} was judged by the day of {judgement.known.moment}"
+        if judgement.sheet.midnight not in {each // DAY * DAY for each in (start, judgement.since, entry.at, end)}:
+            yield f"{entry.key} was judged by the day of {judgement.sheet.midnight}"
 
     @staticmethod
     def _doubt(judgement: Judgement, book: Book, symbol: str, waiting: tuple[Order, ...]) -> str | None:
-        prices = judgement.known.prices
+        prices = judgement.sheet.current
         own = prices.get(symbol)
         if own is None or own.stale:
             return "no price"
@@ -128,14 +128,14 @@ class Court:
 
     def _worth(self, judgement: Judgement, account: str) -> Decimal | None:
         """What the account was worth when the day began."""
-        day, held, cash = judgement.known.moment, dict[str, Decimal](), self._cash[account]
+        day, held, cash = judgement.sheet.midnight, dict[str, Decimal](), self._cash[account]
         with amounts.exact():
             for fill in self._fills:
                 if fill.account == account and (fill.at <= day if fill.bar is not None else fill.at < day):
                     cash += fill.cash
                     held[fill.symbol] = held.get(fill.symbol, ZERO) + fill.signed
             missing = {each.symbol for each in self._outages}
-            opening = judgement.known.opening
+            opening = judgement.sheet.at_midnight
             prices = {s: opening.get(s) if s in missing else self._script.close(s, day) for s, q in held.items() if q}
             if None in prices.values():
                 return None

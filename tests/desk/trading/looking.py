@@ -19,7 +19,6 @@ from openbell.stores.records.records import Access
 from openbell.stores.records.view import View
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ONE
-from openbell.trading.broker import PaperBroker
 from openbell.trading.orders import Side
 from openbell.trading.request import Request
 from tests.desk.trading.market import SYMBOLS, Clock, Market
@@ -34,7 +33,7 @@ Question = Callable[[Seat], Awaitable[object]]
 
 async def _working(seat: Seat) -> object:
     def work(view: View) -> object:
-        account = Account(seat.account, seat.broker.name, OPERATOR, CASH[seat.account], None, 0.0)
+        account = Account(seat.account, seat.venue.name, OPERATOR, CASH[seat.account], None, 0.0)
         return sorted(seat.books.orders(view, account), key=lambda order: order.id)
 
     return await seat.records.read(work)
@@ -182,7 +181,7 @@ class Scenario:
     def _seat(self, clock: Clock) -> Seat:
         world = self._world
         market = Market(world.script, clock, {})
-        setting = Setting(Life(world, self.place), clock, market, PaperBroker(), Access.SCENARIO)
+        setting = Setting(Life(world, self.place), clock, market, None, Access.SCENARIO)
         return Seat(setting, self.name, self._named)
 
     def _named(self, gate: WatchedGate) -> str:
@@ -202,7 +201,9 @@ class Scenario:
             except OpenbellError as error:
                 self._world.surprises.append(f"the scenario {self.name} failed: {error!r}")
         if chance.random() < 0.5:
-            await self.seat.settle()  # as every question of a client does; some of these read the records alone
+            await self.seat.settle(
+                self.name
+            )  # as every question of a client does; some of these read the records alone
             await self.answers.ask(self.seat, chance.sample(list(QUESTIONS), 2))
         if chance.random() < 0.5:
             await self._earlier(chance, wanted)

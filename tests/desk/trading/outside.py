@@ -17,7 +17,6 @@ class Outside:
 
     name = "outside"
     account = "live"
-    fills_locally = False
 
     def __init__(self, process: Life) -> None:
         self._process = process

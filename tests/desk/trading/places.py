@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -136,6 +136,11 @@ class Line:
             then(result)
         await life.pause()
         return result
+
+    def version(self) -> Hashable:
+        return None
+
+    def announce(self, connection: Connection) -> None: ...
 
     async def exists(self) -> bool:
         return True

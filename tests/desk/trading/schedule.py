@@ -222,7 +222,7 @@ class Schedule:
     async def _halting(self, process: Process) -> None:
         with suppress(OpenbellError):
             await process.seat.halts.halt("a test")
-            await process.seat.halts.enforce(process.broker)
+            await process.seat.halts.enforce(process.seat.venue)
 
     async def _resuming(self, process: Process) -> None:
         with suppress(OpenbellError):

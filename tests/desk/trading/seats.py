@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, cast
 
 from openbell.desk.bars import BarService
-from openbell.desk.principals import OPERATOR
-from openbell.desk.trading.accounts import AccountService
+from openbell.desk.events import Hub
+from openbell.desk.trading.accounts import AccountService, OperatorAccount
 from openbell.desk.trading.books import Books
+from openbell.desk.trading.broker_venue import BrokerVenue
 from openbell.desk.trading.decisions import DecisionService
 from openbell.desk.trading.engine import Engine
-from openbell.desk.trading.gate import Gate, Known
+from openbell.desk.trading.gate import Gate, PriceSheet
 from openbell.desk.trading.halts import Halts
 from openbell.desk.trading.matching import PaperMatching
 from openbell.desk.trading.orders import OrderService
+from openbell.desk.trading.paper_venue import PaperVenue
 from openbell.desk.trading.portfolio import PortfolioService
 from openbell.desk.trading.prices import Prices
 from openbell.desk.trading.reconcile import Reconciling
+from openbell.desk.trading.venue import Venue
 from openbell.market.errors import DataError, Refused, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.stores.port import Lease
@@ -52,27 +56,27 @@ COSTS = Costs()
 class Judgement:
     """The prices that an order was judged with, and when the first of them was asked for."""
 
-    known: Known
+    sheet: PriceSheet
     since: float
 
 
 class WatchedGate(Gate):
     """The gate; it keeps what it has judged with."""
 
-    def __init__(self, prices: Prices, books: Books, clock: Clock, *, cut: bool) -> None:
-        super().__init__(prices, books, LIMITS, clock, cut=cut)
+    def __init__(self, records: Records, prices: Prices, books: Books, clock: Clock, *, cut: bool) -> None:
+        super().__init__(records, prices, books, LIMITS, clock, cut=cut)
         self._begun: dict[int, Judgement] = {}
         self.last: Judgement | None = None
 
-    async def known(self, instrument: Instrument | None = None) -> Known:
+    async def gather(self, account: Account, instrument: Instrument | None = None) -> PriceSheet:
         since = self._clock.epoch()
-        known = await super().known(instrument)
-        self._begun[id(known)] = Judgement(known, since)
-        return known
+        sheet = await super().gather(account, instrument)
+        self._begun[id(sheet)] = Judgement(sheet, since)
+        return sheet
 
-    def judge(self, view: View, account: Account, proposal: Proposal, known: Known) -> Verdict:
-        verdict = super().judge(view, account, proposal, known)
-        self.last = self._begun[id(known)]
+    def judge(self, view: View, account: Account, proposal: Proposal, sheet: PriceSheet) -> Verdict:
+        verdict = super().judge(view, account, proposal, sheet)
+        self.last = self._begun[id(sheet)]
         return verdict
 
 
@@ -83,7 +87,8 @@ class Setting:
     life: Life
     clock: Clock
     market: Market
-    broker: Broker
+    broker: Broker | None
+    """None: paper."""
     access: Access = Access.PRESENT
     line: type[Line] = Line
 
@@ -104,53 +109,46 @@ class Seat:
         self.books = Books()
         bars = cast("BarService", setting.market)
         prices = Prices(bars, STALE_AFTER)
-        self.gate = WatchedGate(prices, self.books, clock, cut=self.broker.fills_locally)
         self.matching = PaperMatching(self.records, bars, self.books, prices, Rules(COSTS, LIMITS))
-        self.accounts = AccountService(self.records, account, self.broker.name, self._cash, "", default=True)
+        self.halts = Halts(self.records)
+        self.venue = self._venue(world.steady.epoch, world.every, world.most)
+        self.gate = WatchedGate(self.records, prices, self.books, clock, cut=not self.venue.remote)
+        self.accounts = AccountService(self.records, self.venue, OperatorAccount(account))
         self.orders: OrderService = OrderService(
             self.records,
             self.accounts,
             self.gate,
-            self.broker,
+            self.venue,
             self.settle,
             new_id=lambda: named(self.gate),
             received=world.clock.epoch,
         )
         self.portfolio: PortfolioService = PortfolioService(self.records, self.accounts, self.gate, self.settle)
         self.decisions: DecisionService = DecisionService(self.records, self._go_on)
-        self.halts = Halts(self.records)
-        self._reconciling = Reconciling(
-            self.records, account, self.broker, world.steady.epoch, every=world.every, most=world.most
-        )
-        asking = () if self.broker.fills_locally else (self._ask,)
-        steps = (self._halt, self.matching.step, *asking, self._remember)
-        self.engine = Engine(self.records, clock, setting.market.closed_until, steps)
+        steps = (self.venue.step, self._remember)
+        self.engine = Engine(self.records, clock, setting.market.closed_until, steps, Hub())
         self.stepping: asyncio.Task[Any] | None = None
 
-    async def _cash(self) -> Decimal:
-        return CASH[self.account]
+    def _venue(self, now: Callable[[], float], every: float, most: int) -> Venue:
+        cash = CASH[self.account]
+        if self.broker is None:
+            return PaperVenue(self.matching, self.halts, self.market.closed_until, cash)
+        reconciling = Reconciling(self.records, self.account, self.broker, now, every=every, most=most)
+        return BrokerVenue(self.records, self.broker, reconciling, self.halts, self._lost_too_much)
 
-    async def settle(self) -> None:
+    async def _lost_too_much(self) -> str | None:
+        return await self.portfolio.lost_too_much(self.account)
+
+    async def settle(self, account: str) -> None:
         """As the desk does: a question is answered even if the account could not be brought up to date."""
-        if not self.broker.fills_locally or self.records.access is Access.PAST:
+        if self.records.access is Access.PAST:
             return
-        try:
-            await self.matching.account(self.account, self.market.closed_until())
-        except (DataError, UnknownSymbol, StoreError, Refused):
-            return
+        with suppress(DataError, UnknownSymbol, StoreError, Refused):
+            await self.venue.settle(account)
 
     async def _go_on(self) -> None:
         if self.records.access is Access.SCENARIO:
-            await self.settle()
-
-    async def _halt(self, lease: Lease | None, _until: int) -> int:
-        ended = await self.halts.enforce(self.broker, lease)
-        if not self.broker.fills_locally and (reason := await self.portfolio.lost_too_much(OPERATOR)):
-            ended += await self.halts.stop(self.broker, self.account, reason, lease)
-        return ended
-
-    async def _ask(self, lease: Lease | None, _until: int) -> int:
-        return await self._reconciling.step(lease)
+            await self.settle(self.account)
 
     async def _remember(self, lease: Lease | None, _until: int) -> int:
         if await self.records.read(checkpoints.due):

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 from openbell.stores.records import checkpoints
-from openbell.trading.broker import Broker, PaperBroker
+from openbell.trading.broker import Broker
 from openbell.trading.orders import Order, State
 from openbell.trading.request import Request
 from tests.desk.trading.looking import Answers, Past, Scenario
@@ -172,7 +172,7 @@ class Process(Life):
     def __init__(self, world: World) -> None:
         super().__init__(world, world.place)
         self.ids: list[str] = []
-        self.broker: Broker = PaperBroker() if world.inside else Outside(self)
+        self.broker: Broker | None = None if world.inside else Outside(self)
         market = Market(world.script, world.clock, world.down)
         setting = Setting(self, world.clock, market, self.broker)
         self.seats = {name: Seat(setting, name, self._named) for name in world.accounts}

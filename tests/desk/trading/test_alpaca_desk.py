@@ -90,7 +90,7 @@ def test_an_order_is_sent_filled_and_counted(tmp_path: Path, server: AlpacaTradi
     (holding,) = trading_in(tmp_path, lambda it: it.portfolio.holdings(ME))
     assert (holding.position.quantity, holding.position.average_price) == (D(10), D("99.95"))
     balance = trading_in(tmp_path, lambda it: it.portfolio.balance(ME))
-    cash = trading_in(tmp_path, lambda it: it.broker.cash())
+    cash = trading_in(tmp_path, lambda it: it.venue.opening_cash())
     assert balance.cash == cash - D("999.5")
     assert trading_in(tmp_path, _faults) == []
 

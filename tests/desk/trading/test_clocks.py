@@ -13,6 +13,7 @@ import pytest
 
 from openbell.desk.bars import BarService
 from openbell.desk.desk import Desk
+from openbell.desk.events import Hub
 from openbell.desk.indicators import IndicatorService
 from openbell.desk.settings import load
 from openbell.desk.trading.alert_engine import AlertEngine
@@ -113,7 +114,7 @@ def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> Non
         store = ParquetStore(tmp_path / "data")
         bars = BarService(store, feed, clock)
         records = Records(SqliteDatabase(tmp_path / "records.sqlite"), HeadFile(tmp_path / "head"), clock)
-        worker, inbox = ThreadPoolExecutor(1), Inbox(records, nothing_due)
+        worker, inbox = ThreadPoolExecutor(1), Inbox(records, nothing_due, Hub())
         alarms = AlertEngine(records, bars, IndicatorService(bars, feed, worker), inbox)
         await AlertService(records, bars, nothing_due).set(ME, "BTC/USD", "1m", Condition(Type.PRICE_ABOVE, 150.0))
         clock.advance(MINUTE)

@@ -1,21 +1,18 @@
-"""Nothing reaches a broker but through the risk gate: by the source, and by walking every path there is."""
+"""No order reaches a broker or fills without passing the risk gate: every path of a desk is walked."""
 
 from __future__ import annotations
 
-import ast
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-import openbell
 from openbell.desk.desk import Desk
 from openbell.desk.trading.prices import Price, Prices
 from openbell.desk.trading.reconcile import LOST_SECONDS, Reconciling
@@ -24,106 +21,18 @@ from openbell.protocol.service import Runner
 from openbell.servers import load
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
-from openbell.trading.broker import Broker, OutcomeUnknown, Report
+from openbell.trading.broker import OutcomeUnknown, Report
 from openbell.trading.fills import Fill
 from openbell.trading.orders import Order, Side, State
 from tests.desk.trading.child import desk_of
 from tests.sessions import answered
 
-SOURCE = Path(openbell.__file__).parent
-ORDERS = "desk/trading/orders.py"
-REACH = ("desk/", "protocol/", "servers/", "cli/")
-"""The rooms that can hold an order service; those below have a `_send` of their own."""
-
-
-# By the source
-
-
-@cache
-def nodes() -> list[tuple[str, str, ast.AST]]:
-    """Every node of the source, with its file and the function that it stands in."""
-    return list(_nodes())
-
-
-def _nodes() -> Iterator[tuple[str, str, ast.AST]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = path.relative_to(SOURCE).as_posix()
-        stack: list[tuple[str, ast.AST]] = [("", ast.parse(path.read_text()))]
-        while stack:
-            where, node = stack.pop()
-            yield name, where, node
-            inner = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            place = f"{where}.{node.name}".lstrip(".") if inner else where  # type: ignore[attr-defined]
-            stack += [(place, child) for child in ast.iter_child_nodes(node)]
-
-
-def places(wanted: Callable[[ast.AST], bool]) -> set[tuple[str, str]]:
-    return {(name, where) for name, where, node in nodes() if wanted(node)}
-
-
-def named(attribute: str) -> Callable[[ast.AST], bool]:
-    return lambda node: isinstance(node, ast.Attribute) and node.attr == attribute
-
-
-def test_an_order_is_sent_in_exactly_one_place() -> None:
-    assert places(named("submit")) == {(ORDERS, "OrderService._send")}
-    assert not places(lambda node: isinstance(node, ast.Constant) and node.value == "submit")
-
-
-def test_that_place_is_reached_only_after_a_verdict_that_is_valid() -> None:
-    calls = {place for place in places(named("_send")) if place[0].startswith(REACH)}
-    assert calls == {(ORDERS, "OrderService._place")}
-    place = next(
-        node
-        for name, where, node in nodes()
-        if (name, where) == (ORDERS, "OrderService") and getattr(node, "name", "") == "_place"
-    )
-    assert isinstance(place, ast.AsyncFunctionDef)
-    sent = next(number for number, each in enumerate(place.body) if "self._send(" in ast.unparse(each))
-    guards = [each for each in place.body[:sent] if isinstance(each, ast.If)]
-    ends = {ast.unparse(each.test): type(each.body[-1]) for each in guards}
-    assert ends["intent.verdict is None"] is ast.Return
-    assert ends["not intent.verdict.valid"] is ast.Raise
-    assert isinstance(place.body[sent], ast.Return)
-
-
-def test_the_verdict_is_the_gates() -> None:
-    made = places(lambda node: isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Verdict")
-    # The portfolio answers validate_trade, and holds no broker.
-    assert {name for name, _ in made} - {"desk/trading/portfolio.py"} == {"trading/risk.py"}
-    assert places(named("_intend")) == {(ORDERS, "OrderService._place")}
-    intend = next(node for name, _, node in nodes() if name == ORDERS and getattr(node, "name", "") == "_intend")
-    text = ast.unparse(intend)
-    assert "verdict = self._gate.judge(" in text
-    assert text.count("verdict =") == 1
-    assert text.index("self._gate.judge(") < text.index("journal.put(")
-
-
-def test_orders_are_made_where_the_verdict_is_known_and_exits_with_their_entry() -> None:
-    made = places(lambda node: isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Order")
-    assert made == {(ORDERS, "OrderService._order")}
-    renamed = places(
-        lambda node: (
-            isinstance(node, ast.Call)
-            and getattr(node.func, "id", getattr(node.func, "attr", "")) in {"replace", "to"}
-            and any(keyword.arg == "id" for keyword in node.keywords)
-        )
-    )
-    assert renamed == {("trading/brackets.py", "exits_of")}
-    assert {name for name, _ in places(lambda node: isinstance(node, ast.Name) and node.id == "exits_of")} == {ORDERS}
-    order = next(node for name, _, node in nodes() if name == ORDERS and getattr(node, "name", "") == "_order")
-    assert "state=waiting if verdict.valid else State.REJECTED" in ast.unparse(order)
-
-
-# By walking
-
 
 class Recording:
     """A broker that takes everything, and remembers it."""
 
-    name = "paper"
+    name = "recording"
     account = "paper"
-    fills_locally = False
 
     def __init__(self) -> None:
         self.sent: list[Order] = []
@@ -155,6 +64,11 @@ class Walk:
         self.outside = outside
         self._runner = Runner(load("chartgen"), desk)
 
+    @property
+    def name(self) -> str:
+        """The account's."""
+        return self.desk.trading.accounts.name_of("local")
+
     async def call(self, tool: str, **arguments: Any) -> tuple[bool, Any]:
         reply = await answered(self._runner, tool, arguments)
         return not reply.is_error, reply.payload
@@ -162,11 +76,11 @@ class Walk:
     async def price(self, symbol: str = "BTC/USD") -> float:
         from openbell.market.instruments import parse
 
-        return float((await self.desk.trading.gate.known(parse(symbol))).prices[symbol].value)
+        return float((await self.desk.trading.prices.now(parse(symbol))).value)
 
     async def hold(self, quantity: str, price: str = "100000", back_at: str | None = None) -> None:
         """Write down a position by its fill alone; with `back_at`, and that it was closed again at that price."""
-        await self.desk.trading.accounts.prepare()
+        await self.desk.trading.accounts.admit("local")
 
         def work(journal: Journal) -> None:
             account = self.desk.trading.accounts.ensure(journal, "local")
@@ -194,9 +108,7 @@ class Walk:
         return (await self.desk.trading.orders.listing("local", open_only=False, limit=1000))[0]
 
     async def fills(self) -> list[Fill]:
-        found = await self.desk.trading.records.read(
-            lambda connection: queries.fills_after(connection, self.desk.trading.accounts.name, 0)
-        )
+        found = await self.desk.trading.records.read(lambda connection: queries.fills_after(connection, self.name, 0))
         return [fill for _, fill in found if fill.id not in {"held", "closed"}]
 
     async def everything_else(self) -> None:
@@ -205,12 +117,11 @@ class Walk:
         for order in await self.orders():
             await self.call("cancel_order", order_id=order.id)
         await trading.engine.once()
-        await trading.halts.enforce(trading.broker)
+        for venue in trading.venues:
+            await trading.halts.enforce(venue)
         if self.outside:
             later = iter(range(0, 100_000, int(LOST_SECONDS)))
-            reconciling = Reconciling(
-                trading.records, trading.accounts.name, trading.broker, lambda: float(next(later))
-            )
+            reconciling = Reconciling(trading.records, self.name, self.outside, lambda: float(next(later)))
             for knows in (True, False, True):
                 self.outside.knows = knows
                 await reconciling.step(None)
@@ -265,7 +176,7 @@ async def walking(home: Path, *, outside: bool, **settings: str) -> AsyncIterato
     broker = Recording() if outside else None
     if broker:
         broker.cash = _cash(settings)  # type: ignore[method-assign]
-        desk.trading.__dict__["broker"] = cast("Broker", broker)
+        desk.trading.__dict__["broker"] = broker
     try:
         yield Walk(desk, broker)
     finally:

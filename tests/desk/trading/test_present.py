@@ -210,7 +210,7 @@ def test_halting_fills_first_what_closed_bars_fill(tmp_path: Path) -> None:
         trading.halt_file.set("a test")
         await trading.settle_all()
         await trading.halts.halt("a test")
-        await trading.halts.enforce(trading.broker)
+        await trading.halts.enforce(trading.venue)
 
     at(tmp_path, 20, bars, halt)
     assert at(tmp_path, 21, bars, orders)["due"].state is State.FILLED

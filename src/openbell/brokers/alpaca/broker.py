@@ -28,7 +28,6 @@ class AlpacaBroker:
     """Orders at Alpaca: its paper account, or the live one. `pause` is how reads wait between two tries."""
 
     name = "alpaca"
-    fills_locally = False
 
     def __init__(
         self,

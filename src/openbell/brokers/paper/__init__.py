@@ -1,19 +1,8 @@
-"""The paper broker: this desk fills orders from bars itself (`openbell.trading.broker`)."""
+"""Paper trading: no broker at all, the desk fills orders from its own bars (`desk/trading/paper_venue.py`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from openbell.brokers.declaration import BrokerKind
+from openbell.trading.accounts import PAPER
 
-from openbell.brokers.declaration import BrokerKind, BrokerParts
-
-if TYPE_CHECKING:
-    from openbell.trading.broker import Broker
-
-
-def _make(_parts: BrokerParts) -> Broker:
-    from openbell.trading.broker import PaperBroker
-
-    return PaperBroker()
-
-
-BROKER = BrokerKind("paper", "filled from bars, no money", _make, fills_locally=True)
+BROKER = BrokerKind(PAPER, "filled from bars, no money", make=None)

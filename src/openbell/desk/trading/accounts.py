@@ -1,73 +1,83 @@
-"""Which account a call is about, and whether its caller may use it."""
+"""Accounts of principals: which account a call is about, and whether its caller may use it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from openbell.desk.principals import OPERATOR
+from openbell.desk.trading.venue import Venue
 from openbell.market.errors import InvalidParameter, SettingsError
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
-from openbell.trading.accounts import Account, AccountNotFound, hashed, new_token
+from openbell.trading.accounts import Account, AccountNotFound, Unauthorized, hashed, new_token, slug
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAccount:
+    """The account that the settings name for the local operator."""
+
+    name: str
+    token: str = ""
+    implicit: bool = True
+    """Whether it is created by its first order; otherwise `openbell account add` must have created it."""
 
 
 class AccountService:
-    """The account that the settings name. The default one needs no making: it begins with its first order."""
+    """Finds the account of a principal. The operator's is named by the settings; each other principal has one of its own,
+    created by its first order.
+    """
 
-    def __init__(
-        self,
-        records: Records,
-        name: str,
-        broker: str,
-        cash: Callable[[], Awaitable[Decimal]],
-        token: str,
-        *,
-        default: bool,
-    ) -> None:
-        """`cash` says what a new account begins with."""
+    def __init__(self, records: Records, venue: Venue, operator: OperatorAccount) -> None:
         self._records = records
-        self.name = name
-        self._broker = broker
-        self._opening_cash = cash
+        self._venue = venue
+        self._operator = operator
         self._cash: Decimal | None = None
-        self._token = token
-        self._default = default
+        """What a new account begins with, once it is known."""
 
-    async def prepare(self) -> None:
-        """Find out what the account begins with, if it has not begun yet; to be called before `open`."""
-        if self._cash is None and self._default:
-            known = await self._records.read(lambda view: queries.account(view, self.name))
-            self._cash = known.cash if known else await self._opening_cash()
+    def name_of(self, principal: str) -> str:
+        """Returns the name of a principal's account."""
+        if principal == OPERATOR:
+            return self._operator.name
+        if self._venue.remote:
+            raise Unauthorized(
+                f"the account at {self._venue.name} belongs to the operator of this desk", account=self._operator.name
+            )
+        return f"{self._operator.name}.{slug(principal)}"
 
-    async def admit(self, principal: str) -> None:
-        """Raise `AccountNotFound` or `Unauthorized` before anything is done on the account."""
-        await self.prepare()
-        await self._records.read(lambda view: self.open(view, principal))
+    async def admit(self, principal: str) -> Account:
+        """Returns a principal's account, as it will be created if it is new. Raises `AccountNotFound` or `Unauthorized`."""
+        name = self.name_of(principal)
+        found = await self._records.read(lambda view: queries.account(view, name))
+        if found is None and self._cash is None and self._implicit(principal):
+            self._cash = await self._venue.opening_cash()
+        return self._admitted(found, principal)
 
     def open(self, view: View, principal: str) -> Account:
-        """The account, for a principal. Raises `AccountNotFound` or `Unauthorized`."""
-        found = queries.account(view, self.name)
+        """Returns a principal's account; call `admit` first. Raises `AccountNotFound` or `Unauthorized`."""
+        return self._admitted(queries.account(view, self.name_of(principal)), principal)
+
+    def _admitted(self, found: Account | None, principal: str) -> Account:
+        name = self.name_of(principal)
         if found is None:
-            if not self._default:
+            if not self._implicit(principal):
                 raise AccountNotFound(
-                    f"there is no account {self.name}; make it with: openbell account add {self.name}",
-                    account=self.name,
+                    f"there is no account {name}; make it with: openbell account add {name}", account=name
                 )
             assert self._cash is not None
-            found = Account(self.name, self._broker, OPERATOR, self._cash, None, 0.0)
-        if found.broker != self._broker:
+            found = Account(name, self._venue.name, principal, self._cash, None, 0.0)
+        if found.broker != self._venue.name:
             raise SettingsError(
-                f"the account {found.name} belongs to the broker {found.broker}, and OPENBELL_BROKER is {self._broker}"
+                f"the account {found.name} belongs to the broker {found.broker}, and OPENBELL_BROKER is "
+                f"{self._venue.name}"
             )
-        found.admit(principal, self._token)
+        found.admit(principal, self._operator.token)
         return found
 
     def ensure(self, journal: Journal, principal: str) -> Account:
-        """The same, written down if it is new."""
+        """Returns a principal's account, recorded if it is new."""
         account = self.open(journal.view, principal)
         if not account.created_at:
             account = replace(account, created_at=journal.at)
@@ -75,11 +85,11 @@ class AccountService:
         return account
 
     async def listing(self) -> list[Account]:
-        """Every account."""
+        """Returns every account."""
         return await self._records.read(queries.all_accounts)
 
     async def add(self, name: str, broker: str, cash: Decimal, *, with_token: bool) -> str | None:
-        """Make an account; its token, if it is to have one, is told this once."""
+        """Create an account of the operator; returns its token, if it has one. The token is not stored in clear."""
         token = new_token() if with_token else None
 
         def work(journal: Journal) -> None:
@@ -92,7 +102,7 @@ class AccountService:
         return token
 
     async def renew_token(self, name: str, *, remove: bool = False) -> str | None:
-        """Give an account a new token, or none; the old one ends at once."""
+        """Replace or remove an account's token; the old one is invalid at once. Returns the new one."""
         token = None if remove else new_token()
 
         def work(journal: Journal) -> None:
@@ -103,3 +113,6 @@ class AccountService:
 
         await self._records.write(work)
         return token
+
+    def _implicit(self, principal: str) -> bool:
+        return principal != OPERATOR or self._operator.implicit

@@ -264,7 +264,6 @@ class AlertEngine:
         fired = await self._records.write(work, lease)
         for firing, _ in firings:
             self._groups[_key(firing.alert)].put(replace(firing.alert, state=AlertState.FIRED))
-        self._inbox.wake()
         return len(fired)
 
     async def _note(self, until: int, lease: Lease | None) -> None:

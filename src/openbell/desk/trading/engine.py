@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from openbell.desk.events import AlertChanged, BarsClosed, Hub, Listener, OrderChanged
 from openbell.desk.trading.keeping import ENGINE as LEASE
 from openbell.market.clock import Clock
 from openbell.market.errors import LeaseHeld, LeaseLost, OpenbellError, Refused, SettingsError, StoreError
@@ -19,7 +20,6 @@ from openbell.stores.records.records import Records
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 15.0
-_STEP = 1.0
 _PAUSE = 5.0
 Step = Callable[[Lease | None, int], Awaitable[int]]
 
@@ -42,21 +42,19 @@ class Engine:
         clock: Clock,
         closed_until: Callable[[], int],
         steps: tuple[Step, ...],
-        every: float = _STEP,
+        hub: Hub,
+        every: float | None = None,
     ) -> None:
+        """A step is run when bars have closed or records have changed, and every `every` seconds besides."""
         # Engines of clocks that stand do not keep each other from working: each writes only what its own clock allows.
         self._name = LEASE if clock.moving else f"{LEASE} at {clock.epoch():.3f}"
         self._records = records
         self._clock = clock
         self._closed_until = closed_until
         self._steps = steps
+        self._hub = hub
         self._every = every
-        self._woken = asyncio.Event()
         self.status = Status()
-
-    def wake(self) -> None:
-        """Something has changed that a step should see soon."""
-        self._woken.set()
 
     async def run(self) -> None:
         """Wait for the lease, work while it is held, start over when it is lost; until cancelled."""
@@ -107,15 +105,22 @@ class Engine:
         self.status.state = "working"
         renewing = asyncio.create_task(self._keep_lease(lease))
         try:
-            while not renewing.done():
-                self._woken.clear()
-                await self._safely(lease)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), self._every)
+            with self._hub.listen(BarsClosed, OrderChanged, AlertChanged) as changed:
+                while not renewing.done():
+                    await self._safely(lease)
+                    await self._wait(changed, renewing)
             await renewing  # raises why it ended
         finally:
             renewing.cancel()
             await self._release(lease)
+
+    async def _wait(self, changed: Listener, renewing: asyncio.Task[None]) -> None:
+        """Wait for a change, or for the end of the lease."""
+        waiting = asyncio.ensure_future(changed.wait(self._every))
+        try:
+            await asyncio.wait({waiting, renewing}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
 
     async def _safely(self, lease: Lease) -> None:
         """One step; a fault of ours in it is logged, and the next one is taken all the same: alerts must not stop."""

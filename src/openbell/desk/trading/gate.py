@@ -1,15 +1,13 @@
-"""The gate's situation: everything that `trading.risk.judge` must know, gathered for one account at one moment.
+"""The risk gate: gathers what `trading.risk.judge` needs to know about one account, and judges proposals with it.
 
-Prices are asked before the transaction, positions and orders inside it; if those name a symbol whose price was not asked,
-`MorePrices` says so and the caller asks again.
+Prices are gathered before the transaction, positions and orders are read inside it. If the account holds or has ordered a
+symbol by then whose price was not gathered, `PricesMissing` is raised and the caller gathers prices again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TypeVar
 
 from openbell.desk.trading.books import Books, DayStart
 from openbell.desk.trading.halts import Halted
@@ -18,6 +16,7 @@ from openbell.market.clock import Clock
 from openbell.market.errors import DataError, OpenbellError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.stores.records import marks as switches
+from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading import risk
 from openbell.trading.accounts import Account
@@ -26,56 +25,57 @@ from openbell.trading.book import Book
 from openbell.trading.orders import EXPOSED, Order, Side
 from openbell.trading.risk import Limits, Proposal, Situation, Verdict
 
-T = TypeVar("T")
-_TRIES = 5
 NO_DATA = "stale_price"
-"""The rule that objects for want of data: asked again later, it may say otherwise."""
+"""The rule that refuses for lack of current prices; the same order may pass later."""
+TRIES = 5
+"""How often prices are gathered again because the account has changed since."""
 
 
-class MorePrices(Exception):
-    """Prices of these symbols are needed too."""
-
-    def __init__(self, now: set[str], day_start: set[str]) -> None:
-        super().__init__(now, day_start)
-        self.now = now
-        self.day_start = day_start
+class PricesMissing(Exception):
+    """The account needs prices that were not gathered: it has changed since."""
 
 
 @dataclass(slots=True)
-class Known:
-    """The prices that were asked for so far."""
+class PriceSheet:
+    """The prices that a decision about one account rests on."""
 
-    moment: int
-    """When the clock's UTC day began."""
-    price: Price | None = None
-    """Of what is proposed."""
+    midnight: int
+    """When the current UTC day began."""
+    proposed: Price | None = None
+    """The price of the proposed instrument."""
     failure: OpenbellError | None = None
-    """Why there is none."""
-    prices: dict[str, Price] = field(default_factory=dict)
+    """Why that price could not be read."""
+    current: dict[str, Price] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
-    """Symbols that have no price, and why."""
-    opening: dict[str, Decimal] = field(default_factory=dict)
-    """When the day began."""
-    unopened: set[str] = field(default_factory=set)
-    """Symbols that had no price then."""
+    """Symbols without a current price, each with the reason."""
+    at_midnight: dict[str, Decimal] = field(default_factory=dict)
+    missing_at_midnight: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The symbols whose prices value an account: now, and when the day began."""
+
+    now: set[str]
+    at_midnight: set[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Valued:
-    """A book with prices for everything in it, as far as there are any."""
+    """An account's book and working orders with their prices."""
 
     book: Book
     prices: dict[str, Price]
-    marks: dict[str, Decimal]
-    """The same as numbers; what has no price is counted at what it cost, or is ordered at."""
+    values: dict[str, Decimal]
+    """The prices as numbers; a symbol without a price is valued at its cost, or at its order's price."""
     orders: tuple[Order, ...]
     day_start: Decimal | None
     missing: dict[str, str]
-    """Held or ordered symbols that have no price, and why."""
+    """Held or ordered symbols without a price, each with the reason."""
 
     @property
     def doubt(self) -> str | None:
-        """Why the account's worth is not known; nothing is opened then."""
+        """Why the equity is not known; nothing is opened then."""
         for symbol in sorted(self.book.positions):
             if symbol in self.missing:
                 return f"{self.missing[symbol]}; nothing is opened while what is held has no price"
@@ -94,10 +94,11 @@ class Valued:
 
 
 class Gate:
-    """Judges proposals as the account stands inside a transaction."""
+    """Judges proposals against the state of an account inside a transaction."""
 
     def __init__(
         self,
+        records: Records,
         prices: Prices,
         books: Books,
         limits: Limits,
@@ -106,7 +107,8 @@ class Gate:
         *,
         cut: bool = False,
     ) -> None:
-        """`cut`: the broker cuts fills to the position."""
+        """`cut`: the venue cuts fills to the position that they reduce."""
+        self._records = records
         self._halted = halted
         self._cut = cut
         self._prices = prices
@@ -114,21 +116,34 @@ class Gate:
         self._clock = clock
         self.limits = limits
 
-    def judge(self, view: View, account: Account, proposal: Proposal, known: Known) -> Verdict:
-        """The verdict. Raises `MorePrices`."""
-        valued = self.value(view, account, known)
-        mark, stale = valued.marks.get(proposal.symbol), None
-        if known.price is not None:
-            mark, stale = known.price.value, known.price.stale
-        elif known.failure is not None:
-            # What is held may be reduced whatever the feed does; nothing is opened without a price.
-            if not valued.book.quantity(proposal.symbol) or mark is None:
-                raise known.failure
-            stale = f"there is no price of {proposal.symbol}: {known.failure.message}"
-        assert mark is not None
+    async def gather(self, account: Account, instrument: Instrument | None = None) -> PriceSheet:
+        """Returns the prices of an instrument and of everything that an account holds or has ordered."""
+        sheet = PriceSheet(int(self._clock.epoch() // DAY * DAY))
+        if instrument is not None:
+            await self._add_proposed(sheet, instrument)
+        needed = await self._records.read(lambda view: self._needed(view, account, sheet.midnight))
+        found, missing = await self._prices.of(needed.now - set(sheet.current) - set(sheet.missing))
+        sheet.current |= found
+        sheet.missing |= missing
+        sheet.at_midnight = await self._at_midnight(needed.at_midnight, sheet.midnight)
+        sheet.missing_at_midnight = needed.at_midnight - set(sheet.at_midnight)
+        return sheet
+
+    def judge(self, view: View, account: Account, proposal: Proposal, sheet: PriceSheet) -> Verdict:
+        """Returns the verdict. Raises `PricesMissing`, or why there is no price of an instrument that is not held."""
+        valued = self.value(view, account, sheet)
+        price, stale = valued.values.get(proposal.symbol), None
+        if sheet.proposed is not None:
+            price, stale = sheet.proposed.value, sheet.proposed.stale
+        elif sheet.failure is not None:
+            # A position may be reduced without a price; nothing is opened without one.
+            if not valued.book.quantity(proposal.symbol) or price is None:
+                raise sheet.failure
+            stale = f"there is no price of {proposal.symbol}: {sheet.failure.message}"
+        assert price is not None
         situation = Situation(
             valued.book,
-            {**valued.marks, proposal.symbol: mark},
+            {**valued.values, proposal.symbol: price},
             valued.orders,
             valued.day_start,
             self.halted(view),
@@ -138,63 +153,52 @@ class Gate:
         return risk.judge(proposal, situation, self.limits)
 
     def halted(self, view: View) -> str | None:
-        """Why nothing may be opened; None if it may."""
+        """Returns why nothing may be opened; None if opening is allowed."""
         return self._halted(view)
 
-    def value(self, view: View, account: Account, known: Known) -> Valued:
-        """The account's book and orders with their prices. Raises `MorePrices`."""
+    def value(self, view: View, account: Account, sheet: PriceSheet) -> Valued:
+        """Returns the account's book and orders with their prices. Raises `PricesMissing`."""
         book = self._books.book(view, account)
-        start = self._books.day_start(view, account, known.moment)
+        start = self._books.day_start(view, account, sheet.midnight)
         orders = self._books.orders(view, account)
-        needed = set(book.positions) | {order.symbol for order in orders}
-        now = needed - set(known.prices) - set(known.missing)
-        before = set(start.held) - set(known.opening) - known.unopened
-        if now or before:
-            raise MorePrices(now, before)
-        marks = {symbol: price.value for symbol, price in known.prices.items()}
-        for symbol in needed & set(known.missing):
+        symbols = _symbols(book, orders)
+        if symbols - set(sheet.current) - set(sheet.missing):
+            raise PricesMissing
+        if set(start.held) - set(sheet.at_midnight) - sheet.missing_at_midnight:
+            raise PricesMissing
+        values = {symbol: price.value for symbol, price in sheet.current.items()}
+        for symbol in symbols & set(sheet.missing):
             held = book.positions.get(symbol)
             order = next((each for each in orders if each.symbol == symbol), None)
             fallback = held.average_price if held else (order and (order.limit_price or order.stop_price)) or Decimal(0)
-            marks.setdefault(symbol, fallback)
-        missing = {symbol: why for symbol, why in known.missing.items() if symbol in needed}
-        return Valued(book, known.prices, marks, orders, _worth(start, known), missing)
+            values.setdefault(symbol, fallback)
+        missing = {symbol: why for symbol, why in sheet.missing.items() if symbol in symbols}
+        return Valued(book, sheet.current, values, orders, _worth(start, sheet), missing)
 
-    async def known(self, instrument: Instrument | None = None) -> Known:
-        """What to begin with: the price of what is proposed."""
-        known = Known(int(self._clock.epoch() // DAY * DAY))
-        if instrument is None:
-            return known
+    def _needed(self, view: View, account: Account, midnight: int) -> Needed:
+        start = self._books.day_start(view, account, midnight)
+        return Needed(_symbols(self._books.book(view, account), self._books.orders(view, account)), set(start.held))
+
+    async def _add_proposed(self, sheet: PriceSheet, instrument: Instrument) -> None:
         try:
-            known.price = await self._prices.now(instrument)
-            known.prices[instrument.symbol] = known.price
+            sheet.proposed = await self._prices.now(instrument)
+            sheet.current[instrument.symbol] = sheet.proposed
         except (DataError, UnknownSymbol, StoreError) as failure:
-            known.failure = failure
-            known.missing[instrument.symbol] = f"there is no price of {instrument}: {failure.message}"
-        return known
+            sheet.failure = failure
+            sheet.missing[instrument.symbol] = f"there is no price of {instrument}: {failure.message}"
 
-    async def asking(self, known: Known, work: Callable[[], Awaitable[T]], *, writes: bool = False) -> T:
-        """Run work that may need more prices, as often as it does. `writes`: it is undone each time that it does."""
-        for _ in range(_TRIES):
-            try:
-                return await work()
-            except MorePrices as more:
-                if writes:
-                    self._books.forget()  # what the transaction has counted may have been undone with it
-                found, missing = await self._prices.of(more.now)
-                known.prices |= found
-                known.missing |= missing
-                known.opening |= await self._opening(more.day_start, known.moment)
-                known.unopened |= more.day_start - set(known.opening)
-        raise RuntimeError("positions changed faster than their prices could be asked for")
-
-    async def _opening(self, symbols: set[str], moment: int) -> dict[str, Decimal]:
+    async def _at_midnight(self, symbols: set[str], midnight: int) -> dict[str, Decimal]:
         try:
-            return await self._prices.before(symbols, moment)
+            return await self._prices.before(symbols, midnight)
         except (DataError, UnknownSymbol, StoreError):
             return {}
 
 
-def _worth(start: DayStart, known: Known) -> Decimal | None:
-    """What the account was worth when the day began; None if something that it held had no price then."""
-    return start.equity(known.opening) if set(start.held) <= set(known.opening) else None
+def _symbols(book: Book, orders: tuple[Order, ...]) -> set[str]:
+    """Returns the symbols that are held or ordered."""
+    return set(book.positions) | {order.symbol for order in orders}
+
+
+def _worth(start: DayStart, sheet: PriceSheet) -> Decimal | None:
+    """Returns the equity when the day began; None if a symbol that was held then has no price of that time."""
+    return start.equity(sheet.at_midnight) if set(start.held) <= set(sheet.at_midnight) else None

@@ -1,23 +1,24 @@
-"""The kill switch: nothing is opened until the operator lifts it at the shell.
+"""The kill switch: no position is opened until the operator resumes trading at the shell.
 
-It stands twice: as a file in the home, which every desk on this home sees whatever its settings and even if its database is
-down, and in the records, where the ledger tells of it and desks on other machines see it.
+It is stored twice: as a file in the home, which every desk on this home reads whatever its settings and even if its database
+is down, and in the records, so that it is in the ledger and desks on other machines see it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from openbell.desk.trading.venue import Venue
 from openbell.stores.port import Lease
 from openbell.stores.records import marks
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
-from openbell.trading.brackets import end_exits
-from openbell.trading.broker import Broker, BrokerError
+from openbell.trading.broker import BrokerError
 from openbell.trading.orders import RESTING, Order, State
 
 LONGEST_REASON = 200
@@ -35,11 +36,11 @@ class HaltFile:
         self.path = path
 
     def halted(self, view: View) -> str | None:
-        """Why nothing may be opened, here or in the records."""
+        """Returns why nothing may be opened, by the file or by the records."""
         return self.read() or marks.halted(view)
 
     def read(self) -> str | None:
-        """Why it stands; a file that cannot be read stands too."""
+        """Returns why trading is halted; a file that cannot be read halts it too."""
         try:
             return self.path.read_text(encoding="utf-8").strip()[:LONGEST_REASON] or _OPERATOR
         except FileNotFoundError:
@@ -48,30 +49,30 @@ class HaltFile:
             return _OPERATOR
 
     def set(self, reason: str) -> None:
-        """Make it stand."""
+        """Halt trading."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(f"{reason}\n", encoding="utf-8")
 
     def lift(self) -> bool:
-        """Take it away; whether it stood."""
-        stood = self.path.exists()
+        """Remove the file; returns True if trading was halted."""
+        was_halted = self.path.exists()
         self.path.unlink(missing_ok=True)
-        return stood
+        return was_halted
 
 
 class Halts:
-    """Stops and lifts. While it stands, orders that could open something are cancelled; those that reduce stay."""
+    """Halts and resumes trading. While it is halted, resting orders that could open a position are cancelled."""
 
     def __init__(self, records: Records, halted: Halted = marks.halted) -> None:
         self._records = records
         self._halted = halted
 
     async def reason(self) -> str | None:
-        """Why trading is halted; None if it is not."""
+        """Returns why trading is halted; None if it is not."""
         return await self._records.read(self._halted)
 
     async def halt(self, reason: str) -> None:
-        """Stop all opening."""
+        """Record that trading is halted."""
 
         def work(journal: Journal) -> None:
             journal.put(
@@ -81,69 +82,59 @@ class Halts:
         await self._records.write(work)
 
     async def resume(self) -> bool:
-        """Lift it; whether it stood."""
+        """Record that trading may go on; returns True if it was halted."""
 
         def work(journal: Journal) -> bool:
-            stood = marks.halted(journal.view) is not None
-            if stood:
+            was_halted = marks.halted(journal.view) is not None
+            if was_halted:
                 journal.put("switch", {"name": marks.HALT, "reason": None, "at": journal.at})
-            return stood
+            return was_halted
 
         return await self._records.write(work)
 
-    async def enforce(self, broker: Broker, lease: Lease | None = None) -> int:
-        """While it stands, cancel what rests and could open something, on every account of a broker; how many that were."""
+    async def enforce(self, venue: Venue, lease: Lease | None = None) -> int:
+        """While trading is halted, cancel the resting orders of a venue that could open a position; returns their number."""
 
         def accounts(view: View) -> list[str]:
             if self._halted(view) is None:
                 return []
-            return [each.name for each in queries.all_accounts(view) if each.broker == broker.name]
+            return [each.name for each in queries.all_accounts(view) if each.broker == venue.name]
 
-        return await self._end_opening(broker, accounts, "trading was halted", lease)
+        return await self._cancel_opening(venue, accounts, "trading was halted", lease)
 
-    async def resting_elsewhere(self, broker: Broker) -> dict[str, int]:
-        """By broker, how many orders that could open something rest on accounts of other brokers than this one."""
+    async def resting_elsewhere(self, venues: Iterable[Venue]) -> dict[str, int]:
+        """Returns, by broker, the number of resting orders at other brokers that could open a position."""
+        names = {venue.name for venue in venues}
 
         def work(view: View) -> dict[str, int]:
-            others = [each for each in queries.all_accounts(view) if each.broker != broker.name]
+            others = [each for each in queries.all_accounts(view) if each.broker not in names]
             return dict(Counter(each.broker for each in others for _ in _opening(view, [each.name])))
 
         return await self._records.read(work)
 
-    async def stop(self, broker: Broker, account: str, reason: str, lease: Lease | None = None) -> int:
-        """Cancel what rests and could open something on one account; how many that were."""
-        return await self._end_opening(broker, lambda _view: [account], reason, lease)
+    async def stop(self, venue: Venue, account: str, reason: str, lease: Lease | None = None) -> int:
+        """Cancel the resting orders of one account that could open a position; returns their number."""
+        return await self._cancel_opening(venue, lambda _view: [account], reason, lease)
 
-    async def _end_opening(
-        self, broker: Broker, accounts: Callable[[View], list[str]], reason: str, lease: Lease | None
+    async def _cancel_opening(
+        self, venue: Venue, accounts: Callable[[View], list[str]], reason: str, lease: Lease | None
     ) -> int:
         if not await self._records.read(lambda view: _opening(view, accounts(view))):
             return 0
 
         def work(journal: Journal) -> list[Order]:
-            asked = []
-            for order in _opening(journal.view, accounts(journal.view)):
-                state = State.CANCELLED if broker.fills_locally else State.CANCELLING
-                changed = order.to(state, journal.at, reason)
-                journal.put("order", changed)
-                asked.append(changed)
-                for each in end_exits(changed, queries.bracket(journal.view, order.id), journal.at):
-                    if changed.final:
-                        journal.put("order", each)
-            return asked
+            opening = _opening(journal.view, accounts(journal.view))
+            return [venue.cancel(journal, order, reason) for order in opening]
 
         cancelled = await self._records.write(work, lease)
-        if not broker.fills_locally:
-            for order in cancelled:
-                try:
-                    await broker.cancel(order)
-                except BrokerError:
-                    continue  # it is written down as cancelling: the engine asks on
+        for order in cancelled:
+            with suppress(BrokerError):  # recorded as cancelling: the engine sends it again
+                await venue.send_cancellation(order)
         return len(cancelled)
 
 
 def _opening(view: View, accounts: list[str]) -> list[Order]:
-    """The resting orders of some accounts that could open something."""
+    """Returns the resting orders of some accounts that could open a position."""
     return [
         order
         for name in accounts

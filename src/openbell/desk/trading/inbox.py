@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from openbell.desk.events import Hub, Listener, NotificationAdded
 from openbell.market.errors import OpenbellError, Refused
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.alerts import Notification, Subscription
@@ -28,8 +29,8 @@ from openbell.trading.inbox import METHOD, Filter
 log = logging.getLogger(__name__)
 
 _HANDING_SECONDS = 2.0
-_POLL = 0.5
-"""Seconds after which what another process has fired is looked for."""
+_RETRY_SECONDS = 1.0
+"""Seconds until the queue of pushes is read again after a failure."""
 Send = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Sends a notification to one client: method and parameters. Raises `OSError` if the client is gone."""
 
@@ -37,11 +38,11 @@ Send = Callable[[str, dict[str, Any]], Awaitable[None]]
 class Inbox:
     """Notifications and subscriptions of principals."""
 
-    def __init__(self, records: Records, settle: Callable[[], Awaitable[None]]) -> None:
-        """`settle` does first what bars that have closed do: a subscription is about what is fired after it."""
+    def __init__(self, records: Records, settle: Callable[[], Awaitable[None]], hub: Hub) -> None:
+        """`settle` applies the bars that have closed first: a subscription is about alerts that fire after it."""
         self._records = records
         self._settle = settle
-        self._fired = asyncio.Event()
+        self.hub = hub
 
     def reader(self, principal: str) -> Reader:
         """A principal's inbox as a new connection reads it."""
@@ -53,16 +54,6 @@ class Inbox:
         subscription = queries.subscription(journal.view, alert.principal)
         if subscription is not None and subscription.filter.takes(alert):
             queries.enqueue(journal.view, alert, cursor, body, time.time())
-
-    def wake(self) -> None:
-        """Wake those who wait in this process for a notification."""
-        self._fired.set()
-        self._fired = asyncio.Event()
-
-    @property
-    def fired(self) -> asyncio.Event:
-        """Set when this process fires the next alert."""
-        return self._fired
 
     async def look(self, principal: str, after: int = 0, limit: int = 100) -> tuple[list[Notification], int]:
         """Notifications after a cursor, oldest first, and how many come after these."""
@@ -115,10 +106,14 @@ class Inbox:
 
         Each connection gets every notification: it begins with those that no connection was there for.
         """
+        with self.hub.listen(NotificationAdded) as added:
+            await self._push(principal, send, added)
+
+    async def _push(self, principal: str, send: Send, added: Listener) -> None:
         after: int | None = None
         noted: int | None = None
         while True:
-            fired = self._fired
+            failed = False
             try:
                 waiting, after = await self._queued(principal, after)
                 noted = after if noted is None else noted
@@ -133,8 +128,8 @@ class Inbox:
                 return
             except OpenbellError as error:
                 log.warning("pushes wait: %s", error)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(fired.wait(), _POLL)
+                failed = True
+            await added.wait(_RETRY_SECONDS if failed else None)
 
     async def _queued(self, principal: str, after: int | None) -> tuple[list[Notification], int]:
         """What waits to be pushed after a cursor, and that cursor; None: where the principal's pushes have come to."""
@@ -215,14 +210,15 @@ class Reader:
     ) -> tuple[list[Notification], int]:
         """Look until there is something, for so many seconds."""
         deadline = time.monotonic() + wait
-        while True:
-            fired = self._inbox.fired
-            found = await look()
-            left = deadline - time.monotonic()
-            if found[0] or left <= 0:
-                return found
-            with suppress(TimeoutError):
-                await asyncio.wait_for(fired.wait(), min(_POLL, left))
+        if wait <= 0:
+            return await look()
+        with self._inbox.hub.listen(NotificationAdded) as added:
+            while True:
+                found = await look()
+                left = deadline - time.monotonic()
+                if found[0] or left <= 0:
+                    return found
+                await added.wait(left)
 
     async def _until_handed_out(self) -> None:
         """Bounded: an answer that never leaves, because it was cancelled, must not be waited for."""

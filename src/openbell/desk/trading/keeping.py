@@ -20,7 +20,7 @@ from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import head_of
 from openbell.stores.records.records import Access, Database, Records
 from openbell.stores.records.view import View
-from openbell.trading.broker import PaperBroker
+from openbell.trading.accounts import PAPER
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
@@ -46,7 +46,7 @@ def make_records(settings: Settings, clock: Clock, scenario: str | None = None) 
         from openbell.stores.records.sqlite import SqliteDatabase
 
         folder = scenario_folder(settings, scenario)
-        database, head = SqliteDatabase(folder / "records.sqlite"), folder / "ledger.head"
+        database, head = SqliteDatabase(folder / "records.sqlite", read_only=settings.read_only), folder / "ledger.head"
     verify = "openbell verify" if scenario is None else f"openbell verify --scenario {scenario}"
     return Records(database, HeadFile(head, verify), clock, access, name=scenario or "", read_only=settings.read_only)
 
@@ -86,12 +86,10 @@ async def markets(settings: Settings) -> list[Settings]:
     Raises `StoreError` if PostgreSQL cannot be asked.
     """
     seeds = await _simulated_seeds(settings)
-    found = [
-        replace(settings, feed="sim", sim_seed=seed, broker=PaperBroker.name, account="") for seed in sorted(seeds)
-    ]
+    found = [replace(settings, feed="sim", sim_seed=seed, broker=PAPER, account="") for seed in sorted(seeds)]
     if await _has_real_records(settings):
         # Of a market whose feed is not known, what is stored is known.
-        found.append(replace(settings, feed="none", broker=PaperBroker.name, account=""))
+        found.append(replace(settings, feed="none", broker=PAPER, account=""))
     own = _schema(settings, None)
     return [settings, *(each for each in found if _schema(each, None) != own)]
 

@@ -27,10 +27,9 @@ from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
-from openbell.trading.accounts import Account
+from openbell.trading.accounts import PAPER, Account
 from openbell.trading.advance import DAY, Rules, Standing, advance
 from openbell.trading.amounts import ZERO
-from openbell.trading.broker import PaperBroker
 from openbell.trading.fills import Fill
 from openbell.trading.orders import RESTING, Order
 
@@ -183,7 +182,7 @@ class PaperMatching:
     def _scene(self, view: View, piece: _Piece) -> _Scene | None:
         """The account; None if there is nothing to fill."""
         account = queries.account(view, piece.account)
-        if account is None or account.broker != PaperBroker.name:
+        if account is None or account.broker != PAPER:
             return None
         working = self._books.working(view, account)
         orders = tuple(order for _, order in working.orders.values())

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TypeVar
 
 from openbell.desk.trading.accounts import AccountService
-from openbell.desk.trading.gate import Gate, Valued
+from openbell.desk.trading.gate import TRIES, Gate, PriceSheet, PricesMissing, Valued
 from openbell.desk.trading.prices import Price
 from openbell.market.clock import iso
-from openbell.market.errors import DataError
+from openbell.market.errors import DataError, StoreError
 from openbell.market.instruments import Instrument
+from openbell.stores.records import orders as queries
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading import amounts
+from openbell.trading.accounts import Account
 from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.book import Position, margin
 from openbell.trading.orders import EXPOSED, Side
 from openbell.trading.request import refuse_foreign_money
 from openbell.trading.risk import Proposal, Verdict, lost_too_much, price_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +73,9 @@ class PortfolioService:
     """Questions about one account."""
 
     def __init__(
-        self, records: Records, accounts: AccountService, gate: Gate, settle: Callable[[], Awaitable[None]]
+        self, records: Records, accounts: AccountService, gate: Gate, settle: Callable[[str], Awaitable[None]]
     ) -> None:
-        """`settle` fills what bars that have closed fill: every question is about the account after that."""
+        """`settle` applies the bars that have closed to an account before it is read."""
         self._records = records
         self._accounts = accounts
         self._gate = gate
@@ -84,14 +90,14 @@ class PortfolioService:
     async def balance(self, principal: str) -> Balance:
         """The account's money now."""
         valued = await self._valued(principal)
-        book, marks, leverage = valued.book, valued.marks, self._gate.limits.leverage
+        book, values, leverage = valued.book, valued.values, self._gate.limits.leverage
         unpriced = any(symbol in valued.missing for symbol in book.positions)
         with amounts.exact():
-            equity = book.equity(marks)
-            used = margin(book.exposure(marks), leverage)
+            equity = book.equity(values)
+            used = margin(book.exposure(values), leverage)
             waiting = sum(
                 (
-                    order.remaining_opening * price_of(order, marks[order.symbol])
+                    order.remaining_opening * price_of(order, values[order.symbol])
                     for order in valued.orders
                     if order.state in EXPOSED and not order.role.exit
                 ),
@@ -103,7 +109,7 @@ class PortfolioService:
             None if unpriced else equity,
             available,
             None if unpriced else used,
-            None if unpriced else book.unrealised(marks),
+            None if unpriced else book.unrealised(values),
             book.cash,
             book.realised,
             book.fees,
@@ -111,40 +117,46 @@ class PortfolioService:
             min(ends, default=None),
         )
 
-    async def lost_too_much(self, principal: str) -> str | None:
-        """Why nothing may be opened today; None if it may."""
-        valued = await self._valued(principal)
+    async def lost_too_much(self, account: str) -> str | None:
+        """Returns why nothing may be opened on an account today; None if opening is allowed."""
+        found = await self._records.read(lambda view: queries.account(view, account))
+        if found is None:
+            return None
+        valued = await self._read(found, None, lambda view, sheet: self._gate.value(view, found, sheet))
         if any(symbol in valued.missing for symbol in valued.book.positions):
             return None  # not known; the gate opens nothing meanwhile
-        return lost_too_much(valued.day_start, valued.book.equity(valued.marks), self._gate.limits)
+        return lost_too_much(valued.day_start, valued.book.equity(valued.values), self._gate.limits)
 
     async def validate(
         self, principal: str, instrument: Instrument, side: Side, size: Decimal, price: Decimal | None
     ) -> Verdict:
         """What the gate would say of an order now."""
         refuse_foreign_money(instrument)
-        await self._accounts.admit(principal)
-        await self._settle()
-        known = await self._gate.known(instrument)
+        account = await self._accounts.admit(principal)
         proposal = Proposal(instrument.symbol, side, size, price)
 
-        def work(view: View) -> Verdict:
-            return self._gate.judge(view, self._accounts.open(view, principal), proposal, known)
+        def judged(view: View, sheet: PriceSheet) -> Verdict:
+            return self._gate.judge(view, self._accounts.open(view, principal), proposal, sheet)
 
         try:
-            return await self._gate.asking(known, lambda: self._records.read(work))
+            return await self._read(account, instrument, judged)
         except DataError as error:
             return Verdict(False, "no_price", error.message, ZERO, ONE, size)
 
     async def _valued(self, principal: str) -> Valued:
-        await self._accounts.admit(principal)
-        await self._settle()
-        known = await self._gate.known()
+        account = await self._accounts.admit(principal)
+        return await self._read(
+            account, None, lambda view, sheet: self._gate.value(view, self._accounts.open(view, principal), sheet)
+        )
 
-        def work(view: View) -> Valued:
-            return self._gate.value(view, self._accounts.open(view, principal), known)
-
-        return await self._gate.asking(known, lambda: self._records.read(work))
+    async def _read(self, account: Account, instrument: Instrument | None, work: Callable[[View, PriceSheet], T]) -> T:
+        """Returns what `work` reads of an account that is up to date, with the prices that it needs."""
+        await self._settle(account.name)
+        for _ in range(TRIES):
+            sheet = await self._gate.gather(account, instrument)
+            with suppress(PricesMissing):
+                return await self._records.read(lambda view: work(view, sheet))  # noqa: B023
+        raise StoreError(f"the account {account.name} changes too fast to be valued; try again")
 
 
 def _holding(position: Position, valued: Valued) -> Holding:

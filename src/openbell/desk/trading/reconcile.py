@@ -8,7 +8,7 @@ from collections.abc import Callable
 from math import inf
 
 from openbell.desk.trading import reports
-from openbell.desk.trading.orders import end
+from openbell.desk.trading.endings import end
 from openbell.stores.port import Lease
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
@@ -47,7 +47,7 @@ class Reconciling:
         A broker lets nobody ask without end.
         """
         self._records = records
-        self._account = account
+        self.account = account
         self._broker = broker
         self._now = now
         self._every = every
@@ -59,7 +59,7 @@ class Reconciling:
 
     async def step(self, lease: Lease | None) -> int:
         """Ask for everything that is not final; how many orders changed."""
-        orders = await self._records.read(lambda view: queries.working(view, self._account))
+        orders = await self._records.read(lambda view: queries.working(view, self.account))
         in_doubt = {order.id for order in orders if order.state in {State.PENDING, State.UNKNOWN}}
         self._first_seen = {key: self._first_seen.get(key, self._now()) for key in in_doubt}
         await self._cancel_again([order for order in orders if order.state is State.CANCELLING])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from openbell.desk.trading.endings import end_exits_of
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
-from openbell.trading.brackets import end_exits
 from openbell.trading.broker import Execution, Report
 from openbell.trading.fills import fill_of
 from openbell.trading.orders import FINAL, MOVES, RESTING, Order, Role, State
@@ -100,5 +100,4 @@ def _exits(journal: Journal, order: Order, report: Report) -> None:
             continue
         apply(journal, known, told)
     if order.final and order.filled == ZERO:
-        for ended in end_exits(order, queries.bracket(journal.view, order.id), journal.at):
-            journal.put("order", ended)
+        end_exits_of(journal, order)

@@ -92,7 +92,7 @@ def _number(value: Decimal | None) -> float | None:
 
 async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.VerdictShape]:
     """The gate's opinion; what the account cannot pay is an error of its own."""
-    from openbell.desk.trading.orders import refusal
+    from openbell.desk.trading.verdicts import refusal
 
     side = SIDES.get(given.side.upper())
     if side is None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Hashable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -26,6 +26,7 @@ from sqlalchemy.pool import NullPool
 from openbell.market.errors import SettingsError, StoreError, StoreTimeout
 from openbell.stores.records import failures
 from openbell.stores.records import schema as schemas
+from openbell.stores.records.commits import CommitListener, announce
 
 T = TypeVar("T")
 _READING = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -81,6 +82,7 @@ class PostgresDatabase:
         self._closed = False
         self._sweeper: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
+        self._commits = CommitListener(self._open, schema)
 
     async def run(
         self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
@@ -91,6 +93,14 @@ class PostgresDatabase:
         if then is not None:
             await asyncio.to_thread(then, result)
         return result
+
+    def version(self) -> Hashable:
+        """See the port."""
+        return self._commits.version()
+
+    def announce(self, connection: Connection) -> None:
+        """See the port."""
+        announce(connection, self._schema)
 
     async def exists(self) -> bool:
         """Whether there is anything to read; makes nothing."""
@@ -107,6 +117,7 @@ class PostgresDatabase:
     async def close(self) -> None:
         """Close every connection, those in use once they are done."""
         self._closed = True
+        await self._commits.close()
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.wait([self._sweeper])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from enum import Enum
 from typing import Protocol, TypeVar, cast
 
@@ -62,6 +62,12 @@ class Database(Protocol):
     ) -> T:
         """Run it; `then` may block, and is called with the result once it is durable."""
 
+    def version(self) -> Hashable:
+        """Returns a value that differs after every commit, by this or another process; cheap to call."""
+
+    def announce(self, connection: Connection) -> None:
+        """Let `version` of every process differ once this transaction has committed."""
+
     async def exists(self) -> bool:
         """Returns True if there are tables; creates nothing."""
 
@@ -99,6 +105,12 @@ class Records:
         self._nothing: Nothing | None = None
         """What is read while there are no records and this desk may not create them."""
         self._writing: set[asyncio.Task[object]] = set()
+        self.on_commit: Callable[[], None] = lambda: None
+        """Called after each write."""
+
+    def version(self) -> Hashable:
+        """Returns a value that differs after every commit, by this or another process; cheap to call."""
+        return self.database.version()
 
     @property
     def source(self) -> str:
@@ -206,6 +218,7 @@ class Records:
             result = work(journal)
             head = journal.finish()
             if head != journal.found:
+                self.database.announce(connection)
                 _in_thread(connection, lambda: self._announce(journal.found, head))
             return result, head
 
@@ -221,6 +234,7 @@ class Records:
         result, head = await self._run(transaction, writing=True, then=anchor)
         if self._noted is None or head.seq > self._noted.seq:
             self._noted = head
+        self.on_commit()
         return result
 
     def _refuse_the_past(self, view: View, moment: float) -> None:

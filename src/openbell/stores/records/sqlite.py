@@ -7,7 +7,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 
 from openbell.market.errors import StoreError
+from openbell.stores.file_version import FileVersion
 
 T = TypeVar("T")
 _BUSY_SECONDS = 30.0
@@ -34,8 +35,10 @@ class SqliteDatabase:
 
     source = "sqlite"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """With `read_only` nothing is opened that could create a file."""
         self.path = path
+        self._version = FileVersion(path, touch=not read_only)
         self.where = str(path)
         self._engine: Engine | None = None
         self._closed = False
@@ -64,6 +67,13 @@ class SqliteDatabase:
             then(result)
         return result
 
+    def version(self) -> Hashable:
+        """See the port."""
+        return self._version.read()
+
+    def announce(self, connection: Connection) -> None:
+        """See the port: every commit changes the version by itself."""
+
     async def exists(self) -> bool:
         """Whether there is anything to read; makes nothing."""
         try:
@@ -80,6 +90,7 @@ class SqliteDatabase:
             await asyncio.to_thread(threads.shutdown)
         if self._engine is not None:
             self._engine.dispose()
+        self._version.close()
 
     def _transaction(self, work: Callable[[Connection], T], *, writing: bool) -> T:
         with self._connect() as connection:

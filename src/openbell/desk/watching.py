@@ -1,0 +1,96 @@
+"""What the watcher of the event hub looks at: the bar store, the records, the watchlist file."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING
+
+from openbell.desk.events import (
+    AlertChanged,
+    AlertFired,
+    BarsClosed,
+    Event,
+    NotificationAdded,
+    OrderChanged,
+    WatchlistChanged,
+)
+
+if TYPE_CHECKING:
+    from openbell.desk.bars import BarService
+    from openbell.desk.watchlist import WatchlistFile
+    from openbell.stores.records.records import Records
+
+
+class BarSource:
+    """Reports bars that have closed, because the clock has advanced or because they were stored."""
+
+    def __init__(self, bars: BarService) -> None:
+        self._bars = bars
+        self._seen: Hashable = None
+
+    async def poll(self) -> Iterable[Event]:
+        """See the port."""
+        state = (self._bars.closed_until(), self._bars.store.changes())
+        if state == self._seen:
+            return ()
+        self._seen = state
+        return (BarsClosed(),)
+
+    async def close(self) -> None:
+        """See the port."""
+
+
+class RecordSource:
+    """Reports entries of the ledger, and from the first look on every kind once."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._version: Hashable = object()
+        self._seq: int | None = None
+
+    async def poll(self) -> Iterable[Event]:
+        """See the port."""
+        version = self._records.version()
+        if version == self._version:
+            return ()
+        from openbell.stores.records import changes
+
+        if self._seq is None:
+            self._seq = await self._records.read(changes.newest, check_head=False)
+            self._version = version
+            return (OrderChanged(), AlertChanged(), AlertFired(), NotificationAdded())
+        seq = self._seq
+        found = await self._records.read(lambda view: changes.changes_after(view, seq), check_head=False)
+        if found.complete or not self._records.clock.moving:
+            self._version = version  # otherwise the clock will reach the other entries: they are looked for again
+        self._seq = found.seq
+        events: list[Event] = []
+        if found.kinds & {"order", "fill", "switch", "account"}:
+            events.append(OrderChanged())
+        if "alert" in found.kinds:
+            events.append(AlertChanged())
+        if found.fired:
+            events += (AlertFired(), NotificationAdded())
+        return events
+
+    async def close(self) -> None:
+        """See the port."""
+
+
+class WatchlistSource:
+    """Reports edits of the watchlist file."""
+
+    def __init__(self, watchlist: WatchlistFile) -> None:
+        self._watchlist = watchlist
+        self._seen: Hashable = object()
+
+    async def poll(self) -> Iterable[Event]:
+        """See the port."""
+        state = self._watchlist.state()
+        if state == self._seen:
+            return ()
+        self._seen = state
+        return (WatchlistChanged(),)
+
+    async def close(self) -> None:
+        """See the port."""

@@ -1,0 +1,18 @@
+"""When orders for the day end."""
+
+from __future__ import annotations
+
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.sessions import eastern, next_open, session_on
+
+_DAY = 86400
+
+
+def day_end(instrument: Instrument, at: float) -> float:
+    """Returns when an order for the day ends: with the session for stocks, with the UTC day for markets that never close."""
+    if instrument.asset_class is not AssetClass.STOCK:
+        return float((at // _DAY + 1) * _DAY)
+    session = session_on(eastern(at).date())
+    if session is None or at >= session.close:
+        session = next_open(at)
+    return float(session.close) if session else float((at // _DAY + 1) * _DAY)
