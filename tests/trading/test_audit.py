@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from openbell.trading.accounts import Account
-from openbell.trading.audit import Audit, audit, outside_its_bar
+from openbell.trading.audit import Audit, audit
 from openbell.trading.book import replay
+from openbell.trading.evidence import outside_its_bar
 from openbell.trading.fills import Fill
 from openbell.trading.ledger import GENESIS, Entry, check, seal
 from openbell.trading.orders import MOVES, State

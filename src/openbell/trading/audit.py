@@ -31,7 +31,7 @@ from openbell.market.bars import MINUTE
 from openbell.trading import amounts
 from openbell.trading.accounts import PAPER
 from openbell.trading.alerts import AlertState, Type
-from openbell.trading.amounts import ONE, ZERO
+from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
 from openbell.trading.fills import Fill
 from openbell.trading.ledger import Entry, Fault
@@ -50,10 +50,6 @@ _ORDER_TERMS = (
 _ALERT_TERMS = ("principal", "symbol", "spelling", "interval", "type", "set_at", "threshold", "indicator", "signal")
 _WORKING = frozenset({State.OPEN, State.PARTIALLY_FILLED})
 """Those in which an order can fill on paper."""
-_SLIPPAGE = Decimal("0.5")
-"""The most that the settings allow."""
-_ROUNDING = Decimal("1e-9")
-"""A share of the price: a limit has more digits than the floats of a bar."""
 _LARGEST = 60
 """Digits before or after the point: no product of two amounts has more."""
 _UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
@@ -304,22 +300,6 @@ def audit(entries: Iterable[Entry]) -> Iterator[Fault]:
     for entry in entries:
         yield from each.take(entry)
     yield from each.finish()
-
-
-def outside_its_bar(fill: Fill, low: float, high: float) -> str | None:
-    """What is wrong with a paper fill's price in a bar that went from `low` to `high`; None if the bar allows it.
-
-    The settings that it was filled under are not known. Slippage only makes a price worse for the order, and by half of it
-    at most: no setting allows more.
-    """
-    least, most = amounts.of_bar(low), amounts.of_bar(high)
-    buying = fill.side is Side.BUY
-    with amounts.exact():
-        floor = least * (ONE if buying else ONE - _SLIPPAGE) * (ONE - _ROUNDING)
-        ceiling = most * (ONE + _SLIPPAGE if buying else ONE) * (ONE + _ROUNDING)
-    if floor <= fill.price <= ceiling:
-        return None
-    return f"fill {fill.id} at {fill.price} cannot be: its bar went from {low!r} to {high!r}"
 
 
 def _first(row: Row, quantity: Decimal, state: State) -> _Order:

@@ -1,14 +1,39 @@
-"""What a fill or an alert rests on: a bar, named by its hash, so that the ledger can be compared with the bars later."""
+"""The bar that a fill or an alert rests on: its hash, for the ledger, and the prices that it allows."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from hashlib import sha256
 
 from openbell.market.bars import Bars
+from openbell.trading import amounts
+from openbell.trading.amounts import ONE
+from openbell.trading.fills import Fill
 from openbell.trading.ledger import canonical
+from openbell.trading.orders import Side
+
+_SLIPPAGE = Decimal("0.5")
+"""The largest slippage that the settings allow, as a share of the price."""
+_ROUNDING = Decimal("1e-9")
+"""A share of the price: a limit has more digits than the floats of a bar."""
 
 
 def bar_hash(bars: Bars, index: int) -> str:
-    """The hash of one bar: symbol, timeframe, open time and its five numbers."""
+    """Returns the hash of one bar: symbol, timeframe, open time and its five numbers."""
     row = [column[index].item() for column in bars.columns()]
     return sha256(canonical([bars.instrument.symbol, bars.timeframe.seconds, *row]).encode()).hexdigest()
+
+
+def outside_its_bar(fill: Fill, low: float, high: float) -> str | None:
+    """Returns what is wrong with a paper fill's price in a bar from `low` to `high`; None if the bar allows it.
+
+    The settings of the time are not known. Slippage only makes a price worse for the order, by at most 50 %.
+    """
+    least, most = amounts.of_bar(low), amounts.of_bar(high)
+    buying = fill.side is Side.BUY
+    with amounts.exact():
+        floor = least * (ONE if buying else ONE - _SLIPPAGE) * (ONE - _ROUNDING)
+        ceiling = most * (ONE + _SLIPPAGE if buying else ONE) * (ONE + _ROUNDING)
+    if floor <= fill.price <= ceiling:
+        return None
+    return f"fill {fill.id} at {fill.price} cannot be: its bar went from {low!r} to {high!r}"

@@ -15,8 +15,8 @@ from openbell.market.errors import InvalidSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.stores.records.journal import head_of
 from openbell.stores.records.tables import JOURNALED, fills, ledger
-from openbell.trading.audit import Audit, outside_its_bar
-from openbell.trading.evidence import bar_hash
+from openbell.trading.audit import Audit
+from openbell.trading.evidence import bar_hash, outside_its_bar
 from openbell.trading.fills import Fill
 from openbell.trading.ledger import Entry, Fault, Head, canonical, check
 from openbell.trading.rows import from_row
