@@ -44,6 +44,7 @@ def main() -> int:
         (tests, "market_data.py", []),
         (tests, "trading.py", []),
         (tests, "past.py", []),
+        (tests, "events.py", []),
     ):
         command = [str(python), str(ROOT / "bench" / script), *words]
         failed = guarded(command, environment, LONGEST) or failed
