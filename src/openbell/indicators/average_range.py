@@ -1,22 +1,21 @@
-"""Wilder's average true range, one bar at a time: what channels and trailing stops measure their distance in."""
+"""The true range and Wilder's average of it, one bar at a time: the unit of channels and trailing stops."""
 
 from __future__ import annotations
 
-from openbell.indicators.running import wilder
+from openbell.indicators.exact_averages import wilder
 from openbell.indicators.spec import Bar
 
 
-class RunningAtr:
+class RunningRange:
     """The true range of the first bar is its height; the gap from the previous close counts from the second on."""
 
-    __slots__ = ("_average", "_close")
+    __slots__ = ("_close",)
 
-    def __init__(self, length: int) -> None:
-        self._average = wilder(length)
+    def __init__(self) -> None:
         self._close: float | None = None
 
     def update(self, bar: Bar) -> float:
-        """The average after this bar; NaN before warm-up."""
+        """The true range of this bar."""
         top, bottom, before = bar.high, bar.low, self._close
         if before is not None:
             if before > top:
@@ -24,4 +23,18 @@ class RunningAtr:
             elif before < bottom:
                 bottom = before
         self._close = bar.close
-        return self._average.update(top - bottom)
+        return top - bottom
+
+
+class RunningAtr:
+    """Wilder's average of the true range, to the last bit what `atr` gives for whole arrays."""
+
+    __slots__ = ("_average", "_range")
+
+    def __init__(self, length: int) -> None:
+        self._range = RunningRange()
+        self._average = wilder(length)
+
+    def update(self, bar: Bar) -> float:
+        """The average after this bar; NaN before warm-up."""
+        return self._average.update(self._range.update(bar))

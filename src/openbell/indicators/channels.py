@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from openbell.market.bars import Values
 
@@ -67,6 +68,13 @@ class Signal:
     index: int
     value: float
     label: str
+
+
+class BarSignal(NamedTuple):
+    """A signal that a stream emits at its latest bar: the bar that confirms it."""
+
+    label: str
+    value: float
 
 
 @dataclass(frozen=True, slots=True)

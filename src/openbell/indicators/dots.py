@@ -15,21 +15,6 @@ from openbell.market.bars import Values
 Mask = npt.NDArray[np.bool_]
 
 
-def becomes(state: Mask) -> Mask:
-    """True where a state holds that did not hold at the bar before."""
-    begun = state.copy()
-    begun[1:] &= ~state[:-1]
-    return begun
-
-
-def crosses_above(values: Values, other: Values) -> Mask:
-    """True where a value is above another after it was not; both must be known at both bars."""
-    crossed = values > other
-    crossed[1:] &= (values <= other)[:-1]
-    crossed[:1] = False
-    return crossed
-
-
 def dots(label: str, where: Mask | npt.NDArray[np.intp], values: Values) -> list[Signal]:
     """A signal at each bar of a mask or of a list of bars."""
     at_bars = np.flatnonzero(where) if where.dtype == np.bool_ else where

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from openbell.indicators.channels import Direction, Signal
+from openbell.indicators.dots import in_order
+from openbell.indicators.rules import Number, Rule, array_signals
 from openbell.market.bars import Values
 
 SIGNALS = {"flip_up": Direction.UP, "flip_down": Direction.DOWN}
+_UP, _DOWN = SIGNALS
+
+
+def flip_rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule]:
+    """A flip is a change between the sides 1 (up) and −1 (down). A bar has its side and the value of its signal."""
+    side_before, side, value = before[0], now[0], now[1]
+    return (
+        (_UP, (side_before < 0.0) & (side > 0.0), value),
+        (_DOWN, (side_before > 0.0) & (side < 0.0), value),
+    )
 
 
 def flips(side: Values, values: Values) -> tuple[Signal, ...]:
-    """A signal at each bar whose side (1 up, −1 down) is not the one before; 0 takes no side, the first is no turn."""
-    taken = np.flatnonzero(side)
-    sides = side[taken]
-    turned = taken[1:][sides[1:] != sides[:-1]]
-    above, below = SIGNALS
-    labels = [above if up else below for up in (side[turned] > 0).tolist()]
-    return tuple(map(Signal, turned.tolist(), values[turned].tolist(), labels))
+    """A signal at each bar whose side is not the last one taken; 0 takes no side, the first side is no flip."""
+    taken = np.maximum.accumulate(np.where(side != 0.0, np.arange(len(side)), 0))
+    return in_order(array_signals(flip_rules, (side[taken], values)))

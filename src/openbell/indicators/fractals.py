@@ -5,16 +5,30 @@ A fractal is a value beyond the two before and the two after it, so it is known 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 
 import numpy as np
 import numpy.typing as npt
 
+from openbell.indicators.rules import Condition, Number
 from openbell.market.bars import Values
 
 Indexes = npt.NDArray[np.intp]
 CONFIRMS_AFTER = 2
+WIDTH = 2 * CONFIRMS_AFTER + 1
+
+
+def is_top(values: Sequence[Number]) -> Condition:
+    """True if the middle one of five consecutive values is higher than the others."""
+    first, second, centre, fourth, fifth = values
+    return (centre > first) & (centre > second) & (centre > fourth) & (centre > fifth)
+
+
+def is_bearish(value_before: Number, high_before: Number, value: Number, high: Number) -> Condition:
+    """True if a lower top of the oscillator follows another under a higher high of the price."""
+    return (high > high_before) & (value < value_before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +51,9 @@ class Divergences:
 
 def tops(values: Values, at_least: float = -inf) -> Indexes:
     """The centres of values higher than two on either side and not below a limit."""
-    centre = values[2:-2]
-    higher = (centre > values[:-4]) & (centre > values[1:-3]) & (centre > values[3:-1]) & (centre > values[4:])
-    return np.flatnonzero(higher & (centre >= at_least)) + 2
+    count = max(0, len(values) - WIDTH + 1)
+    higher = is_top([values[at : at + count] for at in range(WIDTH)])
+    return np.flatnonzero(higher & (values[CONFIRMS_AFTER : CONFIRMS_AFTER + count] >= at_least)) + CONFIRMS_AFTER
 
 
 def bottoms(values: Values, at_most: float = inf) -> Indexes:
@@ -51,10 +65,28 @@ def bearish(values: Values, high: Values, at_least: float = -inf) -> Divergences
     """A lower top of the oscillator under a higher high of the price."""
     centres = tops(values, at_least)
     first, second = centres[:-1], centres[1:]
-    found = (high[second] > high[first]) & (values[second] < values[first])
+    found = is_bearish(values[first], high[first], values[second], high[second])
     return Divergences(first[found], second[found])
 
 
 def bullish(values: Values, low: Values, at_most: float = inf) -> Divergences:
     """A higher bottom of the oscillator over a lower low of the price."""
     return bearish(-values, -low, -at_most)
+
+
+class RunningDivergences:
+    """`bearish`, one top at a time; for `bullish`, negate values, lows and limit."""
+
+    __slots__ = ("_at_least", "_high", "_value")
+
+    def __init__(self, at_least: float) -> None:
+        self._at_least = at_least
+        self._value = self._high = nan
+
+    def update(self, value: float, high: float) -> bool:
+        """True if the next top, given its value and the high at its centre, diverges from the one before."""
+        if value < self._at_least:
+            return False
+        found = is_bearish(self._value, self._high, value, high)
+        self._value, self._high = value, high
+        return bool(found)

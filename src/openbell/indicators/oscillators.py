@@ -6,8 +6,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from openbell.indicators.catalogue.rsi import rsi
-from openbell.indicators.exact_averages import wilder
+from openbell.indicators.catalogue.rsi import RunningRsi, rsi
 from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
 from openbell.indicators.spec import Bar
 from openbell.indicators.windows import RunningSum, window_sum
@@ -74,28 +73,6 @@ class RunningStochastic:
         place = 50.0 if height <= self._flat else 100.0 * ((value - bottom) / height)
         k = self._k.update(place) / self._k_length
         return k, self._d.update(k) / self._d_length
-
-
-class RunningRsi:
-    """Wilder's RSI to the last bit as the whole array gives it."""
-
-    __slots__ = ("_close", "_gain", "_loss")
-
-    def __init__(self, length: int) -> None:
-        self._gain = wilder(length)
-        self._loss = wilder(length)
-        self._close = nan
-
-    def update(self, close: float) -> float:
-        """The RSI after this close."""
-        change = close - self._close
-        self._close = close
-        if isnan(change):
-            return nan
-        gain = self._gain.update(max(0.0, change))
-        loss = self._loss.update(max(0.0, -change))
-        moved = gain + loss
-        return 50.0 if moved == 0.0 else 100.0 * (gain / moved)
 
 
 class RunningStochasticRsi:

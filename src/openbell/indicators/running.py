@@ -7,13 +7,13 @@ from math import isnan, nan, sqrt
 
 
 class RunningAverage:
-    """An exponential average that begins with the simple one; give it the smoothing factor."""
+    """An exponential average with alpha 2 / (length + 1) that begins with the simple one."""
 
     __slots__ = ("_count", "_factor", "_length", "_sum", "_value")
 
-    def __init__(self, length: int, factor: float | None = None) -> None:
+    def __init__(self, length: int) -> None:
         self._length = length
-        self._factor = 2.0 / (length + 1) if factor is None else factor
+        self._factor = 2.0 / (length + 1)
         self._count = 0
         self._sum = 0.0
         self._value = nan
@@ -30,11 +30,6 @@ class RunningAverage:
         if self._count == self._length:
             self._value = self._sum / self._length
         return self._value
-
-
-def wilder(length: int) -> RunningAverage:
-    """Wilder's average."""
-    return RunningAverage(length, 1.0 / length)
 
 
 class RunningWindow:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from openbell.indicators.channels import Channels, Direction
+from openbell.indicators.channels import BarSignal, Channels, Direction
 from openbell.indicators.regular_hours import regular_part
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
@@ -41,6 +41,14 @@ class Stream(Protocol):
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         """The value of each line (then of each histogram) at this bar; NaN before warm-up."""
+
+
+@runtime_checkable
+class SignalStream(Stream, Protocol):
+    """The running form of an indicator that emits signals."""
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        """The signals that the bar of the latest `update` confirms, in the order of the array form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +96,8 @@ class Indicator:
     warmup: Callable[..., int]
     """How many bars the first value of the slowest line needs."""
     stream: Callable[..., Stream] | None = None
-    """None for profiles, which look at a range of bars as a whole, and for what needs other data."""
+    """None for profiles, which look at a range of bars as a whole, and for what needs other data. Returns a `SignalStream`
+    if the indicator has `signals`."""
     parameters: tuple[Parameter, ...] = ()
     aliases: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ("close",)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import reduce
+from math import sqrt
+from operator import add
 
 import numpy as np
 
@@ -34,3 +37,12 @@ def mean_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
         out[0, length - 1 :] = values[length - 1 :] + mean
         out[1, length - 1 :] = np.sqrt(total(np.square(each - mean) for each in apart) / length)
     return out[0], out[1]
+
+
+def mean_and_deviation_of(window: Collection[float], newest: float) -> tuple[float, float]:
+    """The same of one full window that ends with `newest`, to the last bit."""
+    # Not sum(): since Python 3.12 it compensates for rounding.
+    apart = [value - newest for value in window]
+    mean = reduce(add, apart) / len(apart)
+    away = [each - mean for each in apart]
+    return newest + mean, sqrt(reduce(add, [each * each for each in away]) / len(away))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
-
 import numpy as np
 
+from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.averages import wilder
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.running import wilder as running_wilder
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -34,14 +32,10 @@ def _compute(bars: Bars, length: int) -> Channels:
 
 class _Stream:
     def __init__(self, length: int) -> None:
-        self._average = running_wilder(length)
-        self._close = nan
+        self._average = RunningAtr(length)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        before, self._close = self._close, bar.close
-        if isnan(before):
-            return (self._average.update(bar.high - bar.low),)
-        return (self._average.update(max(bar.high, before) - min(bar.low, before)),)
+        return (self._average.update(bar),)
 
 
 INDICATOR = Indicator(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from math import isnan, log10, nan
+from math import log10
 
 import numpy as np
 
+from openbell.indicators.average_range import RunningRange
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
@@ -32,14 +33,11 @@ class _Stream:
     def __init__(self, length: int) -> None:
         self._way = RunningSum(length)
         self._extremes = RunningExtremes(length)
+        self._range = RunningRange()
         self._length = length
-        self._close = nan
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        before, self._close = self._close, bar.close
-        if isnan(before):
-            before = bar.low
-        way = self._way.update(max(bar.high, before) - min(bar.low, before))
+        way = self._way.update(self._range.update(bar))
         highest, lowest = self._extremes.update(bar.high, bar.low)
         span = highest - lowest
         ratio = way / span if span else float(self._length)

@@ -6,11 +6,12 @@ from math import log
 
 import numpy as np
 
-from openbell.indicators.catalogue.rsi import rsi
-from openbell.indicators.channels import Channels, Direction, Line
+from openbell.indicators.catalogue.rsi import RunningRsi, rsi
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line
 from openbell.indicators.cipher import CipherLines, crosses, divergences, families, gold_buys
 from openbell.indicators.dots import in_order
-from openbell.indicators.oscillators import RunningRsi, RunningStochasticRsi, stochastic_rsi
+from openbell.indicators.oscillators import RunningStochasticRsi, stochastic_rsi
+from openbell.indicators.running_cipher import RunningCipher
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.waves import RunningWave, wave_trend, wave_warmup
 from openbell.market.bars import Bars
@@ -53,15 +54,29 @@ def _compute(
 
 
 class _Stream:
-    def __init__(self, wt_channel_length: int, wt_average_length: int, **_signals: object) -> None:
+    def __init__(
+        self,
+        dot_mode: str,
+        wt_channel_length: int,
+        wt_average_length: int,
+        wt_oversold: float,
+        wt_overbought: float,
+        show_divergences: bool,  # noqa: ARG002 - takes every parameter
+    ) -> None:
         self._wave = RunningWave(wt_channel_length, wt_average_length)
         self._rsi = RunningRsi(LENGTH)
         self._stoch = RunningStochasticRsi(LENGTH, LENGTH, SMOOTH, 1)
+        self._signals = RunningCipher(wt_oversold, wt_overbought, dot_mode == "strict")
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         fast, slow = self._wave.update(bar)
         stoch, _ = self._stoch.update(log(bar.close))
-        return fast, slow, self._rsi.update(bar.close), stoch, fast - slow
+        strength = self._rsi.update(bar.close)
+        self._signals.update((fast, slow, strength, stoch), bar.high, bar.low)
+        return fast, slow, strength, stoch, fast - slow
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._signals.signals()
 
 
 def _warmup(wt_channel_length: int, wt_average_length: int, **_signals: object) -> int:

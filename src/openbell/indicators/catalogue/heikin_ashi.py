@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import talib
 
-from openbell.indicators.channels import Channels, Line
-from openbell.indicators.flips import SIGNALS, flips
+from openbell.indicators.channels import BarSignal, Channels, Line
+from openbell.indicators.flips import SIGNALS, flip_rules, flips
+from openbell.indicators.rules import RunningRules
 from openbell.indicators.spec import Bar, Indicator
 from openbell.market.bars import Bars
 
@@ -22,12 +23,20 @@ def _compute(bars: Bars) -> Channels:
 class _Stream:
     def __init__(self) -> None:
         self._next_open: float | None = None
+        self._side = 0.0
+        self._rules = RunningRules(flip_rules, 2)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         opened = (bar.open + bar.close) / 2.0 if self._next_open is None else self._next_open
         close = (bar.open + bar.high + bar.low + bar.close) / 4.0
         self._next_open = (opened + close) / 2.0
+        if close != opened:
+            self._side = 1.0 if close > opened else -1.0
+        self._rules.update(self._side, close)
         return opened, max(bar.high, opened, close), min(bar.low, opened, close), close
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._rules.signals()
 
 
 INDICATOR = Indicator(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isnan, nan
 
 import numpy as np
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Direction, Line, Signal
-from openbell.indicators.dots import crosses_above, dots, in_order
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.dots import in_order
 from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.rules import Number, Rule, RunningRules, array_signals, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -40,23 +42,22 @@ def _compute(bars: Bars, vzo_length: int, k: float, sig_length: int) -> Channels
     trigger = ema(line, sig_length)
     return Channels(
         lines=(Line("KVF", line), Line("Signal", trigger)),
-        signals=_signals(line, trigger),
+        signals=in_order(array_signals(_rules, (line, trigger))),
         hlines=(OVERSOLD, 0.0, OVERBOUGHT),
         y_range=(-100.0, 100.0),
     )
 
 
-def _signals(line: Values, trigger: Values) -> tuple[Signal, ...]:
-    """Every cross has one dot: that of its zone if it has one."""
-    up, down = crosses_above(line, trigger), crosses_above(trigger, line)
-    oversold, overbought = line <= OVERSOLD, line >= OVERBOUGHT
-    return in_order(
-        (
-            dots("buy", up & ~oversold, line),
-            dots("sell", down & ~overbought, line),
-            dots("buy_oversold", up & oversold, line),
-            dots("sell_overbought", down & overbought, line),
-        )
+def _rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule]:
+    """Every cross has one signal: that of its zone if it has one."""
+    (line_before, trigger_before), (line, trigger) = before, now
+    up = crosses_above(line_before, trigger_before, line, trigger)
+    down = crosses_above(trigger_before, line_before, trigger, line)
+    return (
+        ("buy", up & (line > OVERSOLD), line),
+        ("sell", down & (line < OVERBOUGHT), line),
+        ("buy_oversold", up & (line <= OVERSOLD), line),
+        ("sell_overbought", down & (line >= OVERBOUGHT), line),
     )
 
 
@@ -67,6 +68,7 @@ class _Stream:
         self._trigger = running_ema(sig_length)
         self._gain = k
         self._close = self._level = nan
+        self._rules = RunningRules(_rules, 2)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         before, self._close = self._close, bar.close
@@ -79,7 +81,10 @@ class _Stream:
         seen = 100.0 * (signed / traded) if traded else 0.0
         level = self._level
         self._level = seen if isnan(level) else level + self._gain * (seen - level)
-        return self._level, self._trigger.update(self._level)
+        return self._rules.update(self._level, self._trigger.update(self._level))
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._rules.signals()
 
 
 INDICATOR = Indicator(

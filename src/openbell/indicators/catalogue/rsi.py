@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isnan, nan
 
 import numpy as np
 
 from openbell.indicators.averages import wilder
-from openbell.indicators.channels import Channels, Direction, Line, Signal
-from openbell.indicators.running import wilder as running_wilder
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.dots import in_order
+from openbell.indicators.exact_averages import wilder as running_wilder
+from openbell.indicators.rules import Number, Rule, RunningRules, array_signals, becomes
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -29,35 +32,52 @@ def _compute(bars: Bars, length: int) -> Channels:
     values = rsi(bars.close, length)
     return Channels(
         lines=(Line("RSI", values),),
-        signals=_signals(values),
+        signals=in_order(array_signals(_rules, (values,))),
         hlines=(OVERSOLD, OVERBOUGHT),
         y_range=(0.0, 100.0),
     )
 
 
-def _signals(values: Values) -> tuple[Signal, ...]:
-    """A dot at the bar at which a level becomes true."""
-    found = []
-    for label, inside in (("rsi_overbought", values >= OVERBOUGHT), ("rsi_oversold", values <= OVERSOLD)):
-        entered = inside & ~np.concatenate(([False], inside[:-1]))
-        found += [Signal(int(at), float(values[at]), label) for at in np.flatnonzero(entered)]
-    return tuple(sorted(found, key=lambda signal: signal.index))
+def _rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule]:
+    """A signal at the bar at which the RSI reaches a level."""
+    (value_before,), (value,) = before, now
+    return (
+        ("rsi_overbought", becomes(value_before >= OVERBOUGHT, value >= OVERBOUGHT), value),
+        ("rsi_oversold", becomes(value_before <= OVERSOLD, value <= OVERSOLD), value),
+    )
 
 
-class _Stream:
+class RunningRsi:
+    """Wilder's RSI, to the last bit as the whole array gives it."""
+
+    __slots__ = ("_close", "_gain", "_loss")
+
     def __init__(self, length: int) -> None:
         self._gain = running_wilder(length)
         self._loss = running_wilder(length)
         self._close = nan
 
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        change, self._close = bar.close - self._close, bar.close
+    def update(self, close: float) -> float:
+        """The RSI after this close."""
+        change, self._close = close - self._close, close
         if isnan(change):
-            return (nan,)
+            return nan
         gain = self._gain.update(max(change, 0.0))
         loss = self._loss.update(max(-change, 0.0))
         moved = gain + loss
-        return (50.0 if moved == 0.0 else 100.0 * (gain / moved),)
+        return 50.0 if moved == 0.0 else 100.0 * (gain / moved)
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._rsi = RunningRsi(length)
+        self._rules = RunningRules(_rules, 1)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return self._rules.update(self._rsi.update(bar.close))
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._rules.signals()
 
 
 INDICATOR = Indicator(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from openbell.indicators.catalogue.rsi import rsi
-from openbell.indicators.channels import Channels, Direction, Line, Signal
-from openbell.indicators.dots import becomes, crosses_above, dots, in_order
-from openbell.indicators.oscillators import (
-    RunningMoneyFlowIndex,
-    RunningRsi,
-    RunningStochastic,
-    money_flow_index,
-    stochastic,
-)
+from collections.abc import Sequence
+
+from openbell.indicators.catalogue.rsi import RunningRsi, rsi
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.dots import in_order
+from openbell.indicators.oscillators import RunningMoneyFlowIndex, RunningStochastic, money_flow_index, stochastic
+from openbell.indicators.rules import Number, Rule, RunningRules, array_signals, becomes, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.market.bars import Bars, Values
+from openbell.market.bars import Bars
 
 STOCH_OVERBOUGHT, STOCH_OVERSOLD = 80.0, 20.0
 
@@ -25,26 +22,25 @@ def _compute(
     fast, slow = stochastic(bars, stoch_length, k, d)
     return Channels(
         lines=(Line("RSI", strength), Line("MFI", flow), Line("StochK", fast), Line("StochD", slow)),
-        signals=_signals(strength, flow, fast, slow, overbought, oversold),
+        signals=in_order(array_signals(_rules, (strength, flow, fast, slow), overbought, oversold)),
         hlines=(oversold, overbought),
         y_range=(0.0, 100.0),
     )
 
 
-def _signals(
-    strength: Values, flow: Values, fast: Values, slow: Values, overbought: float, oversold: float
-) -> tuple[Signal, ...]:
+def _rules(before: Sequence[Number], now: Sequence[Number], overbought: float, oversold: float) -> Sequence[Rule]:
     """A level where it is reached; buy and sell where the stochastic turns while RSI and MFI are both at their level."""
+    (strength_before, _, fast_before, slow_before), (strength, flow, fast, slow) = before, now
     low, high = strength <= oversold, strength >= overbought
-    return in_order(
-        (
-            dots("rsi_oversold", becomes(low), strength),
-            dots("rsi_overbought", becomes(high), strength),
-            dots("stoch_oversold", becomes(fast <= STOCH_OVERSOLD), fast),
-            dots("stoch_overbought", becomes(fast >= STOCH_OVERBOUGHT), fast),
-            dots("buy", crosses_above(fast, slow) & low & (flow <= oversold), fast),
-            dots("sell", crosses_above(slow, fast) & high & (flow >= overbought), fast),
-        )
+    up = crosses_above(fast_before, slow_before, fast, slow)
+    down = crosses_above(slow_before, fast_before, slow, fast)
+    return (
+        ("rsi_oversold", becomes(strength_before <= oversold, low), strength),
+        ("rsi_overbought", becomes(strength_before >= overbought, high), strength),
+        ("stoch_oversold", becomes(fast_before <= STOCH_OVERSOLD, fast <= STOCH_OVERSOLD), fast),
+        ("stoch_overbought", becomes(fast_before >= STOCH_OVERBOUGHT, fast >= STOCH_OVERBOUGHT), fast),
+        ("buy", up & low & (flow <= oversold), fast),
+        ("sell", down & high & (flow >= overbought), fast),
     )
 
 
@@ -56,16 +52,20 @@ class _Stream:
         stoch_length: int,
         k: int,
         d: int,
-        overbought: float,  # noqa: ARG002 - takes every parameter
-        oversold: float,  # noqa: ARG002 - takes every parameter
+        overbought: float,
+        oversold: float,
     ) -> None:
         self._rsi = RunningRsi(rsi_length)
         self._mfi = RunningMoneyFlowIndex(mfi_length)
         self._stochastic = RunningStochastic(stoch_length, k, d)
+        self._rules = RunningRules(_rules, 4, overbought, oversold)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         fast, slow = self._stochastic.update(bar.close, bar.high, bar.low)
-        return self._rsi.update(bar.close), self._mfi.update(bar), fast, slow
+        return self._rules.update(self._rsi.update(bar.close), self._mfi.update(bar), fast, slow)
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._rules.signals()
 
 
 def _warmup(rsi_length: int, mfi_length: int, stoch_length: int, k: int, d: int, **_levels: float) -> int:

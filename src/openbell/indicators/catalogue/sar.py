@@ -11,8 +11,9 @@ from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
-from openbell.indicators.flips import SIGNALS, flips
+from openbell.indicators.channels import BarSignal, Channels, Line
+from openbell.indicators.flips import SIGNALS, flip_rules, flips
+from openbell.indicators.rules import RunningRules
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -87,6 +88,7 @@ class _Stream:
     def __init__(self, start: float, increment: float, maximum: float) -> None:
         self._parabola = _Parabola(start, increment, maximum)
         self._before: deque[Bar] = deque(maxlen=2)
+        self._rules = RunningRules(flip_rules, 2)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         if not self._before:
@@ -97,7 +99,12 @@ class _Stream:
             self._parabola.begin(newer[2:5], bar[2:5])
         self._before.append(bar)
         row = (bar.high, bar.low, max(newer.high, older.high), min(newer.low, older.low))
-        return tuple(self._parabola.follow((row,))[0])
+        (stop,), (below,) = self._parabola.follow((row,))
+        self._rules.update(1.0 if below else -1.0, stop)
+        return (stop,)
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._rules.signals()
 
 
 INDICATOR = Indicator(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from math import isnan, nan
 
 import numpy as np
 
+from openbell.indicators.average_range import RunningRange
 from openbell.indicators.catalogue.atr import true_range
-from openbell.indicators.channels import Channels, Direction, Line, Signal
-from openbell.indicators.dots import Mask, becomes, dots, in_order
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.dots import in_order
 from openbell.indicators.highs_and_lows import RunningExtremes, middle
+from openbell.indicators.rules import Number, Rule, RunningRules, array_signals, becomes
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import mean_and_deviation, total
-from openbell.indicators.windows import window_sum
+from openbell.indicators.sums import mean_and_deviation, mean_and_deviation_of, total
+from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
 
 
@@ -35,38 +38,45 @@ def _momentum(bars: Bars, average: Values, length: int) -> Values:
 
 def _compute(bars: Bars, length: int, bb_mult: float, kc_mult: float) -> Channels:
     average, deviation = mean_and_deviation(bars.close, length)
-    # Both have the same middle, so one lies within the other where it is narrower.
-    squeezed = bb_mult * deviation < kc_mult * (window_sum(true_range(bars), length) / length)
+    widths = (bb_mult * deviation, kc_mult * (window_sum(true_range(bars), length) / length))
     return Channels(
         histogram=(Line("Momentum", _momentum(bars, average, length)),),
-        signals=_signals(squeezed),
+        signals=in_order(array_signals(_rules, widths)),
         hlines=(0.0,),
     )
 
 
-def _signals(squeezed: Mask) -> tuple[Signal, ...]:
-    """On the zero line: where a squeeze begins and where it ends."""
-    ended = becomes(~squeezed)
-    ended[:1] = False  # what never began
-    zero = np.zeros(len(squeezed))
-    return in_order((dots("squeeze_on", becomes(squeezed), zero), dots("squeeze_off", ended, zero)))
+def _rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule]:
+    """On the zero line: where a squeeze begins and where it ends, from half the widths of bands and channel."""
+    # Bands and channel have the same middle, so one lies within the other where it is narrower.
+    (bands_before, channel_before), (bands, channel) = before, now
+    squeezed_before, squeezed = bands_before < channel_before, bands < channel
+    return (
+        ("squeeze_on", becomes(squeezed_before, squeezed), 0.0),
+        ("squeeze_off", becomes(squeezed, squeezed_before), 0.0),
+    )
 
 
 class _Stream:
-    def __init__(self, length: int, bb_mult: float, kc_mult: float) -> None:  # noqa: ARG002 - takes every parameter
+    def __init__(self, length: int, bb_mult: float, kc_mult: float) -> None:
         self._extremes = RunningExtremes(length)
         self._closes: deque[float] = deque(maxlen=length)
         self._distances: deque[float] = deque(maxlen=length)
         self._weights = line_end(length)
         self._length = length
+        self._range, self._ranges = RunningRange(), RunningSum(length)
+        self._bb_mult, self._kc_mult = bb_mult, kc_mult
+        self._rules = RunningRules(_rules, 2)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         high, low = self._extremes.update(bar.high, bar.low)
+        ranges = self._ranges.update(self._range.update(bar))
         close = bar.close
         self._closes.append(close)
         if isnan(high):
             return (nan,)
-        average = close + sum([each - close for each in self._closes]) / self._length
+        average, deviation = mean_and_deviation_of(self._closes, close)
+        self._rules.update(self._bb_mult * deviation, self._kc_mult * (ranges / self._length))
         self._distances.append(close - ((high + low) / 2.0 + average) / 2.0)
         if len(self._distances) < self._length:
             return (nan,)
@@ -74,6 +84,9 @@ class _Stream:
         for distance, weight in zip(self._distances, self._weights, strict=True):
             heading += distance * weight
         return (heading,)
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._rules.signals()
 
 
 INDICATOR = Indicator(

@@ -12,8 +12,9 @@ import numpy as np
 
 from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.catalogue.atr import atr
-from openbell.indicators.channels import Channels, Line
-from openbell.indicators.flips import SIGNALS, flips
+from openbell.indicators.channels import BarSignal, Channels, Line
+from openbell.indicators.flips import SIGNALS, flip_rules, flips
+from openbell.indicators.rules import RunningRules
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -64,13 +65,19 @@ class _Stream:
         self._range = RunningAtr(length)
         self._multiplier = multiplier
         self._trail = _Trail()
+        self._rules = RunningRules(flip_rules, 2)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         width = self._multiplier * self._range.update(bar)
         if isnan(width):
             return (nan,)
         middle = (bar.high + bar.low) / 2.0
-        return tuple(self._trail.follow(((middle + width, middle - width, bar.close),))[0])
+        (stop,), (below,) = self._trail.follow(((middle + width, middle - width, bar.close),))
+        self._rules.update(1.0 if below else -1.0, stop)
+        return (stop,)
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._rules.signals()
 
 
 INDICATOR = Indicator(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from openbell.indicators.channels import Channels, Direction, Line, Signal
-from openbell.indicators.dots import crosses_above, dots, in_order
+from collections.abc import Sequence
+
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.dots import in_order
+from openbell.indicators.rules import Number, Rule, RunningRules, array_signals, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.waves import RunningWave, wave_trend, wave_warmup
-from openbell.market.bars import Bars, Values
+from openbell.market.bars import Bars
 
 OVERBOUGHT, OVERSOLD = 53.0, -53.0
 
@@ -16,32 +19,35 @@ def _compute(bars: Bars, channel_length: int, average_length: int) -> Channels:
     return Channels(
         lines=(Line("WT1", fast), Line("WT2", slow)),
         histogram=(Line("WT1-WT2", fast - slow),),
-        signals=_signals(fast, slow),
+        signals=in_order(array_signals(_rules, (fast, slow))),
         hlines=(OVERSOLD, 0.0, OVERBOUGHT),
     )
 
 
-def _signals(fast: Values, slow: Values) -> tuple[Signal, ...]:
-    """Every cross has one dot: that of its zone if it has one."""
-    up, down = crosses_above(fast, slow), crosses_above(slow, fast)
-    oversold, overbought = slow <= OVERSOLD, slow >= OVERBOUGHT
-    return in_order(
-        (
-            dots("cross_up_os", up & oversold, slow),
-            dots("cross_down_ob", down & overbought, slow),
-            dots("cross_up", up & ~oversold, slow),
-            dots("cross_down", down & ~overbought, slow),
-        )
+def _rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule]:
+    """Every cross has one signal: that of its zone if it has one."""
+    (fast_before, slow_before), (fast, slow) = before, now
+    up = crosses_above(fast_before, slow_before, fast, slow)
+    down = crosses_above(slow_before, fast_before, slow, fast)
+    return (
+        ("cross_up_os", up & (slow <= OVERSOLD), slow),
+        ("cross_down_ob", down & (slow >= OVERBOUGHT), slow),
+        ("cross_up", up & (slow > OVERSOLD), slow),
+        ("cross_down", down & (slow < OVERBOUGHT), slow),
     )
 
 
 class _Stream:
     def __init__(self, channel_length: int, average_length: int) -> None:
         self._wave = RunningWave(channel_length, average_length)
+        self._rules = RunningRules(_rules, 2)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        fast, slow = self._wave.update(bar)
+        fast, slow = self._rules.update(*self._wave.update(bar))
         return fast, slow, fast - slow
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._rules.signals()
 
 
 INDICATOR = Indicator(

@@ -6,19 +6,44 @@ later. Further ones of its kind take its place until one of the other kind lies 
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import pairwise, repeat
 from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Direction, Segment, Signal
-from openbell.indicators.highs_and_lows import highest
-from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.channels import BarSignal, Channels, Direction, Segment, Signal
+from openbell.indicators.highs_and_lows import RunningExtremes, highest
+from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 from openbell.market.session_table import Times
 
 SIGNALS = {"swing_high": Direction.DOWN, "swing_low": Direction.UP}
 _HIGH, _LOW = SIGNALS
+
+
+class _Swings:
+    """The latest swing, and whether a local extreme confirms it."""
+
+    __slots__ = ("_deviation", "at", "kind", "price")
+
+    def __init__(self, deviation: float) -> None:
+        self._deviation = deviation
+        self.at, self.kind, self.price = -1, 0, nan
+
+    def follow(self, at: int, kind: int, price: float) -> tuple[int, BarSignal] | None:
+        """The bar and the signal of the swing that the next local extreme confirms; kind is −1 for a high, 1 for a low."""
+        confirmed = None
+        away = (self.price - price) * kind
+        if kind == self.kind:
+            if away <= 0.0:
+                return None
+        elif self.kind:
+            if 100.0 * away / self.price < self._deviation:
+                return None
+            confirmed = self.at, BarSignal(_LOW if self.kind > 0 else _HIGH, self.price)
+        self.at, self.kind, self.price = at, kind, price
+        return confirmed
 
 
 def _tops(values: Values, half: int) -> Times:
@@ -40,22 +65,44 @@ def _candidates(bars: Bars, half: int) -> list[tuple[int, int, float]]:
 
 def _compute(bars: Bars, deviation: float, depth: int) -> Channels:
     half = depth // 2
+    swings = _Swings(deviation)
     signals: list[Signal] = []
     confirmed: list[tuple[int, float]] = []
-    last_at, last_kind, last_price = -1, 0, nan
     for at, kind, price in _candidates(bars, half):
-        away = (last_price - price) * kind
-        if kind == last_kind:
-            if away <= 0.0:
-                continue
-        elif last_kind:
-            if 100.0 * away / last_price < deviation:
-                continue
-            confirmed.append((last_at, last_price))
-            signals.append(Signal(at + half, last_price, _LOW if last_kind > 0 else _HIGH))
-        last_at, last_kind, last_price = at, kind, price
+        if found := swings.follow(at, kind, price):
+            swing_at, (label, value) = found
+            confirmed.append((swing_at, value))
+            signals.append(Signal(at + half, value, label))
     legs = tuple(Segment(*begin, *end) for begin, end in pairwise(confirmed))
     return Channels(divlines=legs, signals=tuple(signals))
+
+
+class _Stream:
+    """Emits signals only: it has no lines."""
+
+    def __init__(self, deviation: float, depth: int) -> None:
+        half = depth // 2
+        self._swings = _Swings(deviation)
+        self._extremes = RunningExtremes(half)
+        nothing = (nan, nan, nan, nan)
+        # High and low of each bar, and the extremes of the `half` bars up to it: back to the bar before the centre.
+        self._bars = deque([nothing] * (half + 2), maxlen=half + 2)
+        self._found: tuple[BarSignal, ...] = ()
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        highest, lowest = self._extremes.update(bar.high, bar.low)
+        self._bars.append((bar.high, bar.low, highest, lowest))
+        (_, _, highest_before, lowest_before), (high, low, _, _) = self._bars[0], self._bars[1]
+        found = []
+        if high > highest_before and high >= highest:
+            found.append(self._swings.follow(0, -1, high))
+        if low < lowest_before and low <= lowest:
+            found.append(self._swings.follow(0, 1, low))
+        self._found = tuple([each[1] for each in found if each])
+        return ()
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._found
 
 
 INDICATOR = Indicator(
@@ -64,6 +111,7 @@ INDICATOR = Indicator(
     description="Legs between confirmed swings that lie a percentage apart",
     overlay=True,
     compute=_compute,
+    stream=_Stream,
     warmup=lambda deviation, depth: 2 * (depth // 2) + 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("deviation", 5.0, 0.01, 100.0), Parameter("depth", 5, 2, 200)),
     inputs=("high", "low"),
