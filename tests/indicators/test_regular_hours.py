@@ -14,7 +14,7 @@ from openbell.indicators.regular_hours import cut_by_session, regular_part, regu
 from openbell.market.bars import Bars, Values, empty, make, resample
 from openbell.market.errors import DataError
 from openbell.market.instruments import Instrument
-from openbell.market.session_table import trading_day
+from openbell.market.session_table import table_for, trading_day
 from openbell.market.timeframes import Timeframe
 from tests.indicators import references
 from tests.indicators.test_every_indicator import streamed
@@ -243,7 +243,8 @@ class TestRegularPart:
         found = regular_part(bars)
 
         assert not cut_by_session(bars).any()
-        assert np.array_equal(session_days(bars), trading_day(STOCK, bars.time))
+        opens = np.append(table_for(int(bars.time[0]), int(bars.time[-1])).open, -1)
+        assert np.array_equal(session_days(bars), opens[trading_day(STOCK, bars.time)])
         for mine, theirs in zip(found.columns(), regular.columns(), strict=True):
             assert np.array_equal(mine, theirs, equal_nan=True)
 
@@ -274,6 +275,17 @@ class TestRegularPart:
 
         assert len(inside) > 30
         assert regular_part(inside).same_as(inside)
+
+    @on_every_span
+    @pytest.mark.parametrize("timeframe", [*WHOLE, *CUT], ids=lambda timeframe: timeframe.name)
+    def test_a_bars_day_depends_on_no_other_bar(self, span: tuple[str, str], timeframe: Timeframe) -> None:
+        bars, _ = larger(span, timeframe)
+        some = range(0, len(bars), max(1, len(bars) // 200))
+
+        alone = [int(session_days(bars.take(slice(at_bar, at_bar + 1)))[0]) for at_bar in some]
+
+        assert alone == session_days(bars)[list(some)].tolist()
+        assert len(set(alone)) > 5
 
     @pytest.mark.parametrize("instrument", [CRYPTO, FOREX])
     @pytest.mark.parametrize("timeframe", list(Timeframe), ids=lambda timeframe: timeframe.name)

@@ -36,8 +36,14 @@ def session_rows(bars: Bars) -> tuple[SessionTable, Times]:
 
 
 def session_days(bars: Bars) -> Times:
-    """A number per bar that is equal within a trading day, −1 for a stock's bars without any time in regular hours."""
-    return session_rows(bars)[1] if bars.instrument.asset_class is AssetClass.STOCK else bars.time // _DAY
+    """A number per bar that is equal within a trading day, −1 for a stock's bars without any time in regular hours.
+
+    A bar's number depends on no other bar: it is the opening of its session, or the UTC day where trading never stops.
+    """
+    if bars.instrument.asset_class is not AssetClass.STOCK:
+        return bars.time // _DAY
+    table, row = session_rows(bars)
+    return np.append(table.open, -1)[row]
 
 
 def cut_by_session(bars: Bars) -> npt.NDArray[np.bool_]:

@@ -22,7 +22,7 @@ Setting = int | float | str | bool
 
 
 class Bar(NamedTuple):
-    """One bar as a stream takes it; `day` tells trading days apart, −1 without any time in one.
+    """One bar as a stream takes it; `day` is equal within a trading day (`session_days`), −1 without any time in one.
 
     A stream of `regular` takes what was traded in regular hours: NaN prices and no volume where nothing was.
     """
@@ -106,6 +106,8 @@ class Indicator:
     regular: bool = False
     """Computed on what was traded of each bar in regular hours: bars like the given ones, without prices and volume where
     nothing was."""
+    by_day: bool = False
+    """Its stream reads the day of each bar; other streams may get −1."""
     signals: Mapping[str, Direction] = field(default_factory=dict)
     """The labels of the signals that it can emit, and what each speaks for."""
     profile: bool = False

@@ -132,4 +132,5 @@ INDICATOR = Indicator(
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 20, 2, 1000),),
     aliases=("hv",),
+    by_day=True,
 )

@@ -91,4 +91,5 @@ INDICATOR = Indicator(
     aliases=("pivot_points",),
     inputs=("high", "low", "close"),
     regular=True,
+    by_day=True,
 )

@@ -60,4 +60,5 @@ INDICATOR = Indicator(
     warmup=lambda: 1,
     inputs=("high", "low", "close", "volume"),
     regular=True,
+    by_day=True,
 )

@@ -88,4 +88,5 @@ INDICATOR = Indicator(
     parameters=(Parameter("multiplier", 2.0, 0.1, 20.0),),
     inputs=("high", "low", "close", "volume"),
     regular=True,
+    by_day=True,
 )
