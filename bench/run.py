@@ -41,6 +41,7 @@ def main() -> int:
     for python, script, words in (
         (PYTHON, "measure.py", sys.argv[1:]),
         (tests, "charts.py", []),
+        (PYTHON, "streams.py", []),
         (tests, "market_data.py", []),
         (tests, "trading.py", []),
         (tests, "past.py", []),
