@@ -19,7 +19,14 @@ from hypothesis import strategies as st
 from openbell.indicators import exact_averages
 from openbell.indicators.averages import ema, wilder
 from openbell.indicators.channels import Channels, Signal
-from openbell.indicators.cipher import CipherLines, Family, crosses, divergences, families, gold_buys
+from openbell.indicators.cipher import (
+    CipherLines,
+    KindDivergences,
+    cross_signals,
+    divergence_signals,
+    find_divergences,
+    gold_signals,
+)
 from openbell.indicators.fractals import bearish, bottoms, bullish, tops
 from openbell.indicators.registry import get
 from openbell.indicators.regular_hours import session_days
@@ -700,7 +707,7 @@ def turns(*pairs: tuple[float, float], flat: float = 0.0) -> CipherLines:
 
 
 def crosses_of(waves: CipherLines, strict: bool) -> list[str]:
-    found = [signal for group in crosses(waves, -53.0, 53.0, strict) for signal in group]
+    found = [signal for group in cross_signals(waves, -53.0, 53.0, strict) for signal in group]
     assert all((signal.index, signal.value) == (1, waves.slow[1]) for signal in found)
     return [signal.label for signal in found]
 
@@ -940,12 +947,12 @@ class TestCipherDivergences:
         waves = replace(flat_lines(20), **{line: dented(20, base, b6=first, b12=second)})
         bars = low_bars(20, b6=90.0, b12=80.0)
 
-        found = families(waves, bars)
+        found = find_divergences(waves, bars)
 
-        assert signals_of(divergences(waves, found)) == ([(14, "any_bull_div"), (14, label)] if label else [])
-        segments = [(s.x1, s.y1, s.x2, s.y2, s.dashed) for family in found for s in family.segments()]
+        assert signals_of(divergence_signals(waves, found)) == ([(14, "any_bull_div"), (14, label)] if label else [])
+        segments = [(s.x1, s.y1, s.x2, s.y2, s.dashed) for each in found for s in each.segments()]
         assert segments == ([(6, first, 12, second, line == "slow" and second > -65.0)] if label else [])
-        assert signals_of(divergences(waves, families(waves, low_bars(20, b6=80.0, b12=80.0)))) == []
+        assert signals_of(divergence_signals(waves, find_divergences(waves, low_bars(20, b6=80.0, b12=80.0)))) == []
 
     @pytest.mark.parametrize(
         ("line", "first", "second", "label"),
@@ -965,7 +972,7 @@ class TestCipherDivergences:
         waves = replace(flat_lines(20), **{line: dented(20, base, b6=first, b12=second)})
         bars = replace(low_bars(20), high=dented(20, 200.0, b6=210.0, b12=220.0))
 
-        assert signals_of(divergences(waves, families(waves, bars))) == (
+        assert signals_of(divergence_signals(waves, find_divergences(waves, bars))) == (
             [(14, "any_bear_div"), (14, label)] if label else []
         )
 
@@ -974,7 +981,7 @@ class TestCipherDivergences:
             flat_lines(20), slow=dented(20, 0.0, b6=-90.0, b12=-70.0), rsi=dented(20, 50.0, b6=10.0, b12=20.0)
         )
 
-        found = signals_of(divergences(waves, families(waves, low_bars(20, b6=90.0, b12=80.0))))
+        found = signals_of(divergence_signals(waves, find_divergences(waves, low_bars(20, b6=90.0, b12=80.0))))
 
         assert found == [(14, "any_bull_div"), (14, "rsi_bull_div"), (14, "wt_bull_div")]
 
@@ -983,23 +990,23 @@ class TestCipherDivergences:
         slow[:15] = nan
         waves = replace(flat_lines(20), slow=slow, rsi=dented(20, 50.0, b6=10.0, b12=20.0))
 
-        assert signals_of(divergences(waves, families(waves, low_bars(20, b6=90.0, b12=80.0)))) == []
+        assert signals_of(divergence_signals(waves, find_divergences(waves, low_bars(20, b6=90.0, b12=80.0)))) == []
 
 
 GOLDEN = {"previous": -80.0, "bottom": -70.0, "now": -66.0, "rsi": 25.0}
 
 
-def golden(previous: float, bottom: float, now: float, rsi: float) -> tuple[CipherLines, tuple[Family, ...]]:
+def golden(previous: float, bottom: float, now: float, rsi: float) -> tuple[CipherLines, tuple[KindDivergences, ...]]:
     """A deep bottom at bar 6, a second at 12 under a lower price, the wave at `now` when that is known."""
     slow = dented(20, -50.0, b6=previous, b12=bottom, b14=now)
     waves = replace(flat_lines(20), slow=slow, rsi=np.linspace(rsi + 12e-9, rsi, 20))
     waves.rsi[12] = rsi
-    return waves, families(waves, low_bars(20, b6=90.0, b12=80.0))
+    return waves, find_divergences(waves, low_bars(20, b6=90.0, b12=80.0))
 
 
 class TestGoldBuy:
     def test_stands_at_the_bar_that_confirms_the_second_bottom(self) -> None:
-        assert gold_buys(*golden(**GOLDEN)) == [Signal(14, -66.0, "gold_buy")]
+        assert gold_signals(*golden(**GOLDEN)) == [Signal(14, -66.0, "gold_buy")]
 
     @pytest.mark.parametrize(
         ("change", "gold"),
@@ -1017,7 +1024,7 @@ class TestGoldBuy:
         ],
     )
     def test_needs_every_condition(self, change: dict[str, float], gold: bool) -> None:
-        assert bool(gold_buys(*golden(**{**GOLDEN, **change}))) is gold
+        assert bool(gold_signals(*golden(**{**GOLDEN, **change}))) is gold
 
     def test_a_divergence_of_the_rsi_will_do_at_a_bottom_of_the_wave(self) -> None:
         waves, _ = golden(**{**GOLDEN, "bottom": -60.0, "now": -55.0})
@@ -1025,9 +1032,9 @@ class TestGoldBuy:
         waves = replace(waves, rsi=strength)
         bars = low_bars(20, b6=90.0, b12=80.0)
 
-        assert [signal.index for signal in gold_buys(waves, families(waves, bars))] == [14]
+        assert [signal.index for signal in gold_signals(waves, find_divergences(waves, bars))] == [14]
         without = replace(waves, slow=dented(20, -50.0, b6=-80.0))
-        assert gold_buys(without, families(without, bars)) == []
+        assert gold_signals(without, find_divergences(without, bars)) == []
 
     def test_happens_on_prices_that_crash_bounce_and_slide_to_a_lower_low(self) -> None:
         steps = [0.25, -0.25] * 20 + [-2.0] * 7 + [1.5] * 3 + [-1.0] * 7 + [1.0] * 6

@@ -1,6 +1,6 @@
-"""What traders read from Cipher B's lines: crosses of the waves, divergences of each line, and the gold buy.
+"""The signals of Cipher B: crosses of the waves, divergences of each line, and the gold buy.
 
-Fractals are known two bars after their centre; every signal stands at the bar that confirms it.
+A fractal is confirmed two bars after its centre, so a divergence is a signal of that bar.
 """
 
 from __future__ import annotations
@@ -13,16 +13,25 @@ from typing import NamedTuple
 import numpy as np
 
 from openbell.indicators.channels import Segment, Signal
-from openbell.indicators.dots import Mask, dots
 from openbell.indicators.fractals import CONFIRMS_AFTER, Divergences, bearish, bottoms, bullish
-from openbell.indicators.rules import Condition, Number, Rule, array_signals, crosses_above, negated
+from openbell.indicators.rules import (
+    Condition,
+    Mask,
+    Rule,
+    Value,
+    crosses_above,
+    negated,
+    signals_at,
+    signals_by_label,
+)
 from openbell.market.bars import Bars, Values
 
 WAVE_TOP, WAVE_BOTTOM = 45.0, -65.0
 SECOND_TOP, SECOND_BOTTOM = 15.0, -40.0
 RSI_TOP, RSI_BOTTOM = 60.0, 30.0
-"""A fractal counts from its limit on. The wave has two tiers of them; the stochastic has none."""
+"""Limits of fractals: lower tops and higher bottoms are ignored. The wave has two tiers of limits, the stochastic none."""
 GOLD, GOLD_RISE, GOLD_RSI = -75.0, 5.0, 30.0
+"""A gold buy needs a deep bottom at or below GOLD, a wave above GOLD and GOLD_RISE above that bottom, and a low RSI."""
 STOCH_SCALE = 1e9
 """The stochastic is rounded to 9 digits: it often rests at 0 or 100, where a last digit would make a plateau a fractal."""
 
@@ -32,10 +41,10 @@ class Kind(NamedTuple):
 
     label: str
     line: str
-    """The field of `CipherLines`."""
+    """A field of `CipherLines`."""
     bullish: bool
     limits: tuple[float, ...]
-    """One for each tier: the highest bottom, or the lowest top, that counts."""
+    """The highest bottom, or the lowest top, that counts, for each tier."""
 
 
 KINDS = (
@@ -47,7 +56,7 @@ KINDS = (
     Kind("stoch_bear_div", "stoch", False, (-inf,)),
 )
 GOLD_KINDS = (0, 2)
-"""The places in `KINDS` whose first tier a gold buy needs one of."""
+"""Indexes into `KINDS`: a gold buy needs a divergence in the first tier of one of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +69,27 @@ class CipherLines:
     stoch: Values
 
     def warm_from(self) -> int:
-        """The first bar with a value of both waves: no signal before."""
+        """The index of the first bar with values of both waves. No divergence is emitted before it."""
         return int(np.isnan(self.slow).sum())
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """The divergences of one line in one direction, in tiers."""
+class KindDivergences:
+    """The divergences of one kind, in tiers."""
 
     label: str
     line: Values
     tiers: tuple[Divergences, ...]
 
     def confirmed(self) -> Mask:
-        """Where one of any tier is confirmed."""
+        """The bars that confirm a divergence of any tier."""
         found = np.zeros(len(self.line), dtype=bool)
         for tier in self.tiers:
             found[tier.confirmed] = True
         return found
 
     def segments(self) -> Iterator[Segment]:
-        """A line between the two centres of each; dashed where only the second tier has it."""
+        """A segment between the two centres of each divergence; dashed if only the second tier has it."""
         drawn: set[tuple[int, int]] = set()
         for number, tier in enumerate(self.tiers):
             for first, second in zip(tier.first.tolist(), tier.second.tolist(), strict=True):
@@ -90,9 +99,9 @@ class Family:
 
 
 def cross_rules(
-    before: Sequence[Number], now: Sequence[Number], oversold: float, overbought: float, strict: bool
+    before: Sequence[Value], now: Sequence[Value], oversold: float, overbought: float, strict: bool
 ) -> Sequence[Rule]:
-    """Large dots in the zones, small ones elsewhere; strict ones only where RSI and stochastic agree."""
+    """`buy` and `sell` at crosses in the zones, small ones at other crosses; `strict` needs RSI and stochastic to agree."""
     (fast_before, slow_before, _, _), (fast, slow, rsi, stoch) = before, now
     up = crosses_above(fast_before, slow_before, fast, slow)
     down = crosses_above(slow_before, fast_before, slow, fast)
@@ -109,8 +118,8 @@ def cross_rules(
     )
 
 
-def divergence_rules(found: Sequence[Condition], slow: Number, rsi: Number, stoch: Number) -> Iterator[Rule]:
-    """One dot for each of `KINDS` that is found, and one for any of a direction."""
+def divergence_rules(found: Sequence[Condition], slow: Value, rsi: Value, stoch: Value) -> Iterator[Rule]:
+    """A signal for each of `KINDS`, and one for any of each direction."""
     values = {"slow": slow, "rsi": rsi, "stoch": stoch}
     for kind, condition in zip(KINDS, found, strict=True):
         yield kind.label, condition, values[kind.line]
@@ -118,19 +127,19 @@ def divergence_rules(found: Sequence[Condition], slow: Number, rsi: Number, stoc
     yield "any_bear_div", found[1] | found[3] | found[5], slow
 
 
-def is_gold(deep: Number, slow: Number, rsi_at_centre: Number) -> Condition:
-    """True if the wave turns up after a very deep bottom while the RSI is weak: a gold buy, given a divergence."""
+def is_gold(deep: Value, slow: Value, rsi_at_centre: Value) -> Condition:
+    """True if the wave has risen from its last deep bottom while the RSI is low. A gold buy needs a divergence as well."""
     return (deep <= GOLD) & (slow > GOLD) & (slow - deep >= GOLD_RISE) & (rsi_at_centre < GOLD_RSI)
 
 
-def crosses(lines: CipherLines, oversold: float, overbought: float, strict: bool) -> Iterator[list[Signal]]:
-    """The dots of `cross_rules`."""
-    rows = (lines.fast, lines.slow, lines.rsi, lines.stoch)
-    return array_signals(cross_rules, rows, oversold, overbought, strict)
+def cross_signals(lines: CipherLines, oversold: float, overbought: float, strict: bool) -> Iterator[list[Signal]]:
+    """The signals of `cross_rules`, one list per label."""
+    values = (lines.fast, lines.slow, lines.rsi, lines.stoch)
+    return signals_by_label(cross_rules, values, oversold, overbought, strict)
 
 
-def families(lines: CipherLines, bars: Bars) -> tuple[Family, ...]:
-    """Bullish and bearish divergences of the wave, the RSI and the stochastic."""
+def find_divergences(lines: CipherLines, bars: Bars) -> tuple[KindDivergences, ...]:
+    """The divergences of each of `KINDS`."""
     stoch = np.rint(lines.stoch * STOCH_SCALE) / STOCH_SCALE
     compared = {"slow": lines.slow, "rsi": lines.rsi, "stoch": stoch}
     warm = lines.warm_from()
@@ -139,25 +148,25 @@ def families(lines: CipherLines, bars: Bars) -> tuple[Family, ...]:
         find, price = (bullish, bars.low) if kind.bullish else (bearish, bars.high)
         return (find(compared[kind.line], price, limit).since(warm) for limit in kind.limits)
 
-    return tuple(Family(kind.label, getattr(lines, kind.line), tuple(tiers(kind))) for kind in KINDS)
+    return tuple(KindDivergences(kind.label, getattr(lines, kind.line), tuple(tiers(kind))) for kind in KINDS)
 
 
-def divergences(lines: CipherLines, found: tuple[Family, ...]) -> Iterator[list[Signal]]:
-    """The dots of `divergence_rules`."""
-    masks = [family.confirmed() for family in found]
+def divergence_signals(lines: CipherLines, found: tuple[KindDivergences, ...]) -> Iterator[list[Signal]]:
+    """The signals of `divergence_rules`, one list per label."""
+    masks = [each.confirmed() for each in found]
     for label, mask, values in divergence_rules(masks, lines.slow, lines.rsi, lines.stoch):
-        yield dots(label, mask, values)
+        yield signals_at(label, np.flatnonzero(mask), values)
 
 
-def gold_buys(lines: CipherLines, found: tuple[Family, ...]) -> list[Signal]:
-    """The wave turns up from a bottom after a very deep one, with a bullish divergence of it or of a weak RSI."""
+def gold_signals(lines: CipherLines, found: tuple[KindDivergences, ...]) -> list[Signal]:
+    """Gold buys: a bottom of the wave after a deep one, with a bullish divergence of the wave or of the RSI."""
     slow = lines.slow
     divergent = np.zeros(len(slow), dtype=bool)
     for place in GOLD_KINDS:
         divergent[found[place].tiers[0].confirmed] = True
     centres, deep = bottoms(slow), bottoms(slow, WAVE_BOTTOM)
-    rank = np.searchsorted(deep, centres)  # how many deep ones came before
+    rank = np.searchsorted(deep, centres)  # the number of deep bottoms before each bottom
     centres, previous = centres[rank > 0], slow[deep[rank[rank > 0] - 1]]
     at_bar = centres + CONFIRMS_AFTER
     gold = is_gold(previous, slow[at_bar], lines.rsi[centres])
-    return dots("gold_buy", at_bar[gold & divergent[at_bar]], slow)
+    return signals_at("gold_buy", at_bar[gold & divergent[at_bar]], slow)

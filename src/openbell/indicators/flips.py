@@ -7,15 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from openbell.indicators.channels import Direction, Signal
-from openbell.indicators.dots import in_order
-from openbell.indicators.rules import Number, Rule, array_signals
+from openbell.indicators.rules import Rule, Value, array_signals
 from openbell.market.bars import Values
 
 SIGNALS = {"flip_up": Direction.UP, "flip_down": Direction.DOWN}
 _UP, _DOWN = SIGNALS
 
 
-def flip_rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule]:
+def flip_rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     """A flip is a change between the sides 1 (up) and −1 (down). A bar has its side and the value of its signal."""
     side_before, side, value = before[0], now[0], now[1]
     return (
@@ -27,4 +26,4 @@ def flip_rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule
 def flips(side: Values, values: Values) -> tuple[Signal, ...]:
     """A signal at each bar whose side is not the last one taken; 0 takes no side, the first side is no flip."""
     taken = np.maximum.accumulate(np.where(side != 0.0, np.arange(len(side)), 0))
-    return in_order(array_signals(flip_rules, (side[taken], values)))
+    return array_signals(flip_rules, (side[taken], values))

@@ -12,7 +12,7 @@ from math import inf, nan
 import numpy as np
 import numpy.typing as npt
 
-from openbell.indicators.rules import Condition, Number
+from openbell.indicators.rules import Condition, Value
 from openbell.market.bars import Values
 
 Indexes = npt.NDArray[np.intp]
@@ -20,13 +20,13 @@ CONFIRMS_AFTER = 2
 WIDTH = 2 * CONFIRMS_AFTER + 1
 
 
-def is_top(values: Sequence[Number]) -> Condition:
+def is_top(values: Sequence[Value]) -> Condition:
     """True if the middle one of five consecutive values is higher than the others."""
     first, second, centre, fourth, fifth = values
     return (centre > first) & (centre > second) & (centre > fourth) & (centre > fifth)
 
 
-def is_bearish(value_before: Number, high_before: Number, value: Number, high: Number) -> Condition:
+def is_bearish(value_before: Value, high_before: Value, value: Value, high: Value) -> Condition:
     """True if a lower top of the oscillator follows another under a higher high of the price."""
     return (high > high_before) & (value < value_before)
 

@@ -2,22 +2,25 @@
 
 A rule function takes the values at the previous bar and at the current bar, and returns the condition and the value of each
 signal. In a stream every value is a float; over arrays it holds one value per bar. Values before warm-up, and those before
-the first bar, are NaN: no comparison with them is true.
+the first bar, are NaN: no comparison with NaN is true.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from math import nan
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from openbell.indicators.channels import BarSignal, Signal
-from openbell.indicators.dots import Mask, dots
 from openbell.market.bars import Values
 
-Number = TypeVar("Number", float, Values)
+Value = TypeVar("Value", float, Values)
+Mask = npt.NDArray[np.bool_]
 Condition = bool | Mask
 Rule = tuple[str, Any, Any]
 """Label, condition and value of a signal. A constant value may be a float in both forms."""
@@ -25,13 +28,13 @@ Rules = Callable[..., Sequence[Rule]]
 """(values at the previous bar, values at the current bar, *settings)."""
 
 
-def crosses_above(value_before: Number, other_before: Number, value: Number, other: Number) -> Condition:
-    """True if a value is above another at this bar and was not at the previous one; both must be known at both bars."""
+def crosses_above(value_before: Value, other_before: Value, value: Value, other: Value) -> Condition:
+    """True if a value is above another at this bar and was not above it at the previous bar."""
     return (value_before <= other_before) & (value > other)
 
 
 def becomes(before: Condition, now: Condition) -> Condition:
-    """True if a condition holds at this bar and did not at the previous one."""
+    """True if a condition holds at this bar and did not hold at the previous bar."""
     return now & negated(before)
 
 
@@ -40,11 +43,27 @@ def negated(condition: Condition) -> Condition:
     return condition ^ True
 
 
-def array_signals(rules: Rules, lines: Sequence[Values], *settings: object) -> Iterator[list[Signal]]:
+def array_signals(rules: Rules, lines: Sequence[Values], *settings: object) -> tuple[Signal, ...]:
+    """The signals over whole lines, sorted by bar."""
+    return sort_by_bar(signals_by_label(rules, lines, *settings))
+
+
+def signals_by_label(rules: Rules, lines: Sequence[Values], *settings: object) -> Iterator[list[Signal]]:
     """The signals over whole lines, one list per label."""
     before = [np.concatenate(([nan], line))[:-1] for line in lines]
     for label, condition, value in rules(before, lines, *settings):
-        yield dots(label, condition, np.broadcast_to(value, condition.shape))
+        yield signals_at(label, np.flatnonzero(condition), np.broadcast_to(value, condition.shape))
+
+
+def signals_at(label: str, indexes: npt.NDArray[np.intp], values: Values) -> list[Signal]:
+    """A signal at each of the bars, with the value of that bar."""
+    pairs = zip(indexes.tolist(), values[indexes].tolist(), strict=True)
+    return [Signal(index, value, label) for index, value in pairs]
+
+
+def sort_by_bar(groups: Iterable[list[Signal]]) -> tuple[Signal, ...]:
+    """All signals of the groups, sorted by bar; signals of one bar keep the order of the groups."""
+    return tuple(sorted(chain.from_iterable(groups), key=attrgetter("index")))
 
 
 class RunningRules:

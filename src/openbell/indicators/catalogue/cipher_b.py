@@ -1,4 +1,4 @@
-"""Cipher B: WaveTrend, RSI and stochastic RSI together, with the dots and divergences that traders read from them."""
+"""Cipher B: WaveTrend, RSI and stochastic RSI in one panel, with crosses, divergences and gold buys as signals."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 
 from openbell.indicators.catalogue.rsi import RunningRsi, rsi
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line
-from openbell.indicators.cipher import CipherLines, crosses, divergences, families, gold_buys
-from openbell.indicators.dots import in_order
+from openbell.indicators.cipher import CipherLines, cross_signals, divergence_signals, find_divergences, gold_signals
 from openbell.indicators.oscillators import RunningStochasticRsi, stochastic_rsi
+from openbell.indicators.rules import sort_by_bar
 from openbell.indicators.running_cipher import RunningCipher
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.waves import RunningWave, wave_trend, wave_warmup
 from openbell.market.bars import Bars
 
 LENGTH, SMOOTH = 14, 3
-"""Of the RSI, and of the stochastic RSI of the logarithm of the close."""
+"""Of the RSI of the close, and of the stochastic RSI of the logarithm of the close."""
 
 
 def cipher_lines(bars: Bars, channel_length: int, average_length: int) -> CipherLines:
     """WT1, WT2, RSI and stochastic."""
-    # One by one, because numpy's logarithm may round otherwise than the one that the stream takes.
+    # Not np.log: it may round differently from math.log, which the stream uses.
     logarithms = np.array([log(close) for close in bars.close.tolist()])
     stoch, _ = stochastic_rsi(logarithms, LENGTH, LENGTH, SMOOTH, 1)
     return CipherLines(*wave_trend(bars, channel_length, average_length), rsi(bars.close, LENGTH), stoch)
@@ -38,17 +38,17 @@ def _compute(
     show_divergences: bool,
 ) -> Channels:
     lines = cipher_lines(bars, wt_channel_length, wt_average_length)
-    found = families(lines, bars)
+    found = find_divergences(lines, bars)
     signals = [
-        *crosses(lines, wt_oversold, wt_overbought, dot_mode == "strict"),
-        *divergences(lines, found),
-        gold_buys(lines, found),
+        *cross_signals(lines, wt_oversold, wt_overbought, dot_mode == "strict"),
+        *divergence_signals(lines, found),
+        gold_signals(lines, found),
     ]
     return Channels(
         lines=(Line("WT1", lines.fast), Line("WT2", lines.slow), Line("RSI", lines.rsi), Line("StochK", lines.stoch)),
         histogram=(Line("WT1-WT2", lines.fast - lines.slow),),
-        divlines=tuple(segment for family in found for segment in family.segments()) if show_divergences else (),
-        signals=in_order(signals),
+        divlines=tuple(segment for each in found for segment in each.segments()) if show_divergences else (),
+        signals=sort_by_bar(signals),
         hlines=(wt_oversold, 0.0, wt_overbought),
     )
 

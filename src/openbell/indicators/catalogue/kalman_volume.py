@@ -9,9 +9,8 @@ import numpy as np
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line
-from openbell.indicators.dots import in_order
 from openbell.indicators.exact_averages import ema as running_ema
-from openbell.indicators.rules import Number, Rule, RunningRules, array_signals, crosses_above
+from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -42,13 +41,13 @@ def _compute(bars: Bars, vzo_length: int, k: float, sig_length: int) -> Channels
     trigger = ema(line, sig_length)
     return Channels(
         lines=(Line("KVF", line), Line("Signal", trigger)),
-        signals=in_order(array_signals(_rules, (line, trigger))),
+        signals=array_signals(_rules, (line, trigger)),
         hlines=(OVERSOLD, 0.0, OVERBOUGHT),
         y_range=(-100.0, 100.0),
     )
 
 
-def _rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule]:
+def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     """Every cross has one signal: that of its zone if it has one."""
     (line_before, trigger_before), (line, trigger) = before, now
     up = crosses_above(line_before, trigger_before, line, trigger)

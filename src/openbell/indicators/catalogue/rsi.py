@@ -9,9 +9,8 @@ import numpy as np
 
 from openbell.indicators.averages import wilder
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line
-from openbell.indicators.dots import in_order
 from openbell.indicators.exact_averages import wilder as running_wilder
-from openbell.indicators.rules import Number, Rule, RunningRules, array_signals, becomes
+from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -32,13 +31,13 @@ def _compute(bars: Bars, length: int) -> Channels:
     values = rsi(bars.close, length)
     return Channels(
         lines=(Line("RSI", values),),
-        signals=in_order(array_signals(_rules, (values,))),
+        signals=array_signals(_rules, (values,)),
         hlines=(OVERSOLD, OVERBOUGHT),
         y_range=(0.0, 100.0),
     )
 
 
-def _rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule]:
+def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     """A signal at the bar at which the RSI reaches a level."""
     (value_before,), (value,) = before, now
     return (

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from openbell.indicators.catalogue.rsi import RunningRsi, rsi
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line
-from openbell.indicators.dots import in_order
 from openbell.indicators.oscillators import RunningMoneyFlowIndex, RunningStochastic, money_flow_index, stochastic
-from openbell.indicators.rules import Number, Rule, RunningRules, array_signals, becomes, crosses_above
+from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
 
@@ -22,13 +21,13 @@ def _compute(
     fast, slow = stochastic(bars, stoch_length, k, d)
     return Channels(
         lines=(Line("RSI", strength), Line("MFI", flow), Line("StochK", fast), Line("StochD", slow)),
-        signals=in_order(array_signals(_rules, (strength, flow, fast, slow), overbought, oversold)),
+        signals=array_signals(_rules, (strength, flow, fast, slow), overbought, oversold),
         hlines=(oversold, overbought),
         y_range=(0.0, 100.0),
     )
 
 
-def _rules(before: Sequence[Number], now: Sequence[Number], overbought: float, oversold: float) -> Sequence[Rule]:
+def _rules(before: Sequence[Value], now: Sequence[Value], overbought: float, oversold: float) -> Sequence[Rule]:
     """A level where it is reached; buy and sell where the stochastic turns while RSI and MFI are both at their level."""
     (strength_before, _, fast_before, slow_before), (strength, flow, fast, slow) = before, now
     low, high = strength <= oversold, strength >= overbought

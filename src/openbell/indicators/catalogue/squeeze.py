@@ -11,9 +11,8 @@ import numpy as np
 from openbell.indicators.average_range import RunningRange
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line
-from openbell.indicators.dots import in_order
 from openbell.indicators.highs_and_lows import RunningExtremes, middle
-from openbell.indicators.rules import Number, Rule, RunningRules, array_signals, becomes
+from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.sums import mean_and_deviation, mean_and_deviation_of, total
 from openbell.indicators.windows import RunningSum, window_sum
@@ -41,12 +40,12 @@ def _compute(bars: Bars, length: int, bb_mult: float, kc_mult: float) -> Channel
     widths = (bb_mult * deviation, kc_mult * (window_sum(true_range(bars), length) / length))
     return Channels(
         histogram=(Line("Momentum", _momentum(bars, average, length)),),
-        signals=in_order(array_signals(_rules, widths)),
+        signals=array_signals(_rules, widths),
         hlines=(0.0,),
     )
 
 
-def _rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule]:
+def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     """On the zero line: where a squeeze begins and where it ends, from half the widths of bands and channel."""
     # Bands and channel have the same middle, so one lies within the other where it is narrower.
     (bands_before, channel_before), (bands, channel) = before, now

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line
-from openbell.indicators.dots import in_order
-from openbell.indicators.rules import Number, Rule, RunningRules, array_signals, crosses_above
+from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.waves import RunningWave, wave_trend, wave_warmup
 from openbell.market.bars import Bars
@@ -19,12 +18,12 @@ def _compute(bars: Bars, channel_length: int, average_length: int) -> Channels:
     return Channels(
         lines=(Line("WT1", fast), Line("WT2", slow)),
         histogram=(Line("WT1-WT2", fast - slow),),
-        signals=in_order(array_signals(_rules, (fast, slow))),
+        signals=array_signals(_rules, (fast, slow)),
         hlines=(OVERSOLD, 0.0, OVERBOUGHT),
     )
 
 
-def _rules(before: Sequence[Number], now: Sequence[Number]) -> Sequence[Rule]:
+def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     """Every cross has one signal: that of its zone if it has one."""
     (fast_before, slow_before), (fast, slow) = before, now
     up = crosses_above(fast_before, slow_before, fast, slow)
