@@ -16,6 +16,7 @@ from functools import partial
 from math import inf
 
 from openbell.desk.bars import RING, BarService
+from openbell.desk.followers import SignalFollowers
 from openbell.desk.indicators import IndicatorService
 from openbell.desk.trading.inbox import Inbox
 from openbell.indicators.evaluation import Wanted
@@ -100,7 +101,7 @@ class AlertEngine:
     def __init__(self, records: Records, bars: BarService, indicators: IndicatorService, inbox: Inbox) -> None:
         self._records = records
         self._bars = bars
-        self._indicators = indicators
+        self._followers = SignalFollowers(bars, indicators)
         self._inbox = inbox
         self._groups: dict[_Key, _Group] = {}
         self._marks: dict[Instrument, Mark] = {}
@@ -117,6 +118,7 @@ class AlertEngine:
 
     async def _step(self, lease: Lease | None, until: int) -> int:
         await self._load()
+        self._followers.begin_round()
         due = [group for group in self._groups.values() if group.alerts and group.seen < until]
         news = await self._news(due, until)
         found: list[_Found] = []
@@ -229,13 +231,12 @@ class AlertEngine:
     async def _signals(
         self, instrument: Instrument, timeframe: Timeframe, wanted: dict[str, list[Alert]], since: float
     ) -> list[_Found]:
-        asked = [Wanted(name, get(name), get(name).settings()) for name in wanted]
-        evaluated = await self._indicators.evaluate(instrument, timeframe, RING, asked)
+        requests = [Wanted(name, get(name), get(name).settings()) for name in wanted]
+        new = await self._followers.since(instrument, timeframe, requests, since)
         found: list[_Found] = []
-        for computed in evaluated.indicators:
-            alerts = wanted[computed.wanted.indicator.name]
-            firings = signal_firings(alerts, evaluated.bars, computed.channels.signals, since)
-            found += [(each, bar_hash(evaluated.bars, each.index)) for each in firings]
+        for name, signals in new.by_name.items():
+            firings = signal_firings(wanted[name], new.bars, signals, since)
+            found += [(each, bar_hash(new.bars, each.index)) for each in firings]
         return found
 
     async def _fire(self, found: Iterable[_Found], lease: Lease | None) -> int:
