@@ -1,41 +1,53 @@
-"""The one exception tree. `protocol/dialects.py` turns it into each contract's wire form.
+"""The exception tree of the whole project. `protocol/dialects.py` turns it into each contract's wire form.
+
+Classes that another room defines carry the name of that room in brackets.
 
 OpenbellError
-├── InputError                what the caller sent is wrong; sending it again will not help
-│   ├── InvalidSymbol         the text is no symbol
-│   ├── InvalidTimeframe      not one of the names this server accepts
-│   ├── InvalidParameter      any other bad argument
-│   └── BadBars               a file or feed offered bars that cannot be true
-├── UnknownSymbol             a symbol, but neither watched, stored nor known to the feed
-├── DataError                 the question is fine, the data is not there
-│   ├── InsufficientData      some bars, not enough
-│   ├── NoData                no closed bars at all
-│   ├── StaleData             the newest bar is too old to be called current
-│   ├── FeedUnavailable       the feed fails and nothing is stored
-│   ├── NoSuchSeries          the feed has no such series for this instrument
-│   ├── NotFinite             a result is too large or too small for a number
-│   └── OutOfTime             the answer took longer than the call may
-├── StoreError                the bar store cannot do what was asked
-│   ├── StoreTimeout          it did not answer in time
-│   ├── CorruptFile           a file failed its checks and was set aside
-│   └── SourceConflict        bars of another source are in the way
-├── LeaseError
-│   ├── LeaseHeld             another process holds it
-│   └── LeaseLost             it was ours and has passed to another
-├── Refused                   allowed by nobody here: read-only, no --trade, missing scope
-│   ├── Unauthorized          the account is another's (trading.accounts)
-│   ├── RiskRefused           the risk gate says no
-│   │   └── CannotPay         the account has not the money
-│   └── SettingsError         the settings contradict each other or cannot be read
-├── OrderError
-│   ├── DuplicateOrder        the same again within seconds, or another order under a used id
-│   ├── NoSuchOrder           nobody's, or another's
-│   └── TooManyOrders         faster than the desk lets anybody trade
-├── NoSuchAlert               no alert or subscription of the caller has this id
-├── AccountNotFound           (trading.accounts)
-└── BrokerError               what stands behind the broker's port (trading.broker)
+├── InputError                         the request is wrong; sending it again does not help
+│   ├── InvalidSymbol                  the text is not one unambiguous symbol
+│   ├── InvalidTimeframe               the name is not one of those that this server accepts
+│   ├── InvalidParameter               any other bad argument
+│   ├── BadBars                        bars of a file or feed with impossible values
+│   ├── InvalidSide [trading]          the side is neither buy nor sell
+│   ├── InvalidSize [trading]          the size is not a positive number
+│   ├── InvalidAction [trading]        the action is neither buy, sell nor hold
+│   ├── InvalidConfidence [trading]    the confidence is not between 0 and 1
+│   └── ReasoningTooLong [trading]     the reasoning is longer than a journal entry may be
+├── UnknownSymbol                      a valid symbol that is neither watched, stored nor listed by the feed
+├── DataError                          the data for a valid request is missing or unusable
+│   ├── InsufficientData               fewer closed bars than the calculation needs
+│   ├── NoData                         no closed bars at all
+│   ├── StaleData                      the latest bar is too old to be the current price
+│   ├── FeedUnavailable                the feed failed and the store does not have the bars
+│   ├── NoSuchSeries                   the feed does not have this series for this instrument
+│   ├── NotFinite                      a result is not a finite number
+│   └── OutOfTime                      the call exceeded its timeout
+├── StoreError                         the bar store or the records database failed
+│   ├── StoreTimeout                   the store did not respond within its timeout
+│   ├── CorruptFile                    a file failed its checks
+│   ├── SourceConflict                 the store already has bars of another source for this span
+│   └── LedgerBroken [stores]          the ledger does not match its recorded head
+├── LeaseError                         a lease, which allows one process at a time to write
+│   ├── LeaseHeld                      another process holds the lease
+│   └── LeaseLost                      this process held the lease, and another process took it over
+├── Refused                            the settings or the caller's scopes do not allow it
+│   ├── SettingsError                  the settings are invalid or contradict each other
+│   ├── Unauthorized [trading]         the account has another owner, or the token is wrong
+│   └── RiskRefused                    a risk rule refused the order
+│       └── CannotPay                  the account does not have enough money
+├── OrderError                         an order cannot be placed or cancelled
+│   ├── DuplicateOrder                 the same order within seconds, or a client_order_id that is already used
+│   ├── NoSuchOrder                    the caller has no order with this id
+│   └── TooManyOrders                  more orders per second than the desk accepts
+├── NoSuchAlert                        the caller has no alert with this id
+├── AccountNotFound [trading]          no account has this name
+├── ImpossibleMove [trading]           an order cannot change from its state to the requested one
+└── BrokerError [trading]              a call to the broker failed
+    ├── BrokerRefused [trading]        the broker refused the request and did nothing
+    ├── BrokerUnavailable [trading]    the broker could not be reached; nothing was sent
+    └── OutcomeUnknown [trading]       the request was sent and no reply arrived: it may or may not have been executed
 
-Every message says what is wrong and, where there is one, what to do next. `details` holds the same facts as values.
+Every message states what is wrong and, if possible, what to do next. `details` holds the same facts as values.
 """
 
 from __future__ import annotations
@@ -44,7 +56,7 @@ from typing import Any
 
 
 class OpenbellError(Exception):
-    """Root of everything that Openbell raises on purpose."""
+    """Base class of all errors that Openbell raises on purpose."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -53,11 +65,11 @@ class OpenbellError(Exception):
 
 
 class InputError(OpenbellError):
-    """What the caller sent is wrong."""
+    """The request is wrong; sending it again does not help."""
 
 
 class InvalidSymbol(InputError):
-    """The text cannot be read as one symbol."""
+    """The text is not one unambiguous symbol."""
 
     def __init__(self, text: str, reason: str) -> None:
         shown = text if len(text) <= 40 else text[:37] + "..."
@@ -65,7 +77,7 @@ class InvalidSymbol(InputError):
 
 
 class InvalidTimeframe(InputError):
-    """The name is not one that this server accepts."""
+    """The name is not one of the timeframes that this server accepts."""
 
     def __init__(self, text: str, accepted: tuple[str, ...], hint: str = "") -> None:
         shown = text if len(text) <= 40 else text[:37] + "..."
@@ -81,22 +93,22 @@ class InvalidParameter(InputError):
 
 
 class BadBars(InputError):
-    """Bars that cannot be true; `details` counts them by reason."""
+    """Bars with impossible values; `details` has the reasons."""
 
 
 class UnknownSymbol(OpenbellError):
-    """A well-formed symbol that is neither watched, stored nor known to the feed."""
+    """A valid symbol that is neither watched, stored nor listed by the feed."""
 
     def __init__(self, symbol: str, hint: str = "") -> None:
         super().__init__(f"Unknown symbol {symbol}{': ' + hint if hint else ''}", symbol=symbol)
 
 
 class DataError(OpenbellError):
-    """The question is fine, the data is not there."""
+    """The data for a valid request is missing or unusable."""
 
 
 class InsufficientData(DataError):
-    """There are bars, but fewer than the calculation needs."""
+    """There are fewer closed bars than the calculation needs."""
 
     def __init__(self, symbol: str, available: int, needed: int) -> None:
         super().__init__(
@@ -110,38 +122,38 @@ class InsufficientData(DataError):
 
 
 class NoData(DataError):
-    """There are no closed bars of this kind."""
+    """There are no closed bars of this instrument and timeframe."""
 
 
 class StaleData(DataError):
-    """The newest bar is too old to be called current."""
+    """The latest bar is too old to be the current price."""
 
 
 class NotFinite(DataError):
-    """A result is no finite number: the prices or volumes it is made of are too large or too small."""
+    """A result is not a finite number, because prices or volumes are too large or too small to calculate with."""
 
 
 class OutOfTime(DataError):
-    """The answer took longer than a call may."""
+    """The call exceeded its timeout."""
 
 
 class FeedUnavailable(DataError):
-    """The feed did not answer and the store cannot stand in for it."""
+    """The feed failed and the store does not have the bars."""
 
 
 class NoSuchSeries(DataError):
-    """The feed has no such series for this instrument, now or later; `hint` says where there is one."""
+    """The feed does not have this series for this instrument, and a retry does not help; `hint` names an alternative."""
 
     def __init__(self, feed: str, kind: str, symbol: str, hint: str) -> None:
         super().__init__(f"The feed {feed} has no {kind} for {symbol}: {hint}", feed=feed, kind=kind, symbol=symbol)
 
 
 class StoreError(OpenbellError):
-    """The bar store cannot do what was asked."""
+    """The bar store or the records database failed."""
 
 
 class StoreTimeout(StoreError):
-    """The store did not answer in time."""
+    """The store did not respond within its timeout."""
 
 
 class CorruptFile(StoreError):
@@ -149,11 +161,11 @@ class CorruptFile(StoreError):
 
 
 class SourceConflict(StoreError):
-    """Bars of another source stand where these would go."""
+    """The store already has bars of another source for this span."""
 
 
 class LeaseError(OpenbellError):
-    """About the right to be the one that writes."""
+    """A lease, which allows one process at a time to write, cannot be used."""
 
 
 class LeaseHeld(LeaseError):
@@ -161,40 +173,40 @@ class LeaseHeld(LeaseError):
 
 
 class LeaseLost(LeaseError):
-    """The lease was ours and has passed to another process."""
+    """This process held the lease, and another process took it over."""
 
 
 class Refused(OpenbellError):
-    """Not allowed with these settings or scopes."""
+    """The settings or the caller's scopes do not allow it."""
 
 
 class SettingsError(Refused):
-    """The settings cannot be read or contradict each other."""
+    """The settings are invalid or contradict each other."""
 
 
 class RiskRefused(Refused):
-    """The risk gate says no; `details` has the rule and the largest size that would pass."""
+    """A risk rule refused the order; `details` has the rule and the largest size that would pass."""
 
 
 class CannotPay(RiskRefused):
-    """The account has not the money."""
+    """The account does not have enough money."""
 
 
 class OrderError(OpenbellError):
-    """About one order."""
+    """An order cannot be placed or cancelled."""
 
 
 class DuplicateOrder(OrderError):
-    """The same order again within seconds, or another one under an id that is used."""
+    """The same order was placed seconds ago, or the client_order_id is used by another order."""
 
 
 class NoSuchOrder(OrderError):
-    """No order of the caller has this id."""
-
-
-class NoSuchAlert(OpenbellError):
-    """No alert or subscription of the caller has this id."""
+    """The caller has no order with this id."""
 
 
 class TooManyOrders(OrderError):
-    """Faster than the desk lets anybody trade."""
+    """The caller placed more orders per second than the desk accepts."""
+
+
+class NoSuchAlert(OpenbellError):
+    """The caller has no alert with this id."""
