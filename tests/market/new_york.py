@@ -1,4 +1,4 @@
-"""The oracle of trading hours: exchange_calendars for regular ones, the design's table for extended ones."""
+"""Expected trading hours: regular hours from exchange_calendars, extended hours from the design's table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Oracle:
-    """One row per session; times are epoch seconds."""
+    """Expected trading hours, one row per session, times in epoch seconds."""
 
     dates: list[str]
     premarket: Times
@@ -25,15 +25,15 @@ class Oracle:
     end: Times
 
     def regular_minutes(self) -> Times:
-        """Every minute of regular hours."""
+        """Returns all minutes of regular hours."""
         return np.concatenate([np.arange(a, b, 60) for a, b in zip(self.open, self.close, strict=True)])
 
 
 @cache
 def oracle(start: str = "2015-01-01", end: str = "2027-12-31") -> Oracle:
-    """What NYSE did and will do."""
+    """Returns the sessions of NYSE from `start` to `end`."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # exchange_calendars uses what this pandas deprecates
+        warnings.simplefilter("ignore")  # exchange_calendars calls functions that this pandas deprecates
         calendar = exchange_calendars.get_calendar("XNYS", start=start, end=end)
     dates = pd.DatetimeIndex(calendar.sessions)
     half = calendar.closes.dt.tz_convert("America/New_York").dt.hour.to_numpy() < 16

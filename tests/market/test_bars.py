@@ -1,4 +1,4 @@
-"""Bars as columns: an algebra that a dictionary of rows can check, and the faults that feeds and files bring."""
+"""Bars as columns: operations compared with a dictionary of rows, and the faults of impossible bars."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ runs = st.builds(
 
 
 def rows(bars: Bars) -> dict[int, Row]:
-    """The model: a row of numbers under each open time."""
+    """Returns the model: for each open time its row of numbers."""
     table = np.column_stack(bars.columns()[1:]).tolist() if len(bars) else []
     return {time: tuple(row) for time, row in zip(bars.time.tolist(), table, strict=True)}
 
@@ -39,7 +39,7 @@ def assert_is(bars: Bars, model: dict[int, Row]) -> None:
 class TestAlgebra:
     @given(st.lists(runs, min_size=1, max_size=5))
     @settings(deadline=None, max_examples=150)
-    def test_merge_is_an_update_in_which_the_later_wins(self, parts: list[Bars]) -> None:
+    def test_merge_replaces_bars_by_those_of_later_parts(self, parts: list[Bars]) -> None:
         model: dict[int, Row] = {}
         for part in parts:
             model.update(rows(part))
@@ -54,14 +54,14 @@ class TestAlgebra:
 
     @given(st.lists(st.integers(0, 20), max_size=40), st.integers(0, 2**32))
     @settings(deadline=None, max_examples=100)
-    def test_sort_keeps_the_last_of_several_with_one_time(self, minutes: list[int], seed: int) -> None:
+    def test_sort_keeps_the_last_of_bars_with_the_same_time(self, minutes: list[int], seed: int) -> None:
         loose = walk([START + m * MINUTE for m in minutes], seed)
 
         assert_is(sort(loose), rows(loose))
 
     @given(runs, st.integers(0, 70))
     @settings(deadline=None, max_examples=100)
-    def test_tail_is_the_newest(self, bars: Bars, count: int) -> None:
+    def test_tail_returns_the_latest_bars(self, bars: Bars, count: int) -> None:
         model = rows(bars)
 
         assert_is(bars.tail(count), {time: model[time] for time in sorted(model)[max(0, len(model) - count) :]})
@@ -75,7 +75,7 @@ class TestAlgebra:
 
     @given(runs, st.integers(0, 60), st.integers(0, 60))
     @settings(deadline=None, max_examples=60)
-    def test_parts_between_make_the_whole(self, bars: Bars, first: int, second: int) -> None:
+    def test_merging_adjacent_parts_restores_the_bars(self, bars: Bars, first: int, second: int) -> None:
         cuts = sorted((START + first * MINUTE, START + second * MINUTE))
         edges = [0, *cuts, START + DAY]
 
@@ -90,7 +90,7 @@ class TestAlgebra:
         assert len(bars.between(START + 60, START + 60)) == 0
         assert len(bars.between(START + 180, START + 60)) == 0
 
-    def test_merge_does_not_touch_its_parts(self) -> None:
+    def test_merge_does_not_change_its_parts(self) -> None:
         a, b = walk(START + np.arange(5) * MINUTE, 1), walk(START + np.arange(3, 8) * MINUTE, 2)
         before = rows(a), rows(b)
 
@@ -98,7 +98,7 @@ class TestAlgebra:
 
         assert (rows(a), rows(b)) == before
 
-    def test_merge_of_nothing_is_nothing(self) -> None:
+    def test_merge_of_empty_bars_is_empty(self) -> None:
         assert len(merge(empty(STOCK), empty(STOCK))) == 0
         assert merge(empty(STOCK)).instrument is STOCK
 
@@ -111,7 +111,7 @@ class TestColumns:
         assert [column.tolist() for column in bars.columns()] == [[START], [1.0], [4.0], [0.5], [2.0], [10.0]]
         assert (bars.instrument, bars.timeframe, len(bars)) == (CRYPTO, Timeframe.M5, 1)
 
-    def test_empty_has_six_columns_of_nothing(self) -> None:
+    def test_empty_has_six_empty_columns(self) -> None:
         bars = empty(STOCK, Timeframe.H1)
 
         assert len(bars) == 0
@@ -170,7 +170,7 @@ BAD: list[tuple[str, dict[str, float]]] = [
 ]
 
 
-def offered(*changes: dict[str, float], timeframe: Timeframe = Timeframe.M1) -> Bars:
+def bars_with(*changes: dict[str, float], timeframe: Timeframe = Timeframe.M1) -> Bars:
     filled = [{**GOOD, **change} for change in changes]
     return make(CRYPTO, timeframe, *([row[name] for row in filled] for name in COLUMNS))
 
@@ -180,12 +180,12 @@ class TestFaults:
 
     @pytest.mark.parametrize(("reason", "change"), BAD)
     def test_each_reason_is_named_and_points_at_its_bar(self, reason: str, change: dict[str, float]) -> None:
-        found = faults(offered({}, change, {"volume": 0.0}), self.NOW)
+        found = faults(bars_with({}, change, {"volume": 0.0}), self.NOW)
 
         assert [(name, mask.tolist()) for name, mask in found] == [(reason, [False, True, False])]
 
-    def test_all_at_once_each_bar_has_one_reason(self) -> None:
-        found = faults(offered(*(change for _, change in BAD)), self.NOW)
+    def test_every_bar_of_many_has_one_reason(self) -> None:
+        found = faults(bars_with(*(change for _, change in BAD)), self.NOW)
 
         assert [name for name, _ in found] == list(dict.fromkeys(reason for reason, _ in BAD))
         assert np.sum([mask for _, mask in found], axis=0).tolist() == [1] * len(BAD)
@@ -193,21 +193,21 @@ class TestFaults:
             assert [reason == name for reason, _ in BAD] == mask.tolist()
 
     def test_a_bar_with_several_faults_is_counted_under_the_first(self) -> None:
-        wrong = offered({"open": NAN, "volume": -1.0, "time": START + DAY + 1}, {"low": -1.0, "volume": -1.0})
+        wrong = bars_with({"open": NAN, "volume": -1.0, "time": START + DAY + 1}, {"low": -1.0, "volume": -1.0})
 
         assert [name for name, _ in faults(wrong, self.NOW)] == ["not finite", "price not positive"]
 
     @given(runs)
     @settings(deadline=None, max_examples=50)
-    def test_bars_that_could_be_true_have_none(self, bars: Bars) -> None:
+    def test_possible_bars_have_no_faults(self, bars: Bars) -> None:
         assert faults(bars, START + DAY) == []
 
     def test_a_bar_whose_four_prices_are_equal_is_fine(self) -> None:
-        assert faults(offered({"open": 9.0, "high": 9.0, "low": 9.0, "close": 9.0, "volume": 0.0}), self.NOW) == []
+        assert faults(bars_with({"open": 9.0, "high": 9.0, "low": 9.0, "close": 9.0, "volume": 0.0}), self.NOW) == []
 
     @pytest.mark.parametrize("timeframe", [Timeframe.M1, Timeframe.M5, Timeframe.H4])
-    def test_the_future_begins_where_a_bar_would_end_after_now(self, timeframe: Timeframe) -> None:
-        bars = offered({}, timeframe=timeframe)
+    def test_a_bar_that_ends_after_now_is_from_the_future(self, timeframe: Timeframe) -> None:
+        bars = bars_with({}, timeframe=timeframe)
         closes = START + timeframe.seconds
 
         def reasons(now: float, leeway: float = 0.0) -> list[str]:
@@ -221,12 +221,12 @@ class TestFaults:
     @pytest.mark.parametrize(
         ("timeframe", "shift"), [(Timeframe.M5, 60), (Timeframe.M5, 299), (Timeframe.H1, 1800), (Timeframe.H4, 3600)]
     )
-    def test_larger_bars_begin_on_their_own_buckets(self, timeframe: Timeframe, shift: int) -> None:
-        bars = offered({"time": START + shift}, timeframe=timeframe)
+    def test_larger_bars_must_begin_on_their_own_buckets(self, timeframe: Timeframe, shift: int) -> None:
+        bars = bars_with({"time": START + shift}, timeframe=timeframe)
 
         assert [name for name, _ in faults(bars, START + DAY)] == ["time not on the minute"]
 
-    def test_nothing_offered_nothing_wrong(self) -> None:
+    def test_empty_bars_have_no_faults(self) -> None:
         assert faults(empty(CRYPTO), self.NOW) == []
 
     @given(
@@ -243,16 +243,16 @@ class TestFaults:
         )
     )
     @settings(deadline=None, max_examples=150)
-    def test_whatever_is_offered_exactly_the_bad_bars_are_found(self, table: list[dict[str, float]]) -> None:
+    def test_finds_exactly_the_impossible_bars(self, table: list[dict[str, float]]) -> None:
         bars = make(CRYPTO, Timeframe.M1, *([row[name] for row in table] for name in COLUMNS))
 
         found = faults(bars, self.NOW)
 
         caught = np.sum([mask for _, mask in found], axis=0) if found else np.zeros(len(table))
-        assert caught.tolist() == [0 if could_be_true(row, self.NOW) else 1 for row in table]
+        assert caught.tolist() == [0 if is_possible(row, self.NOW) else 1 for row in table]
 
 
-def could_be_true(row: dict[str, float], now: float) -> bool:
+def is_possible(row: dict[str, float], now: float) -> bool:
     low, high = row["low"], row["high"]
     rules: tuple[Callable[[], bool], ...] = (
         lambda: all(abs(row[name]) < INF for name in COLUMNS[1:]),

@@ -1,4 +1,4 @@
-"""The clock: times as people write them, a moment that stands, a past that runs again."""
+"""Clocks: parsing and writing times, the system time, a fixed time, a replay."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ EXAMPLE = 1758308340.0  # 2025-09-19T18:59:00Z
 YEARS = 1e9
 
 
-class Machine:
-    """The machine's time in a test's hands: sleeping moves it, nothing waits."""
+class FakeSystemTime:
+    """Replaces the system time for `market.clock`: a sleep advances it and returns at once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, start: float = 1000.0) -> None:
         self.time = start
@@ -37,8 +37,8 @@ class Machine:
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(monkeypatch)
+def system(monkeypatch: pytest.MonkeyPatch) -> FakeSystemTime:
+    return FakeSystemTime(monkeypatch)
 
 
 class TestParseTime:
@@ -59,7 +59,7 @@ class TestParseTime:
             " 1758308340 ",
         ],
     )
-    def test_one_moment_in_many_forms(self, text: str) -> None:
+    def test_one_time_in_many_forms(self, text: str) -> None:
         assert parse_time(text) == EXAMPLE
 
     def test_a_date_is_its_midnight_in_utc(self) -> None:
@@ -125,8 +125,8 @@ class TestParseTime:
         assert iso(epoch)
 
     @pytest.mark.parametrize("text", ["0001-01-01", "0001-01-01T00:00+14:00", "9999-12-31T23:59:59-14:00"])
-    def test_a_time_that_no_calendar_can_show_is_refused(self, text: str) -> None:
-        """Near the ends of what datetime holds, another zone's wall clock overflows."""
+    def test_a_time_outside_the_range_of_datetime_is_refused(self, text: str) -> None:
+        """Near the limits of datetime, conversion to another time zone overflows."""
         with pytest.raises(InvalidParameter):
             parse_time(text)
 
@@ -143,22 +143,22 @@ class TestIso:
 
 
 class TestStandingClock:
-    def test_never_passes(self) -> None:
+    def test_always_shows_the_same_time(self) -> None:
         clock: Clock = StandingClock(EXAMPLE)
 
         assert [clock.epoch() for _ in range(3)] == [EXAMPLE] * 3
         assert clock.moving is False
 
     @pytest.mark.parametrize("until", [EXAMPLE, EXAMPLE - 1, 0.0])
-    def test_what_has_come_is_not_waited_for(self, until: float) -> None:
-        assert asyncio.run(finishes(StandingClock(EXAMPLE), until))
+    def test_sleep_until_a_past_time_returns_at_once(self, until: float) -> None:
+        assert asyncio.run(returns_at_once(StandingClock(EXAMPLE), until))
 
-    def test_what_is_to_come_never_comes(self) -> None:
-        assert not asyncio.run(finishes(StandingClock(EXAMPLE), EXAMPLE + 0.001))
+    def test_sleep_until_a_later_time_never_returns(self) -> None:
+        assert not asyncio.run(returns_at_once(StandingClock(EXAMPLE), EXAMPLE + 0.001))
 
 
-async def finishes(clock: Clock, until: float) -> bool:
-    """Whether waiting ends without any time passing."""
+async def returns_at_once(clock: Clock, until: float) -> bool:
+    """Returns True if `sleep_until` returns without waiting."""
     waiting = asyncio.ensure_future(clock.sleep_until(until))
     for _ in range(5):
         await asyncio.sleep(0)
@@ -169,60 +169,60 @@ async def finishes(clock: Clock, until: float) -> bool:
 
 
 class TestReplayClock:
-    def test_runs_from_its_start_at_its_speed(self, machine: Machine) -> None:
-        machine.time = EXAMPLE + YEARS
+    def test_runs_from_its_start_at_its_speed(self, system: FakeSystemTime) -> None:
+        system.time = EXAMPLE + YEARS
         clock: Clock = ReplayClock(EXAMPLE, 60.0)
         assert clock.epoch() == EXAMPLE
         assert clock.moving is True
 
-        machine.time += 2.5
+        system.time += 2.5
 
         assert clock.epoch() == EXAMPLE + 150.0
 
     @pytest.mark.parametrize("speed", [0.5, 1.0, 60.0, 1e6])
-    def test_waits_the_scaled_time(self, machine: Machine, speed: float) -> None:
-        machine.time = EXAMPLE + YEARS
+    def test_waits_the_scaled_time(self, system: FakeSystemTime, speed: float) -> None:
+        system.time = EXAMPLE + YEARS
         clock = ReplayClock(EXAMPLE, speed)
 
         asyncio.run(clock.sleep_until(EXAMPLE + 120.0))
 
         assert clock.epoch() >= EXAMPLE + 120.0 or clock.epoch() == pytest.approx(EXAMPLE + 120.0)
-        assert sum(machine.slept) == pytest.approx(120.0 / speed, rel=1e-6)
+        assert sum(system.slept) == pytest.approx(120.0 / speed, rel=1e-6)
 
-    def test_what_has_come_is_not_waited_for(self, machine: Machine) -> None:
-        machine.time = EXAMPLE + YEARS
+    def test_sleep_until_a_past_time_returns_at_once(self, system: FakeSystemTime) -> None:
+        system.time = EXAMPLE + YEARS
         asyncio.run(ReplayClock(EXAMPLE, 60.0).sleep_until(EXAMPLE - 1.0))
 
-        assert machine.slept == []
+        assert system.slept == []
 
-    def test_stops_when_it_reaches_the_present(self, machine: Machine) -> None:
-        machine.time = EXAMPLE + 60.0
+    def test_stops_when_it_reaches_the_present(self, system: FakeSystemTime) -> None:
+        system.time = EXAMPLE + 60.0
         clock = ReplayClock(EXAMPLE, 60.0)
 
-        machine.time += 30.0
+        system.time += 30.0
 
         assert clock.epoch() == EXAMPLE + 90.0
         assert clock.moving is False
-        machine.time += 1000.0
+        system.time += 1000.0
         assert clock.epoch() == EXAMPLE + 90.0
 
     @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
-    def test_a_speed_that_is_none_is_refused(self, speed: float) -> None:
+    def test_a_speed_that_is_not_positive_and_finite_is_refused(self, speed: float) -> None:
         with pytest.raises(InvalidParameter, match="speed"):
             ReplayClock(EXAMPLE, speed)
 
 
 class TestSystemClock:
-    def test_is_the_machines_time(self, machine: Machine) -> None:
+    def test_shows_the_system_time(self, system: FakeSystemTime) -> None:
         clock: Clock = SystemClock()
-        machine.time = EXAMPLE
+        system.time = EXAMPLE
 
         assert clock.epoch() == EXAMPLE
         assert clock.moving is True
 
-    def test_waits_in_steps_so_that_a_stepped_clock_is_noticed(self, machine: Machine) -> None:
+    def test_waits_in_steps_of_at_most_5_seconds(self, system: FakeSystemTime) -> None:
         clock = SystemClock()
 
-        asyncio.run(clock.sleep_until(machine.time + 12.0))
+        asyncio.run(clock.sleep_until(system.time + 12.0))
 
-        assert machine.slept == [5.0, 5.0, 2.0]
+        assert system.slept == [5.0, 5.0, 2.0]

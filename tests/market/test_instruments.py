@@ -1,4 +1,4 @@
-"""One canonical form from every way to write a symbol; what would have to be guessed is refused."""
+"""Every form of a symbol is read into one canonical form; ambiguous symbols are refused."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ REFUSED = [
     "BRK_B",
     "BRK/B",
     "BRK B",
-    "GOOGLE",  # six letters that no currency ends
+    "GOOGLE",  # six letters that do not end with a quote currency
     "AAPL1",
     "123",
     "BTC/XXX",
@@ -116,7 +116,7 @@ REFUSED = [
 ]
 
 AMBIGUOUS = {
-    "USDTUSD": {"USDT/USD", "USD/TUSD"},  # what Kraken calls tether in dollars
+    "USDTUSD": {"USDT/USD", "USD/TUSD"},  # Kraken's symbol for USDT/USD
     "KRAKEN:USDTUSD": {"USDT/USD", "USD/TUSD"},
     "XBTUSD": {"XBT/USD", "XB/TUSD"},
     "ABTUSD": {"ABT/USD", "AB/TUSD"},
@@ -140,7 +140,7 @@ def test_every_form_of_the_contracts_is_read(text: str, symbol: str, asset_class
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_no_symbol_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_symbol_is_refused(text: str) -> None:
     with pytest.raises(InvalidSymbol):
         parse(text)
 
@@ -152,7 +152,7 @@ def test_letters_that_only_become_ascii_in_upper_case_are_refused(text: str) -> 
 
 
 @pytest.mark.parametrize(("text", "ways"), AMBIGUOUS.items())
-def test_two_ways_to_read_it_is_one_too_many(text: str, ways: set[str]) -> None:
+def test_an_ambiguous_symbol_is_refused_with_all_readings(text: str, ways: set[str]) -> None:
     with pytest.raises(InvalidSymbol) as refused:
         parse(text)
     assert all(way in refused.value.message for way in ways)
@@ -182,7 +182,7 @@ def test_the_folders_on_disk_are_the_contracts() -> None:
     assert (STOCK.value, CRYPTO.value) == ("stocks", "crypto")
 
 
-def test_a_refusal_says_how_to_write_it_and_shows_no_more_than_it_must() -> None:
+def test_a_refusal_shows_the_accepted_forms_and_a_shortened_text() -> None:
     with pytest.raises(InvalidSymbol) as refused:
         parse("x" * 5000)
     assert isinstance(refused.value, InputError)
@@ -217,15 +217,15 @@ def test_case_does_not_matter(symbol: str, flips: int) -> None:
 @given(pairs, st.sampled_from("/-_"))
 @settings(deadline=None, max_examples=200)
 def test_the_separator_does_not_matter(pair: str, separator: str) -> None:
-    assert outcome(pair.replace("/", separator)) == outcome(pair)
+    assert parsed(pair.replace("/", separator)) == parsed(pair)
 
 
 @given(pairs)
 @settings(deadline=None, max_examples=300)
-def test_without_a_separator_a_pair_is_read_as_itself_or_not_at_all(pair: str) -> None:
-    """Or as the well-known coin that the letters also spell, or as a stock where they are few enough to be one."""
+def test_a_pair_without_a_separator_is_read_as_itself_or_refused(pair: str) -> None:
+    """It may also be read as a well-known coin with the same letters, or as a stock if it is short enough."""
     joined = pair.replace("/", "")
-    found = outcome(joined)
+    found = parsed(joined)
     if found is not None and found.asset_class is not STOCK and found.symbol != pair:
         assert found.symbol.split("/")[0] in COINS | FIAT | STABLE
         assert found.symbol.replace("/", "") == joined
@@ -241,7 +241,7 @@ def test_without_a_separator_a_pair_is_read_as_itself_or_not_at_all(pair: str) -
 )
 @settings(deadline=None, max_examples=500)
 def test_any_text_is_a_symbol_or_refused(text: str) -> None:
-    found = outcome(text)
+    found = parsed(text)
     if found is None:
         return
     assert text.strip().isascii()
@@ -253,7 +253,7 @@ def test_any_text_is_a_symbol_or_refused(text: str) -> None:
     assert len(found.file_name) <= 16
 
 
-def outcome(text: str) -> Instrument | None:
+def parsed(text: str) -> Instrument | None:
     try:
         return parse(text)
     except InvalidSymbol:

@@ -1,4 +1,4 @@
-"""How far back to look: far enough for the bars that were asked for, on a bucket's start, and not absurdly far."""
+"""The start of a lookback: early enough for the requested bars, on the start of a bucket, and not much too early."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ large_counts = st.sampled_from([1000, 2999, 3000])
 
 
 @cache
-def book() -> Oracle:
+def sessions() -> Oracle:
     return oracle("2005-01-01", "2027-12-31")
 
 
 @cache
 def regular() -> Times:
-    return book().regular_minutes()
+    return sessions().regular_minutes()
 
 
 def stock_bars(timeframe: Timeframe, start: float, end: float) -> int:
-    """The closed bars of [start, end) that have at least one minute of regular hours; whole days and weeks only."""
-    hours = book()
+    """Returns the number of closed bars in [start, end) with a minute of regular hours; whole days and weeks only."""
+    hours = sessions()
     if timeframe.intraday:
         low, high = np.searchsorted(regular(), (start, end))
         buckets = np.unique(regular()[low:high] // timeframe.seconds) * timeframe.seconds
@@ -54,7 +54,7 @@ def stock_bars(timeframe: Timeframe, start: float, end: float) -> int:
 
 
 def forex_bars(timeframe: Timeframe, start: int, end: float) -> int:
-    """The closed bars of [start, end) in which forex trades at some full hour, or at some minute below that."""
+    """Returns the number of closed bars in [start, end) in which forex is open, sampled once per hour or per bar."""
     step = min(timeframe.seconds, 3600)
     times = range(start, int(end), step)
     anchor = at("1970-01-05T00:00Z") if timeframe is Timeframe.W1 else 0
@@ -63,7 +63,7 @@ def forex_bars(timeframe: Timeframe, start: int, end: float) -> int:
 
 
 def cuts_no_bucket(instrument: Instrument, timeframe: Timeframe, time: int) -> bool:
-    """Whether no bucket has minutes on both sides of a time."""
+    """Returns True if no bucket has minutes both before and after `time`."""
     around = np.arange(time - 8 * DAY, time + 8 * DAY, MINUTE, dtype=np.int64)
     start, end = bucket_bounds(instrument, timeframe, around)
     return not ((start >= 0) & (start < time) & (end > time)).any()
@@ -95,11 +95,11 @@ class TestHorizon:
     @settings(deadline=None, max_examples=150)
     @example(Timeframe.M1, 3000, at("2024-12-26T14:31Z"))
     @example(Timeframe.M1, 3000, at("2025-12-05T14:31Z"))
-    def test_and_as_many_as_a_calculation_uses(self, timeframe: Timeframe, count: int, end: float) -> None:
+    def test_stocks_have_3000_bars_in_regular_hours_alone(self, timeframe: Timeframe, count: int, end: float) -> None:
         assert stock_bars(timeframe, horizon(STOCK, timeframe, count, end), end) >= count
 
     def test_at_every_session_of_a_year_with_half_days(self) -> None:
-        hours = book()
+        hours = sessions()
         inside = (hours.open > at("2024-06-01T00:00Z")) & (hours.open < at("2025-12-31T00:00Z"))
         for opened, closed in zip(hours.open[inside].tolist(), hours.close[inside].tolist(), strict=True):
             for end in (opened, opened + MINUTE, closed, closed + 5 * 3600):
@@ -111,8 +111,10 @@ class TestHorizon:
 
     @given(st.sampled_from(INTRADAY[:5]), st.integers(1, 3000), ends)
     @settings(deadline=None, max_examples=100)
-    def test_stocks_are_not_asked_for_absurdly_much(self, timeframe: Timeframe, count: int, end: float) -> None:
-        """Three sessions more than needed at the most: history costs requests."""
+    def test_stocks_reach_back_at_most_three_sessions_too_far(
+        self, timeframe: Timeframe, count: int, end: float
+    ) -> None:
+        """Reading more history than needed costs requests."""
         found = stock_bars(timeframe, horizon(STOCK, timeframe, count, end), end)
 
         assert found <= count + 3 * 390 * MINUTE // timeframe.seconds + 3
@@ -127,9 +129,7 @@ class TestHorizon:
     @given(st.sampled_from([CRYPTO, STOCK, FOREX]), st.sampled_from(Timeframe), small_counts, ends)
     @settings(deadline=None, max_examples=100)
     @example(STOCK, Timeframe.W1, 1, at("2025-09-18T15:00Z"))
-    def test_begins_where_no_bucket_is_cut(
-        self, instrument: Instrument, timeframe: Timeframe, count: int, end: float
-    ) -> None:
+    def test_cuts_no_bucket(self, instrument: Instrument, timeframe: Timeframe, count: int, end: float) -> None:
         start = horizon(instrument, timeframe, count, end)
 
         assert start < end
@@ -142,11 +142,11 @@ class TestHorizon:
     ) -> None:
         assert horizon(instrument, timeframe, count + 1, end) <= horizon(instrument, timeframe, count, end)
 
-    def test_begins_at_the_calendars_beginning_when_more_is_asked_than_there_was(self) -> None:
+    def test_begins_with_the_calendar_if_it_has_fewer_bars(self) -> None:
         assert horizon(STOCK, Timeframe.W1, 3000, at("2025-09-19T12:00Z")) <= at("2000-01-03T14:30Z")
 
     @pytest.mark.parametrize("timeframe", [Timeframe.M1, Timeframe.H1, Timeframe.D1, Timeframe.W1])
-    def test_outside_the_calendars_years_it_is_the_end_itself(self, timeframe: Timeframe) -> None:
+    def test_outside_the_calendars_years_it_is_not_after_the_end(self, timeframe: Timeframe) -> None:
         end = at("1980-06-05T15:00Z")
 
         assert horizon(STOCK, timeframe, 35, end) <= end
@@ -155,12 +155,12 @@ class TestHorizon:
 class TestFloor:
     @given(st.sampled_from([CRYPTO, STOCK, FOREX]), st.sampled_from(Timeframe), ends)
     @settings(deadline=None, max_examples=200)
-    @example(STOCK, Timeframe.W1, at("2025-09-17T22:00Z"))  # Wednesday night: the week is under way
-    @example(STOCK, Timeframe.W1, at("2025-09-15T12:00Z"))  # Monday before the open: it is not
-    @example(STOCK, Timeframe.W1, at("2025-09-20T12:00Z"))  # Saturday: it is over
+    @example(STOCK, Timeframe.W1, at("2025-09-17T22:00Z"))  # Wednesday night: inside the week
+    @example(STOCK, Timeframe.W1, at("2025-09-15T12:00Z"))  # Monday before the open: before the week
+    @example(STOCK, Timeframe.W1, at("2025-09-20T12:00Z"))  # Saturday: after the week
     @example(STOCK, Timeframe.D1, at("2025-09-17T22:00Z"))
     @example(STOCK, Timeframe.D1, at("2025-09-17T15:00Z"))
-    def test_is_the_latest_minute_from_which_no_bucket_is_cut(
+    def test_is_the_latest_minute_that_cuts_no_bucket(
         self, instrument: Instrument, timeframe: Timeframe, epoch: float
     ) -> None:
         minute = int(epoch // MINUTE * MINUTE)
@@ -168,7 +168,7 @@ class TestFloor:
 
         assert start <= minute
         assert cuts_no_bucket(instrument, timeframe, start)
-        if start < minute:  # then the bucket that begins there still holds the minute
+        if start < minute:  # then the bucket that begins at `start` contains the minute
             bounds = bucket_bounds(instrument, timeframe, np.array([start], dtype=np.int64))
             assert bounds[0][0] == start
             assert bounds[1][0] > minute
@@ -183,10 +183,10 @@ class TestFloor:
             ("2025-09-19T19:59Z", Timeframe.W1, "2025-09-15T13:30Z"),
             ("2025-09-19T20:00Z", Timeframe.W1, "2025-09-19T20:00Z"),
             ("2025-01-22T03:00Z", Timeframe.W1, "2025-01-21T14:30Z"),  # Monday was a holiday
-            ("2025-01-01T15:00Z", Timeframe.W1, "2024-12-30T14:30Z"),  # the week spans the turn of the year
+            ("2025-01-01T15:00Z", Timeframe.W1, "2024-12-30T14:30Z"),  # the week includes New Year
             ("2025-09-17T15:17Z", Timeframe.H1, "2025-09-17T15:00Z"),
             ("2025-09-17T15:17Z", Timeframe.H4, "2025-09-17T12:00Z"),
         ],
     )
-    def test_known_moments_of_stocks(self, epoch: str, timeframe: Timeframe, expected: str) -> None:
+    def test_known_times_of_stocks(self, epoch: str, timeframe: Timeframe, expected: str) -> None:
         assert floor(STOCK, timeframe, at(epoch)) == at(expected)

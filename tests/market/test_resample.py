@@ -1,4 +1,4 @@
-"""Larger bars from smaller ones, held against pandas; an unfinished bucket never shows."""
+"""Resampling, compared with pandas; an unfinished bucket is never returned."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ gappy = st.builds(
 
 
 def by_pandas(bars: Bars, seconds: int, closed_until: float, origin: str = "1970-01-01") -> pd.DataFrame:
-    """The contract's own words: pandas resample with first, max, min, last and sum."""
+    """Returns the larger bars by the contract's method: pandas resample with first, max, min, last and sum."""
     frame = pd.DataFrame(
         dict(zip(("open", "high", "low", "close", "volume"), bars.columns()[1:], strict=True)),
         index=pd.to_datetime(bars.time, unit="s"),
@@ -58,8 +58,8 @@ def assert_equal(found: Bars, expected: pd.DataFrame) -> None:
 class TestIntraday:
     @given(gappy, st.integers(-120, 3200), st.sampled_from([CRYPTO, STOCK, FOREX]))
     @settings(deadline=None, max_examples=40)
-    def test_is_what_pandas_does(self, bars: Bars, until: int, instrument: Instrument) -> None:
-        """Anchored to UTC midnight for every instrument, extended hours included."""
+    def test_equals_pandas(self, bars: Bars, until: int, instrument: Instrument) -> None:
+        """Buckets are aligned to UTC midnight for every instrument and include extended hours."""
         mine = make(instrument, Timeframe.M1, *bars.columns())
         closed_until = float(bars.time[0] + until * MINUTE)
         for timeframe in LARGER:
@@ -70,7 +70,7 @@ class TestIntraday:
 
     @given(gappy, st.integers(0, 3200))
     @settings(deadline=None, max_examples=40)
-    def test_in_two_steps_is_the_same_as_in_one(self, bars: Bars, until: int) -> None:
+    def test_two_steps_give_the_same_as_one(self, bars: Bars, until: int) -> None:
         closed_until = float(bars.time[0] + until * MINUTE)
         for small, large in NESTING:
             direct = resample(bars, large, closed_until)
@@ -83,7 +83,7 @@ class TestIntraday:
 
     @given(gappy, st.integers(0, 3100))
     @settings(deadline=None, max_examples=60)
-    def test_what_was_closed_stays_as_it_was_when_more_arrives(self, bars: Bars, until: int) -> None:
+    def test_closed_bars_do_not_change_when_more_bars_arrive(self, bars: Bars, until: int) -> None:
         closed_until = float(bars.time[0] + until * MINUTE)
         for timeframe in LARGER:
             then = resample(bars.between(0, closed_until), timeframe, closed_until)
@@ -91,8 +91,8 @@ class TestIntraday:
 
             assert then.same_as(later.between(0, closed_until - timeframe.seconds + 1))
 
-    def test_an_hour_of_a_stock_is_the_clocks_hour(self) -> None:
-        """Not 9:30 to 10:30: buckets are anchored to UTC midnight, and premarket minutes count."""
+    def test_an_hour_of_a_stock_begins_on_the_full_hour(self) -> None:
+        """Not at 9:30: buckets are aligned to UTC midnight and include premarket minutes."""
         bars = walk(minutes("2025-09-19T13:00Z", "2025-09-19T14:00Z"), instrument=STOCK)
 
         hour = resample(bars, Timeframe.H1, at("2025-09-19T14:00Z"))
@@ -109,7 +109,7 @@ class TestIntraday:
 
     @pytest.mark.parametrize("instrument", [CRYPTO, STOCK, FOREX])
     @pytest.mark.parametrize("timeframe", Timeframe)
-    def test_nothing_gives_nothing(self, instrument: Instrument, timeframe: Timeframe) -> None:
+    def test_no_bars_give_no_bars(self, instrument: Instrument, timeframe: Timeframe) -> None:
         found = resample(empty(instrument), timeframe, FOREVER)
 
         assert len(found) == 0
@@ -119,7 +119,7 @@ class TestIntraday:
 class TestUnfinished:
     @pytest.mark.parametrize("timeframe", [*INTRADAY, Timeframe.D1, Timeframe.W1])
     def test_a_bucket_is_never_shown_before_its_end(self, timeframe: Timeframe) -> None:
-        """For every minute of it, and for fractions, with every minute of the bucket already there."""
+        """All minutes of the bucket are given; `closed_until` runs through every minute of it and fractions of a second."""
         start = at("2025-03-03T00:00Z")  # a Monday
         end = start + timeframe.seconds
         bars = walk(minutes(start - timeframe.seconds, end + 5 * MINUTE))
@@ -130,7 +130,7 @@ class TestUnfinished:
         assert resample(bars, timeframe, end).time.tolist() == [start - timeframe.seconds, start]
 
     @pytest.mark.parametrize("timeframe", [Timeframe.M5, Timeframe.H1])
-    def test_nor_when_only_its_first_minutes_are_there(self, timeframe: Timeframe) -> None:
+    def test_a_bucket_with_only_its_first_minutes_is_not_shown_before_its_end(self, timeframe: Timeframe) -> None:
         start = at("2025-03-03T00:00Z")
         bars = walk(minutes(start, start + 3 * MINUTE))
         for closed_until in range(start, start + timeframe.seconds, 30):
@@ -175,21 +175,21 @@ class TestDaysAndWeeks:
         ("start", "end"),
         [
             ("2025-11-20T00:00Z", "2025-12-06T00:00Z"),  # Thanksgiving and its half day
-            ("2024-12-20T00:00Z", "2025-01-18T00:00Z"),  # Christmas, the turn of the year, a day of mourning
+            ("2024-12-20T00:00Z", "2025-01-18T00:00Z"),  # Christmas, New Year, a day of mourning
             ("2025-03-03T00:00Z", "2025-03-16T00:00Z"),  # daylight saving begins
             ("2025-10-27T00:00Z", "2025-11-08T00:00Z"),  # and ends
             ("2018-11-30T00:00Z", "2018-12-08T00:00Z"),
         ],
     )
     def test_a_stocks_day_is_its_regular_session(self, start: str, end: str) -> None:
-        """Extended hours trade at absurd prices here, so that one such minute in a day would show."""
-        bars = self.loud_outside_regular_hours(start, end)
-        book = oracle()
+        """Minutes in extended hours have extreme prices, so that one of them in a daily bar would be found."""
+        bars = self.with_extreme_prices_outside_regular_hours(start, end)
+        sessions = oracle()
 
         days = resample(bars, Timeframe.D1, FOREVER)
 
         expected = []
-        for first, last in zip(book.open.tolist(), book.close.tolist(), strict=True):
+        for first, last in zip(sessions.open.tolist(), sessions.close.tolist(), strict=True):
             inside = (bars.time >= first) & (bars.time < last)
             if inside.any():
                 expected.append((first, bars.take(inside)))
@@ -214,7 +214,7 @@ class TestDaysAndWeeks:
         ],
     )
     def test_a_stocks_week_is_its_days(self, start: str, end: str, keys: list[str]) -> None:
-        bars = self.loud_outside_regular_hours(start, end)
+        bars = self.with_extreme_prices_outside_regular_hours(start, end)
         days = resample(bars, Timeframe.D1, FOREVER)
 
         weeks = resample(bars, Timeframe.W1, FOREVER)
@@ -229,24 +229,24 @@ class TestDaysAndWeeks:
             assert weeks.close[week] == inside.close[-1]
             assert weeks.volume[week] == pytest.approx(inside.volume.sum(), rel=1e-12)
 
-    def test_a_weekend_or_holiday_of_extended_minutes_is_no_day(self) -> None:
+    def test_minutes_on_a_holiday_make_no_day(self) -> None:
         bars = walk(minutes("2025-12-25T00:00Z", "2025-12-26T00:00Z"), instrument=STOCK)
 
         assert len(resample(bars, Timeframe.D1, FOREVER)) == 0
         assert len(resample(bars, Timeframe.W1, FOREVER)) == 0
 
-    def test_where_the_calendar_has_no_sessions_there_are_no_days(self) -> None:
+    def test_years_outside_the_calendar_have_no_days(self) -> None:
         bars = walk(minutes("1975-06-05T14:00Z", "1975-06-05T14:10Z"), instrument=STOCK)
 
         assert len(resample(bars, Timeframe.D1, FOREVER)) == 0
         assert len(resample(bars, Timeframe.W1, FOREVER)) == 0
 
     @staticmethod
-    def loud_outside_regular_hours(start: str, end: str) -> Bars:
+    def with_extreme_prices_outside_regular_hours(start: str, end: str) -> Bars:
         bars = walk(minutes(start, end), 11, STOCK)
         keep = np.random.default_rng(1).random(len(bars)) < 0.4
-        book = oracle()
-        regular = bars.time < book.close[np.searchsorted(book.open, bars.time, side="right") - 1]
+        sessions = oracle()
+        regular = bars.time < sessions.close[np.searchsorted(sessions.open, bars.time, side="right") - 1]
         loud = np.where(regular, 1.0, 50.0)
         quiet = np.where(regular, 1.0, 0.02)
         return make(
@@ -278,7 +278,7 @@ class TestBounds:
         buckets = sorted(set(zip(start[inside].tolist(), end[inside].tolist(), strict=True)))
         assert all(a[1] <= b[0] for a, b in pairwise(buckets))
 
-    def test_the_bounds_do_not_depend_on_what_else_is_asked(self) -> None:
+    def test_the_bounds_of_a_time_do_not_depend_on_the_other_times(self) -> None:
         times = minutes("2024-12-27T00:00Z", "2025-01-14T00:00Z")[::37]
         for timeframe in (Timeframe.D1, Timeframe.W1):
             start, end = bucket_bounds(STOCK, timeframe, times)

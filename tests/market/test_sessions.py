@@ -1,4 +1,4 @@
-"""When stocks trade, held against exchange_calendars for every minute of thirteen years."""
+"""Trading hours of stocks, compared with exchange_calendars for every minute of thirteen years."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def every_minute() -> Times:
 
 
 def inside(starts: Times, ends: Times) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """A mask over every minute of the years, painted session by session."""
+    """Returns a mask of the minutes from START to END that are inside one of the spans."""
     mask = np.zeros((END - START) // MINUTE, dtype=bool)
     for first, last in zip((starts - START) // MINUTE, (ends - START) // MINUTE, strict=True):
         mask[first:last] = True
@@ -48,42 +48,42 @@ def inside(starts: Times, ends: Times) -> np.ndarray[tuple[int], np.dtype[np.boo
 
 
 def expected_phase(row: int, epoch: int) -> Phase:
-    """The design's table, for the session in that row of the oracle."""
-    book = oracle()
-    if not book.premarket[row] <= epoch < book.end[row]:
+    """Returns the phase by the design's table, for the session in that row of the oracle."""
+    expected = oracle()
+    if not expected.premarket[row] <= epoch < expected.end[row]:
         return Phase.CLOSED
-    if epoch < book.open[row]:
+    if epoch < expected.open[row]:
         return Phase.PREMARKET
-    return Phase.REGULAR if epoch < book.close[row] else Phase.AFTERHOURS
+    return Phase.REGULAR if epoch < expected.close[row] else Phase.AFTERHOURS
 
 
 class TestTable:
     def test_regular_minutes_are_exactly_those_of_the_exchange(self, table: SessionTable, every_minute: Times) -> None:
-        book = oracle()
+        expected = oracle()
         row = table.regular(every_minute)
 
-        assert np.array_equal(row >= 0, inside(book.open, book.close))
-        assert int((row >= 0).sum()) == len(book.regular_minutes())
+        assert np.array_equal(row >= 0, inside(expected.open, expected.close))
+        assert int((row >= 0).sum()) == len(expected.regular_minutes())
 
     def test_each_regular_minute_belongs_to_its_own_session(self, table: SessionTable) -> None:
-        book = oracle()
-        row = table.regular(book.regular_minutes())
+        expected = oracle()
+        row = table.regular(expected.regular_minutes())
 
-        assert np.array_equal(row, np.repeat(np.arange(len(book.open)), (book.close - book.open) // MINUTE))
+        assert np.array_equal(row, np.repeat(np.arange(len(expected.open)), (expected.close - expected.open) // MINUTE))
 
     def test_extended_minutes_are_those_of_the_design(self, table: SessionTable, every_minute: Times) -> None:
-        book = oracle()
+        expected = oracle()
 
-        assert np.array_equal(table.extended(every_minute) >= 0, inside(book.premarket, book.end))
+        assert np.array_equal(table.extended(every_minute) >= 0, inside(expected.premarket, expected.end))
 
     def test_sessions_are_the_same_days(self, table: SessionTable) -> None:
-        book = oracle()
+        expected = oracle()
 
-        assert [s.day.isoformat() for year in YEARS for s in sessions_of(year)] == book.dates
-        assert np.array_equal(table.premarket, book.premarket)
-        assert np.array_equal(table.open, book.open)
-        assert np.array_equal(table.close, book.close)
-        assert np.array_equal(table.end, book.end)
+        assert [s.day.isoformat() for year in YEARS for s in sessions_of(year)] == expected.dates
+        assert np.array_equal(table.premarket, expected.premarket)
+        assert np.array_equal(table.open, expected.open)
+        assert np.array_equal(table.close, expected.close)
+        assert np.array_equal(table.end, expected.end)
 
     def test_weeks_are_iso_weeks(self, table: SessionTable) -> None:
         weeks = [date.fromisoformat(day).isocalendar()[:2] for day in oracle().dates]
@@ -91,7 +91,7 @@ class TestTable:
         same_as_before = [a == b for a, b in pairwise(weeks)]
         assert list(table.week[1:] == table.week[:-1]) == same_as_before
 
-    def test_years_without_sessions_hold_nothing(self) -> None:
+    def test_years_outside_the_calendar_have_no_sessions(self) -> None:
         empty = table_for(at("1950-05-05T12:00Z"), at("1950-06-05T12:00Z"))
 
         assert list(empty.regular(minutes("1950-05-05T14:00Z", "1950-05-05T14:03Z"))) == [-1, -1, -1]
@@ -99,16 +99,16 @@ class TestTable:
 
 
 class TestEveryYear:
-    """The rules are our own: every day they answer for is held against two packages."""
+    """The calendar's rules are written by hand, so every day is compared with two packages."""
 
     def test_every_session_is_that_of_exchange_calendars(self) -> None:
-        book = oracle(f"{FIRST_YEAR}-01-01", f"{LAST_YEAR}-12-31")
+        expected = oracle(f"{FIRST_YEAR}-01-01", f"{LAST_YEAR}-12-31")
         table = table_for(at(f"{FIRST_YEAR}-01-02T12:00Z"), at(f"{LAST_YEAR}-12-30T12:00Z"))
 
-        assert np.array_equal(table.open, book.open)
-        assert np.array_equal(table.close, book.close)
-        assert np.array_equal(table.premarket, book.premarket)
-        assert np.array_equal(table.end, book.end)
+        assert np.array_equal(table.open, expected.open)
+        assert np.array_equal(table.close, expected.close)
+        assert np.array_equal(table.premarket, expected.premarket)
+        assert np.array_equal(table.end, expected.end)
 
     def test_every_closed_and_half_day_is_that_of_holidays(self) -> None:
         years = range(FIRST_YEAR, LAST_YEAR + 1)
@@ -124,19 +124,19 @@ class TestEveryYear:
 
 class TestScalar:
     def test_every_boundary_of_every_session(self) -> None:
-        book = oracle()
-        for row in range(len(book.open)):
-            for edge in (book.premarket[row], book.open[row], book.close[row], book.end[row]):
+        expected = oracle()
+        for row in range(len(expected.open)):
+            for edge in (expected.premarket[row], expected.open[row], expected.close[row], expected.end[row]):
                 for epoch in (int(edge) - MINUTE, int(edge), int(edge) + MINUTE):
-                    assert stock_phase(epoch) is expected_phase(row, epoch), (book.dates[row], epoch)
+                    assert stock_phase(epoch) is expected_phase(row, epoch), (expected.dates[row], epoch)
 
     def test_boundaries_hold_to_the_second(self) -> None:
-        book = oracle()
-        for row in range(0, len(book.open), 7):
-            assert stock_phase(book.open[row] - 0.001) is Phase.PREMARKET
-            assert stock_phase(book.close[row] - 0.001) is Phase.REGULAR
-            assert stock_phase(book.end[row] - 0.001) is Phase.AFTERHOURS
-            assert stock_phase(book.end[row]) is Phase.CLOSED
+        expected = oracle()
+        for row in range(0, len(expected.open), 7):
+            assert stock_phase(expected.open[row] - 0.001) is Phase.PREMARKET
+            assert stock_phase(expected.close[row] - 0.001) is Phase.REGULAR
+            assert stock_phase(expected.end[row] - 0.001) is Phase.AFTERHOURS
+            assert stock_phase(expected.end[row]) is Phase.CLOSED
 
     def test_agrees_with_the_table_on_a_large_sample(self, table: SessionTable) -> None:
         sample = np.sort(np.random.default_rng(20250919).integers(START, END, 200_000))
@@ -175,7 +175,7 @@ class TestSpecialDays:
     @pytest.mark.parametrize(
         "day", ["2015-06-19", "2019-06-19", "2020-06-19", "2021-06-18", "2021-12-31", "2022-01-03"]
     )
-    def test_open_before_it_became_a_holiday_and_where_nothing_is_observed(self, day: str) -> None:
+    def test_open_on_days_that_are_not_holidays(self, day: str) -> None:
         assert session_on(date.fromisoformat(day)) is not None
 
     @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ class TestDaylightSaving:
         assert opening(change + timedelta(1)) == "13:30"
 
     @pytest.mark.parametrize("year", YEARS)
-    def test_in_november_an_hour_later(self, year: int) -> None:
+    def test_in_november_the_open_moves_an_hour_later_in_utc(self, year: int) -> None:
         change = sunday(year, 11, 1)
 
         assert opening(change - timedelta(2)) == "13:30"
@@ -267,13 +267,13 @@ class TestNextOpen:
             ("2025-10-31T21:00Z", "2025-11-03T14:30Z"),  # and ends
         ],
     )
-    def test_known_moments(self, now: str, expected: str) -> None:
+    def test_known_times(self, now: str, expected: str) -> None:
         session = next_open(at(now))
 
         assert session is not None
         assert session.open == at(expected)
 
-    def test_any_moment(self) -> None:
+    def test_any_time(self) -> None:
         opens = oracle().open
         for epoch in np.random.default_rng(3).integers(START, int(opens[-1]), 20_000).tolist():
             session = next_open(epoch)
@@ -332,9 +332,9 @@ class TestOtherMarkets:
 class TestTradingDay:
     def test_stocks_count_regular_minutes_by_session(self) -> None:
         times = minutes("2025-12-30T00:00Z", "2026-01-06T00:00Z")
-        book = oracle()
-        row = np.searchsorted(book.open, times, side="right") - 1
-        regular = times < book.close[row]
+        expected = oracle()
+        row = np.searchsorted(expected.open, times, side="right") - 1
+        regular = times < expected.close[row]
 
         day = trading_day(STOCK, times)
 
@@ -350,5 +350,5 @@ class TestTradingDay:
         assert np.array_equal(np.flatnonzero(np.diff(day)), np.array([1439, 2879, 4319]))
         assert (day >= 0).all()
 
-    def test_no_times_no_days(self) -> None:
+    def test_no_times_give_no_trading_days(self) -> None:
         assert len(trading_day(STOCK, np.zeros(0, dtype=np.int64))) == 0

@@ -1,4 +1,4 @@
-"""One type of timeframe; each contract brings its own names."""
+"""Timeframes and the names that each contract has for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_contracts_own_names_are_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "1MIN", " 1min", "1min ", "60", "4h", "1hour\n", "M1", "１min", "x" * 9999])
-def test_any_other_name_is_refused_with_those_that_are_accepted(name: str) -> None:
+def test_any_other_name_is_refused_with_the_accepted_names(name: str) -> None:
     with pytest.raises(InvalidTimeframe) as refused:
         named(name, CHART_SIGNALS)
     assert refused.value.details["accepted"] == ["1min", "5min", "15min", "1hour"]
@@ -39,12 +39,12 @@ def test_any_other_name_is_refused_with_those_that_are_accepted(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["1m", "5m", "15m", "1h"])
-def test_another_contracts_name_is_read_and_answered_with_ones_own(name: str) -> None:
+def test_another_contracts_name_is_read_and_translated_into_the_own_name(name: str) -> None:
     timeframe = named(name, CHART_SIGNALS)
     assert timeframe is SPELLINGS[name]
     assert CHART_SIGNALS[name_of(timeframe, CHART_SIGNALS)] is timeframe
 
 
-def test_the_nearest_name_is_suggested() -> None:
+def test_the_closest_name_is_suggested() -> None:
     with pytest.raises(InvalidTimeframe, match="did you mean '15min'"):
         named("15mins", CHART_SIGNALS)

@@ -1,4 +1,4 @@
-"""Made-up bars for tests: random walks on any times, with gaps where the caller leaves them."""
+"""Bars for tests: random walks on given times."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DAY = 86400
 
 
 def at(text: str) -> int:
-    """Epoch seconds of a time as people write it."""
+    """Returns the epoch seconds of an ISO 8601 time."""
     return int(parse_time(text))
 
 
 def minutes(start: str | int, end: str | int) -> npt.NDArray[np.int64]:
-    """Every minute of [start, end)."""
+    """Returns all minutes of [start, end)."""
     first, last = (at(time) if isinstance(time, str) else time for time in (start, end))
     return np.arange(first, last, MINUTE, dtype=np.int64)
 
@@ -36,7 +36,7 @@ def walk(
     price: float = 100.0,
     step: float = 0.002,
 ) -> Bars:
-    """A random walk whose every bar could be true, one bar for each time."""
+    """Returns a random walk with one possible bar for each time."""
     time = np.asarray(times, dtype=np.int64)
     random = np.random.default_rng(seed)
     close: Values = price * np.exp(np.cumsum(random.normal(0.0, step, len(time))))
@@ -48,7 +48,7 @@ def walk(
 
 
 def closes(values: npt.ArrayLike, instrument: Instrument = CRYPTO, timeframe: Timeframe = Timeframe.M1) -> Bars:
-    """Bars that only have a close to speak of, from midnight on."""
+    """Returns bars from midnight on whose open, high and low equal the given closes."""
     close = np.asarray(values, dtype=np.float64)
     time = at("2025-03-04T00:00Z") + np.arange(len(close)) * timeframe.seconds
     return make(instrument, timeframe, time, close, close, close, close, np.ones(len(close)))

@@ -1,1 +1,1 @@
-"""What a market is: instruments, timeframes, bars, sessions and the clock. Pure: no files, no network."""
+"""Instruments, timeframes, bars, sessions, the clock and the errors. Pure: no files, no network."""

@@ -1,7 +1,8 @@
-"""Bars as numpy columns: the one shape in which prices walk through the rooms.
+"""Bars as numpy columns: the form in which all rooms pass prices on.
 
-`Bars` is immutable and sorted by open time without doubles. `resample` builds larger bars and keeps closed ones only;
-`merge` lets corrections win; `faults` says what is wrong with bars that a feed or a file offers.
+`Bars` is immutable, sorted by open time and has no duplicates. `resample` builds closed bars of a larger timeframe, `merge`
+joins runs of bars so that corrections replace earlier bars, and `faults` finds impossible values in the bars of a feed or
+file.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ COLUMNS = ("time", "open", "high", "low", "close", "volume")
 MINUTE = 60
 
 PRICES = (1e-15, 1e15)
-"""The least and the most that a price may be."""
+"""The lowest and the highest price that is accepted."""
 MOST_VOLUME = 1e18
-"""The most that may be traded in a minute: of the cheapest coins it has been 1e15 and more."""
+"""The highest volume that is accepted in one bar; the cheapest coins have had minutes of more than 1e15."""
 
 _LARGEST = np.finfo(np.float64).max
 _MONDAY = 345600  # 1970-01-05, the first Monday
@@ -47,28 +48,28 @@ class Bars:
         return len(self.time)
 
     def columns(self) -> tuple[npt.NDArray[Any], ...]:
-        """The six arrays in the order of `COLUMNS`."""
+        """Returns the six arrays in the order of `COLUMNS`."""
         return (self.time, self.open, self.high, self.low, self.close, self.volume)
 
     def take(self, index: slice | npt.NDArray[Any]) -> Bars:
-        """The bars at a slice, mask or index."""
+        """Returns the bars at a slice, a mask or an array of indices."""
         return Bars(self.instrument, self.timeframe, *(column[index] for column in self.columns()))
 
     def tail(self, count: int) -> Bars:
-        """The newest `count` bars."""
+        """Returns the latest `count` bars."""
         return self if len(self) <= count else self.take(slice(len(self) - count, None))
 
     def between(self, start: float, end: float) -> Bars:
-        """The bars whose open time lies in [start, end)."""
+        """Returns the bars that open in [start, end)."""
         low, high = np.searchsorted(self.time, (start, end))
         return self if low == 0 and high == len(self) else self.take(slice(int(low), int(high)))
 
     def copy(self) -> Bars:
-        """The same bars in arrays of their own, so that a small tail does not keep a large read alive."""
+        """Returns the same bars in new arrays, so that a small slice does not keep a large array in memory."""
         return Bars(self.instrument, self.timeframe, *(column.copy() for column in self.columns()))
 
     def same_as(self, other: Bars) -> bool:
-        """Whether every value is equal."""
+        """Returns True if instrument, timeframe and all values are equal."""
         return (
             self.instrument == other.instrument
             and self.timeframe is other.timeframe
@@ -77,7 +78,7 @@ class Bars:
 
 
 def make(instrument: Instrument, timeframe: Timeframe, *columns: npt.ArrayLike) -> Bars:
-    """Bars from six array-likes in the order of `COLUMNS`."""
+    """Returns bars from six array-likes in the order of `COLUMNS`."""
     time, *values = columns
     return Bars(
         instrument,
@@ -88,12 +89,12 @@ def make(instrument: Instrument, timeframe: Timeframe, *columns: npt.ArrayLike) 
 
 
 def empty(instrument: Instrument, timeframe: Timeframe = Timeframe.M1) -> Bars:
-    """No bars."""
+    """Returns `Bars` of length 0."""
     return make(instrument, timeframe, *([] for _ in COLUMNS))
 
 
 def merge(*parts: Bars) -> Bars:
-    """One sorted run from several; where two share an open time, the later argument wins."""
+    """Returns the bars of all parts, sorted; of bars with the same open time, the one in the last part."""
     filled = [part for part in parts if len(part)]
     if len(filled) <= 1:
         return filled[0] if filled else parts[0]
@@ -104,7 +105,7 @@ def merge(*parts: Bars) -> Bars:
 
 
 def sort(bars: Bars) -> Bars:
-    """Sorted by open time; of several bars with one open time the last given stays."""
+    """Returns the bars sorted by open time; of bars with the same open time, the last one."""
     order = np.argsort(bars.time, kind="stable")
     times = bars.time[order]
     last = np.append(times[1:] != times[:-1], True) if len(times) else np.zeros(0, dtype=bool)
@@ -112,10 +113,10 @@ def sort(bars: Bars) -> Bars:
 
 
 def bucket_bounds(instrument: Instrument, timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
-    """For each minute the start and end of the larger bar that it belongs to; −1 where it belongs to none.
+    """Returns for each time the start and end of the bucket that contains it; −1 if no bucket does.
 
-    Up to 12 h buckets are anchored to UTC midnight for every instrument; a day is the UTC day, and for stocks the regular
-    session, whose extended-hours minutes belong to no day; weeks begin on Monday.
+    Buckets up to 12 h are aligned to UTC midnight for every instrument. A daily bucket is the UTC day; for stocks it is the
+    regular session, and times in extended hours are in no daily bucket. Weeks begin on Monday.
     """
     if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
         return _session_bounds(timeframe, times)
@@ -129,7 +130,7 @@ def _session_bounds(timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
         return times.copy(), times.copy()
     table = table_for(int(times[0]) - 7 * 86400, int(times[-1]) + 7 * 86400)
     row = table.regular(times)
-    if not len(table.open):  # before or after the calendar's years, where no row can stand in for "none"
+    if not len(table.open):  # outside the calendar's years: the table has no row to index below
         return row, row.copy()
     if timeframe is Timeframe.W1:
         first = np.searchsorted(table.week, table.week[row], side="left")
@@ -141,9 +142,9 @@ def _session_bounds(timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
 
 
 def resample(minutes: Bars, timeframe: Timeframe, closed_until: float) -> Bars:
-    """Larger bars from smaller ones: first, max, min, last, sum; only those whose end is not after `closed_until`.
+    """Returns the bars of a larger timeframe that end by `closed_until`: first open, max high, min low, last close, sum.
 
-    The caller gives whole buckets: what stands before the first bucket's start is not looked for here.
+    `minutes` must contain all bars of the first bucket; this is not checked.
     """
     start, end = bucket_bounds(minutes.instrument, timeframe, minutes.time)
     usable = (start >= 0) & (end <= closed_until)
@@ -170,35 +171,35 @@ def resample(minutes: Bars, timeframe: Timeframe, closed_until: float) -> Bars:
 
 
 def total(volume: Values) -> float:
-    """The sum; the largest number where it is larger, as in `resample`."""
+    """Returns the sum, limited to the largest float as in `resample`."""
     with np.errstate(over="ignore"):
         return float(min(volume.sum(), _LARGEST))
 
 
 def closed_at(bars: Bars) -> int:
-    """When the newest of some bars ended."""
+    """Returns the end of the latest bar."""
     _, end = bucket_bounds(bars.instrument, bars.timeframe, bars.time[-1:])
     return int(end[0])
 
 
 def count(instrument: Instrument, timeframe: Timeframe, times: Times, closed_until: float) -> int:
-    """How many bars `resample` would make of minutes with these times."""
+    """Returns the number of bars that `resample` builds from minutes with these open times."""
     start, end = bucket_bounds(instrument, timeframe, times)
     start = start[(start >= 0) & (end <= closed_until)]
     return int(np.count_nonzero(start[1:] != start[:-1])) + bool(len(start))
 
 
 Faults = list[tuple[str, npt.NDArray[np.bool_]]]
-"""Reasons, each with the mask of the bars that it applies to."""
+"""Reasons, each with a mask of the bars that it applies to."""
 
 
 def faults(bars: Bars, now: float, leeway: float = 0.0) -> Faults:
-    """What is wrong with offered bars, each bar under its first reason."""
-    return _first_reasons(bars, [*_impossible(bars, now, leeway), *_beyond_sense(bars)])
+    """Returns why new bars cannot be accepted; each bar counts for its first reason only."""
+    return _first_reasons(bars, [*_impossible(bars, now, leeway), *_out_of_range(bars)])
 
 
 def damage(bars: Bars, now: float) -> Faults:
-    """What is wrong with bars that were stored: those beyond sense may have been taken once."""
+    """Returns why stored bars are damaged. Does not check the accepted range, because earlier versions had none."""
     return _first_reasons(bars, _impossible(bars, now, 0.0))
 
 
@@ -219,8 +220,8 @@ def _impossible(bars: Bars, now: float, leeway: float) -> Faults:
         ]
 
 
-def _beyond_sense(bars: Bars) -> Faults:
-    """Bars with which a sum, a product or a ratio could leave a float's range; open and close lie between low and high."""
+def _out_of_range(bars: Bars) -> Faults:
+    """Finds bars with which a sum, product or ratio could overflow. Open and close are between low and high."""
     return [
         ("price below 1e-15", bars.low < PRICES[0]),
         ("price above 1e15", bars.high > PRICES[1]),

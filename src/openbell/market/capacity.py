@@ -1,4 +1,4 @@
-"""The most bars that an instrument's market can have made in a span: an upper bound where nobody has counted."""
+"""The largest number of bars that an instrument can have in a span: an upper bound, computed from its trading hours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from openbell.market.timeframes import Timeframe
 
 
 def most_bars(instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int:
-    """How many bars of a timeframe can have opened in [start, end) and closed by its end."""
+    """Returns the largest possible number of bars that open in [start, end) and close by `end`."""
     if start >= end:
         return 0
     if instrument.asset_class is not AssetClass.STOCK:

@@ -1,8 +1,8 @@
-"""The one clock. No domain code asks the time elsewhere.
+"""Clocks. All domain code reads the time from the desk's clock.
 
-`SystemClock` is now; `StandingClock` is one moment (`--as-of`); `ReplayClock` runs from a moment at some speed, and stops
-when it reaches the present. `BoundedClock` is the earlier of a clock and the machine's time. Leases, time-outs, cache ages
-and throttles are about this machine, not about the market: they use `time.monotonic` instead.
+`SystemClock` shows the system time; `StandingClock` always shows the same time (`--as-of`); `ReplayClock` starts at a given
+time, runs at a given speed and stops when it reaches the system time. `BoundedClock` shows another clock's time, but never
+one later than the system time. Leases, timeouts, cache ages and throttles use `time.monotonic` instead.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ _EPOCH = re.compile(r"\d{9,11}(\.\d+)?")
 
 
 class Clock(Protocol):
-    """What the market's time is, and a way to wait for it."""
+    """Shows the market's time and waits for a later time."""
 
     @property
     def moving(self) -> bool:
-        """Whether waiting for a later time can ever end."""
+        """True if the clock will show a later time."""
 
     def epoch(self) -> float:
         """Seconds since 1970 in UTC."""
 
     async def sleep_until(self, epoch: float) -> None:
-        """Wait until this clock shows at least `epoch`."""
+        """Wait until this clock shows `epoch` or a later time."""
 
 
 def now(clock: Clock) -> datetime:
-    """The clock's time as an aware UTC datetime."""
+    """Returns the clock's time as an aware UTC datetime."""
     return datetime.fromtimestamp(clock.epoch(), UTC)
 
 
 class SystemClock:
-    """The machine's own time."""
+    """Shows the system time."""
 
     moving = True
 
@@ -50,13 +50,13 @@ class SystemClock:
         return time.time()
 
     async def sleep_until(self, epoch: float) -> None:
-        """Wait in steps, so that a suspended laptop or a stepped clock is noticed."""
+        """Wait in steps of at most 5 s, so that a suspend or a change of the system time takes effect."""
         while (left := epoch - time.time()) > 0:
             await asyncio.sleep(min(left, 5.0))
 
 
 class StandingClock:
-    """One moment that never passes: the same question always has the same answer."""
+    """Always shows the same time, so that the same call always returns the same result."""
 
     moving = False
 
@@ -68,16 +68,16 @@ class StandingClock:
         return self._at
 
     async def sleep_until(self, epoch: float) -> None:
-        """Return if that time has come, else never."""
+        """Return at once if the clock shows `epoch` or later; otherwise wait until cancelled."""
         if epoch > self._at:
             await asyncio.Event().wait()
 
 
 class ReplayClock:
-    """Runs from `start` at `speed` times real time, and stops when it reaches the present."""
+    """Runs from `start` at `speed` times real time, and stops when it reaches the system time."""
 
     def __init__(self, start: float, speed: float) -> None:
-        if not 0 < speed < inf:  # NaN included: such a clock would show no time at all
+        if not 0 < speed < inf:  # also refuses NaN
             raise InvalidParameter(f"replay speed must be positive, not {speed}")
         self._start = start
         self._speed = speed
@@ -86,7 +86,7 @@ class ReplayClock:
 
     @property
     def moving(self) -> bool:
-        """Whether it still runs."""
+        """True until the clock reaches the system time."""
         self.epoch()
         return self._stopped is None
 
@@ -101,7 +101,7 @@ class ReplayClock:
         return self._stopped
 
     async def sleep_until(self, epoch: float) -> None:
-        """Wait the scaled time; for a time after the present, until cancelled."""
+        """Wait until this clock shows `epoch` or later; if it stops before that, wait until cancelled."""
         while (left := epoch - self.epoch()) > 0:
             if not self.moving:
                 await asyncio.Event().wait()
@@ -109,7 +109,7 @@ class ReplayClock:
 
 
 class BoundedClock:
-    """The earlier of another clock's time and the machine's: the time by which a bar can have closed."""
+    """Shows the earlier of another clock's time and the system time. Only bars that end by then can be closed."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -117,7 +117,7 @@ class BoundedClock:
 
     @property
     def moving(self) -> bool:
-        """Whether waiting for a later time can ever end."""
+        """True if the clock will show a later time."""
         return self._clock.moving
 
     def epoch(self) -> float:
@@ -125,23 +125,23 @@ class BoundedClock:
         return min(self._clock.epoch(), self._machine.epoch())
 
     async def sleep_until(self, epoch: float) -> None:
-        """Wait until both clocks show at least `epoch`."""
+        """Wait until both clocks show `epoch` or a later time."""
         await self._clock.sleep_until(epoch)
         await self._machine.sleep_until(epoch)
 
 
 def bounded(clock: Clock) -> Clock:
-    """A clock that is never ahead of the machine's time."""
+    """Returns a clock that never shows a time later than the system time."""
     return clock if isinstance(clock, SystemClock | BoundedClock) else BoundedClock(clock)
 
 
 def parse_time(text: str) -> float:
-    """Read ISO 8601 (no zone means UTC) or epoch seconds. Raises `InvalidParameter`."""
+    """Returns the epoch seconds of an ISO 8601 time (without a zone: UTC) or a number. Raises `InvalidParameter`."""
     try:
         if _EPOCH.fullmatch(text.strip()):
             return datetime.fromtimestamp(float(text), UTC).timestamp()
         moment = datetime.fromisoformat(text.strip())
-        if not 1 < moment.year < 9999:  # another zone's wall clock would overflow there
+        if not 1 < moment.year < 9999:  # conversion to another time zone would overflow
             raise ValueError
     except (ValueError, OverflowError, OSError):
         raise InvalidParameter(f"{text!r} is not a time: use ISO 8601, for example 2025-09-19T19:00:00Z") from None
@@ -149,5 +149,5 @@ def parse_time(text: str) -> float:
 
 
 def iso(epoch: float) -> str:
-    """The wire form of a time: `2025-09-19T18:59:00+00:00`."""
+    """Returns the time as ISO 8601 in UTC: `2025-09-19T18:59:00+00:00`."""
     return datetime.fromtimestamp(epoch, UTC).isoformat()

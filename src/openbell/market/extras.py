@@ -1,4 +1,4 @@
-"""Series beyond bars: funding rates, open interest, order flow, sentiment. Values at moments, like bars in UTC."""
+"""Series other than bars: funding rates, open interest, order flow, sentiment. Values with timestamps in UTC."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from openbell.market.bars import Bars, Values
 from openbell.market.session_table import Times
 
 KINDS = ("delta", "funding", "open_interest", "long_short", "fear_greed")
-"""delta: buys minus sells of a minute; funding: rate per 8 hours; long_short: ratio of accounts; fear_greed: 0 to 100."""
+"""delta: volume bought minus volume sold in a minute; funding: rate per 8 hours; long_short: number of long accounts
+divided by short accounts; fear_greed: index from 0 to 100."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extra:
-    """Values, each known from its moment on, sorted by time."""
+    """Values sorted by timestamp; each one is valid from its timestamp until the next."""
 
     time: Times
     value: Values
 
     def at(self, bars: Bars) -> Values:
-        """The newest value known at the end of each bar; NaN before the first."""
-        return self._upto(bars.time + bars.timeframe.seconds)
+        """Returns the latest value at the end of each bar; NaN before the first value."""
+        return self._latest(bars.time + bars.timeframe.seconds)
 
     def sum_in(self, bars: Bars) -> Values:
-        """The sum of the values that fall into each bar; NaN for bars before the first value."""
+        """Returns the sum of the values in each bar; NaN for bars before the first value."""
         total = np.concatenate(([0.0], np.cumsum(self.value)))
         first = np.searchsorted(self.time, bars.time)
         last = np.searchsorted(self.time, bars.time + bars.timeframe.seconds)
@@ -36,7 +37,7 @@ class Extra:
             out[:] = np.nan
         return out
 
-    def _upto(self, moments: Times) -> Values:
+    def _latest(self, moments: Times) -> Values:
         row = np.searchsorted(self.time, moments, side="right") - 1
         if not len(self.time):
             return np.full(len(moments), np.nan)

@@ -1,7 +1,7 @@
-"""How old a price is, counted in time in which it could have changed.
+"""The age of a price in trading time.
 
-A stock's Friday close is not stale on Sunday: no trading time has passed since. Only regular hours count, because thin
-extended hours may be silent for long.
+A stock's Friday close is not stale on Sunday, because the market has not been open since. Only regular hours count, because
+extended hours may have no trades for a long time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CLOSE_HOUR = 17
 
 
 def trading_seconds(instrument: Instrument, start: float, end: float) -> float:
-    """How much of [start, end) the instrument's market was open, regular hours only."""
+    """Returns the seconds of [start, end) in which the instrument's market was open, in regular hours."""
     if end <= start:
         return 0.0
     if instrument.asset_class is AssetClass.CRYPTO:
@@ -40,7 +40,7 @@ def _forex_seconds(start: float, end: float) -> float:
 
 
 def _next(moment: datetime, weekday: int) -> datetime:
-    """The next time that it is 17:00 on a weekday in New York."""
+    """Returns the first 17:00 in New York on this weekday after `moment`."""
     day = moment + timedelta(days=(weekday - moment.weekday()) % 7)
     found = day.replace(hour=_CLOSE_HOUR, minute=0, second=0, microsecond=0)
     return found if found > moment else found + timedelta(days=7)

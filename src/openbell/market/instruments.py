@@ -1,7 +1,7 @@
-"""Instruments and the many ways to write one.
+"""Instruments and the forms of their symbols.
 
-One canonical form: `AAPL`, `BRK.B`, `BTC/USD`, `EUR/USD`. `parse` reads every form that the contracts use (`BTCUSDT`,
-`BTC-USD`, `BTC_USD`, `BINANCE:BTCUSDT`, `NASDAQ:AAPL`), case-insensitive, and refuses what it would have to guess.
+The canonical form is `AAPL`, `BRK.B`, `BTC/USD`, `EUR/USD`. `parse` reads all forms that the contracts use (`BTCUSDT`,
+`BTC-USD`, `BTC_USD`, `BINANCE:BTCUSDT`, `NASDAQ:AAPL`), ignores case, and refuses ambiguous symbols.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from openbell.market.errors import InvalidSymbol
 
 
 class AssetClass(StrEnum):
-    """What kind of thing trades; also the name of its folder on disk."""
+    """The asset class; the value is also the name of its folder on disk."""
 
     STOCK = "stocks"
     CRYPTO = "crypto"
@@ -24,24 +24,24 @@ class AssetClass(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instrument:
-    """One tradable thing, under its canonical symbol."""
+    """One instrument, identified by its canonical symbol."""
 
     symbol: str
     asset_class: AssetClass
 
     @property
     def file_name(self) -> str:
-        """The symbol as it stands in file names: `BTC_USD`."""
+        """The symbol in file names: `BTC_USD`."""
         return self.symbol.replace("/", "_")
 
     @property
     def has_volume(self) -> bool:
-        """Whether its bars' volume is what was traded: of forex it is a count of ticks, or nothing at all."""
+        """True if the volume of its bars is the traded amount. For forex it is a number of ticks or 0."""
         return self.asset_class is not AssetClass.FOREX
 
     @property
     def can_be_shorted(self) -> bool:
-        """Whether it can be sold without being held: spot crypto cannot."""
+        """True if it can be sold short. Spot crypto cannot."""
         return self.asset_class is not AssetClass.CRYPTO
 
     def __str__(self) -> str:
@@ -52,12 +52,12 @@ FIAT = frozenset(
     "USD EUR GBP JPY CHF AUD CAD NZD CNY CNH HKD SGD SEK NOK DKK PLN CZK HUF TRY ZAR MXN BRL INR KRW THB ILS".split()
 )
 STABLE = frozenset("USDT USDC BUSD DAI TUSD FDUSD PYUSD".split())
-"""Crypto that prices other crypto."""
+"""Stablecoins, which are quote currencies of other crypto."""
 QUOTES = FIAT | STABLE | {"BTC", "ETH", "BNB"}
 COINS = frozenset(
     "BTC ETH SOL XRP ADA DOGE DOT LTC BCH LINK AVAX UNI AAVE ATOM NEAR TRX XLM BNB SHIB PEPE SUI APT ARB OP FIL".split()
 )
-"""Well-known bases: they settle `DOTUSD`, which letters alone could also split as DO/TUSD."""
+"""Well-known base currencies. They make `DOTUSD` unambiguous, which could also be split into DO/TUSD."""
 
 STOCK_VENUES = frozenset("NASDAQ NYSE AMEX ARCA NYSEARCA BATS CBOE IEX OTC".split())
 CRYPTO_VENUES = frozenset(
@@ -70,13 +70,13 @@ _PAIR = re.compile(r"([A-Z0-9]{2,10})[/\-_]([A-Z0-9]{3,5})")
 _JOINED = re.compile(r"[A-Z0-9]{6,15}")
 _FORMS = "write stocks as AAPL and pairs as BTC/USD"
 LONGEST_SYMBOL = 64
-"""Characters, blanks around it included; the longest of the contracts' forms has 27."""
+"""Characters, including surrounding blanks; the longest form in the contracts has 27."""
 TOO_LONG = f"longer than {LONGEST_SYMBOL} characters; {_FORMS}"
 
 
 def parse(text: str) -> Instrument:
-    """Read one symbol in any of the contracts' forms. Raises `InvalidSymbol`."""
-    if len(text) > LONGEST_SYMBOL:  # before the cache, which would keep it
+    """Returns the instrument of a symbol in any of the contracts' forms. Raises `InvalidSymbol`."""
+    if len(text) > LONGEST_SYMBOL:  # checked here, so that long texts do not fill the cache
         raise InvalidSymbol(text.strip(), TOO_LONG)
     return _parse(text)
 
@@ -84,7 +84,7 @@ def parse(text: str) -> Instrument:
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> Instrument:
     name = text.strip()
-    if not name.isascii():  # before the upper case, which makes TSLA of TſLA and SS of ß
+    if not name.isascii():  # checked before upper(), which turns TſLA into TSLA and ß into SS
         raise InvalidSymbol(text, _FORMS)
     name = name.upper()
     venue, colon, rest = name.rpartition(":")
@@ -113,7 +113,7 @@ def _parse_plain(name: str, text: str) -> Instrument:
     if pair := _PAIR.fullmatch(name):
         base, quote = pair.groups()
         if quote not in QUOTES:
-            raise InvalidSymbol(text, f"{quote} is not a currency that prices others; {_FORMS}")
+            raise InvalidSymbol(text, f"{quote} is not a quote currency; {_FORMS}")
         return _pair(base, quote, text)
     if _JOINED.fullmatch(name):
         return _split_joined(name, text)
@@ -121,12 +121,12 @@ def _parse_plain(name: str, text: str) -> Instrument:
 
 
 def _split_joined(name: str, text: str) -> Instrument:
-    """Split `BTCUSDT`; two ways to read it is one too many."""
+    """Splits `BTCUSDT` into base and quote. Raises `InvalidSymbol` if there is no split or more than one."""
     splits = [(name[: -len(q)], q) for q in sorted(QUOTES) if name.endswith(q) and len(name) - len(q) >= 2]
     splits = [(base, quote) for base, quote in splits if len(base) <= 10]
     if not splits:
         raise InvalidSymbol(text, _FORMS)
-    # Stable coins are bases too: USDTUSD is tether in dollars at least as much as it is USD/TUSD.
+    # Stablecoins are also base currencies: USDTUSD may be USDT/USD as well as USD/TUSD.
     known = [(base, quote) for base, quote in splits if base in COINS | FIAT | STABLE]
     if len(known) == 1:
         splits = known
@@ -138,6 +138,6 @@ def _split_joined(name: str, text: str) -> Instrument:
 
 def _pair(base: str, quote: str, text: str) -> Instrument:
     if base == quote:
-        raise InvalidSymbol(text, "both sides are the same")
+        raise InvalidSymbol(text, "base and quote are the same currency")
     forex = base in FIAT and quote in FIAT
     return Instrument(f"{base}/{quote}", AssetClass.FOREX if forex else AssetClass.CRYPTO)

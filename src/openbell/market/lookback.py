@@ -1,4 +1,4 @@
-"""How far back to look for a number of bars, and where a bar of any timeframe begins and ends."""
+"""Where the bucket of a time begins, and how far back a given number of bars reaches."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _DAY = 86400
 
 
 def floor(instrument: Instrument, timeframe: Timeframe, epoch: float) -> int:
-    """The start of the bucket that `epoch` falls into, or its minute where no bucket is under way.
+    """Returns the start of the bucket that contains `epoch`; its minute if it is outside all buckets.
 
-    A stock's week is under way in the nights between its sessions too, although their minutes belong to no bucket: a
-    reader that began there would build the week of the sessions that are left.
+    A stock's week also contains the nights between its sessions, although no minute bar of a night belongs to a bucket:
+    reading from a night on would build a weekly bar from the remaining sessions only.
     """
     minute = int(epoch // 60 * 60)
     by_session = instrument.asset_class is AssetClass.STOCK and not timeframe.intraday
@@ -29,17 +29,17 @@ def floor(instrument: Instrument, timeframe: Timeframe, epoch: float) -> int:
 
 
 def _last_open(minute: int) -> int:
-    """When the newest session up to that minute opened; the minute itself if there was none."""
+    """Returns the open of the latest session at or before `minute`; `minute` if there is none."""
     opens = table_for(minute - 7 * _DAY, minute).open
     row = int(opens.searchsorted(minute, side="right")) - 1
     return minute if row < 0 else int(opens[row])
 
 
 def horizon(instrument: Instrument, timeframe: Timeframe, count: int, end: float) -> int:
-    """A time early enough that [it, end) holds `count` bars of a liquid instrument, on a bucket's start.
+    """Returns the start of a bucket such that [start, end) holds `count` closed bars of a liquid instrument.
 
-    Crypto needs exactly that long, forex as many whole weeks as cover it. Stocks are counted as if only regular hours
-    traded, so that thin extended hours do not cut the calculation short.
+    Crypto needs exactly `count` buckets, forex the number of whole weeks that cover them. For stocks only regular hours
+    count, because extended hours may have few bars.
     """
     if instrument.asset_class is AssetClass.CRYPTO:
         return floor(instrument, timeframe, floor(instrument, timeframe, end) - count * timeframe.seconds)
@@ -50,10 +50,10 @@ def horizon(instrument: Instrument, timeframe: Timeframe, count: int, end: float
 
 
 def _stock_horizon(timeframe: Timeframe, count: int, end: float) -> int:
-    """The premarket of the session from which on regular hours hold `count` closed bars.
+    """Returns the premarket start of the session from which the regular hours hold `count` closed bars.
 
-    Hours are added up session by session, since half days have fewer. A bucket that `end` cuts has less than a bar's time,
-    so it never stands for a closed one; a week that `end` cuts has four closed sessions at most.
+    Hours are added up session by session, because half days are shorter. A bucket that is unfinished at `end` adds less
+    than one bar's time, and an unfinished week at most four closed sessions, so neither counts as a closed bar.
     """
     sessions = {Timeframe.D1: 1, Timeframe.W1: 5}.get(timeframe)
     left = float(count * (sessions or timeframe.seconds))
@@ -67,7 +67,7 @@ def _stock_horizon(timeframe: Timeframe, count: int, end: float) -> int:
 
 
 def _sessions_before(end: float) -> Iterator[Session]:
-    """The sessions that opened before `end`, newest first."""
+    """Yields the sessions that opened before `end`, latest first."""
     year = eastern(end).year
     while sessions := sessions_of(year):
         yield from (session for session in reversed(sessions) if session.open < end)

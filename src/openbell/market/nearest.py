@@ -1,4 +1,4 @@
-"""Names from a list: refused if unknown, with the one that was probably meant."""
+"""Checks a name against a list of allowed names, and suggests the closest one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from openbell.market.errors import InvalidParameter
 
 
 def hint(value: object, allowed: Collection[str]) -> str:
-    """The nearest of the allowed names, whether written large or small: "; did you mean 'rsi'?"; empty if none is near."""
-    from difflib import get_close_matches  # only mistakes pay for it
+    """Returns "; did you mean 'rsi'?" with the closest allowed name, ignoring case; "" if no name is close."""
+    from difflib import get_close_matches  # imported only after a mistake: it is slow to load
 
     small = {name.lower(): name for name in allowed}
     near = get_close_matches(str(value)[:80].lower(), small, n=1)
@@ -17,8 +17,8 @@ def hint(value: object, allowed: Collection[str]) -> str:
 
 
 def one_of(name: str, value: object, allowed: Collection[str]) -> None:
-    """Raise `InvalidParameter` for what is not in a list, naming the nearest that is."""
+    """Raises `InvalidParameter` with the closest allowed name if `value` is not allowed."""
     if value not in allowed:
-        said = repr(value)
-        shown = said if len(said) <= 80 else said[:77] + "..."
+        shown = repr(value)
+        shown = shown if len(shown) <= 80 else shown[:77] + "..."
         raise InvalidParameter(f"{name} must be one of {', '.join(allowed)}, not {shown}{hint(value, allowed)}")

@@ -1,4 +1,4 @@
-"""Where bars come from. Simulated and real ones never share a file, and every file says which it holds."""
+"""The source of bars. Simulated and real bars are never in one file, and every file names its source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Origin(StrEnum):
-    """What a result rests on, as the truth header says it."""
+    """The kind of data that a result is based on; the value in the truth header."""
 
     SIMULATED = "simulated"
     IMPORTED = "imported"
@@ -17,7 +17,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The provenance that a stored month of bars carries; one month never mixes two."""
+    """The source of a stored month of bars; all bars of one month have the same source."""
 
     origin: Origin
     feed: str

@@ -1,4 +1,4 @@
-"""Sessions as columns: which session each of many bar times belongs to."""
+"""Sessions as numpy columns, to find the session of many bar times at once."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SessionTable:
-    """The sessions of some years, one row each, times in epoch seconds."""
+    """The sessions of some years, one row per session, times in epoch seconds."""
 
     premarket: Times
     open: Times
     close: Times
     end: Times
     week: Times
-    """The ordinal date of the Monday before: what groups sessions into weeks."""
+    """The ordinal date of the Monday of the session's week."""
 
     def regular(self, times: Times) -> Times:
-        """For each time the row of the session in whose regular hours it lies, or −1."""
+        """Returns for each time the row of the session whose regular hours contain it, or −1."""
         return self._within(times, self.open, self.close)
 
     def extended(self, times: Times) -> Times:
-        """For each time the row of the session in whose hours, extended ones included, it lies, or −1."""
+        """Returns for each time the row of the session whose regular or extended hours contain it, or −1."""
         return self._within(times, self.premarket, self.end)
 
     @staticmethod
@@ -59,14 +59,15 @@ def _table(first_year: int, last_year: int) -> SessionTable:
 
 
 def table_for(first: float, last: float) -> SessionTable:
-    """The sessions of every year that touches [first, last]."""
+    """Returns the sessions of all years that overlap [first, last]."""
     return _table(eastern(first).year, eastern(last).year)
 
 
 def trading_day(instrument: Instrument, times: Times) -> Times:
-    """A number per bar that is equal for bars of one trading day, −1 outside it.
+    """Returns a number for each bar that is equal for all bars of a trading day; −1 for bars outside all trading days.
 
-    Regular hours of a session for stocks, the UTC day for what trades around the clock: where a session VWAP resets.
+    A trading day is the regular hours of a session for stocks and the UTC day for other instruments. A session VWAP starts
+    again with each trading day.
     """
     if instrument.asset_class is not AssetClass.STOCK:
         return times // 86400

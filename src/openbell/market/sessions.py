@@ -1,7 +1,7 @@
-"""When US stocks trade: holidays, half days, extended hours, daylight saving. Crypto never closes.
+"""Trading hours of US stocks and forex: holidays, half days, extended hours, daylight saving. Crypto never closes.
 
-premarket 04:00–09:30, regular 09:30–16:00, afterhours to 20:00 Eastern; on half days regular ends at 13:00 and
-afterhours at 17:00. `open` means regular. Without numpy, so that asking for the market's status stays cheap.
+Premarket is 04:00–09:30, regular 09:30–16:00, afterhours to 20:00 Eastern; on half days regular ends at 13:00 and
+afterhours at 17:00. `open` means regular. This module does not import numpy, to keep the market status fast.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HALF_END = time(17, 0)
 
 
 class Phase(StrEnum):
-    """Where in its day a market stands."""
+    """The phase of a market's day."""
 
     PREMARKET = "premarket"
     REGULAR = "regular"
@@ -37,7 +37,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One trading day of US stocks; times are epoch seconds, each the start of what it names."""
+    """One trading day of US stocks; times in epoch seconds. `premarket` and `open` are starts, `close` and `end` ends."""
 
     day: date
     premarket: int
@@ -46,7 +46,7 @@ class Session:
     end: int
 
     def phase(self, epoch: float) -> Phase:
-        """The phase at `epoch`, closed outside this day's hours."""
+        """Returns the phase at `epoch`; `CLOSED` outside this session's hours."""
         if not self.premarket <= epoch < self.end:
             return Phase.CLOSED
         if epoch < self.open:
@@ -56,7 +56,7 @@ class Session:
 
 @lru_cache(maxsize=64)
 def sessions_of(year: int) -> tuple[Session, ...]:
-    """Every session of one year, oldest first."""
+    """Returns all sessions of a year, oldest first."""
     if not FIRST_YEAR <= year <= LAST_YEAR:
         return ()
     closed, half = closed_days(year), half_days(year)
@@ -85,23 +85,23 @@ def _by_day(year: int) -> dict[date, Session]:
 
 
 def eastern(epoch: float) -> datetime:
-    """A moment on New York's wall clock."""
+    """Returns the time in New York."""
     return datetime.fromtimestamp(epoch, UTC).astimezone(EASTERN)
 
 
 def session_on(day: date) -> Session | None:
-    """The session of that Eastern date, if stocks trade then."""
+    """Returns the session of that Eastern date; None if stocks do not trade."""
     return _by_day(day.year).get(day)
 
 
 def stock_phase(epoch: float) -> Phase:
-    """The phase of the US stock market."""
+    """Returns the phase of the US stock market."""
     session = session_on(eastern(epoch).date())
     return session.phase(epoch) if session else Phase.CLOSED
 
 
 def next_open(epoch: float) -> Session | None:
-    """The first session whose regular hours begin after `epoch`."""
+    """Returns the first session whose regular hours begin after `epoch`."""
     year = eastern(epoch).year
     for candidate in (year, year + 1):
         opens = _opens(candidate)
@@ -112,14 +112,14 @@ def next_open(epoch: float) -> Session | None:
 
 
 def forex_open(epoch: float) -> bool:
-    """Sunday 17:00 to Friday 17:00 Eastern."""
+    """Returns True from Sunday 17:00 to Friday 17:00 Eastern."""
     moment = eastern(epoch)
     day, hour = moment.weekday(), moment.hour
     return day < 4 or (day == 4 and hour < 17) or (day == 6 and hour >= 17)
 
 
 def phase(instrument: Instrument, epoch: float) -> Phase:
-    """The phase of the market that trades this instrument."""
+    """Returns the phase of the market that trades this instrument."""
     if instrument.asset_class is AssetClass.STOCK:
         return stock_phase(epoch)
     if instrument.asset_class is AssetClass.FOREX:

@@ -1,4 +1,4 @@
-"""Timeframes: one type, whatever a contract calls them."""
+"""Timeframes: one type for all contracts, and the names that each contract uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from openbell.market.nearest import hint
 
 
 class Timeframe(Enum):
-    """The length of a bar in seconds. Days and weeks follow the session where there is one."""
+    """The length of a bar in seconds. Daily and weekly bars of stocks follow the sessions."""
 
     M1 = 60
     M3 = 180
@@ -26,12 +26,12 @@ class Timeframe(Enum):
 
     @property
     def seconds(self) -> int:
-        """Nominal length."""
+        """The nominal length."""
         return self.value
 
     @property
     def intraday(self) -> bool:
-        """Whether buckets are plain slices of the UTC day."""
+        """True if buckets are equal parts of the UTC day."""
         return self.value < Timeframe.D1.value
 
 
@@ -49,13 +49,13 @@ SHORT = {
     "1d": Timeframe.D1,
     "1w": Timeframe.W1,
 }
-"""All of them by their short names."""
+"""All timeframes by their short names."""
 SPELLINGS = SHORT | {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
-"""Every name that a contract has for a timeframe. The case counts: elsewhere 1M is a month."""
+"""All names that the contracts use. Case-sensitive, because other programs call a month 1M."""
 
 
 def named(text: str, names: dict[str, Timeframe]) -> Timeframe:
-    """Read a timeframe that a contract offers, by any contract's name for it. Raises `InvalidTimeframe`."""
+    """Returns the timeframe with this name, in any contract's spelling. Raises `InvalidTimeframe` if not in `names`."""
     found = SPELLINGS.get(text)
     if found is None or found not in names.values():
         raise InvalidTimeframe(text, tuple(names), hint(text, names))
@@ -63,5 +63,5 @@ def named(text: str, names: dict[str, Timeframe]) -> Timeframe:
 
 
 def name_of(timeframe: Timeframe, names: dict[str, Timeframe]) -> str:
-    """What a contract calls one of its timeframes: the name that answers repeat."""
+    """Returns the name that a contract uses for one of its timeframes."""
     return next(name for name, each in names.items() if each is timeframe)

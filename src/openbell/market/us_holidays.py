@@ -1,7 +1,7 @@
-"""On which days US stocks do not trade, and on which they close at 13:00. Rules and exceptions from 2000 on.
+"""The holidays and half days of US stocks from 2000 on.
 
-Written out because a calendar package costs every server 160 ms and 12 MB for ten dates a year; the tests hold it against
-two such packages for every day (docs/decisions/0003-calendar.md).
+Written out here because a calendar package costs every server 160 ms and 12 MB for ten dates a year; the tests compare every
+day with two such packages (docs/decisions/0003-calendar.md).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 FIRST_YEAR, LAST_YEAR = 2000, 2100
-"""The years that are answered for; outside them there are no sessions."""
+"""The first and last year of the calendar; other years have no sessions."""
 
 _MON, _THU, _FRI, _SAT, _SUN = 0, 3, 4, 5, 6
 
@@ -32,19 +32,19 @@ _SPECIAL_HALF_DAYS = frozenset(date.fromisoformat(day) for day in ("2002-07-05",
 
 
 def closed_days(year: int) -> frozenset[date]:
-    """The weekdays of a year on which stocks do not trade."""
+    """Returns the weekdays of a year on which stocks do not trade."""
     fixed = [(7, 4), (12, 25)]
     if year >= 2022:
         fixed.append((6, 19))
     days = {_observed(date(year, month, day)) for month, day in fixed}
-    # New Year's Day on a Saturday is not made up for: Friday would be the last day of the old year.
+    # New Year's Day on a Saturday has no substitute: the Friday before is a trading day of the old year.
     new_year = date(year, 1, 1)
     if new_year.weekday() != _SAT:
         days.add(_observed(new_year))
     days |= {
         _nth(year, 1, _MON, 3),  # Martin Luther King
         _nth(year, 2, _MON, 3),  # Washington's birthday
-        _easter(year) - timedelta(2),
+        _easter(year) - timedelta(2),  # Good Friday
         _last(year, 5, _MON),  # Memorial Day
         _nth(year, 9, _MON, 1),  # Labor Day
         _nth(year, 11, _THU, 4),  # Thanksgiving
@@ -53,10 +53,10 @@ def closed_days(year: int) -> frozenset[date]:
 
 
 def half_days(year: int) -> frozenset[date]:
-    """The days of a year on which stocks close at 13:00."""
+    """Returns the days of a year on which stocks close at 13:00."""
     days = {_nth(year, 11, _THU, 4) + timedelta(1), date(year, 12, 24), date(year, 7, 3)}
     if year < 2013 and date(year, 7, 4).weekday() == _THU:
-        days.discard(date(year, 7, 3))  # in those years the day after was the short one
+        days.discard(date(year, 7, 3))  # in 2002 the half day was Friday, 5 July
     if date(year, 7, 4).weekday() in {_MON, _SAT, _SUN}:
         days.discard(date(year, 7, 3))
     days |= {day for day in _SPECIAL_HALF_DAYS if day.year == year}
@@ -64,7 +64,7 @@ def half_days(year: int) -> frozenset[date]:
 
 
 def _observed(day: date) -> date:
-    """Saturday's holiday is kept on Friday, Sunday's on Monday."""
+    """Returns the Friday before a Saturday, the Monday after a Sunday, any other day unchanged."""
     return day + timedelta({_SAT: -1, _SUN: 1}.get(day.weekday(), 0))
 
 
@@ -79,7 +79,7 @@ def _last(year: int, month: int, weekday: int) -> date:
 
 
 def _easter(year: int) -> date:
-    """Easter Sunday by the anonymous Gregorian computus."""
+    """Returns Easter Sunday by the anonymous Gregorian computus."""
     a, b, c = year % 19, year // 100, year % 100
     d, e = divmod(b, 4)
     g = (8 * b + 13) // 25
