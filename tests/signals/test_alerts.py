@@ -1,4 +1,4 @@
-"""Alerts: what may be watched, and a state machine that says everything once."""
+"""Alerts on crossings: the conditions, and a state machine that reports every trigger exactly once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from openbell.signals.crossings import Crossings, Snapshot
 from tests.signals.test_crossings import CONTRACT, calm, snapshot
 
 
-def holding(*names: str) -> Crossings:
+def crossings(*names: str) -> Crossings:
     return Crossings(*(name in names for name in CONTRACT))
 
 
@@ -36,22 +36,22 @@ class TestConditions:
             (None, ("macd_cross_up", "macd_cross_dn")),
         ],
     )
-    def test_a_macd_cross_has_a_direction_or_means_both(self, direction: str | None, expected: tuple[str, ...]) -> None:
+    def test_a_macd_cross_without_direction_means_both(self, direction: str | None, expected: tuple[str, ...]) -> None:
         assert watched_crossings([("macd_cross", direction)]) == expected
 
     def test_the_contracts_example(self) -> None:
         assert watched_crossings([("macd_cross", "up"), ("rsi_oversold", None)]) == ("macd_cross_up", "rsi_oversold")
 
-    def test_doubles_are_one_and_the_order_is_the_contracts(self) -> None:
+    def test_duplicates_are_removed_and_the_order_is_the_contracts(self) -> None:
         asked = [("bb_squeeze", None), ("macd_cross", None), ("macd_cross_up", None), ("bb_squeeze", None)]
 
         assert watched_crossings(asked) == ("macd_cross_up", "macd_cross_dn", "bb_squeeze")
 
-    def test_all_of_them(self) -> None:
+    def test_all_conditions_can_be_watched_together(self) -> None:
         assert watched_crossings((name, None) for name in CONDITIONS) == tuple(CONTRACT) == CROSSINGS
 
     @pytest.mark.parametrize(
-        ("conditions", "says"),
+        ("conditions", "message"),
         [
             ([], "at least one"),
             ([("nonsense", None)], "unknown condition 'nonsense'"),
@@ -66,8 +66,8 @@ class TestConditions:
             ([("macd_cross_up", "up")], "macd_cross_up takes no direction"),
         ],
     )
-    def test_anything_else_is_refused(self, conditions: list[tuple[str, str | None]], says: str) -> None:
-        with pytest.raises(InvalidParameter, match=says):
+    def test_anything_else_is_refused(self, conditions: list[tuple[str, str | None]], message: str) -> None:
+        with pytest.raises(InvalidParameter, match=message):
             watched_crossings(conditions)
 
     def test_an_unknown_condition_is_answered_with_all_known_ones(self) -> None:
@@ -79,85 +79,91 @@ class TestConditions:
 class TestWatch:
     def test_fires_when_a_condition_becomes_true_and_not_while_it_stays_so(self) -> None:
         watch = Watch(("rsi_oversold",), 0.0)
-        watch.begin(0, holding())
-        said = []
-        for time, now in enumerate([holding("rsi_oversold")] * 3 + [holding(), holding("rsi_oversold")], 1):
+        watch.begin(0, crossings())
+        alerts = []
+        for time, now in enumerate([crossings("rsi_oversold")] * 3 + [crossings(), crossings("rsi_oversold")], 1):
             watch.observe(bar(time), now)
-            said.append(watch.take(float(time)))
+            alerts.append(watch.take(float(time)))
 
-        assert [alert and alert.triggered for alert in said] == [("rsi_oversold",), None, None, None, ("rsi_oversold",)]
+        assert [alert and alert.triggered for alert in alerts] == [
+            ("rsi_oversold",),
+            None,
+            None,
+            None,
+            ("rsi_oversold",),
+        ]
 
-    def test_what_held_at_the_beginning_is_known(self) -> None:
+    def test_crossings_that_are_true_at_the_beginning_do_not_trigger(self) -> None:
         watch = Watch(("bb_squeeze", "rsi_oversold"), 0.0)
-        watch.begin(5, holding("bb_squeeze"))
+        watch.begin(5, crossings("bb_squeeze"))
 
-        watch.observe(bar(6), holding("bb_squeeze", "rsi_oversold"))
+        watch.observe(bar(6), crossings("bb_squeeze", "rsi_oversold"))
 
         assert watch.take(0.0) == Alert(("rsi_oversold",), bar(6))
 
-    def test_what_is_not_wanted_says_nothing(self) -> None:
+    def test_other_crossings_do_not_trigger(self) -> None:
         watch = Watch(("rsi_oversold",), 0.0)
-        watch.begin(0, holding())
+        watch.begin(0, crossings())
 
-        watch.observe(bar(1), holding("rsi_overbought", "bb_squeeze"))
+        watch.observe(bar(1), crossings("rsi_overbought", "bb_squeeze"))
 
         assert watch.due() == inf
         assert watch.take(1e9) is None
 
-    def test_a_throttle_merges_what_falls_inside_it(self) -> None:
+    def test_triggers_inside_the_throttle_are_merged(self) -> None:
         watch = Watch(("macd_cross_up", "rsi_oversold", "bb_breakout_up"), 5.0)
-        watch.begin(0, holding())
-        watch.observe(bar(1), holding("macd_cross_up"))
+        watch.begin(0, crossings())
+        watch.observe(bar(1), crossings("macd_cross_up"))
         assert watch.take(100.0) == Alert(("macd_cross_up",), bar(1))
 
-        watch.observe(bar(2), holding("rsi_oversold"))
+        watch.observe(bar(2), crossings("rsi_oversold"))
         assert watch.take(101.0) is None
-        watch.observe(bar(3), holding("bb_breakout_up"))
+        watch.observe(bar(3), crossings("bb_breakout_up"))
         assert watch.due() == 105.0
         assert watch.take(104.999) is None
 
         assert watch.take(105.0) == Alert(("rsi_oversold", "bb_breakout_up"), bar(3))
         assert watch.take(1000.0) is None
 
-    def test_twice_inside_the_throttle_is_said_once(self) -> None:
+    def test_a_crossing_that_triggers_twice_inside_the_throttle_is_reported_once(self) -> None:
         watch = Watch(("rsi_oversold",), 5.0)
-        watch.begin(0, holding())
-        for time, now in enumerate([holding("rsi_oversold"), holding(), holding("rsi_oversold")], 1):
+        watch.begin(0, crossings())
+        for time, now in enumerate([crossings("rsi_oversold"), crossings(), crossings("rsi_oversold")], 1):
             watch.observe(bar(time), now)
 
         assert watch.take(0.0) == Alert(("rsi_oversold",), bar(3))
         assert watch.take(100.0) is None
 
-    def test_the_first_alert_waits_for_nothing(self) -> None:
+    def test_the_first_alert_is_not_throttled(self) -> None:
         watch = Watch(("rsi_oversold",), 3600.0)
-        watch.begin(0, holding())
+        watch.begin(0, crossings())
 
-        watch.observe(bar(1), holding("rsi_oversold"))
+        watch.observe(bar(1), crossings("rsi_oversold"))
 
         assert watch.due() == -inf
         assert watch.take(0.0) is not None
 
-    def test_remembers_the_bar_it_saw_last(self) -> None:
+    def test_seen_is_the_latest_processed_bar(self) -> None:
         watch = Watch(("rsi_oversold",), 0.0)
         assert watch.seen == -1
-        watch.begin(60, holding())
+        watch.begin(60, crossings())
         assert watch.seen == 60
 
-        watch.observe(bar(120), holding())
+        watch.observe(bar(120), crossings())
 
         assert watch.seen == 120
 
 
 @dataclass
 class Model:
-    """What a watch should say, in the plainest form: a list of what became true and has not been said."""
+    """The expected behaviour of a watch, as a set of the crossings that triggered and are not yet reported."""
 
     wanted: set[str]
     throttle: float
     before: set[str]
     waiting: set[str] = field(default_factory=set)
     at: int = -1
-    spoke: float = -inf
+    sent_at: float = -inf
 
     def observe(self, time: int, now: set[str]) -> None:
         became = (now - self.before) & self.wanted
@@ -167,11 +173,11 @@ class Model:
             self.at = time
 
     def take(self, now: float) -> tuple[set[str], int] | None:
-        if not self.waiting or now - self.spoke < self.throttle:
+        if not self.waiting or now - self.sent_at < self.throttle:
             return None
-        said = (self.waiting, self.at)
-        self.waiting, self.spoke = set(), now
-        return said
+        alert = (self.waiting, self.at)
+        self.waiting, self.sent_at = set(), now
+        return alert
 
 
 names = st.sampled_from(CONTRACT[:4])
@@ -182,21 +188,21 @@ steps = st.lists(st.tuples(st.one_of(st.none(), states), st.integers(0, 4)), max
 @given(st.sets(names, min_size=1), st.integers(0, 6), states, steps)
 @settings(deadline=None, max_examples=400)
 @example({"macd_cross_up"}, 3, set(), [({"macd_cross_up"}, 0), (set(), 0), ({"macd_cross_up"}, 0), (None, 3)])
-def test_never_loses_nor_doubles_a_trigger(
+def test_reports_every_trigger_exactly_once(
     wanted: set[str], throttle: int, first: set[str], script: list[tuple[set[str] | None, int]]
 ) -> None:
-    """Each step closes a bar (or none), lets time pass, and asks for what is due."""
+    """Each step closes a bar or none, advances the time, and takes the alert that is due."""
     watch = Watch(watched_crossings((name, None) for name in wanted), float(throttle))
-    watch.begin(0, holding(*first))
+    watch.begin(0, crossings(*first))
     model = Model(wanted, float(throttle), set(first))
     now = 0.0
     open_events: set[str] = set()
-    spoken: list[float] = []
+    sent: list[float] = []
     before = set(first)
 
     for time, (state, passes) in enumerate([*script, (None, throttle + 1)], 1):
         if state is not None:
-            watch.observe(bar(time), holding(*state))
+            watch.observe(bar(time), crossings(*state))
             model.observe(time, state)
             open_events |= (state - before) & wanted
             before = set(state)
@@ -213,8 +219,8 @@ def test_never_loses_nor_doubles_a_trigger(
         assert len(set(alert.triggered)) == len(alert.triggered)
         assert set(alert.triggered) == open_events
         open_events = set()
-        assert not spoken or now - spoken[-1] >= throttle
-        spoken.append(now)
+        assert not sent or now - sent[-1] >= throttle
+        sent.append(now)
 
     assert open_events == set()
     assert watch.due() == inf

@@ -1,4 +1,4 @@
-"""The nine crossings, held against the contract's formulas typed out again."""
+"""The nine crossings, compared with the contract's formulas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTRACT = [
 
 
 class Numbers(TypedDict):
-    """A snapshot by the contract's names."""
+    """A snapshot with the contract's names."""
 
     close: float
     ema9: float
@@ -39,7 +39,7 @@ class Numbers(TypedDict):
 
 
 def by_contract(prev: Numbers, last: Numbers) -> dict[str, bool]:
-    """Section 3 of the contract, literally."""
+    """The formulas of the contract's section 3."""
     return {
         "macd_cross_up": prev["macd"] <= prev["signal"] and last["macd"] > last["signal"],
         "macd_cross_dn": prev["macd"] >= prev["signal"] and last["macd"] < last["signal"],
@@ -159,8 +159,8 @@ def test_the_table_has_the_contracts_names_in_its_order() -> None:
     assert Crossings(*[False] * 9).true() == []
 
 
-def test_values_are_plain_truths() -> None:
-    """JSON knows no numpy."""
+def test_values_are_python_booleans() -> None:
+    """JSON cannot encode numpy's."""
     assert all(type(value) is bool for value in find_crossings(snapshot(calm), snapshot(calm)).table().values())
 
 

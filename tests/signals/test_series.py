@@ -1,4 +1,4 @@
-"""Signals of a run of bars, held at every bar against an independent calculation."""
+"""Signals of a run of bars, compared at every bar with an independent calculation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMEFRAMES = [Timeframe.M1, Timeframe.M5, Timeframe.M15, Timeframe.H1]
 
 
 def expected_at(bars: Bars) -> list[dict[str, float]]:
-    """The contract's snapshot at each bar."""
+    """Returns the contract's snapshot at each bar."""
     close = bars.close.tolist()
     line, signal, hist = references.macd(close, 12, 26, 9)
     upper, middle, lower = references.bbands(close, 20, 2.0)
@@ -35,16 +35,16 @@ def expected_at(bars: Bars) -> list[dict[str, float]]:
 
 
 def regular_days(bars: Bars) -> list[int]:
-    """The trading day of each minute: XNYS for stocks, UTC for crypto."""
+    """Returns the trading day of each minute: the XNYS session for stocks, the UTC day for crypto."""
     if bars.instrument is not STOCK:
         return [int(day) for day in bars.time // DAY]
-    book = oracle()
-    row = np.searchsorted(book.open, bars.time, side="right") - 1
-    return [int(day) for day in np.where(bars.time < book.close[row], row, -1)]
+    sessions = oracle()
+    row = np.searchsorted(sessions.open, bars.time, side="right") - 1
+    return [int(day) for day in np.where(bars.time < sessions.close[row], row, -1)]
 
 
 def expected_vwap(minute_bars: Bars, end: int) -> float | None:
-    """The average of the day's minutes that ended by `end`, None when the newest of them belongs to no day."""
+    """Returns the VWAP of the day's minutes that ended by `end`; None if the latest minute is in no trading day."""
     until = minute_bars.between(0, end)
     if not len(until):
         return None
@@ -95,7 +95,7 @@ class TestEveryBar:
         for index in range(34, 120):
             assert series.crossings(index).table() == by_contract(numbers(index - 1), numbers(index))
 
-    def test_what_was_said_of_a_bar_does_not_change_when_more_bars_close(self) -> None:
+    def test_the_signals_of_a_bar_do_not_change_when_more_bars_close(self) -> None:
         bars = walk(minutes("2025-03-04T22:00Z", "2025-03-05T02:00Z"), 5)
         whole = SignalSeries(bars, bars)
         for count in range(35, len(bars), 20):
@@ -106,7 +106,7 @@ class TestEveryBar:
             for name in (*NAMES, "price", "volume", "vwap"):
                 assert getattr(then.last, name) == pytest.approx(getattr(now, name), rel=1e-12, abs=1e-12)
 
-    def test_the_newest_is_the_last_bar_and_the_one_before(self) -> None:
+    def test_newest_compares_the_last_two_bars(self) -> None:
         bars = walk(minutes("2025-03-04T22:00Z", "2025-03-04T23:00Z"), 6)
         series = SignalSeries(bars, bars)
 
@@ -116,7 +116,7 @@ class TestEveryBar:
         assert newest.previous == series.snapshot(58)
         assert newest.crossings == find_crossings(newest.previous, newest.last) == series.crossings(59)
 
-    def test_numbers_are_plain(self) -> None:
+    def test_numbers_are_python_floats(self) -> None:
         bars = walk(minutes("2025-03-04T22:00Z", "2025-03-04T23:00Z"), 6)
         last = SignalSeries(bars, bars).newest().last
 
@@ -128,7 +128,7 @@ class TestHowManyBars:
     @pytest.mark.parametrize("count", [0, 1, 10, 34])
     @pytest.mark.parametrize("timeframe", TIMEFRAMES)
     def test_fewer_than_35_are_too_few_at_every_timeframe(self, timeframe: Timeframe, count: int) -> None:
-        """Aggregated timeframes too, however many minutes there are."""
+        """The number of minutes does not matter at larger timeframes."""
         bars = walk(at("2025-03-03T00:00Z") + np.arange(count) * timeframe.seconds, 1, STOCK, timeframe)
         many = walk(minutes("2025-03-01T00:00Z", "2025-03-03T00:00Z"), 1, STOCK)
 
@@ -150,7 +150,7 @@ class TestVwap:
     @pytest.mark.parametrize("timeframe", TIMEFRAMES)
     @pytest.mark.parametrize("instrument", [CRYPTO, STOCK])
     def test_comes_from_the_minutes_at_every_timeframe(self, timeframe: Timeframe, instrument: Instrument) -> None:
-        """An hour from 9:00 to 10:00 Eastern holds half an hour of the session; only minutes can tell."""
+        """The hour from 9:00 to 10:00 Eastern contains half an hour of the session, so its own volume cannot be used."""
         minute_bars = walk(minutes("2025-11-24T09:00Z", "2025-11-27T01:00Z")[::2], 3, instrument)
         bars = resample(minute_bars, timeframe, 1e12)
         series = SignalSeries(bars, minute_bars)
@@ -169,7 +169,7 @@ class TestVwap:
         assert series.snapshot(60).vwap is None  # 16:00
         assert series.newest().last.vwap is None
 
-    def test_begins_anew_with_the_session(self) -> None:
+    def test_starts_again_with_each_session(self) -> None:
         night = walk(minutes("2025-09-18T19:00Z", "2025-09-18T20:00Z"), 1, STOCK, price=500.0)
         morning = walk(minutes("2025-09-19T13:30Z", "2025-09-19T13:31Z"), 2, STOCK, price=100.0)
         bars = make(
@@ -179,7 +179,7 @@ class TestVwap:
         typical = float(morning.high[0] + morning.low[0] + morning.close[0]) / 3
         assert SignalSeries(bars, bars).newest().last.vwap == pytest.approx(typical, rel=1e-12)
 
-    def test_without_minutes_there_is_none(self) -> None:
+    def test_is_null_without_minutes(self) -> None:
         bars = walk(at("2025-03-03T00:00Z") + np.arange(40) * 3600, 1, CRYPTO, Timeframe.H1)
 
         assert SignalSeries(bars, empty(CRYPTO)).newest().last.vwap is None
@@ -230,7 +230,7 @@ class TestTrendAndAnchor:
     @given(st.floats(1e-8, 1e9))
     @settings(deadline=None, max_examples=60)
     def test_prices_that_do_not_move_cross_nothing(self, price: float) -> None:
-        """Not even by the last digit of an average."""
+        """Rounding errors of the averages cause no crossing either."""
         bars = closes([price] * 60)
         series = SignalSeries(bars, bars)
 
@@ -245,7 +245,7 @@ class TestTrendAndAnchor:
 
     @given(st.integers(0, 2**32))
     @settings(deadline=None, max_examples=20)
-    def test_a_trend_is_what_all_three_agree_on(self, seed: int) -> None:
+    def test_a_trend_needs_price_averages_and_macd_to_agree(self, seed: int) -> None:
         bars = walk(at("2025-03-04T22:50Z") + np.arange(60) * 60, seed, step=0.01)
 
         newest = SignalSeries(bars, bars).newest()

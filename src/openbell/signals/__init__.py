@@ -1,1 +1,1 @@
-"""Signals on closed bars: the snapshot, the contract's crossings, and alerts that watch them. Pure."""
+"""Signals on closed bars: the indicators' snapshot, the contract's crossings, and alerts on crossings. Pure."""

@@ -1,4 +1,4 @@
-"""Alerts on crossings: which conditions a subscription watches, and when it speaks. A state machine without a clock."""
+"""Alerts on crossings: the conditions of a subscription, and when it sends an alert. A state machine without a clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIRECTIONS = {"up": ("macd_cross_up",), "down": ("macd_cross_dn",)}
 
 
 def watched_crossings(conditions: Iterable[tuple[str, str | None]]) -> tuple[str, ...]:
-    """The crossings that a list of (type, direction) asks for, in the contract's order."""
+    """Returns the crossings of a list of (type, direction), in the contract's order. Raises `InvalidParameter`."""
     wanted: set[str] = set()
     for kind, direction in conditions:
         if kind == MACD_CROSS:
@@ -36,55 +36,57 @@ def watched_crossings(conditions: Iterable[tuple[str, str | None]]) -> tuple[str
                 f"unknown condition {kind!r}: use one of {', '.join(CONDITIONS)}{hint(kind, CONDITIONS)}"
             )
     if not wanted:
-        raise InvalidParameter("conditions must name at least one")
+        raise InvalidParameter("conditions must have at least one condition")
     return tuple(name for name in CROSSINGS if name in wanted)
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """What a subscription says: everything that became true since it last spoke, and the numbers of the last
-    bar at which something did.
-    """
+    """One alert of a subscription."""
 
     triggered: tuple[str, ...]
+    """The crossings that became true since the previous alert."""
     snapshot: Snapshot
+    """The latest bar at which one of them became true."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """Follows one series bar by bar. A condition fires at the bar at which it becomes true, never for what was before."""
+    """Processes the closed bars of one series in order. A crossing triggers at the bar at which it becomes true."""
 
     wanted: tuple[str, ...]
+    """The crossings that trigger an alert."""
     throttle: float
-    """Seconds between two alerts; what falls in between is merged into the next."""
+    """Minimum seconds between two alerts; crossings that trigger in between are merged into the next alert."""
     seen: int = -1
-    _holding: frozenset[str] = frozenset()
+    """The open time of the latest processed bar; −1 before the first."""
+    _true: frozenset[str] = frozenset()
     _pending: list[str] = field(default_factory=list)
     _snapshot: Snapshot | None = None
-    _spoke: float = -inf
+    _sent_at: float = -inf
 
     def begin(self, time: int, crossings: Crossings) -> None:
-        """Take the present bar as known."""
+        """Start after the bar that opened at `time`: its crossings do not trigger."""
         self.seen = time
-        self._holding = frozenset(crossings.true())
+        self._true = frozenset(crossings.true())
 
     def observe(self, snapshot: Snapshot, crossings: Crossings) -> None:
-        """Take in the next closed bar."""
-        holding = frozenset(crossings.true())
-        became = [name for name in self.wanted if name in holding and name not in self._holding]
-        self.seen, self._holding = snapshot.time, holding
+        """Process the next closed bar."""
+        now_true = frozenset(crossings.true())
+        became = [name for name in self.wanted if name in now_true and name not in self._true]
+        self.seen, self._true = snapshot.time, now_true
         if became:
             self._pending += [name for name in became if name not in self._pending]
             self._snapshot = snapshot
 
     def due(self) -> float:
-        """The moment from which an alert may go out; infinity if there is none."""
-        return self._spoke + self.throttle if self._pending else inf
+        """Returns the time from which the pending alert may be sent; infinity if none is pending."""
+        return self._sent_at + self.throttle if self._pending else inf
 
     def take(self, now: float) -> Alert | None:
-        """The alert that is due at `now`, if any."""
+        """Returns and removes the alert that is due at `now`; None if there is none."""
         if self._snapshot is None or now < self.due():
             return None
         alert = Alert(tuple(self._pending), self._snapshot)
-        self._pending, self._snapshot, self._spoke = [], None, now
+        self._pending, self._snapshot, self._sent_at = [], None, now
         return alert

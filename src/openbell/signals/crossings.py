@@ -1,18 +1,21 @@
-"""One closed bar's numbers, and the crossings that the chart-signals contract defines on two of them. No arrays here."""
+"""The indicator values of one closed bar, and the crossings that the chart-signals contract defines on two bars.
+
+Does not import numpy.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 NEEDED = 35
-"""Closed bars: 34 for the first MACD signal value, one more for a previous one to cross from."""
+"""Closed bars: 34 for the first value of the MACD signal line, and one more to detect a crossing."""
 OVERBOUGHT, OVERSOLD = 70.0, 30.0
 SQUEEZE = 0.04
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The indicators at one closed bar; `time` is its open."""
+    """The indicator values at one closed bar; `time` is its open time."""
 
     price: float
     ema9: float
@@ -31,7 +34,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Crossings:
-    """The nine of the contract, in its order."""
+    """The nine crossings of the contract, in its order."""
 
     macd_cross_up: bool
     macd_cross_dn: bool
@@ -44,16 +47,16 @@ class Crossings:
     bb_breakout_dn: bool
 
     def table(self) -> dict[str, bool]:
-        """Each by its name."""
+        """Returns all crossings by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def true(self) -> list[str]:
-        """The names of those that hold."""
+        """Returns the names of the crossings that are true."""
         return [name for name in self.__slots__ if getattr(self, name)]
 
 
 def find_crossings(prev: Snapshot, last: Snapshot) -> Crossings:
-    """Exactly the contract's formulas, inclusive bounds included."""
+    """Returns the crossings at bar `last`, by the contract's formulas."""
     return Crossings(
         macd_cross_up=prev.macd <= prev.signal and last.macd > last.signal,
         macd_cross_dn=prev.macd >= prev.signal and last.macd < last.signal,

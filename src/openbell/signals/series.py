@@ -1,4 +1,4 @@
-"""Signals of a run of closed bars: indicators computed once, read at any bar that is warm."""
+"""Signals of a run of closed bars: indicators are computed once and read at any bar after warm-up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Trend = Literal["bullish", "bearish", "consolidating", "mixed"]
 
 @dataclass(frozen=True, slots=True)
 class RiskAnchor:
-    """Where a position in the trend's direction would be wrong: two average true ranges away."""
+    """The stop price of a position in the trend's direction, two average true ranges from the close."""
 
     price: float
     type: Literal["long_stop", "short_stop"]
@@ -32,7 +32,7 @@ class RiskAnchor:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What the newest closed bar says."""
+    """The signals at the latest closed bar."""
 
     last: Snapshot
     previous: Snapshot
@@ -42,10 +42,13 @@ class Signals:
 
 
 class SignalSeries:
-    """The indicators of a run of closed bars, computed once and read at any bar that is warm."""
+    """The indicators of a run of closed bars, computed once and read at any bar after warm-up."""
 
     def __init__(self, bars: Bars, minutes: Bars) -> None:
-        """`minutes` are the minute bars up to the same end: the session's VWAP is exact only on them."""
+        """`minutes` are the minute bars up to the same end, from which the session's VWAP is computed.
+
+        Raises `InsufficientData` if there are fewer than `NEEDED` bars.
+        """
         if len(bars) < NEEDED:
             raise InsufficientData(bars.instrument.symbol, len(bars), NEEDED)
         close = bars.close
@@ -57,7 +60,7 @@ class SignalSeries:
         self._ema9, self._ma10, self._rsi = ema(close, 9), sma(close, 10), rsi(close, 14)
 
     def snapshot(self, index: int) -> Snapshot:
-        """The numbers at one bar."""
+        """Returns the indicator values at one bar."""
         line, trigger, histogram = (float(column[index]) for column in self._macd)
         upper, middle, lower = (float(column[index]) for column in self._bands)
         return Snapshot(
@@ -77,18 +80,18 @@ class SignalSeries:
         )
 
     def _vwap_at(self, end: int) -> float | None:
-        """The session's average price when the bar ended."""
+        """Returns the session's VWAP at the end of a bar; None outside regular hours."""
         last = int(self._minutes.searchsorted(end)) - 1
         if last < 0 or isnan(self._vwap[last]):
             return None
         return float(self._vwap[last])
 
     def crossings(self, index: int) -> Crossings:
-        """What happened at one bar."""
+        """Returns the crossings at one bar."""
         return find_crossings(self.snapshot(index - 1), self.snapshot(index))
 
     def newest(self) -> Signals:
-        """What the newest bar says."""
+        """Returns the signals at the latest bar."""
         last = len(self.bars) - 1
         now, before = self.snapshot(last), self.snapshot(last - 1)
         crossings = find_crossings(before, now)
@@ -97,7 +100,7 @@ class SignalSeries:
 
 
 def _trend(last: Snapshot, crossings: Crossings) -> Trend:
-    """All of price, averages and MACD on one side is a trend; none of that in narrow bands is a rest; else mixed."""
+    """Returns a trend if price, averages and MACD agree; else "consolidating" in a squeeze, "mixed" otherwise."""
     up = (last.price > last.ema9, last.ema9 > last.bb_middle, last.macd > last.signal)
     down = (last.price < last.ema9, last.ema9 < last.bb_middle, last.macd < last.signal)
     if all(up):
@@ -108,7 +111,7 @@ def _trend(last: Snapshot, crossings: Crossings) -> Trend:
 
 
 def _anchor(last: Snapshot, trend: Trend, reach: float) -> RiskAnchor:
-    """Below the price, or above it in a falling market."""
+    """Returns the stop below the price, or above it in a bearish trend."""
     short = trend == "bearish"
     distance = ANCHOR_ATRS * reach
     price = last.price + distance if short else last.price - distance
