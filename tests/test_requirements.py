@@ -63,8 +63,8 @@ MUST_HOLD = {
         "desk/test_charts.py::test_vwap_and_bands_are_those_of_the_minutes",
     ],
     "golden scenes as text, golden pixels with tolerance, a picture of the difference": [
-        "charts/test_golden.py::test_the_display_list_is_what_it_was",
-        "charts/test_golden.py::test_the_pixels_are_what_they_were",
+        "charts/test_golden.py::test_the_display_list_equals_the_golden_file",
+        "charts/test_golden.py::test_the_pixels_equal_the_golden_picture",
     ],
     "10,000 fuzzed chart requests, each a chart or a typed error, within 2 s and 300 MB": [
         "servers/test_chartgen.py::test_fuzzed_requests_are_a_chart_or_an_error"

@@ -1,4 +1,4 @@
-"""Charts that the tests draw: simulated bars of a fixed time, the same on every machine."""
+"""Charts for tests, of simulated bars up to a fixed time."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ FIXTURE: list[str | dict[str, object]] = [
 
 @cache
 def hours(symbol: str = "BTC/USD", days: int = 40) -> Bars:
-    """Hourly bars up to a fixed moment."""
+    """Returns hourly bars up to END."""
     return resample(minute_bars(parse(symbol), 7, END - days * 86400, END), Timeframe.H1, END)
 
 
 def computed(bars: Bars, entries: list[str | dict[str, object]], count: int) -> list[Computed]:
-    """Indicators on all bars, cut to the newest `count`; profiles on those alone."""
+    """Returns indicators at the latest `count` bars: profiles computed from these bars, others from all bars."""
     shown = bars.tail(count)
     found = []
     for wanted in wanted_indicators(entries):
@@ -44,54 +44,54 @@ def computed(bars: Bars, entries: list[str | dict[str, object]], count: int) -> 
     return found
 
 
-def picture(
+def chart_scene(
     look: Look | None = None,
     symbol: str = "BTC/USD",
     count: int = 200,
     entries: list[str | dict[str, object]] | None = None,
-    mark: str = "SIMULATED",
+    badge: str = "SIMULATED",
     bars: Bars | None = None,
 ) -> Scene:
-    """The facts page's fixture, or a variation of it."""
+    """Returns the scene of a chart; by default with the indicators of FIXTURE."""
     bars = hours(symbol) if bars is None else bars
     chosen = FIXTURE if entries is None else entries
     drawn = computed(bars, chosen, count)
-    return compose(bars.tail(count), drawn, look or Look(), f"{symbol} · 1h", mark, bars)
+    return compose(bars.tail(count), drawn, look or Look(), f"{symbol} · 1h", badge, bars)
 
 
-def times(bars: Bars, factor: float, power: float = 1.0) -> Bars:
-    """The same bars at other prices; a power spreads them."""
+def rescaled(bars: Bars, factor: float, power: float = 1.0) -> Bars:
+    """Returns the bars with the first close at `factor` and all changes raised to `power`."""
     first = float(bars.close[0])
     prices = ((column / first) ** power * factor for column in bars.columns()[1:5])
     return Bars(bars.instrument, bars.timeframe, bars.time, *prices, bars.volume)  # type: ignore[call-arg]
 
 
 def labels(scene: Scene) -> list[Label]:
-    """Every text, in the order of drawing."""
+    """Returns all labels in drawing order."""
     return [item for layer in scene.layers for item in layer.items if isinstance(item, Label)]
 
 
 def extent(label: Label) -> tuple[float, float, float, float]:
-    """Left, top, right and bottom of a text."""
+    """Returns left, top, right and bottom of a label."""
     wide = fonts.width(label.text, label.size, label.bold)
     left = label.x - {"left": 0.0, "center": wide / 2, "right": wide}[label.anchor]
     return left, label.y - label.size / 2, left + wide, label.y + label.size / 2
 
 
 def items(scene: Scene, kind: type[Kind]) -> list[Kind]:
-    """Everything of one kind, in the order of drawing."""
+    """Returns all items of one type in drawing order."""
     return [item for layer in scene.layers for item in layer.items if isinstance(item, kind)]
 
 
 def edges(scene: Scene) -> tuple[float, list[tuple[float, float]]]:
-    """Where the plot ends at the right, and the top and bottom of each panel."""
+    """Returns the right edge of the plot, and the top and bottom of each panel."""
     clips = {(layer.clip.top, layer.clip.bottom, layer.clip.right) for layer in scene.layers}
     inner = sorted(clip for clip in clips if clip[2] < scene.width)
     return inner[0][2], [(top, bottom) for top, bottom, _ in inner]
 
 
 def axis(scene: Scene) -> list[list[Label]]:
-    """The values' labels of each panel, the tag last."""
+    """Returns the value labels of each panel, the tag last."""
     right, panels = edges(scene)
     shown = [label for label in labels(scene) if label.x > right]
     return [[label for label in shown if top <= label.y <= bottom] for top, bottom in panels]

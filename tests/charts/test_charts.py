@@ -15,7 +15,7 @@ from PIL import Image
 from openbell.charts.choices import STYLES
 from openbell.charts.encode import jpeg, png, rgb
 from openbell.charts.payload import series, summary
-from openbell.charts.picture import picture as encoded
+from openbell.charts.picture import picture
 from openbell.charts.raster import render
 from openbell.charts.request import Look
 from openbell.charts.scales import nice_ticks
@@ -24,7 +24,7 @@ from openbell.charts.svg import svg
 from openbell.charts.time_axis import time_ticks
 from openbell.indicators.evaluation import wanted_indicators
 from openbell.market.errors import InvalidParameter
-from tests.charts.pictures import FIXTURE, computed, extent, hours, labels, picture
+from tests.charts.pictures import FIXTURE, chart_scene, computed, extent, hours, labels
 
 SIZES = [(800, 600), (1200, 675), (1920, 1600), (400, 300)]
 
@@ -33,7 +33,7 @@ SIZES = [(800, 600), (1200, 675), (1920, 1600), (400, 300)]
 @pytest.mark.parametrize("size", SIZES)
 class TestLayout:
     def test_no_axis_label_is_cut_or_overlaps_another(self, size: tuple[int, int], symbol: str) -> None:
-        scene = picture(Look(width=size[0], height=size[1]), symbol)
+        scene = chart_scene(Look(width=size[0], height=size[1]), symbol)
         plot = max(layer.clip.right for layer in scene.layers if layer.clip.right < scene.width)
         bottom = max(layer.clip.bottom for layer in scene.layers if layer.clip.bottom < scene.height)
         axis = [label for label in labels(scene) if label.x > plot or label.y > bottom]
@@ -50,27 +50,29 @@ class TestLayout:
 
     def test_every_bar_has_its_candle(self, size: tuple[int, int], symbol: str) -> None:
         count = 120
-        text = picture(Look(width=size[0], height=size[1], volume=False), symbol, count, []).text()
+        text = chart_scene(Look(width=size[0], height=size[1], volume=False), symbol, count, []).text()
         bodies = [line for line in text.splitlines() if line.startswith(("  boxes #0899", "  boxes #f236"))]
         drawn = sum(line.split("left=")[1].split(" ")[0].count(",") + 1 for line in bodies if "left= " not in line)
         assert drawn >= 2 * count
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_every_style_draws_something_of_its_own(style: str) -> None:
-    plain = render(picture(Look(style="candles"), entries=[]))
-    other = render(picture(Look(style=style), entries=[]))
+def test_every_style_differs_from_candles(style: str) -> None:
+    plain = render(chart_scene(Look(style="candles"), entries=[]))
+    other = render(chart_scene(Look(style=style), entries=[]))
     assert style == "candles" or (plain != other).mean() > 0.002
 
 
-def test_simulated_data_is_marked_and_real_data_is_not() -> None:
-    assert sum(label.text == "SIMULATED" for label in labels(picture())) == 2
-    assert not any(label.text == "SIMULATED" for label in labels(picture(mark="")))
+def test_simulated_data_has_a_badge_and_real_data_has_none() -> None:
+    assert sum(label.text == "SIMULATED" for label in labels(chart_scene())) == 2
+    assert not any(label.text == "SIMULATED" for label in labels(chart_scene(badge="")))
 
 
-def test_a_profile_is_as_opaque_as_asked() -> None:
+def test_a_profile_has_the_requested_opacity() -> None:
     def opacity(**asked: object) -> set[int]:
-        items = [item for layer in picture(entries=[{"name": "vpvr", **asked}], mark="").layers for item in layer.items]
+        items = [
+            item for layer in chart_scene(entries=[{"name": "vpvr", **asked}], badge="").layers for item in layer.items
+        ]
         return {item.color[3] for item in items if isinstance(item, Boxes) and item.color[3] != 255}
 
     assert opacity() == {102}
@@ -78,15 +80,15 @@ def test_a_profile_is_as_opaque_as_asked() -> None:
 
 
 class TestFiles:
-    def test_a_canvas_that_is_used_again_leaves_no_trace(self) -> None:
-        large, small, light = picture(), picture(Look(width=400, height=300)), picture(Look(theme="light"))
+    def test_a_reused_canvas_shows_nothing_of_the_previous_picture(self) -> None:
+        large, small, light = chart_scene(), chart_scene(Look(width=400, height=300)), chart_scene(Look(theme="light"))
         expected = [png(render(scene)) for scene in (large, small, light)]
         for order in ((0, 1, 2), (2, 0, 0), (1, 1, 2)):
             scenes = (large, small, light)
-            assert [encoded(scenes[each]) for each in order] == [expected[each] for each in order]
+            assert [picture(scenes[each]) for each in order] == [expected[each] for each in order]
 
-    def test_a_png_is_what_was_drawn(self) -> None:
-        pixels = render(picture())
+    def test_a_png_holds_the_drawn_pixels(self) -> None:
+        pixels = render(chart_scene())
         data = png(pixels)
         shown = np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
         assert shown.shape == (675, 1200, 3)
@@ -104,22 +106,22 @@ class TestFiles:
         if colors <= 8:
             assert np.abs(shown.astype(int) - rgb(pixels).astype(int)).max() <= 8
 
-    def test_a_jpeg_is_one(self) -> None:
-        assert Image.open(io.BytesIO(jpeg(render(picture())))).size == (1200, 675)
+    def test_a_jpeg_can_be_opened(self) -> None:
+        assert Image.open(io.BytesIO(jpeg(render(chart_scene())))).size == (1200, 675)
 
     def test_an_svg_holds_the_same_labels(self) -> None:
-        scene = picture()
+        scene = chart_scene()
         root = ET.fromstring(svg(scene))
         texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
         assert texts == [label.text for label in labels(scene)]
 
-    def test_an_svg_is_shown_as_large_as_asked(self) -> None:
-        root = ET.fromstring(svg(picture(), 2.0))
+    def test_an_svg_has_the_requested_size(self) -> None:
+        root = ET.fromstring(svg(chart_scene(), 2.0))
         assert (root.get("width"), root.get("height"), root.get("viewBox")) == ("2400", "1350", "0 0 1200 675")
 
     @pytest.mark.parametrize("scale", [1.0, 2.0])
     def test_the_scale_is_in_device_pixels(self, scale: float) -> None:
-        assert render(picture(Look(scale=scale)), scale).shape == (round(675 * scale), round(1200 * scale))
+        assert render(chart_scene(Look(scale=scale)), scale).shape == (round(675 * scale), round(1200 * scale))
 
 
 class TestNumbers:
@@ -161,7 +163,7 @@ class TestNumbers:
 
 
 class TestRequests:
-    def test_two_of_one_indicator_have_keys_of_their_own(self) -> None:
+    def test_repeated_indicators_have_different_keys(self) -> None:
         wanted = wanted_indicators(["rsi", {"name": "rsi", "length": 21}, "rsi"])
         assert [each.key for each in wanted] == ["rsi", "rsi_2", "rsi_3"]
         assert [each.label for each in wanted] == ["RSI(14)", "RSI(21)", "RSI(14)"]
@@ -202,20 +204,20 @@ class TestRequests:
         with pytest.raises(InvalidParameter):
             Look(**look)  # type: ignore[arg-type]
 
-    def test_names_written_large_are_hinted_at(self) -> None:
+    def test_names_in_upper_case_get_a_suggestion(self) -> None:
         with pytest.raises(InvalidParameter, match="did you mean 'candles'"):
             Look(style="CANDLES")
 
 
 class TestScales:
     @given(st.floats(-1e12, 1e12), st.floats(1e-9, 1e12), st.integers(2, 20))
-    def test_ticks_are_round_inside_and_not_too_many(self, low: float, span: float, most: int) -> None:
-        span = max(span, abs(low) * 1e-9)  # closer than that, the numbers themselves run out of digits
+    def test_ticks_are_inside_the_range_and_not_too_many(self, low: float, span: float, most: int) -> None:
+        span = max(span, abs(low) * 1e-9)  # a smaller span is below the precision of a float
         ticks = nice_ticks(low, low + span, most)
         assert len(ticks) <= most + 1
         assert all(low - span * 1e-6 <= tick <= low + span * (1 + 1e-6) for tick in ticks)
 
-    def test_time_labels_say_where_days_and_months_begin(self) -> None:
+    def test_time_labels_show_the_starts_of_days_and_months(self) -> None:
         ticks = time_ticks(hours("BTC/USD").tail(500), 10.0)
         assert any(tick.text == "Nov" and tick.major for tick in ticks)
         assert all(later.index - earlier.index >= 9 for earlier, later in pairwise(ticks))
@@ -235,7 +237,7 @@ class TestPixels:
         ink = self.stroke([0, 40], [0, 40], 2.0).sum()
         assert ink == pytest.approx(40 * 2**0.5 * 2, rel=0.05)
 
-    def test_a_break_is_a_break(self) -> None:
+    def test_a_line_has_a_gap_at_nan(self) -> None:
         drawn = self.stroke([0, 10, 20, 30, 40], [5, 5, float("nan"), 5, 5], 2.0)
         assert drawn[:, 12:28].sum() == 0
         assert drawn[:, :9].sum() > 10

@@ -1,4 +1,4 @@
-"""Lines cover exactly what they cover: against points counted one by one."""
+"""The coverage of pixels by lines, compared with counted points."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def drawn(x: Values, y: Values, width: float, inside: Bounds = INSIDE) -> Values
 
 
 def counted(x: Values, y: Values, width: float, inside: Bounds = INSIDE, points: int = 16) -> Values:
-    """The same by counting points: a point is covered when it is within half a width of the line, seen from above."""
+    """Returns the coverage by counting points: a point is covered if it is at most half a width from the line."""
     across = (np.arange(70 * points) + 0.5) / points
     down = (np.arange(60 * points) + 0.5) / points
     level = np.interp(across, x, y, left=np.nan, right=np.nan)
@@ -42,7 +42,7 @@ def counted(x: Values, y: Values, width: float, inside: Bounds = INSIDE, points:
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.sampled_from([1.0, 1.5, 2.0, 3.0]))
 @settings(deadline=None, max_examples=60)
-def test_is_what_points_count(seed: int, count: int, width: float) -> None:
+def test_equals_the_coverage_of_counted_points(seed: int, count: int, width: float) -> None:
     chance = np.random.default_rng(seed)
     x = np.cumsum(chance.uniform(0.4, 4.0, count)) - 3.0
     y = 25 + np.cumsum(chance.normal(0, chance.choice([0.0, 0.3, 3.0, 20.0]), count))
@@ -52,13 +52,13 @@ def test_is_what_points_count(seed: int, count: int, width: float) -> None:
     assert np.abs(drawn(x, y, width) - counted(x, y, width)).mean() < 0.004
 
 
-def test_a_level_line_is_as_thick_as_it_says() -> None:
+def test_a_horizontal_line_covers_its_width() -> None:
     shown = drawn(np.array([5.0, 30.0, 55.0]), np.full(3, 20.25), 1.5)
     assert shown[:, 10] == pytest.approx(shown[:, 40])
     assert shown[19:22, 10] == pytest.approx([0.5, 1.0, 0.0], abs=1e-5)
 
 
-def test_far_away_and_enormous_levels_are_harmless() -> None:
+def test_huge_values_give_finite_coverage() -> None:
     x = np.array([0.0, 10.0, 20.0, 30.0])
     for y in ([1e300, -1e300, 5.0, 6.0], [1e9, 1e9, 1e9, 1e9], [-1e300, 20.0, 1e300, 20.0]):
         shown = drawn(x, np.array(y), 1.5)
@@ -67,7 +67,7 @@ def test_far_away_and_enormous_levels_are_harmless() -> None:
         assert shown.max() <= 1.0
 
 
-def test_what_lies_beside_the_clip_is_not_drawn() -> None:
+def test_lines_outside_the_clip_are_not_drawn() -> None:
     shown = drawn(np.array([-30.0, -10.0, 0.5]), np.array([20.0, 20.0, 21.0]), 1.5)
     assert not shown.any()
 

@@ -1,6 +1,6 @@
-"""What charts look like: display lists as text, and pixels without text, compared with what a person has looked at.
+"""Display lists as text, and pixels without text, compared with golden files that a person has checked.
 
-Set OPENBELL_WRITE_SNAPSHOTS=1 to write them anew, and look at the pictures before you keep them.
+Set OPENBELL_WRITE_SNAPSHOTS=1 to write the golden files again, and check the pictures before you commit them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from openbell.charts.choices import STYLES
 from openbell.charts.encode import png, rgb
 from openbell.charts.raster import render
 from openbell.charts.request import Look
-from tests.charts.pictures import picture
+from tests.charts.pictures import chart_scene
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = bool(os.environ.get("OPENBELL_WRITE_SNAPSHOTS"))
@@ -25,8 +25,8 @@ TILE = 32
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
-def test_the_display_list_is_what_it_was(theme: str) -> None:
-    text = picture(Look(theme=theme), count=30).text()
+def test_the_display_list_equals_the_golden_file(theme: str) -> None:
+    text = chart_scene(Look(theme=theme), count=30).text()
     file = GOLDEN / f"scene-{theme}.txt"
     if WRITE:
         file.write_text(text)
@@ -42,9 +42,9 @@ LOOKS = {style: Look(width=480, height=300, style=style) for style in STYLES} | 
 
 
 @pytest.mark.parametrize("name", LOOKS)
-def test_the_pixels_are_what_they_were(name: str, tmp_path: Path) -> None:
+def test_the_pixels_equal_the_golden_picture(name: str, tmp_path: Path) -> None:
     look = LOOKS[name]
-    pixels = rgb(render(picture(look, count=60), look.scale, text=False))
+    pixels = rgb(render(chart_scene(look, count=60), look.scale, text=False))
     file = GOLDEN / f"{name}.png"
     if WRITE:
         Image.fromarray(np.ascontiguousarray(pixels)).save(file, optimize=True)
@@ -62,10 +62,10 @@ def test_the_pixels_are_what_they_were(name: str, tmp_path: Path) -> None:
         pytest.fail(f"{off.sum()} pixels differ, worst tile {max(tiles):.1%}: see {tmp_path / 'difference.png'}")
 
 
-def test_a_flipped_candle_would_be_found() -> None:
-    """The comparison itself: one candle in another colour is more than it lets pass."""
+def test_one_candle_in_another_colour_would_be_found() -> None:
+    """Tests the comparison itself: its limits are lower than the difference of one candle."""
     look = LOOKS["candles"]
-    pixels = rgb(render(picture(look, count=60), look.scale, text=False)).astype(int)
+    pixels = rgb(render(chart_scene(look, count=60), look.scale, text=False)).astype(int)
     other = pixels.copy()
     up = (np.abs(pixels - [8, 153, 129]).max(axis=2) < 3).nonzero()
     first = up[1] == up[1][0]
@@ -76,5 +76,5 @@ def test_a_flipped_candle_would_be_found() -> None:
 
 def test_the_same_scene_gives_the_same_bytes() -> None:
     look = Look()
-    one, two = (png(render(picture(look), look.scale)) for _ in range(2))
+    one, two = (png(render(chart_scene(look), look.scale)) for _ in range(2))
     assert one == two

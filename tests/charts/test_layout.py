@@ -1,4 +1,4 @@
-"""Where things stand: nothing leaves its panel, nothing covers another, whatever is asked for at whatever size."""
+"""Layout: at every size, nothing leaves its panel and nothing covers anything else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openbell.charts.request import Look
 from openbell.charts.scene import Box, Boxes, Dot, Stroke
 from openbell.charts.themes import THEMES
 from openbell.charts.time_axis import time_ticks
-from tests.charts.pictures import axis, computed, edges, extent, hours, items, labels, picture
+from tests.charts.pictures import axis, chart_scene, computed, edges, extent, hours, items, labels
 
 OVERLAYS: list[str | dict[str, object]] = ["bbands", "keltner", "donchian", "vwap_bands", "ema_stack", "sma", "wma"]
 PANELS: list[str | dict[str, object]] = ["rsi", "macd", "stoch", "adx", "cci", "obv", "atr", "awesome"]
@@ -51,10 +51,10 @@ def test_the_price_keeps_more_than_a_third(count: int) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("entries", [OVERLAYS, PANELS, OVERLAYS + PANELS, OVERLAYS[:1] + PANELS[:2]])
 class TestEverySize:
-    def test_legends_stay_in_their_panel_and_apart(
+    def test_legends_stay_in_their_panel_and_do_not_overlap(
         self, size: tuple[int, int], entries: list[str | dict[str, object]]
     ) -> None:
-        scene = picture(Look(width=size[0], height=size[1]), entries=entries)
+        scene = chart_scene(Look(width=size[0], height=size[1]), entries=entries)
         right, panels = edges(scene)
         shown = [extent(label) for label in labels(scene)[1:] if label.x <= right and label.y < panels[-1][1]]
         for left, top, end, bottom in shown:
@@ -64,18 +64,18 @@ class TestEverySize:
         for one, two in combinations(shown, 2):
             assert apart(one, two)
 
-    def test_axis_labels_are_whole_and_apart(
+    def test_axis_labels_are_not_cut_and_do_not_overlap(
         self, size: tuple[int, int], entries: list[str | dict[str, object]]
     ) -> None:
         for scale in ("linear", "percent", "log"):
-            scene = picture(Look(width=size[0], height=size[1], price_scale=scale), entries=entries)
+            scene = chart_scene(Look(width=size[0], height=size[1], price_scale=scale), entries=entries)
             shown = [extent(label) for panel in axis(scene) for label in panel]
             assert all(end <= size[0] - 4 for _, _, end, _ in shown), "not cut, and not at the very edge"
             for one, two in combinations(shown, 2):
                 assert apart(one, two)
 
     def test_tags_do_not_overlap(self, size: tuple[int, int], entries: list[str | dict[str, object]]) -> None:
-        scene = picture(Look(width=size[0], height=size[1]), entries=entries)
+        scene = chart_scene(Look(width=size[0], height=size[1]), entries=entries)
         right, _ = edges(scene)
         tags = [box for box in items(scene, Boxes) if len(box.left) == 1 and box.left[0] == right + 1]
         spans = sorted((float(tag.top[0]), float(tag.bottom[0])) for tag in tags)
@@ -84,17 +84,17 @@ class TestEverySize:
 
 
 def test_overlays_without_room_are_counted() -> None:
-    scene = picture(Look(width=600, height=300), entries=OVERLAYS + PANELS[:3])
+    scene = chart_scene(Look(width=600, height=300), entries=OVERLAYS + PANELS[:3])
     assert any(label.text == "+7 more" for label in labels(scene))
-    assert not any("more" in label.text for label in labels(picture(entries=OVERLAYS)))
+    assert not any("more" in label.text for label in labels(chart_scene(entries=OVERLAYS)))
 
 
-def test_only_the_badges_own_row_is_shorter() -> None:
+def test_only_the_row_beside_the_badge_is_shortened() -> None:
     look = Look(width=760, height=400)
-    marked, plain = (picture(look, entries=["ema_line", "pivot"], mark=mark) for mark in ("SIMULATED", ""))
-    told = [[label.text for label in labels(scene) if label.y == 52] for scene in (marked, plain)]
-    assert told[0] == told[1]
-    assert len(told[0]) == 8, "its name and all seven values"
+    with_badge, plain = (chart_scene(look, entries=["ema_line", "pivot"], badge=badge) for badge in ("SIMULATED", ""))
+    texts = [[label.text for label in labels(scene) if label.y == 52] for scene in (with_badge, plain)]
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == 8, "its name and all seven values"
 
 
 def test_the_price_stays_clear_of_the_legend() -> None:
@@ -108,24 +108,24 @@ def test_the_price_stays_clear_of_the_legend() -> None:
 
 
 class TestNarrow:
-    def test_names_go_with_their_values_and_the_close_last(self) -> None:
+    def test_values_are_dropped_with_their_names_and_the_close_last(self) -> None:
         for width in range(200, 900, 50):
-            told = [label.text.strip() for label in labels(picture(Look(width=width), entries=[]))]
+            texts = [label.text.strip() for label in labels(chart_scene(Look(width=width), entries=[]))]
             for name in ("O", "H", "L", "C", "Vol"):
-                if name in told:
-                    assert told[told.index(name) + 1][0].isdigit()
-            assert ("O" in told) == ("H" in told) == ("L" in told)
-            assert "C" in told or "O" not in told
-        assert {"O", "H", "L", "C", "Vol"} <= {label.text.strip() for label in labels(picture(entries=[]))}
-        narrow = {label.text.strip() for label in labels(picture(Look(width=400), entries=[]))}
+                if name in texts:
+                    assert texts[texts.index(name) + 1][0].isdigit()
+            assert ("O" in texts) == ("H" in texts) == ("L" in texts)
+            assert "C" in texts or "O" not in texts
+        assert {"O", "H", "L", "C", "Vol"} <= {label.text.strip() for label in labels(chart_scene(entries=[]))}
+        narrow = {label.text.strip() for label in labels(chart_scene(Look(width=400), entries=[]))}
         assert "C" in narrow
         assert "O" not in narrow
 
 
-class TestMark:
+class TestBadge:
     @pytest.mark.parametrize("size", SIZES)
     def test_the_badge_hides_no_candle_of_a_usual_chart(self, size: tuple[int, int]) -> None:
-        scene = picture(Look(width=size[0], height=size[1], volume=False), entries=[])
+        scene = chart_scene(Look(width=size[0], height=size[1], volume=False), entries=[])
         badge = [label for label in labels(scene) if label.text == "SIMULATED"][-1]
         left, _, right, bottom = extent(badge)
         assert scene.layers[-1].items[-1] is badge, "on top of everything"
@@ -138,11 +138,11 @@ class TestMark:
 class TestFewBars:
     @pytest.mark.parametrize("style", ["line", "area", "baseline"])
     def test_one_bar_is_a_dot(self, style: str) -> None:
-        (dot,) = items(picture(Look(style=style), bars=hours().tail(1), entries=[]), Dot)
+        (dot,) = items(chart_scene(Look(style=style), bars=hours().tail(1), entries=[]), Dot)
         assert 500 < dot.x < 620
 
-    def test_few_candles_are_not_broad_and_stand_in_the_middle(self) -> None:
-        scene = picture(Look(volume=False), bars=hours().tail(3), entries=[])
+    def test_few_candles_are_narrow_and_centred(self) -> None:
+        scene = chart_scene(Look(volume=False), bars=hours().tail(3), entries=[])
         right, _ = edges(scene)
         solid = [box for box in items(scene, Boxes) if box.color in {THEMES["dark"].up, THEMES["dark"].down}]
         lefts = np.concatenate([box.left for box in solid if len(box.left) > 0 and box.left[0] < right])
@@ -154,10 +154,10 @@ class TestFewBars:
         one = hours().tail(1)
         assert [tick.text for tick in time_ticks(one, 48.0, 400.0)] == ["Nov 12"]
         assert not time_ticks(one, 5.0)
-        assert any(label.text.startswith("Nov") for label in labels(picture(bars=one, entries=[])))
+        assert any(label.text.startswith("Nov") for label in labels(chart_scene(bars=one, entries=[])))
 
-    def test_a_panel_without_values_says_why_and_has_no_axis(self) -> None:
-        scene = picture(bars=hours().tail(5), entries=["rsi", "macd"])
+    def test_a_panel_without_values_shows_the_reason_and_no_axis(self) -> None:
+        scene = chart_scene(bars=hours().tail(5), entries=["rsi", "macd"])
         assert sum(label.text == "needs more bars" for label in labels(scene)) == 2
         assert [len(panel) for panel in axis(scene)[1:]] == [0, 0]
         dashed = [stroke for stroke in items(scene, Stroke) if stroke.dash == (4.0, 4.0)]
@@ -167,7 +167,7 @@ class TestFewBars:
 def test_a_histogram_alone_has_a_tag() -> None:
     (each,) = computed(hours(), ["awesome"], 200)
     assert not each.channels.lines
-    scene = picture(entries=["awesome"])
+    scene = chart_scene(entries=["awesome"])
     last = each.channels.histogram[0].values[-1]
     assert axis(scene)[1][-1].text == f"{last:,.2f}".replace("-", "−")
     assert axis(scene)[1][-1].bold

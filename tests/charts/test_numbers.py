@@ -1,4 +1,4 @@
-"""Numbers on charts: no more and no fewer digits than tell them apart, the same for all of a panel."""
+"""Numbers on charts: as many digits as are needed to distinguish them, and the same format for a whole panel."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 import numpy as np
 import pytest
 
-from openbell.charts.numbers import decimals_for, number, percent, price_form, short, value_form
+from openbell.charts.numbers import decimals_for, number, percent, price_format, short, value_format
 from openbell.charts.request import Look
 from openbell.charts.scales import Scale, fit
 from openbell.charts.scene import Box
-from tests.charts.pictures import axis, hours, labels, picture, times
+from tests.charts.pictures import axis, chart_scene, hours, labels, rescaled
 
 AREA = Box(0, 0, 100, 500)
 
 
-def test_numbers_in_words() -> None:
+def test_numbers_as_text() -> None:
     assert number(-1234.5, 2) == "−1,234.50"
     assert [short(v) for v in (0.5, 999, 1234, 5.6e6, -2e9, 3e12)] == [
         "0.50",
@@ -33,7 +33,7 @@ def test_numbers_in_words() -> None:
 def test_a_zero_has_no_sign() -> None:
     assert number(-0.001, 2) == "0.00"
     assert number(-0.006, 2) == "−0.01"
-    assert value_form(-1.0, 1.0, ()).text(-0.0001) == "0.00"
+    assert value_format(-1.0, 1.0, ()).text(-0.0001) == "0.00"
 
 
 @pytest.mark.parametrize(
@@ -64,31 +64,33 @@ def test_prices_have_the_decimals_that_they_are_quoted_with(prices: list[float],
         (1e20, 3e20, (1e20, 2e20), ["1.00e+20", "2.00e+20"]),
     ],
 )
-def test_the_values_of_a_panel_look_alike(low: float, high: float, ticks: tuple[float, ...], texts: list[str]) -> None:
-    form = value_form(low, high, ticks)
-    assert [form.text(tick) for tick in ticks] == texts
+def test_the_values_of_a_panel_have_the_same_format(
+    low: float, high: float, ticks: tuple[float, ...], texts: list[str]
+) -> None:
+    number_format = value_format(low, high, ticks)
+    assert [number_format.text(tick) for tick in ticks] == texts
 
 
-def test_ticks_closer_than_the_prices_decimals_are_still_told_apart() -> None:
-    form = price_form(2, (100.0, 100.0025, 100.005), None)
-    assert [form.text(v) for v in (100.0, 100.0025)] == ["100.0000", "100.0025"]
+def test_close_ticks_get_more_decimals_than_the_prices() -> None:
+    number_format = price_format(2, (100.0, 100.0025, 100.005), None)
+    assert [number_format.text(v) for v in (100.0, 100.0025)] == ["100.0000", "100.0025"]
 
 
 @pytest.mark.parametrize("factor", [1.08432, 1e-4, 1e-9])
 def test_small_prices_are_readable_in_every_panel(factor: float) -> None:
-    scene = picture(bars=times(hours(), factor), entries=["macd", "atr", "awesome", "rsi"])
+    scene = chart_scene(bars=rescaled(hours(), factor), entries=["macd", "atr", "awesome", "rsi"])
     for panel in axis(scene):
-        told = [label.text for label in panel]
-        assert len(set(told)) == len(told), "two labels of one panel read the same"
-        assert not any(text.strip("0.") == "" and len(told) == 1 for text in told)
-        assert not any(text.startswith("−") and not text.strip("−0.,KMBT") for text in told)
+        texts = [label.text for label in panel]
+        assert len(set(texts)) == len(texts), "two labels of one panel read the same"
+        assert not any(text.strip("0.") == "" and len(texts) == 1 for text in texts)
+        assert not any(text.startswith("−") and not text.strip("−0.,KMBT") for text in texts)
     values = [label.text.strip() for label in labels(scene) if re.fullmatch(r"−?0\.0+", label.text.strip())]
     assert not values, "a value that is not zero reads as zero"
 
 
 @pytest.mark.parametrize("entries", [["macd"], ["rsi"], ["obv"], ["cci"], ["force"]])
 def test_all_ticks_of_a_panel_have_the_same_decimals(entries: list[str | dict[str, object]]) -> None:
-    for panel in axis(picture(Look(height=900), entries=entries)):
+    for panel in axis(chart_scene(Look(height=900), entries=entries)):
         decimals = {len(label.text.rstrip("KMBT%").partition(".")[2]) for label in panel}
         assert len(decimals) == 1, [label.text for label in panel]
 
@@ -99,16 +101,16 @@ class TestLog:
         assert ticks == pytest.approx([0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000])
 
     @pytest.mark.parametrize("ratio", [1.01, 1.5, 2.9, 3.1, 8, 30, 1e3, 1e6, 1e12])
-    def test_labels_have_room_and_there_are_some(self, ratio: float) -> None:
-        bars = times(hours(), 100.0)
+    def test_there_are_at_least_three_labels_that_do_not_touch(self, ratio: float) -> None:
+        bars = rescaled(hours(), 100.0)
         spread = (bars.high.max() / bars.low.min()).item()
         power = np.log(ratio) / np.log(spread)
-        scene = picture(Look(price_scale="log"), bars=times(hours(), 100.0, float(power)), entries=[], count=960)
+        scene = chart_scene(Look(price_scale="log"), bars=rescaled(hours(), 100.0, float(power)), entries=[], count=960)
         ys = sorted(label.y for label in axis(scene)[0][:-1])
         assert len(ys) >= 3
         assert min(np.diff(ys)) >= 18
 
-    def test_a_log_scale_stays_one_when_an_overlay_goes_below_zero(self) -> None:
+    def test_a_log_scale_stays_logarithmic_with_an_overlay_below_zero(self) -> None:
         prices, overlay = np.array([1.0, 10.0]), np.array([-5.0, 8.0])
         scale = fit([prices], AREA, "log", [overlay])
         assert scale.kind == "log"
@@ -116,5 +118,5 @@ class TestLog:
         assert scale.at(-5.0) > AREA.bottom
         assert scale.y(overlay)[0] > AREA.bottom
 
-    def test_prices_that_are_not_positive_have_no_logarithm(self) -> None:
+    def test_prices_that_are_not_positive_get_a_linear_scale(self) -> None:
         assert fit([np.array([-1.0, 5.0])], AREA, "log").kind == "linear"

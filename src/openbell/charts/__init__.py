@@ -1,1 +1,1 @@
-"""Charts: a request becomes a scene (a display list of plain values); the scene becomes PNG, JPEG or SVG."""
+"""Charts: bars and indicators become a scene (a display list of plain values), and the scene becomes PNG, JPEG or SVG."""

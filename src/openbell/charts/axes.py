@@ -1,4 +1,4 @@
-"""Axes: the grid, times below, values at the right with a tag on the newest one, and the lines between panels."""
+"""Axes: the grid, the times below, the values at the right with a tag for the latest value, and lines between panels."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from openbell.market.bars import Bars
 TIME_AXIS = 28.0
 _SIZE = 11.0
 _BEFORE, _AFTER = 9.0, 8.0
-"""Room at either side of a value's label."""
-_NARROWEST = 44.0
+"""Pixels before and after the label of a value."""
+_MIN_WIDTH = 44.0
 _HALF_TAG = 9.0
-_LOWEST_WITH_TAG = 14.0
+_MIN_TAG_HEIGHT = 14.0
 _WHITE: Color = (255, 255, 255, 255)
 
 
 class Tag(NamedTuple):
-    """A value on the axis in a box of its own."""
+    """The latest value, in a coloured box on the axis."""
 
     y: float
     text: str
@@ -33,25 +33,25 @@ class Tag(NamedTuple):
 
 
 def width(panels: list[Panel], bars: Bars, theme: Theme) -> float:
-    """Wide enough for every label that is shown."""
-    widths = [_NARROWEST - _BEFORE - _AFTER]
+    """Returns the width of the value axis, so that all labels fit."""
+    widths = [_MIN_WIDTH - _BEFORE - _AFTER]
     for panel in panels:
-        widths += [fonts.width(panel.form.text(value), _SIZE) for value in panel.ticks]
+        widths += [fonts.width(panel.number_format.text(value), _SIZE) for value in panel.ticks]
         if tag := tag_of(panel, bars, theme):
             widths.append(fonts.width(tag.text, _SIZE, True))
     return float(np.ceil(max(widths))) + _BEFORE + _AFTER
 
 
 def tag_of(panel: Panel, bars: Bars, theme: Theme) -> Tag | None:
-    """The last price, or the last value of a panel's first line (or histogram)."""
-    if not len(bars) or panel.empty or panel.box.height < _LOWEST_WITH_TAG:
+    """Returns the tag with the last price, or with the last value of the panel's first line or histogram."""
+    if not len(bars) or panel.empty or panel.box.height < _MIN_TAG_HEIGHT:
         return None
     value, color = _newest(panel, bars, theme)
     if not np.isfinite(value):
         return None
     half = min(_HALF_TAG, panel.box.height / 2)
     y = min(max(panel.scale.at(value), panel.box.top + half), panel.box.bottom - half)
-    return Tag(y, panel.form.text(value), color, half)
+    return Tag(y, panel.number_format.text(value), color, half)
 
 
 def _newest(panel: Panel, bars: Bars, theme: Theme) -> tuple[float, Color]:
@@ -66,7 +66,7 @@ def _newest(panel: Panel, bars: Bars, theme: Theme) -> tuple[float, Color]:
 
 
 def grid(scene: Scene, picture: Picture, panel: Panel) -> None:
-    """A faint line at every tick."""
+    """Draws a faint line at every tick."""
     layer, area = scene.layer(panel.box), panel.box
     color = picture.theme.grid
     y = np.rint([panel.scale.at(value) for value in panel.ticks])
@@ -76,7 +76,7 @@ def grid(scene: Scene, picture: Picture, panel: Panel) -> None:
 
 
 def times(scene: Scene, picture: Picture) -> None:
-    """Labels below the panels."""
+    """Draws the time labels below the panels."""
     layer = scene.layer()
     theme, plot = picture.theme, picture.plot
     middle = plot.bottom + TIME_AXIS / 2
@@ -88,7 +88,7 @@ def times(scene: Scene, picture: Picture) -> None:
 
 
 def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
-    """The lines between the panels and the axes."""
+    """Draws the lines between the panels and the axes."""
     layer = scene.layer()
     theme, plot, look = picture.theme, picture.plot, picture.look
     layer.items.append(box(plot.right, 0, plot.right + 1, look.height, theme.border))
@@ -98,7 +98,7 @@ def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
 
 
 def values(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
-    """Ticks and tags; a tick that a tag would touch gives way."""
+    """Draws the value labels and tags; a label that would touch a tag is left out."""
     layer = scene.layer()
     theme, right = picture.theme, picture.plot.right
     for panel in panels:
@@ -106,7 +106,7 @@ def values(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
         for value in panel.ticks:
             y = panel.scale.at(value)
             if tag is None or abs(y - tag.y) > 15:
-                layer.items.append(Label(right + _BEFORE, y, panel.form.text(value), _SIZE, theme.faint))
+                layer.items.append(Label(right + _BEFORE, y, panel.number_format.text(value), _SIZE, theme.faint))
         if tag:
             layer.items.append(box(right + 1, tag.y - tag.half, picture.look.width, tag.y + tag.half, tag.color))
             layer.items.append(Label(right + _BEFORE, tag.y, tag.text, _SIZE, _WHITE, bold=True))

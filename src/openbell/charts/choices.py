@@ -1,4 +1,4 @@
-"""What a chart may be asked for, in plain values: servers and commands declare themselves from it without drawing."""
+"""The allowed values of a chart's look. Servers and commands build their schemas from them without loading the renderer."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ STYLES = ("candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline"
 SCALES = ("linear", "log", "percent")
 THEME_NAMES = tuple(THEMES)
 SMALLEST, LARGEST = 200, 4096
-"""Pixels a side, before and after the device scale."""
+"""The limits of width and height in pixels, both before and after multiplication by the device scale."""
 LEAST_SCALE, MOST_SCALE = 0.5, 4.0

@@ -1,7 +1,7 @@
-"""How much of each pixel a line covers, as exact areas.
+"""Computes exactly how much of each pixel a line covers.
 
-A line is cut at every pixel column and at each of its points. Inside such a piece it is straight, so the area that it shares
-with a pixel has a closed form; nothing is sampled.
+A line is cut at the edges of every pixel column and at each of its points. Each piece is straight and within one column, so
+the area that it shares with a pixel has a closed form; nothing is sampled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEVEL, _NOTHING, _FAR = 1e-6, 1e-9, 1e6
 
 
 class Bounds(NamedTuple):
-    """Whole pixels that may be drawn on."""
+    """The area that may be drawn on, in whole pixels."""
 
     left: int
     top: int
@@ -28,7 +28,7 @@ class Bounds(NamedTuple):
 
 
 class Covered(NamedTuple):
-    """Pixels, each once, and the part of each that is covered."""
+    """Pixels without duplicates, and the covered part of each (0 to 1)."""
 
     row: Index
     column: Index
@@ -36,7 +36,7 @@ class Covered(NamedTuple):
 
 
 def line(x: Values, y: Values, width: float, inside: Bounds, dash: tuple[float, float] | None = None) -> Covered:
-    """A line with one y for each rising x, in device pixels."""
+    """Returns the pixels that a line covers. Coordinates are in device pixels, `x` is ascending."""
     cut = _cut(x.tobytes(), inside.left, inside.right, dash)
     piece, wide = cut.piece, cut.wide
     if not len(piece):
@@ -44,7 +44,7 @@ def line(x: Values, y: Values, width: float, inside: Bounds, dash: tuple[float, 
     y = np.clip(y, -_FAR, _FAR)
     left, right = y[:-1], y[1:]
     slope = (right - left) / np.maximum(x[1:] - x[:-1], _NOTHING)
-    # Seen from above, a steep line is thicker, but never reaches beyond the ends of its piece.
+    # The vertical extent of a line grows with its slope, but is limited to the ends of its segment.
     half = (width / 2 * np.sqrt(1 + slope * slope))[piece]
     reach = width / 2
     highest, lowest = (np.minimum(left, right) - reach)[piece], (np.maximum(left, right) + reach)[piece]
@@ -67,7 +67,7 @@ def line(x: Values, y: Values, width: float, inside: Bounds, dash: tuple[float, 
     area -= _below(lower - far, climb)
     area += _below(upper - far, climb)
     area *= (wide / (2 * rise))[at]
-    # Pieces of one column add up, in a list that has a place for every row between the column's highest and lowest.
+    # Add up the pieces of each column, in an array with one element for each row between the column's top and bottom.
     highest_row = np.minimum.reduceat(above, cut.first)
     tall = np.maximum.reduceat(above + count, cut.first) - highest_row
     skipped = np.cumsum(tall) - tall - highest_row
@@ -80,22 +80,25 @@ _NONE = Covered(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 class _Cut(NamedTuple):
-    """A line's pieces: the point before each, how far behind it each starts, its width, the number of its column.
-
-    Of each column: its first piece, and where it is.
-    """
+    """The pieces of a line and the pixel columns that they are in."""
 
     piece: Index
+    """For each piece, the index of the line's point before it."""
     start: Values
+    """For each piece, its distance in x from that point."""
     wide: Values
+    """For each piece, its width."""
     group: Index
+    """For each piece, the index of its column in `column`."""
     first: Index
+    """For each column, the index of its first piece."""
     column: Index
+    """For each column, its x in pixels."""
 
 
 @lru_cache(maxsize=8)
 def _cut(points: bytes, left: int, right: int, dash: tuple[float, float] | None) -> _Cut:
-    """Kept, because the lines of a chart share their x."""
+    """Cuts a line into pieces. Cached, because all lines of a chart have the same x."""
     x = np.frombuffer(points)
     first, last = max(left, int(np.floor(x[0]))), min(right, int(np.ceil(x[-1])))
     columns = np.arange(first, last + 1, dtype=np.float64)
@@ -114,7 +117,7 @@ def _cut(points: bytes, left: int, right: int, dash: tuple[float, float] | None)
 
 
 def _below(level: Values, rise: Values) -> Values:
-    """Twice `rise` times the mean of max(0, level − t · rise) over t from 0 to 1."""
+    """Returns 2 · rise · mean of max(0, level − t · rise) for t from 0 to 1."""
     start, end = np.maximum(level, 0.0), np.maximum(level - rise, 0.0)
     start *= start
     end *= end

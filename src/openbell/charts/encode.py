@@ -1,4 +1,4 @@
-"""Pixels to files. The PNG is written here: a palette of 256 colours and fast compression beat the usual writers."""
+"""Encodes pixels as PNG or JPEG. The PNG encoder is written here: 256 colours and fast compression beat the usual ones."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Pixels = npt.NDArray[np.uint32]
 """Packed colours, red in the lowest byte."""
 _LEVEL = 2
 _STRIP = 1 << 20
-_LONGER = (1, 2, 8, 64, 512)
+_RUN_LENGTHS = (1, 2, 8, 64, 512)
 _COARSE = 0b11110_11110_11110
 
 
 def png(pixels: Pixels) -> bytes:
-    """A PNG with at most 256 colours; among colours that must share an entry, that of the larger areas wins.
+    """Returns a PNG with at most 256 colours. Of colours that share a palette entry, the one with the longest runs is kept.
 
-    Works on runs of equal pixels, of which a chart has ten times fewer than pixels, and strip by strip, so that a large
+    Works on runs of equal pixels, because a chart has ten times fewer runs than pixels, and strip by strip, so that a large
     picture needs little more memory than its pixels.
     """
     height, width = pixels.shape
@@ -32,7 +32,7 @@ def png(pixels: Pixels) -> bytes:
     body, colors, ranks = [], np.zeros(256, dtype="<u4"), np.zeros(256, dtype=np.uint8)
     for strip in strips:
         index = table[strip.bins]
-        _note_colors(colors, ranks, index, strip)
+        _fill_palette(colors, ranks, index, strip)
         rows = np.zeros((-(-int(strip.lengths.sum()) // width), width + 1), dtype=np.uint8)
         rows[:, 1:] = np.repeat(index, strip.lengths).reshape(-1, width)
         body.append(packer.compress(rows.data))
@@ -44,7 +44,7 @@ def png(pixels: Pixels) -> bytes:
 
 
 class _Strip(NamedTuple):
-    """Runs of equal pixels: their colours, how long they are, and the colours' bins of 5 bits a channel."""
+    """Runs of equal pixels: their colours, their lengths, and their colours reduced to 5 bits per channel (bins)."""
 
     colors: Pixels
     lengths: npt.NDArray[np.int32]
@@ -59,7 +59,7 @@ def _strip(flat: Pixels) -> _Strip:
 
 
 def _entries(strips: list[_Strip]) -> tuple[npt.NDArray[np.uint8], int]:
-    """For each bin its entry in the palette, and how many there are: rare bins are joined to the nearest common one."""
+    """Returns the palette entry of each bin and the number of entries. Rare bins use the entry of the closest common bin."""
     counts = sum(np.bincount(strip.bins, weights=strip.lengths, minlength=32768) for strip in strips)
     used = np.flatnonzero(counts)
     order = used[np.argsort(-np.asarray(counts)[used], kind="stable")]
@@ -67,7 +67,7 @@ def _entries(strips: list[_Strip]) -> tuple[npt.NDArray[np.uint8], int]:
     table = np.zeros(32768, dtype=np.uint8)
     table[kept] = np.arange(len(kept), dtype=np.uint8)
     if len(rest):
-        # Neighbours share an answer. No matrix product, whose threads would go on spinning afterwards.
+        # Neighbouring bins share one entry. A matrix product would leave its worker threads spinning.
         cells, cell = np.unique(rest & _COARSE, return_inverse=True)
         one, two = _channels(cells), _channels(kept)
         distance = np.zeros((len(cells), len(kept)), dtype=np.int16)
@@ -78,10 +78,10 @@ def _entries(strips: list[_Strip]) -> tuple[npt.NDArray[np.uint8], int]:
     return table, len(kept)
 
 
-def _note_colors(colors: Pixels, ranks: npt.NDArray[np.uint8], index: npt.NDArray[np.uint8], strip: _Strip) -> None:
-    """Put a strip's colours into their entries. The longer a run the higher its rank, so that areas keep their colour."""
+def _fill_palette(colors: Pixels, ranks: npt.NDArray[np.uint8], index: npt.NDArray[np.uint8], strip: _Strip) -> None:
+    """Writes a strip's colours into the palette. Colours of longer runs replace those of shorter ones."""
     chosen = np.arange(len(index))
-    for rank, least in enumerate(_LONGER):
+    for rank, least in enumerate(_RUN_LENGTHS):
         if rank:
             chosen = chosen[strip.lengths[chosen] >= least]
         entry = index[chosen]
@@ -99,12 +99,12 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def rgb(pixels: Pixels) -> npt.NDArray[np.uint8]:
-    """Packed pixels as rows × columns × RGB."""
+    """Returns packed pixels as an array of rows × columns × RGB."""
     return pixels.view(np.uint8).reshape(*pixels.shape, 4)[:, :, :3]
 
 
 def jpeg(pixels: Pixels, quality: int = 90) -> bytes:
-    """A JPEG."""
+    """Returns a JPEG."""
     from PIL import Image
 
     sink = io.BytesIO()

@@ -1,4 +1,4 @@
-"""The font that ships with the package, as masks and widths."""
+"""Masks and widths of texts in the font that ships with the package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PIL import ImageFont
 
 _FOLDER = Path(__file__).parent / "fonts"
 CAP_HEIGHT = 0.727
-"""Of Inter's capitals and digits, as a share of the size: what vertical centring goes by."""
+"""The height of Inter's capitals and digits as a share of the font size, to centre texts vertically."""
 
 Mask = npt.NDArray[np.uint8]
 
@@ -24,13 +24,13 @@ def _font(size: float, bold: bool) -> ImageFont.FreeTypeFont:
 
 @lru_cache(maxsize=4096)
 def width(text: str, size: float, bold: bool = False) -> float:
-    """How wide a text is."""
+    """Returns the width of a text in pixels."""
     return float(_font(size, bold).getlength(text))
 
 
 @lru_cache(maxsize=1024)
 def mask(text: str, size: float, bold: bool = False) -> tuple[Mask, int, int]:
-    """A text's coverage, and where its top left lies relative to the start of its baseline."""
+    """Returns the coverage of each pixel by a text, and the offset of its top left corner from the start of its baseline."""
     pixels, offset = _font(size, bold).getmask2(text, mode="L", anchor="ls")
     array = np.array(pixels, dtype=np.uint8).reshape(pixels.size[1], pixels.size[0])
     return array, int(offset[0]), int(offset[1])

@@ -1,4 +1,4 @@
-"""Legends: the title with the last bar, a row for each overlay, a line in each panel, and the badge of simulated data."""
+"""Legends: the title with the last bar, a row for each overlay, a row in each panel, and the badge of simulated data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from openbell.charts import fonts
-from openbell.charts.numbers import Form, percent, short
+from openbell.charts.numbers import NumberFormat, percent, short
 from openbell.charts.paint import line_colors
 from openbell.charts.panels import LEGEND_ROW, LEGEND_SHARE, TITLE_ROW, Corner, Panel, Picture
 from openbell.charts.scene import Box, Color, Label, Layer, box
@@ -19,9 +19,9 @@ from openbell.market.bars import Bars
 _LEFT = 12.0
 _SPACE = 2.0
 _TITLE, _TEXT, _BADGE = 14.0, 12.0, 11.0
-_LOWEST_WITH_LEGEND, _LOWEST_WITH_ROW, _CROWDED = 16.0, 80.0, 60.0
-"""Heights: of a panel with a legend, of a price panel with a row for overlays, and below which lines run under text."""
-_MOST_VALUES = 8
+_MIN_LEGEND_HEIGHT, _MIN_ROW_HEIGHT, _MIN_CLEAR_HEIGHT = 16.0, 80.0, 60.0
+"""Minimum heights of a panel: for a legend, for a row of overlays, and for a legend without a background box."""
+_MAX_VALUES = 8
 
 
 class Word(NamedTuple):
@@ -34,32 +34,34 @@ class Word(NamedTuple):
 
     @property
     def wide(self) -> float:
-        """With the space to the next one."""
+        """The width, including the space to the next word."""
         return fonts.width(self.text, self.size, self.bold) + _SPACE
 
 
 Row = list[Word]
 
 
-def rows_of(computed: Sequence[tuple[Computed, list[Color]]], theme: Theme, form: Form, height: float) -> list[Row]:
-    """The overlays' rows, as many as a price panel of this height has room for; the last one counts the rest."""
-    most = max(int(height >= _LOWEST_WITH_ROW), int((height * LEGEND_SHARE - TITLE_ROW) / LEGEND_ROW))
-    rows = [_row(each, colors, theme, form) for each, colors in computed]
+def rows_of(
+    computed: Sequence[tuple[Computed, list[Color]]], theme: Theme, number_format: NumberFormat, height: float
+) -> list[Row]:
+    """Returns the rows of the overlays that fit into a price panel of this height; the last row counts the others."""
+    most = max(int(height >= _MIN_ROW_HEIGHT), int((height * LEGEND_SHARE - TITLE_ROW) / LEGEND_ROW))
+    rows = [_row(each, colors, theme, number_format) for each, colors in computed]
     if len(rows) <= most:
         return rows
     return [*rows[: most - 1], [Word(f"+{len(rows) - most + 1} more", theme.faint)]] if most else []
 
 
 def corner(rows: list[Row], title: str, badge: str, right: float, height: float) -> Corner:
-    """What the legend will cover, so that the price can stay clear of it."""
-    strip = TITLE_ROW + (LEGEND_ROW if badge and not _beside(title, badge, right) else 0)
+    """Returns the area that the legend covers."""
+    strip = TITLE_ROW + (LEGEND_ROW if badge and not _badge_fits(title, badge, right) else 0)
     wide = max((sum(word.wide for word in row) for row in rows), default=0.0)
     bottom = TITLE_ROW + LEGEND_ROW * len(rows)
     return Corner(_LEFT + wide, max(strip, bottom) if rows else 0.0, min(strip, height * LEGEND_SHARE))
 
 
-def _beside(title: str, badge: str, right: float) -> bool:
-    """Whether the badge fits into the title's row."""
+def _badge_fits(title: str, badge: str, right: float) -> bool:
+    """Returns True if the badge fits into the title's row."""
     return _LEFT + fonts.width(title, _TITLE, True) + _badge_width(badge) + 20 <= right
 
 
@@ -67,61 +69,61 @@ def _badge_width(badge: str) -> float:
     return fonts.width(badge, _BADGE, True) + 12 if badge else 0.0
 
 
-def price_legend(layer: Layer, picture: Picture, form: Form, rows: list[Row], badge: str) -> None:
-    """The title's row and the overlays'."""
+def price_legend(layer: Layer, picture: Picture, number_format: NumberFormat, rows: list[Row], badge: str) -> None:
+    """Draws the title with the last bar, and the rows of the overlays."""
     ends = picture.plot.right - 4
     beside_badge = ends - _badge_width(badge) - 8 if badge else ends
-    beside = _beside(picture.title, badge, picture.plot.right)
+    beside = _badge_fits(picture.title, badge, picture.plot.right)
     right = beside_badge if beside else ends
     y = TITLE_ROW - 10
     x = _put(layer, _LEFT, y, [Word(picture.title, picture.theme.text, _TITLE, True)], right) + 10
-    _put(layer, x, y, _last_bar(picture, form, right - x), right)
+    _put(layer, x, y, _last_bar(picture, number_format, right - x), right)
     for index, row in enumerate(rows):
         y += LEGEND_ROW
-        # A badge that does not fit beside the title stands beside the first row.
+        # A badge that does not fit beside the title is drawn beside the first row.
         _put(layer, _LEFT, y, row, ends if beside or index else beside_badge)
 
 
-def badge_on(layer: Layer, picture: Picture, text: str) -> None:
-    """The word for simulated data, at the right where no bar is, on top of everything."""
+def corner_badge(layer: Layer, picture: Picture, text: str) -> None:
+    """Draws the badge at the top right, on top of everything."""
     theme, right = picture.theme, picture.plot.right - 6
-    y = TITLE_ROW - 10 + (0 if _beside(picture.title, text, picture.plot.right) else LEGEND_ROW)
+    y = TITLE_ROW - 10 + (0 if _badge_fits(picture.title, text, picture.plot.right) else LEGEND_ROW)
     layer.items.append(box(right - _badge_width(text), y - 9, right, y + 9, faded(theme.background, 200)))
-    layer.items.append(Label(right - 6, y, text, _BADGE, theme.mark, "right", True))
+    layer.items.append(Label(right - 6, y, text, _BADGE, theme.highlight, "right", True))
 
 
 def panel_legend(layer: Layer, picture: Picture, panel: Panel) -> None:
-    """The indicator's name and last values, if the panel is high enough; why there are none if there are none."""
-    if panel.indicator is None or panel.box.height < _LOWEST_WITH_LEGEND:
+    """Draws the indicator's name and last values, or that it needs more bars, if the panel is high enough."""
+    if panel.indicator is None or panel.box.height < _MIN_LEGEND_HEIGHT:
         return
     y = panel.box.top + min(14.0, panel.box.height / 2)
-    row = _row(panel.indicator, line_colors(picture, panel.indicator, 0), picture.theme, panel.form)
+    row = _row(panel.indicator, line_colors(picture, panel.indicator, 0), picture.theme, panel.number_format)
     if panel.empty:
         row.append(Word("needs more bars", faded(picture.theme.faint, 170), 11.0))
     place = len(layer.items)
     ends = _put(layer, _LEFT, y, row, picture.plot.right - 4)
-    if panel.box.height < _CROWDED:
+    if panel.box.height < _MIN_CLEAR_HEIGHT:
         layer.items.insert(place, box(_LEFT - 4, y - 8, ends, y + 8, faded(picture.theme.background, 140)))
 
 
-def _row(computed: Computed, colors: list[Color], theme: Theme, form: Form) -> Row:
-    """An indicator's name and its last values, each in its line's colour."""
+def _row(computed: Computed, colors: list[Color], theme: Theme, number_format: NumberFormat) -> Row:
+    """Returns an indicator's name and its last values, each in the colour of its line."""
     row = [Word(computed.wanted.label + " ", theme.faint)]
     channels = computed.channels
-    for line, color in zip((*channels.lines, *channels.histogram)[:_MOST_VALUES], colors, strict=False):
+    for line, color in zip((*channels.lines, *channels.histogram)[:_MAX_VALUES], colors, strict=False):
         value = float(line.values[-1]) if len(line.values) else float("nan")
         if np.isfinite(value):
-            row.append(Word(form.text(value) + " ", color))
+            row.append(Word(number_format.text(value) + " ", color))
     return row
 
 
-def _last_bar(picture: Picture, form: Form, room: float) -> Row:
-    """Open, high, low, close, change and volume of the last bar: on narrow charts first the others go, the close last."""
+def _last_bar(picture: Picture, number_format: NumberFormat, room: float) -> Row:
+    """Returns open, high, low, close, change and volume of the last bar. Narrow charts drop values, the close last."""
     bars, theme = picture.bars, picture.theme
     if not len(bars):
         return []
     color = theme.up if bars.close[-1] >= bars.open[-1] else theme.down
-    pairs = _pairs(bars, form, picture.look.volume)
+    pairs = _pairs(bars, number_format, picture.look.volume)
     words = {name: [Word(name + " ", theme.faint), Word(text + " ", color)] for name, text in pairs.items()}
     for dropped in (("O", "H", "L"), ("Vol",), ("",), ("C",)):
         if sum(word.wide for pair in words.values() for word in pair) <= room:
@@ -130,9 +132,9 @@ def _last_bar(picture: Picture, form: Form, room: float) -> Row:
     return [word for pair in words.values() for word in pair]
 
 
-def _pairs(bars: Bars, form: Form, volume: bool) -> dict[str, str]:
+def _pairs(bars: Bars, number_format: NumberFormat, volume: bool) -> dict[str, str]:
     columns = (("O", bars.open), ("H", bars.high), ("L", bars.low), ("C", bars.close))
-    pairs = {name: form.text(float(column[-1])) for name, column in columns}
+    pairs = {name: number_format.text(float(column[-1])) for name, column in columns}
     if len(bars) > 1 and bars.close[-2]:
         pairs[""] = percent((float(bars.close[-1]) / float(bars.close[-2]) - 1) * 100)
     if volume:
@@ -141,7 +143,7 @@ def _pairs(bars: Bars, form: Form, volume: bool) -> dict[str, str]:
 
 
 def _put(layer: Layer, x: float, y: float, words: Row, right: float) -> float:
-    """Words one behind the other, as many as fit; a first one that does not is cut. Where the next would begin."""
+    """Draws as many words as fit into one row; a first word that does not fit is cut. Returns the x after the last word."""
     for index, word in enumerate(words):
         text = word.text
         if x + word.wide - _SPACE > right:
@@ -156,7 +158,7 @@ def _put(layer: Layer, x: float, y: float, words: Row, right: float) -> float:
 
 
 def _cut(word: Word, room: float) -> str:
-    """As much of a text as there is room for, or nothing if that is no more than a letter or two."""
+    """Returns the text shortened to the available width; empty if fewer than three characters fit."""
     for length in range(len(word.text) - 1, 2, -1):
         shorter = word.text[:length].rstrip() + "…"
         if fonts.width(shorter, word.size, word.bold) <= room:
@@ -164,8 +166,10 @@ def _cut(word: Word, room: float) -> str:
     return ""
 
 
-def mark(layer: Layer, area: Box, text: str, theme: Theme) -> None:
-    """The word for simulated data, large and faint across the price, under everything."""
+def background_badge(layer: Layer, area: Box, text: str, theme: Theme) -> None:
+    """Draws the badge large and faint across the price panel, below everything else."""
     middle = (area.left + area.right) / 2
     size = min(64.0, area.width / 12)
-    layer.items.append(Label(middle, (area.top + area.bottom) / 2, text, size, faded(theme.mark, 34), "center", True))
+    layer.items.append(
+        Label(middle, (area.top + area.bottom) / 2, text, size, faded(theme.highlight, 34), "center", True)
+    )

@@ -1,4 +1,4 @@
-"""Numbers as text: one form for all labels of a panel, so that they can be compared at a glance."""
+"""Numbers as text: all labels of a panel have the same format, so that they are easy to compare."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from openbell.market.bars import Values
 _UNITS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 _MOST_DECIMALS = 16
 _LONGEST = 10
-"""Decimals of a panel's labels; what would need more is written with an exponent."""
+"""Decimals of a panel's labels; values that need more are written with an exponent."""
 _ENORMOUS = 1e16
 _PLAIN = 1e4
-"""Up to here a number is written out, beyond in thousands, millions, …"""
+"""Smaller numbers are written in full, others in thousands, millions, …"""
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """How a panel writes its values."""
+class NumberFormat:
+    """The number format of a panel's values."""
 
     decimals: int = 2
     unit: float = 1.0
     suffix: str = ""
     base: float | None = None
-    """Set where values are told as their distance from it in per cent."""
+    """If set, values are written as the change from `base` in per cent."""
     exponent: bool = False
 
     def text(self, value: float) -> str:
-        """One value."""
+        """Returns a value as text."""
         if self.base is not None:
             return percent((value / self.base - 1) * 100, self.decimals)
         if self.exponent:
@@ -41,7 +41,7 @@ class Form:
 
 
 def number(value: float, decimals: int) -> str:
-    """A number with thousands separated, a real minus, and none before a zero."""
+    """Returns a number with thousands separators and a true minus sign; zero has no sign."""
     text = f"{value:,.{decimals}f}"
     if text[0] != "-":
         return text
@@ -49,13 +49,13 @@ def number(value: float, decimals: int) -> str:
 
 
 def percent(value: float, decimals: int = 2) -> str:
-    """A change with its sign; nothing has none."""
+    """Returns a change in per cent with its sign; zero has no sign."""
     text = number(value, decimals)
     return f"{text}%" if text[0] == "−" or not text.strip("0.,") else f"+{text}%"
 
 
 def short(value: float) -> str:
-    """An amount in few characters: 1.23M, 999, 0.0012."""
+    """Returns an amount in few characters: 1.23M, 999, 0.0012."""
     size = abs(value)
     for limit, unit in _UNITS:
         if size >= limit * 0.999995:
@@ -66,7 +66,7 @@ def short(value: float) -> str:
 
 
 def decimals_for(prices: Values) -> int:
-    """How many decimals prices really have, but no more than six digits in all."""
+    """Returns the number of decimals that the prices have, limited to six digits in total."""
     sample = prices[-60:]
     sample = sample[np.isfinite(sample)]
     largest = float(np.abs(sample).max(initial=0))
@@ -80,21 +80,21 @@ def decimals_for(prices: Values) -> int:
     return max(found, 1 if largest >= _PLAIN else 2)
 
 
-def price_form(decimals: int, ticks: Sequence[float], base: float | None) -> Form:
-    """Of prices: their own decimals, and those that tell the ticks apart."""
+def price_format(decimals: int, ticks: Sequence[float], base: float | None) -> NumberFormat:
+    """Returns the format of a price panel: the decimals of the prices, and more if the ticks need them."""
     if base is None:
-        return Form(max(decimals, _exact(ticks)))
-    return Form(max(2, _exact([(tick / base - 1) * 100 for tick in ticks])), base=base)
+        return NumberFormat(max(decimals, _exact(ticks)))
+    return NumberFormat(max(2, _exact([(tick / base - 1) * 100 for tick in ticks])), base=base)
 
 
-def value_form(low: float, high: float, ticks: Sequence[float]) -> Form:
-    """Of an indicator with values from `low` to `high`: three digits of what they differ by."""
+def value_format(low: float, high: float, ticks: Sequence[float]) -> NumberFormat:
+    """Returns the format of an indicator panel: three significant digits of the difference between `low` and `high`."""
     largest = max(abs(low), abs(high))
     unit, suffix = next((u for u in _UNITS if largest >= u[0]), (1.0, "")) if largest >= _PLAIN else (1.0, "")
-    form = Form(_decimals(low / unit, high / unit, [tick / unit for tick in ticks]), unit, suffix)
-    if form.decimals > 3 and unit > 1:
-        form = Form(_decimals(low, high, ticks))
-    return Form(exponent=True) if form.decimals > _LONGEST or largest >= _ENORMOUS else form
+    number_format = NumberFormat(_decimals(low / unit, high / unit, [tick / unit for tick in ticks]), unit, suffix)
+    if number_format.decimals > 3 and unit > 1:
+        number_format = NumberFormat(_decimals(low, high, ticks))
+    return NumberFormat(exponent=True) if number_format.decimals > _LONGEST or largest >= _ENORMOUS else number_format
 
 
 def _decimals(low: float, high: float, ticks: Sequence[float]) -> int:
@@ -103,7 +103,7 @@ def _decimals(low: float, high: float, ticks: Sequence[float]) -> int:
 
 
 def _exact(ticks: Sequence[float]) -> int:
-    """The decimals that round ticks need to be written exactly."""
+    """Returns the decimals that are needed to write the ticks exactly."""
     step = min((after - before for before, after in pairwise(ticks)), default=1.0)
     if step <= 0:
         return 0

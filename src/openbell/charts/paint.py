@@ -1,4 +1,4 @@
-"""Painters: the panels, and every channel of an indicator."""
+"""Draws the panels and the channels of indicators."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.charts import price
-from openbell.charts.crossings import crossed, where
-from openbell.charts.looks import drawing_of
+from openbell.charts.drawings import drawing_of
+from openbell.charts.intersections import masked, with_intersections
 from openbell.charts.panels import Panel, Picture
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Band, Boxes, Color, Dot, Layer, Scene, Stroke, box
@@ -21,13 +21,13 @@ _OPACITY = 0.28
 
 
 def color_numbers(overlays: list[Computed]) -> list[int]:
-    """The number of each overlay's first line: colours go on from one indicator to the next."""
+    """Returns for each overlay the colour number of its first line. Numbers continue from one overlay to the next."""
     counts = [max(1, len(each.channels.lines)) for each in overlays]
     return [sum(counts[:at]) for at in range(len(counts))]
 
 
 def line_colors(picture: Picture, computed: Computed, first: int) -> list[Color]:
-    """The colour of each line, then of each histogram; of what changes colours, the newest one."""
+    """Returns the colour of each line, then of each histogram. For lines that change colour, it is the latest colour."""
     channels, theme = computed.channels, picture.theme
     count = len(channels.lines) + len(channels.histogram)
     kind = drawing_of(computed).lines
@@ -43,7 +43,7 @@ def _line_color(theme: Theme, index: int) -> Color:
 
 
 def price_panel(scene: Scene, picture: Picture, panel: Panel, overlays: list[Computed]) -> None:
-    """Volume at the bottom, overlays' areas, the price, overlays' lines."""
+    """Draws the volume, the areas of the overlays, the price, and the lines of the overlays."""
     layer = scene.layer(panel.box)
     if picture.look.volume and len(picture.bars):
         price.volume(layer, picture, panel.box)
@@ -62,7 +62,7 @@ def price_panel(scene: Scene, picture: Picture, panel: Panel, overlays: list[Com
 
 
 def indicator_panel(scene: Scene, picture: Picture, panel: Panel) -> None:
-    """Reference levels, histogram, areas and lines of one indicator."""
+    """Draws the levels, histogram, areas and lines of one indicator."""
     if panel.indicator is None or panel.empty:
         return
     layer = scene.layer(panel.box)
@@ -98,10 +98,10 @@ def _areas(layer: Layer, picture: Picture, scale: Scale, computed: Computed, fir
 
 
 def _sided_band(layer: Layer, picture: Picture, one: Values, two: Values) -> None:
-    x, one, two = crossed(picture.x, one, two)
+    x, one, two = with_intersections(picture.x, one, two)
     for chosen, color in ((one <= two, picture.theme.up), (one >= two, picture.theme.down)):
         if chosen.any():
-            layer.items.append(Band(x, where(chosen, one), two, faded(color, 34)))
+            layer.items.append(Band(x, masked(chosen, one), two, faded(color, 34)))
 
 
 def _pale_bodies(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -> None:
@@ -116,7 +116,7 @@ def _pale_bodies(layer: Layer, picture: Picture, scale: Scale, computed: Compute
 
 
 def _profile(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -> None:
-    """Rows of a profile; those of one that is split come in pairs, first what rose, then what fell."""
+    """Draws the rows of a profile. A split profile has pairs of rows: first rising volume, then falling volume."""
     theme, settings, bars = picture.theme, computed.wanted.settings, computed.channels.hbars
     if not bars:
         return
@@ -132,7 +132,7 @@ def _rows(picture: Picture, scale: Scale, bars: tuple[HorizontalBar, ...], color
     columns = zip(*((bar.y, bar.height, bar.width, bar.offset, bar.left) for bar in bars), strict=True)
     y, height, wide, offset, left = (np.array(column, dtype=np.float64) for column in columns)
     top, bottom = scale.y(y + height / 2), scale.y(y - height / 2)
-    # What stands at the left is placed among the bars, and those do not reach the right edge.
+    # A profile at the left is placed among the bars, which do not reach the right edge of the plot.
     reach = np.where(left, picture.slot * len(picture.bars), picture.plot.width)
     start = np.where(
         left, picture.x[0] - picture.slot / 2 + offset * reach, picture.plot.right - (offset + wide) * reach
@@ -157,7 +157,7 @@ def _lines(layer: Layer, picture: Picture, scale: Scale, computed: Computed, fir
         x = np.array([picture.x[segment.x1], picture.x[segment.x2]])
         y = scale.y(np.array([segment.y1, segment.y2]))
         dash = (5.0, 4.0) if segment.dashed else None
-        layer.items.append(Stroke(x, y, theme.mark, 1.5, dash))
+        layer.items.append(Stroke(x, y, theme.highlight, 1.5, dash))
     if computed.wanted.indicator.overlay:
         edges = np.array([picture.plot.left, picture.plot.right])
         for value in channels.hlines:
@@ -175,7 +175,7 @@ def _lines(layer: Layer, picture: Picture, scale: Scale, computed: Computed, fir
 
 
 def _dots(layer: Layer, picture: Picture, y: Values, below: npt.NDArray[np.bool_]) -> None:
-    """A dot for each bar, green under the price and red above it."""
+    """Draws a dot for each bar, green below the price and red above it."""
     radius = min(2.5, max(1.2, picture.slot * 0.28))
     theme = picture.theme
     for x, level, up in zip(picture.x.tolist(), y.tolist(), below.tolist(), strict=True):
@@ -184,20 +184,20 @@ def _dots(layer: Layer, picture: Picture, y: Values, below: npt.NDArray[np.bool_
 
 
 def _trail(layer: Layer, picture: Picture, y: Values, below: npt.NDArray[np.bool_]) -> None:
-    """A line that is green under the price and red above it, and broken where it changes sides."""
+    """Draws a line that is green below the price and red above it, with a gap where it crosses the price."""
     for chosen, color in ((below, picture.theme.up), (~below, picture.theme.down)):
-        layer.items.append(Stroke(picture.x, where(chosen, y), color, 2.0))
+        layer.items.append(Stroke(picture.x, masked(chosen, y), color, 2.0))
 
 
 def _signal_color(theme: Theme, computed: Computed, label: str) -> Color:
-    """Green for what speaks for a rise, red for the opposite; where it speaks for neither, what the look says."""
-    colors = {Direction.UP: theme.up, Direction.DOWN: theme.down, Direction.STRONGLY_UP: theme.mark}
+    """Returns green for an upward signal, red for a downward one; the drawing decides if a signal has no direction."""
+    colors = {Direction.UP: theme.up, Direction.DOWN: theme.down, Direction.STRONGLY_UP: theme.highlight}
     direction = computed.wanted.indicator.signals[label]
     return colors.get(direction) or (theme.up if label in drawing_of(computed).green else theme.down)
 
 
 def _histogram(layer: Layer, picture: Picture, scale: Scale, values: Values) -> None:
-    """Bars from zero, pale where they turn back to it."""
+    """Draws bars from zero, pale if they are closer to zero than the bar before."""
     theme = picture.theme
     body = price.body_width(picture.slot)
     left = np.floor(picture.x - body / 2)

@@ -1,4 +1,4 @@
-"""Panels: how high each is, its scale, its ticks, and how it writes its values."""
+"""Panels: their heights, scales, ticks and number formats."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from openbell.charts.numbers import Form, decimals_for, price_form, value_form
+from openbell.charts.numbers import NumberFormat, decimals_for, price_format, value_format
 from openbell.charts.request import Look
-from openbell.charts.scales import APART, Kind, Scale, extent, fit
+from openbell.charts.scales import LABEL_SPACING, Kind, Scale, extent, fit
 from openbell.charts.scene import Box
 from openbell.charts.themes import Theme
 from openbell.charts.time_axis import TimeTick
@@ -19,44 +19,47 @@ from openbell.market.bars import Bars, Values
 TITLE_ROW = 26.0
 LEGEND_ROW = 18.0
 LEGEND_SHARE = 0.4
-"""Of the price panel's height, what the legend may take."""
+"""The largest share of the price panel's height for the legend."""
 _OTHERS, _LARGEST = 0.62, 0.22
-"""Of the height, what all indicator panels may take together, and what one may."""
+"""The largest share of the height for all indicator panels together, and for one."""
 _GAP = 1.0
 _CLOSES = {"line", "area", "baseline"}
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A pane with its scale."""
+    """One panel of a chart: the price, or one indicator."""
 
     box: Box
     scale: Scale
-    form: Form
+    number_format: NumberFormat
     ticks: tuple[float, ...]
     indicator: Computed | None = None
     empty: bool = False
-    """No bar has a value yet: nothing to draw, and no scale to tell."""
+    """True if no bar has a value: the panel has no lines and no axis labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All that painting needs."""
+    """The bars of a chart, its look, and where each bar is drawn."""
 
     bars: Bars
     candles: Bars
-    """What the price is drawn from: the bars, or their averages."""
+    """The bars that are drawn as the price: the bars themselves, or their Heikin-Ashi averages."""
     title: str
     look: Look
     theme: Theme
     x: Values
+    """The middle of each bar."""
     slot: float
+    """The width of one bar with the space beside it."""
     plot: Box
+    """The area of all panels, without the axes."""
     times: list[TimeTick]
 
 
 class Corner(NamedTuple):
-    """What the legend covers of the price panel: its rows at the left, and a strip over the whole width."""
+    """The parts of the price panel that the legend covers: its rows at the left, and a strip over the whole width."""
 
     width: float
     bottom: float
@@ -64,14 +67,14 @@ class Corner(NamedTuple):
 
 
 def heights(whole: float, count: int) -> list[tuple[float, float]]:
-    """The top and bottom of the price panel and of `count` others below it."""
+    """Returns the top and bottom of the price panel and of `count` indicator panels below it."""
     share = whole * min(_LARGEST, _OTHERS / count) if count else 0.0
     price = whole - share * count
     return [(0.0, price), *((price + n * share + _GAP, price + (n + 1) * share) for n in range(count))]
 
 
 def price_panel(area: Box, picture: Picture, overlays: list[Computed], corner: Corner) -> Panel:
-    """The price fills its panel, but does not reach under the legend."""
+    """Returns the price panel, with a scale that keeps the price clear of the legend."""
     candles, look = picture.candles, picture.look
     prices = [candles.close] if look.style in _CLOSES else [candles.high, candles.low]
     also = [line.values for each in overlays for line in each.channels.lines]
@@ -84,12 +87,12 @@ def price_panel(area: Box, picture: Picture, overlays: list[Computed], corner: C
         scale = _lowered(scale, found[1], area.top + corner.bottom)
     scale = scale.continued(area)
     ticks = _ticks(scale, area, 44.0, None) if len(candles) else ()
-    form = price_form(decimals_for(candles.close), ticks, base if scale.kind == "percent" else None)
-    return Panel(area, scale, form, ticks)
+    number_format = price_format(decimals_for(candles.close), ticks, base if scale.kind == "percent" else None)
+    return Panel(area, scale, number_format, ticks)
 
 
 def _lowered(scale: Scale, value: float, edge: float) -> Scale:
-    """The scale with less room at its top, so that a value stays below an edge."""
+    """Returns the scale, shrunk at its top so that `value` is drawn below `edge`."""
     box, y = scale.box, scale.at(value)
     if y >= edge:
         return scale
@@ -98,14 +101,14 @@ def _lowered(scale: Scale, value: float, edge: float) -> Scale:
 
 
 def indicator_panel(area: Box, computed: Computed) -> Panel:
-    """A declared range, or one that fits; low panels give up the legend's room first."""
+    """Returns an indicator's panel with its declared range, or one that fits its values. Low panels have less margin."""
     channels = computed.channels
     inner = Box(
         area.left, area.top + min(20.0, area.height * 0.3), area.right, area.bottom - min(4.0, area.height * 0.1)
     )
     values = [line.values for line in (*channels.lines, *channels.histogram)]
     if extent(values) is None:
-        return Panel(area, Scale(0.0, 1.0, area), Form(), (), computed, empty=True)
+        return Panel(area, Scale(0.0, 1.0, area), NumberFormat(), (), computed, empty=True)
     if channels.y_range:
         scale = Scale(*channels.y_range, inner)
     else:
@@ -114,17 +117,17 @@ def indicator_panel(area: Box, computed: Computed) -> Panel:
     low, high = scale.low, scale.high
     scale = scale.continued(area)
     ticks = _ticks(scale, area, 26.0, channels.y_range)
-    return Panel(area, scale, value_form(low, high, ticks), ticks, computed)
+    return Panel(area, scale, value_format(low, high, ticks), ticks, computed)
 
 
 def _ticks(scale: Scale, area: Box, spacing: float, within: tuple[float, float] | None) -> tuple[float, ...]:
-    """Those whose label has room, in the panel and beside the one before."""
+    """Returns the ticks whose labels fit into the panel without touching each other."""
     low, high = within or (scale.low, scale.high)
     chosen: list[float] = []
     last = float("inf")
     for value in scale.ticks(spacing):
         y = scale.at(value)
-        if low <= value <= high and area.top + 8 < y < area.bottom - 8 and last - y >= APART - 2:
+        if low <= value <= high and area.top + 8 < y < area.bottom - 8 and last - y >= LABEL_SPACING - 2:
             chosen.append(value)
             last = y
     return tuple(chosen)

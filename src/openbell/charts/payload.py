@@ -1,4 +1,4 @@
-"""A chart as numbers: the summary (last values) and the series (every bar), in the contract's shapes."""
+"""A chart as numbers, in the contract's shapes: the summary (last values) and the series (all bars)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openbell.market.bars import Bars, Values, total
 
 
 def summary(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -> dict[str, Any]:
-    """Compact: statistics of the bars, each indicator's last values, its signals and levels."""
+    """Returns statistics of the bars, and the last values, signals and levels of each indicator."""
     return {
         "symbol": symbol,
         "interval": interval,
@@ -44,7 +44,7 @@ def _price(bars: Bars) -> dict[str, Any]:
 
 
 def change_in_percent(before: float, after: float) -> float | None:
-    """Rounded to four places; None if it is too large for a number."""
+    """Returns the change rounded to four decimals; None if it is not finite."""
     change = (after / before - 1) * 100
     return round(change, 4) if isfinite(change) else None
 
@@ -54,7 +54,7 @@ def _date(bars: Bars, index: int) -> str:
 
 
 def last_values(computed: Computed) -> dict[str, Any]:
-    """One indicator of a summary; channels that it does not have are left out."""
+    """Returns one indicator of a summary, without the channels that it does not have."""
     channels = computed.channels
     shape = _head(computed)
     for name, lines in (("lines", channels.lines), ("histogram", channels.histogram)):
@@ -71,7 +71,7 @@ def last_values(computed: Computed) -> dict[str, Any]:
 
 
 def series(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -> dict[str, Any]:
-    """Every bar, and every indicator's values aligned with them, null before warm-up."""
+    """Returns all bars and the values of each indicator at each bar; null before warm-up."""
     columns = (bars.time.tolist(), bars.open.tolist(), bars.high.tolist(), bars.low.tolist())
     rows = zip(*columns, bars.close.tolist(), bars.volume.tolist(), strict=True)
     return {
@@ -116,8 +116,8 @@ def _head(computed: Computed) -> dict[str, Any]:
     return shape
 
 
-# Lines have null where a value is no finite number. The contract knows no null in the other channels: what has no place on
-# the chart is left out of them.
+# Lines have null if a value is not finite. The contract does not allow null in the other channels, so items with values that
+# are not finite are left out.
 
 
 def _levels(channels: Channels) -> dict[str, Any]:

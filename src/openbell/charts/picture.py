@@ -1,4 +1,4 @@
-"""A scene as a file, on a canvas that is used again: fresh memory costs a fifth of the whole time."""
+"""Renders a scene into the bytes of a file. Reuses the canvas, because new memory takes a fifth of the rendering time."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from openbell.charts.encode import Pixels, jpeg, png
 from openbell.charts.raster import render
 from openbell.charts.scene import Scene
 
-_LARGEST = 1_500_000
+_MAX_KEPT = 1_500_000
 _spare: list[Pixels] = []
-"""The canvas of the last picture, if it was not too large to keep. Whoever draws takes it away."""
+"""The canvas of the last picture, if it has at most `_MAX_KEPT` pixels. A thread that draws removes it from the list."""
 
 
 def picture(scene: Scene, scale: float = 1.0, form: str = "png") -> bytes:
-    """A scene as `png`, `jpeg` or `svg`."""
+    """Returns the scene as a file of the format `png`, `jpeg` or `svg`."""
     if form == "svg":
         from openbell.charts.svg import svg
 
         return svg(scene, scale).encode()
-    pixels = render(scene, scale, into=_taken((round(scene.height * scale), round(scene.width * scale))))
+    pixels = render(scene, scale, into=_spare_canvas((round(scene.height * scale), round(scene.width * scale))))
     data = (jpeg if form == "jpeg" else png)(pixels)
-    if pixels.size <= _LARGEST:
+    if pixels.size <= _MAX_KEPT:
         _spare[:] = [pixels]
     return data
 
 
-def _taken(shape: tuple[int, int]) -> Pixels | None:
-    """The spare canvas if it fits; one that does not is let go before a larger one is made."""
+def _spare_canvas(shape: tuple[int, int]) -> Pixels | None:
+    """Returns the spare canvas if it has this shape. Otherwise it is freed before a new one is allocated."""
     try:
         spare = _spare.pop()
-    except IndexError:  # another thread draws on it
+    except IndexError:  # none yet, or another thread uses it
         return None
     return spare if spare.shape == shape else None

@@ -1,10 +1,10 @@
-"""The price in each of its styles, and the volume under it."""
+"""Draws the price in each of its styles, and the volume below it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from openbell.charts.crossings import crossed, where
+from openbell.charts.intersections import masked, with_intersections
 from openbell.charts.panels import Picture
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Band, Box, Boxes, Dot, Layer, Stroke
@@ -13,11 +13,11 @@ from openbell.indicators.registry import get
 from openbell.market.bars import Bars, Values
 
 _LONE = 3.0
-"""The radius of the dot that stands for a line of one bar."""
+"""The radius of the dot that is drawn if a line has one bar only."""
 
 
 def candles_of(bars: Bars, style: str, whole: Bars | None) -> Bars:
-    """What is drawn as the price: averaged from the first bar that is kept on for `heikin_ashi`, else the bars."""
+    """Returns the bars to draw as the price: for `heikin_ashi` averages from the first bar of `whole` on, else `bars`."""
     if style != "heikin_ashi" or not len(bars):
         return bars
     whole = whole or bars
@@ -27,7 +27,7 @@ def candles_of(bars: Bars, style: str, whole: Bars | None) -> Bars:
 
 
 def price(layer: Layer, picture: Picture, scale: Scale) -> None:
-    """The bars in the style that is asked for."""
+    """Draws the bars in the style of the look."""
     style, theme = picture.look.style, picture.theme
     close = scale.y(picture.bars.close)
     if style == "line":
@@ -55,14 +55,14 @@ def _lone_dot(layer: Layer, picture: Picture, close: Values) -> None:
 
 
 def _baseline(layer: Layer, picture: Picture, close: Values) -> None:
-    """Green above the first close, red below it."""
+    """Draws the close green above the first close and red below it."""
     base = np.full(len(close), close[0] if len(close) else 0.0)
-    x, line, level = crossed(picture.x, close, base)
+    x, line, level = with_intersections(picture.x, close, base)
     sides = ((line <= level, picture.theme.up), (line >= level, picture.theme.down))
     for chosen, color in sides:
-        layer.items.append(Band(x, where(chosen, line), level, faded(color, 40)))
+        layer.items.append(Band(x, masked(chosen, line), level, faded(color, 40)))
     for chosen, color in sides:
-        layer.items.append(Stroke(x, where(chosen, line), color, 2.0))
+        layer.items.append(Stroke(x, masked(chosen, line), color, 2.0))
     _lone_dot(layer, picture, close)
 
 
@@ -85,7 +85,7 @@ def _candles(layer: Layer, picture: Picture, scale: Scale, *, hollow: bool) -> N
 
 
 def body_width(slot: float) -> int:
-    """Odd, so that the wick stands in the middle."""
+    """Returns the width of a candle's body in pixels; odd if at least 3, so that the wick is in the middle."""
     width = max(1, int(slot * 0.72))
     return width if width % 2 or width < 3 else width - 1
 
@@ -104,7 +104,7 @@ def _ohlc(layer: Layer, picture: Picture, scale: Scale) -> None:
 
 
 def volume(layer: Layer, picture: Picture, area: Box) -> None:
-    """Pale bars at the bottom of the price panel."""
+    """Draws the volume as pale bars at the bottom of the price panel."""
     bars = picture.bars
     highest = float(bars.volume.max(initial=0)) or 1.0
     body = body_width(picture.slot)

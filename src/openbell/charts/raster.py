@@ -1,7 +1,7 @@
-"""Draws a scene into pixels: anti-aliased, deterministic, numpy only.
+"""Draws a scene into pixels: anti-aliased, deterministic, with numpy only.
 
-Charts are rectangles, lines with one y for each x, bands between two such lines, dots and text. How much of each pixel a
-line covers is added up and blended once.
+A scene has rectangles, lines with one y for each x, bands between two such lines, dots and texts. The coverage of each pixel
+by a line is added up and blended once.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from openbell.market.bars import Values
 Pixels = npt.NDArray[np.uint32]
 _RED_BLUE, _GREEN, _HALF_RED_BLUE = np.uint32(0xFF00FF), np.uint32(0x00FF00), np.uint32(0x800080)
 _STRIP = 1 << 19
-"""How many pixels are mixed at once: what is larger needs memory and is not faster."""
+"""The number of pixels that are blended at once; more need more memory and are not faster."""
 _FEW, _NARROW = 8, 24
-"""From how many boxes on, and up to which width, drawing them column by column is faster than one by one."""
+"""More than `_FEW` boxes of at most `_NARROW` pixels width are drawn faster column by column than one by one."""
 
 
 def render(scene: Scene, scale: float = 1.0, text: bool = True, into: Pixels | None = None) -> Pixels:
-    """The scene as packed pixels, in an array of exactly its size if one is given.
+    """Returns the scene as packed pixels. `into` is an array of exactly the right shape to draw into.
 
-    Without `text`, for comparisons that fonts must not disturb.
+    `text=False` leaves out all labels, for comparisons that do not depend on the font.
     """
     canvas = _Canvas(round(scene.width * scale), round(scene.height * scale), scene.background, scale, into)
     for layer in scene.layers:
@@ -63,7 +63,7 @@ class _Canvas:
         self.clip(Box(0, 0, width, height))
 
     def clip(self, box_: Box) -> None:
-        """Draw only inside this box from now on."""
+        """Limit all further drawing to this box."""
         self.left = max(0, round(box_.left * self.scale))
         self.top = max(0, round(box_.top * self.scale))
         self.right = min(self.width, round(box_.right * self.scale))
@@ -90,7 +90,7 @@ class _Canvas:
                     patch[...] = _blend(patch, item.color, share)
 
     def _columns(self, item: Boxes) -> bool:
-        """Many boxes of one width, such as candles, all at once; False when this is not such a case."""
+        """Draws narrow boxes of equal width, such as candles, at once. Returns False if they are not, and draws nothing."""
         x0, x1 = np.rint(item.left * self.scale).astype(np.int64), np.rint(item.right * self.scale).astype(np.int64)
         wide = x1 - x0
         if (wide != wide[0]).any() or not 0 < wide[0] <= _NARROW or x0.min() < self.left or x1.max() > self.right:
@@ -125,7 +125,7 @@ class _Canvas:
                 self._tint(self.pixels[start : start + len(rows), first:last], inside, item.color)
 
     def _tint(self, patch: Pixels, inside: npt.NDArray[np.bool_], color: Color) -> None:
-        """Mix a see-through colour in: at once where only the background is, pixel by pixel elsewhere."""
+        """Blends a colour into the pixels inside: pixels with the background colour at once, the others one by one."""
         share = np.uint32(round(color[3] * 256 / 255))
         bare = patch == self.background
         rest = np.flatnonzero(inside & ~bare)
@@ -153,7 +153,7 @@ class _Canvas:
         self.flat[at] = _blend(self.flat[at], color, _shares(covered.part, color))
 
     def _level(self, first: float, last: float, y: float, item: Stroke) -> None:
-        """A level line, dashed or not: on whole pixels, which is crisper than blended edges."""
+        """Draws a horizontal line on whole pixels, which look sharper than blended edges."""
         scale = self.scale
         x0, x1 = max(self.left, round(first)), min(self.right, round(last))
         y0 = round(y - item.width * scale / 2)
@@ -201,7 +201,7 @@ class _Canvas:
 
 
 def _runs(x: Values, *series: Values) -> list[tuple[Values, ...]]:
-    """The stretches in which every series has values."""
+    """Returns the runs of points in which no series is NaN."""
     good = ~np.isnan(series[0])
     for values in series[1:]:
         good &= ~np.isnan(values)
@@ -212,7 +212,7 @@ def _runs(x: Values, *series: Values) -> list[tuple[Values, ...]]:
 
 
 def _blend(pixels: Pixels | np.uint32, color: Color, share: npt.NDArray[np.uint32] | np.uint32) -> Pixels:
-    """Mix a colour into pixels by shares of 256, rounded; red and blue go through one multiplication together."""
+    """Blends a colour into pixels by shares of 256, rounded. Red and blue are multiplied together."""
     rest = np.uint32(256) - share
     red_blue = np.uint32(color[0] | color[2] << 16)
     green = np.uint32(color[1] << 8)
@@ -223,19 +223,19 @@ def _blend(pixels: Pixels | np.uint32, color: Color, share: npt.NDArray[np.uint3
 
 
 def _shares(part: Values, color: Color) -> npt.NDArray[np.uint32]:
-    """Parts of a pixel, times the colour's own share, in 256ths."""
+    """Returns the covered parts of pixels times the colour's opacity, in 256ths."""
     return np.rint(part * (color[3] * 256 / 255)).astype(np.uint32)
 
 
 @lru_cache(maxsize=256)
 def _ramp(under: int, color: Color) -> Pixels:
-    """A colour mixed into another by each share of 255."""
+    """Returns `color` blended into `under` with each coverage from 0 to 255."""
     return _blend(np.uint32(under), color, _shares(np.arange(256) / 255, color))
 
 
 @lru_cache(maxsize=64)
 def _disc(radius: float) -> npt.NDArray[np.uint8]:
-    """How much of each pixel a circle covers, by sampling 8 × 8 points."""
+    """Returns the coverage of each pixel by a circle, sampled at 8 × 8 points."""
     size = int(np.ceil(radius * 2)) + 2
     points = (np.arange(size * 8) + 0.5) / 8 - size / 2
     inside = points[:, None] ** 2 + points[None, :] ** 2 <= radius * radius

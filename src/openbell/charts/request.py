@@ -1,4 +1,4 @@
-"""How a chart is to look, checked."""
+"""The look of a chart: size, style, theme and scale."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openbell.market.nearest import one_of
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a chart is to look."""
+    """The look of a chart. Raises `InvalidParameter` if a value is not allowed."""
 
     width: int = 1200
     height: int = 675

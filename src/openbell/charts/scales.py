@@ -1,4 +1,4 @@
-"""Scales: from values to pixels, and where ticks go."""
+"""Scales: map values to pixels and choose ticks."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from openbell.charts.scene import Box
 from openbell.market.bars import Values
 
 Kind = Literal["linear", "log", "percent"]
-APART = 20.0
-"""Pixels between two labels, at least."""
+LABEL_SPACING = 20.0
+"""Minimum distance between two labels in pixels."""
 _MARGIN = 0.06
 _FAR_BELOW = 1e-6
-"""Of a logarithmic scale's lowest value: where what is not positive is drawn, well outside the panel."""
+"""Values that are not positive are drawn at this share of a logarithmic scale's lowest value, far below the panel."""
 _ROUND = ((1.0,), (2.0, 5.0), (3.0,), (1.5, 4.0, 7.0))
-"""Within each power of ten: what becomes a tick, and what does too if there is room between them."""
-_LITTLE = 3.0
-"""Below this ratio of the highest to the lowest value, evenly spaced ticks suit a logarithmic scale better."""
+"""Ticks within each power of ten: the first group, and further groups if there is room."""
+_LEAST_LOG_RATIO = 3.0
+"""If the highest value divided by the lowest is smaller, a logarithmic scale has evenly spaced ticks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Maps values of one panel to y. Percent is linear with other labels; `base` is what its labels relate to."""
+    """Maps the values of one panel to y. "percent" is linear with labels in per cent of `base`."""
 
     low: float
     high: float
@@ -35,7 +35,7 @@ class Scale:
     base: float = 1.0
 
     def y(self, values: Values) -> Values:
-        """Pixels, the higher the value the smaller."""
+        """Returns the y of each value in pixels; higher values have smaller y."""
         if self.kind == "log":
             values = np.log(np.maximum(values, self.low * _FAR_BELOW))
         low, high = self._ends()
@@ -43,7 +43,7 @@ class Scale:
         return self.box.bottom - share * self.box.height
 
     def at(self, value: float) -> float:
-        """One value's pixel."""
+        """Returns the y of one value in pixels."""
         if self.kind == "log":
             value = log(max(value, self.low * _FAR_BELOW))
         low, high = self._ends()
@@ -53,7 +53,7 @@ class Scale:
         return (log(self.low), log(self.high)) if self.kind == "log" else (self.low, self.high)
 
     def continued(self, area: Box) -> Scale:
-        """The same scale to the edges of a larger area."""
+        """Returns the same scale, extended to the edges of a larger area."""
         low, high = self._ends()
         per = (high - low) / self.box.height
         high, low = high + (self.box.top - area.top) * per, low - (area.bottom - self.box.bottom) * per
@@ -62,19 +62,19 @@ class Scale:
         return Scale(low, high, area, self.kind, self.base)
 
     def ticks(self, spacing: float = 44.0) -> list[float]:
-        """Round values about `spacing` pixels apart."""
+        """Returns round values that are about `spacing` pixels apart."""
         most = max(3, int(self.box.height / spacing))
         if self.kind == "percent":
             steps = nice_ticks(self._percent(self.low), self._percent(self.high), most)
             return [self.base * (1 + step / 100) for step in steps]
-        if self.kind == "log" and self.high / self.low >= _LITTLE:
+        if self.kind == "log" and self.high / self.low >= _LEAST_LOG_RATIO:
             return self._log_ticks(spacing)
         return nice_ticks(self.low, self.high, most)
 
     def _log_ticks(self, spacing: float) -> list[float]:
-        """1, 2 and 5 of each power of ten, then what lies between them, as far as there is room."""
-        # Closer than on other scales: with its powers alone, such a scale would look like any other.
-        spacing = max(APART, spacing * 0.7)
+        """Returns 1, 2 and 5 times each power of ten, then the factors between them, as far as there is room."""
+        # Closer than on other scales, so that the uneven spacing shows that the scale is logarithmic.
+        spacing = max(LABEL_SPACING, spacing * 0.7)
         powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
         chosen: list[tuple[float, float]] = []
         for factors in _ROUND:
@@ -89,7 +89,7 @@ class Scale:
 
 
 def extent(values: Sequence[Values]) -> tuple[float, float] | None:
-    """The least and the greatest; None if there is no value at all."""
+    """Returns the lowest and the highest finite value; None if there is none."""
     every = np.concatenate(values) if values else np.empty(0)
     every = every[np.isfinite(every)]
     return (float(every.min()), float(every.max())) if len(every) else None
@@ -98,9 +98,9 @@ def extent(values: Sequence[Values]) -> tuple[float, float] | None:
 def fit(
     values: Sequence[Values], box: Box, kind: Kind = "linear", also: Sequence[Values] = (), base: float = 1.0
 ) -> Scale:
-    """A scale that shows all values with some room around them.
+    """Returns a scale that shows all `values` with a margin.
 
-    It shows `also` too, but where the scale is logarithmic only as far as that leaves the values most of the room.
+    It also shows `also`; on a logarithmic scale only as far as `values` keep most of the height.
     """
     found = extent(values)
     if found is None:
@@ -124,7 +124,7 @@ def fit(
 
 
 def nice_ticks(low: float, high: float, most: int) -> list[float]:
-    """Multiples of 1, 2, 2.5 or 5 times a power of ten, at most `most` of them."""
+    """Returns at most `most` + 1 multiples of 1, 2, 2.5 or 5 times a power of ten."""
     span = high - low
     if not isfinite(span) or span <= 0:
         return []

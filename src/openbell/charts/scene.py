@@ -1,6 +1,6 @@
-"""The display list: what to draw, in order, in plain values. PNG, JPEG and SVG all come from it, so they agree.
+"""The display list: the items to draw, in order, as plain values. PNG, JPEG and SVG are all rendered from it.
 
-Coordinates are CSS pixels from the top left; a renderer multiplies by the device scale. Colours are RGBA, 0 to 255.
+Coordinates are CSS pixels from the top left; a renderer multiplies them by the device scale. Colours are RGBA, 0 to 255.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """Many filled rectangles of one colour, such as candle bodies; snapped to whole pixels."""
+    """Filled rectangles of one colour, such as candle bodies; snapped to whole pixels."""
 
     left: Values
     top: Values
@@ -49,7 +49,7 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stroke:
-    """A line with one y for each x; NaN breaks it."""
+    """A line with one y for each x; NaN leaves a gap."""
 
     x: Values
     y: Values
@@ -60,7 +60,7 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """The area between two lines; NaN leaves it open."""
+    """The area between two lines; NaN leaves a gap."""
 
     x: Values
     upper: Values
@@ -80,7 +80,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text, its middle at `y`."""
+    """A text, vertically centred at `y`."""
 
     x: float
     y: float
@@ -112,13 +112,13 @@ class Scene:
     layers: list[Layer] = field(default_factory=list)
 
     def layer(self, clip: Box | None = None) -> Layer:
-        """A new layer on top of the others."""
+        """Adds a layer on top of the others and returns it."""
         made = Layer(clip or Box(0, 0, self.width, self.height))
         self.layers.append(made)
         return made
 
     def text(self) -> str:
-        """The display list as text, for comparison."""
+        """Returns the display list as text, for comparisons in tests."""
         lines = [f"scene {self.width}x{self.height} {_hex(self.background)}"]
         for layer in self.layers:
             clip = layer.clip
@@ -128,7 +128,7 @@ class Scene:
 
 
 def box(left: float, top: float, right: float, bottom: float, color: Color) -> Boxes:
-    """One rectangle."""
+    """Returns `Boxes` with one rectangle."""
     edges = [np.array([edge], dtype=np.float64) for edge in (left, top, right, bottom)]
     return Boxes(edges[0], edges[1], edges[2], edges[3], color)
 

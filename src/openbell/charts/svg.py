@@ -1,4 +1,4 @@
-"""A scene as SVG: the same display list, drawn by whoever shows it."""
+"""Writes a scene as SVG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 
 
 def svg(scene: Scene, scale: float = 1.0) -> str:
-    """One self-contained document, shown `scale` times as large as the scene."""
+    """Returns a self-contained document that is displayed at `scale` times the size of the scene."""
     shown = f'width="{_n(scene.width * scale)}" height="{_n(scene.height * scale)}"'
     size = f'{shown} viewBox="0 0 {scene.width} {scene.height}"'
     parts = [
@@ -56,7 +56,7 @@ def _item(item: Item) -> list[str]:
 
 
 def _boxes(item: Boxes) -> list[str]:
-    """All rectangles of one colour as one path, snapped to pixels like the raster's."""
+    """Returns all rectangles as one path, snapped to whole pixels as in the raster."""
     edges = [np.rint(edge) for edge in (item.left, item.top, item.right, item.bottom)]
     path = "".join(
         f"M{_n(left)} {_n(top)}H{_n(right)}V{_n(bottom)}H{_n(left)}Z"

@@ -1,4 +1,4 @@
-"""Colours. A theme is one value; a new one is a new entry in `THEMES`."""
+"""Colour themes. To add one, add an entry to `THEMES`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def _rgb(text: str, alpha: int = 255) -> Color:
 
 
 def faded(color: Color, alpha: int) -> Color:
-    """The same colour, see-through."""
+    """Returns the same colour with this opacity (0 to 255)."""
     return (*color[:3], alpha)
 
 
 def mixed(color: Color, ground: Color, share: float) -> Color:
-    """The colour that a see-through one has on this ground: as good, and quicker to draw."""
+    """Returns the opaque colour that `color` with opacity `share` has on `ground`. Opaque colours are faster to draw."""
     red, green, blue = (
         round(under + (over - under) * share) for over, under in zip(color[:3], ground[:3], strict=True)
     )
@@ -28,7 +28,7 @@ def mixed(color: Color, ground: Color, share: float) -> Color:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """What everything is painted with."""
+    """The colours of a chart."""
 
     background: Color
     grid: Color
@@ -38,10 +38,10 @@ class Theme:
     up: Color
     down: Color
     accent: Color
-    mark: Color
-    """Of simulated data."""
+    highlight: Color
+    """The badge of simulated data, divergence lines and strong signals."""
     lines: tuple[Color, ...]
-    """Given to indicator lines in turn."""
+    """The colours of indicator lines, used in turn."""
 
 
 _LINES = ("#2962ff", "#ff6d00", "#ab47bc", "#00bcd4", "#f23645", "#4caf50", "#fbc02d", "#8d6e63")
@@ -56,7 +56,7 @@ THEMES = {
         up=_rgb("#089981"),
         down=_rgb("#f23645"),
         accent=_rgb("#2962ff"),
-        mark=_rgb("#fbc02d"),
+        highlight=_rgb("#fbc02d"),
         lines=tuple(_rgb(text) for text in _LINES),
     ),
     "light": Theme(
@@ -68,7 +68,7 @@ THEMES = {
         up=_rgb("#089981"),
         down=_rgb("#f23645"),
         accent=_rgb("#2962ff"),
-        mark=_rgb("#b26a00"),
+        highlight=_rgb("#b26a00"),
         lines=tuple(_rgb(text) for text in _LINES),
     ),
 }

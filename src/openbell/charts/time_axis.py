@@ -1,4 +1,4 @@
-"""Time labels: days, months and years where they begin, hours between them, in the market's own time zone."""
+"""Time labels: the starts of years, months and days, and times of day between them, in the market's time zone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from openbell.market.sessions import EASTERN
 
 @dataclass(frozen=True, slots=True)
 class TimeTick:
-    """A label under one bar; `major` where a day or more begins."""
+    """A label below one bar; `major` if it is the first bar of a day, month or year."""
 
     index: int
     text: str
@@ -23,22 +23,22 @@ class TimeTick:
 
 
 EDGE = 24.0
-"""Half of the widest label: nearer to the plot's edge none is drawn."""
+"""Half the width of the widest label, in pixels. No label is drawn closer to the edge of the plot."""
 _STEPS = (60, 300, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200)
 _DAY = 86400
 _ONE_OFFSET = 60 * _DAY
-"""Within so much time, a clock that shows the same offset at both ends has not been changed in between."""
+"""Seconds. If a span is shorter and both ends have the same UTC offset, the offset does not change in between."""
 
 
 def zone_of(bars: Bars) -> tzinfo:
-    """New York for stocks, UTC for what trades around the clock."""
+    """Returns New York for stocks, UTC for other instruments."""
     return EASTERN if bars.instrument.asset_class is AssetClass.STOCK else UTC
 
 
 def time_ticks(bars: Bars, slot: float, left: float = 0.0, spacing: float = 88.0) -> list[TimeTick]:
-    """Labels at least `spacing` pixels apart, the weightiest first; the first bar's own date if there is room.
+    """Returns labels that are at least `spacing` pixels apart. Starts of longer periods take precedence.
 
-    The bars begin at `left`.
+    The first bar's date is included if there is room. `left` is the x of the first bar's slot.
     """
     if not len(bars):
         return []
@@ -66,7 +66,7 @@ def time_ticks(bars: Bars, slot: float, left: float = 0.0, spacing: float = 88.0
 
 
 def _clock(time: Times, zone: tzinfo) -> Times:
-    """What a clock of this zone shows, in seconds: asked for at each bar only where it may have been changed."""
+    """Returns the local times in seconds. The UTC offset is looked up per bar only if it may change in between."""
 
     def offset(moment: int) -> int:
         shift = datetime.fromtimestamp(moment, zone).utcoffset()
@@ -81,13 +81,13 @@ def _clock(time: Times, zone: tzinfo) -> Times:
 
 
 def _step(bars: Bars, slot: float, spacing: float) -> int:
-    """The time between labels within a day."""
+    """Returns the seconds between labels within a day."""
     wanted = spacing / slot * bars.timeframe.seconds
     return next((step for step in _STEPS if step >= wanted), _DAY)
 
 
 def _rank(moment: datetime, before: datetime) -> tuple[int, str]:
-    """How weighty the beginning at this bar is, and what it is called."""
+    """Returns the rank (year 4, month 3, day 2, time of day 1) and the text of the period that starts at this bar."""
     if moment.year != before.year:
         return 4, str(moment.year)
     if moment.month != before.month:

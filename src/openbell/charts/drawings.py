@@ -1,4 +1,4 @@
-"""How an indicator is drawn where lines and plain areas would not do: one entry each, and nothing elsewhere."""
+"""How an indicator is drawn if plain lines and areas are not enough: one entry in `DRAWINGS` each."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from openbell.indicators.evaluation import Computed
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What becomes of an indicator's channels."""
+    """How the channels of an indicator are drawn."""
 
     lines: Literal["line", "dots", "trail", "candles"] = "line"
-    """`trail` is a line that breaks where it changes sides of the price; `dots` and `trail` have the side's colour.
+    """`trail` is a line with a gap where it crosses the price. `dots` and `trail` are green below the price, red above it.
 
-    `candles` are four lines (open, high, low, close) as pale bodies behind the price.
+    `candles` draws four lines (open, high, low, close) as pale candle bodies behind the price.
     """
     fills: Literal["plain", "sided"] = "plain"
-    """`sided` is green where the first line is the higher one, red elsewhere."""
+    """`sided` is green where the first line is higher, red elsewhere."""
     green: frozenset[str] = frozenset()
-    """Signals that speak for neither direction and are green all the same; the others are red."""
+    """Signals without a direction that are green; other signals without a direction are red."""
 
 
 _PLAIN = Drawing()
@@ -34,5 +34,5 @@ DRAWINGS = {
 
 
 def drawing_of(computed: Computed) -> Drawing:
-    """How this one is drawn."""
+    """Returns how this indicator is drawn."""
     return DRAWINGS.get(computed.wanted.indicator.name, _PLAIN)

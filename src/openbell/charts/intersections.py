@@ -1,4 +1,4 @@
-"""Two lines that cross: cut where they do, so that colours change exactly there."""
+"""Adds the intersections of two lines to both, so that colours can change exactly there."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy.typing as npt
 from openbell.market.bars import Values
 
 
-def crossed(x: Values, one: Values, two: Values) -> tuple[Values, Values, Values]:
-    """The same lines with a point of both added wherever they cross."""
+def with_intersections(x: Values, one: Values, two: Values) -> tuple[Values, Values, Values]:
+    """Returns the x and both lines with a point added wherever the lines intersect."""
     apart = one - two
     before = np.flatnonzero(apart[:-1] * apart[1:] < 0)
     if not len(before):
@@ -21,6 +21,6 @@ def crossed(x: Values, one: Values, two: Values) -> tuple[Values, Values, Values
     return np.insert(x, after, between), np.insert(one, after, meet), np.insert(two, after, meet)
 
 
-def where(chosen: npt.NDArray[np.bool_], values: Values) -> Values:
-    """The values that are chosen, nothing in place of the others."""
+def masked(chosen: npt.NDArray[np.bool_], values: Values) -> Values:
+    """Returns the chosen values and NaN elsewhere."""
     return np.where(chosen, values, np.nan)
