@@ -160,8 +160,6 @@ class AlpacaServer:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    # --- REST
-
     async def _serve_http(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._now_open += 1
         self.at_once = max(self.at_once, self._now_open)
@@ -238,8 +236,6 @@ class AlpacaServer:
         bars = {symbol: self.spoil(found) for symbol, found in bars.items()}
         token = str(at + size) if at + size < len(rows) else None
         return answer(200, {"bars": bars, "next_page_token": token})
-
-    # --- the stream
 
     async def _serve_stream(self, line: ServerConnection) -> None:
         assert isinstance(line, Line)

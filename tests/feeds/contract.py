@@ -1,4 +1,4 @@
-"""The suite that every feed must pass. A subclass supplies `make`, a feed that knows `known` around `now`."""
+"""The test suite for every feed. A subclass defines `make`, which returns a feed with the instruments `known` around NOW."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ class FeedContract:
 
     known: tuple[Instrument, ...] = (parse("BTC/USD"), parse("AAPL"))
     delivers = True
-    """Whether there are any bars at all."""
+    """False if the feed has no bars."""
 
     def make(self, clock: Clock, folder: Path) -> Feed:
         raise NotImplementedError
 
     @pytest.fixture
-    def standing(self, tmp_path: Path) -> Feed:
+    def feed(self, tmp_path: Path) -> Feed:
         return self.make(StandingClock(NOW + 30), tmp_path)
 
     def history(self, feed: Feed, instrument: Instrument, start: int, end: int) -> Bars:
         return asyncio.run(feed.history(instrument, start, end))
 
-    def test_names_itself_and_its_source(self, standing: Feed) -> None:
-        assert standing.name
-        assert standing.source is None or standing.source.origin is standing.origin
+    def test_has_a_name_and_a_source(self, feed: Feed) -> None:
+        assert feed.name
+        assert feed.source is None or feed.source.origin is feed.origin
 
-    def test_history_is_sorted_single_and_in_range(self, standing: Feed) -> None:
+    def test_history_is_sorted_without_duplicates_and_in_range(self, feed: Feed) -> None:
         for instrument in self.known:
-            bars = self.history(standing, instrument, NOW - 7200, NOW - 600)
+            bars = self.history(feed, instrument, NOW - 7200, NOW - 600)
             assert bool(len(bars)) is self.delivers
             if len(bars):
                 assert bars.instrument == instrument
@@ -52,39 +52,38 @@ class FeedContract:
                 assert (np.diff(bars.time) > 0).all()
                 assert faults(bars, NOW + 30) == []
 
-    def test_only_closed_bars_leave_a_feed(self, standing: Feed) -> None:
+    def test_history_has_closed_bars_only(self, feed: Feed) -> None:
         for instrument in self.known:
-            bars = self.history(standing, instrument, NOW - 600, NOW + 86400)
+            bars = self.history(feed, instrument, NOW - 600, NOW + 86400)
             if self.delivers:
                 assert bars.time[-1] == NOW - 60
             else:
                 assert len(bars) == 0
 
-    def test_parts_of_history_are_the_whole(self, standing: Feed) -> None:
+    def test_parts_of_the_history_merge_to_the_whole(self, feed: Feed) -> None:
         for instrument in self.known:
-            whole = self.history(standing, instrument, NOW - 9000, NOW)
+            whole = self.history(feed, instrument, NOW - 9000, NOW)
             parts = [
-                self.history(standing, instrument, NOW - 9000 + at, NOW - 9000 + at + 1500)
-                for at in range(0, 9000, 1500)
+                self.history(feed, instrument, NOW - 9000 + at, NOW - 9000 + at + 1500) for at in range(0, 9000, 1500)
             ]
             assert merge(*parts).same_as(whole)
 
-    def test_an_empty_range_is_no_bars(self, standing: Feed) -> None:
-        assert len(self.history(standing, self.known[0], NOW, NOW)) == 0
-        assert len(self.history(standing, self.known[0], NOW, NOW - 600)) == 0
+    def test_an_empty_range_has_no_bars(self, feed: Feed) -> None:
+        assert len(self.history(feed, self.known[0], NOW, NOW)) == 0
+        assert len(self.history(feed, self.known[0], NOW, NOW - 600)) == 0
 
-    def test_the_watermark_is_never_ahead_of_the_clock(self, standing: Feed) -> None:
-        assert standing.watermark(NOW) <= NOW
-        assert standing.earliest(NOW) <= NOW
+    def test_the_watermark_is_never_ahead_of_the_clock(self, feed: Feed) -> None:
+        assert feed.watermark(NOW) <= NOW
+        assert feed.earliest(NOW) <= NOW
 
     @pytest.mark.parametrize("kind", [*KINDS, "phase of the moon"])
-    def test_a_series_beyond_bars_is_sorted_and_in_range_or_there_is_none(self, standing: Feed, kind: str) -> None:
+    def test_an_extra_series_is_sorted_and_in_range_or_refused(self, feed: Feed, kind: str) -> None:
         start, end = NOW - 3 * 86400, NOW + 86400
         for instrument in self.known:
             try:
-                found = asyncio.run(standing.extra(kind, instrument, start, end))
+                found = asyncio.run(feed.extra(kind, instrument, start, end))
             except NoSuchSeries as none:
-                assert all(word in none.message for word in (standing.name, kind, instrument.symbol))
+                assert all(word in none.message for word in (feed.name, kind, instrument.symbol))
                 continue
             assert kind in KINDS
             assert found.time.dtype == np.int64
@@ -92,9 +91,9 @@ class FeedContract:
             assert (np.diff(found.time) > 0).all()
             assert start <= found.time[0] <= found.time[-1] <= NOW + 30, "nothing from after the clock"
             assert np.isfinite(found.value).all()
-            assert not len(asyncio.run(standing.extra(kind, instrument, NOW, NOW)).time)
+            assert not len(asyncio.run(feed.extra(kind, instrument, NOW, NOW)).time)
 
-    def test_the_stream_gives_what_history_gives(self, tmp_path: Path) -> None:
+    def test_the_stream_delivers_the_bars_of_the_history(self, tmp_path: Path) -> None:
         if not self.delivers:
             return
 
@@ -111,7 +110,7 @@ class FeedContract:
                         await asyncio.sleep(0.001)
                     batches.append(waiting.result())
             until = [batch.complete_until for batch in batches]
-            assert until == sorted(set(until)), "the stream's mark only moves on"
+            assert until == sorted(set(until)), "complete_until always increases"
             clock.advance(3600)
             for instrument in self.known:
                 got = [bars for batch in batches for bars in batch.bars if bars.instrument == instrument]
@@ -123,9 +122,9 @@ class FeedContract:
 
         asyncio.run(main())
 
-    def test_a_stream_can_be_closed_while_it_waits(self, standing: Feed) -> None:
+    def test_a_stream_can_be_closed_while_it_waits(self, feed: Feed) -> None:
         async def main() -> None:
-            async with aclosing(standing.stream(self.known, NOW)) as stream:
+            async with aclosing(feed.stream(self.known, NOW)) as stream:
                 waiting = asyncio.ensure_future(anext(stream))
                 await asyncio.sleep(0)
                 waiting.cancel()

@@ -97,9 +97,6 @@ class TestAlpaca(FeedContract):
         return feed_of(self.stack.enter_context(AlpacaServer(clock)))
 
 
-# --- history
-
-
 def test_the_history_is_the_vendors_page_by_page(server: AlpacaServer) -> None:
     server.page = 7
     for instrument in (AAPL, BTC):
@@ -359,9 +356,6 @@ def test_an_idle_client_closes_by_itself(server: AlpacaServer, monkeypatch: pyte
             await until(lambda: len(asyncio.all_tasks()) == 1, "the client to close")
 
     asyncio.run(main())
-
-
-# --- the stream
 
 
 class Watched:
@@ -755,9 +749,6 @@ def test_a_clock_in_another_time_gets_that_times_history_and_no_live_bars() -> N
     asyncio.run(main())
 
 
-# --- secrets
-
-
 def test_keys_appear_nowhere(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
     caplog.set_level(logging.DEBUG)
     for name in ("httpx2", "httpcore2", "websockets"):  # the command line quiets them for the whole process
@@ -802,9 +793,6 @@ def test_the_heavy_parts_load_on_first_use() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
-
-
-# --- the collector on top
 
 
 FAULTS = ("drop", "half", "garbage", "shape", "slow client", "duplicate", "reorder")
@@ -943,9 +931,6 @@ def test_after_any_faults_the_store_is_the_vendors(tmp_path: Path, seed: int) ->
             await desk.assert_truth()
 
     asyncio.run(main())
-
-
-# --- the pure parts
 
 
 @given(st.integers(0, 10**6), st.floats(0, 1, exclude_max=True), st.floats(0.001, 10), st.floats(0.001, 100))

@@ -1,4 +1,4 @@
-"""Every feed against the one suite."""
+"""The feeds sim, replay and none, tested with the suite for every feed."""
 
 from __future__ import annotations
 

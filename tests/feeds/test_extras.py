@@ -1,4 +1,4 @@
-"""Series beyond bars: what the simulator makes of them, and what the indicators make of those."""
+"""Extra series of the simulator, and the indicators that use them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def same(one: Extra, other: Extra) -> bool:
 
 
 def price_at(symbol: str, times: Times, seed: int = 7) -> Values:
-    """The close of the last minute before each moment."""
+    """Returns the close of the last minute before each time."""
     bars = minute_bars(parse(symbol), seed, int(times[0]) - DAY, int(times[-1]) + 1)
     close: Values = bars.close[np.searchsorted(bars.time, times) - 1]
     return close
@@ -59,8 +59,8 @@ def correlation(one: Values, other: Values) -> float:
     return float(np.corrcoef(one, other)[0, 1])
 
 
-class TestWhatThereIs:
-    def test_each_class_has_what_exists_for_it(self) -> None:
+class TestAvailability:
+    def test_each_asset_class_has_its_kinds(self) -> None:
         has = {
             AssetClass.CRYPTO: set(KINDS),
             AssetClass.STOCK: {"delta", "fear_greed"},
@@ -74,8 +74,8 @@ class TestWhatThereIs:
                     with pytest.raises(NoSuchSeries, match=rf"feed sim has no {kind} for {instrument}: .*delta"):
                         extra(kind, instrument.symbol)
 
-    def test_no_such_kind_and_no_such_symbol(self) -> None:
-        with pytest.raises(NoSuchSeries, match="no tides for BTC/USD: for it there are delta, funding") as none:
+    def test_unknown_kinds_and_symbols_are_refused(self) -> None:
+        with pytest.raises(NoSuchSeries, match="no tides for BTC/USD: available are delta, funding") as none:
             extra("tides", "BTC/USD")
         assert isinstance(none.value, DataError)
         assert none.value.details == {"feed": "sim", "kind": "tides", "symbol": "BTC/USD"}
@@ -88,7 +88,7 @@ class TestWhatThereIs:
             asyncio.run(feed.extra("funding", parse("BTC/USD"), 0, NOW))
 
     @pytest.mark.parametrize("kind", STEPS)
-    def test_values_come_at_their_pace(self, kind: str) -> None:
+    def test_values_come_at_regular_times(self, kind: str) -> None:
         found = extra(kind, "BTC/USDT", NOW - 30 * DAY)
 
         assert (np.diff(found.time) == STEPS[kind]).all()
@@ -101,10 +101,12 @@ class TestWhatThereIs:
             assert earliest <= found.time[0] < earliest + STEPS.get(kind, 60)
 
 
-class TestTheSameEverywhere:
+class TestDeterminism:
     @given(st.sampled_from(KINDS), st.integers(-40 * DAY, DAY), st.integers(0, 20 * DAY), st.integers(0, 30 * DAY))
     @settings(deadline=None, max_examples=60)
-    def test_parts_and_later_clocks_change_nothing(self, kind: str, start: int, length: int, later: int) -> None:
+    def test_values_do_not_depend_on_the_range_or_the_clock(
+        self, kind: str, start: int, length: int, later: int
+    ) -> None:
         whole = extra(kind, "BTC/USDT", NOW - 60 * DAY, NOW + 60 * DAY, NOW + 30 * DAY)
         first, last = NOW + start, NOW + start + length
         now = NOW + later
@@ -124,35 +126,35 @@ class TestTheSameEverywhere:
         assert total.hexdigest()[:16] == "e74c12ec691a17cd"
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_another_seed_is_another_market(self, kind: str) -> None:
+    def test_another_seed_gives_other_values(self, kind: str) -> None:
         assert not same(extra(kind, "BTC/USD", NOW - 9 * DAY), extra(kind, "BTC/USD", NOW - 9 * DAY, seed=8))
 
     @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "fear_greed"])
-    def test_twins_are_not_the_same(self, kind: str) -> None:
+    def test_twins_have_different_values(self, kind: str) -> None:
         assert not np.array_equal(
             extra(kind, "BTC/USD", NOW - 9 * DAY).value, extra(kind, "BTC/USDT", NOW - 9 * DAY).value
         )
 
 
-class TestNothingFromTheFuture:
-    def test_a_minutes_order_flow_is_known_when_it_has_ended(self) -> None:
+class TestNoLookAhead:
+    def test_the_order_flow_of_a_minute_is_available_at_its_end(self) -> None:
         assert extra("delta", "BTC/USD", NOW - 600, NOW + 600, NOW + 59.9).time[-1] == NOW - 60
         assert extra("delta", "BTC/USD", NOW - 600, NOW + 600, NOW + 60).time[-1] == NOW
 
     @pytest.mark.parametrize("kind", STEPS)
-    def test_the_rest_is_known_at_its_moment(self, kind: str) -> None:
+    def test_other_values_are_available_at_their_time(self, kind: str) -> None:
         moment = at("2025-11-26T00:00:00Z")
 
         assert extra(kind, "BTC/USD", 0, NOW, moment).time[-1] == moment
         assert extra(kind, "BTC/USD", 0, NOW, moment - 0.1).time[-1] == moment - STEPS[kind]
 
-    def test_stocks_mood_waits_for_the_end_of_extended_hours(self) -> None:
-        """In winter they end at 01:00 UTC; the next premarket begins at 08:00 at the earliest."""
+    def test_fear_and_greed_of_stocks_is_published_after_extended_hours(self) -> None:
+        """Extended hours end at 01:00 UTC in winter; the next premarket begins at 08:00 UTC at the earliest."""
         hours = extra("fear_greed", "SPY", NOW - 300 * DAY).time % DAY // HOUR
         assert set(hours.tolist()) == {6}
 
     @pytest.mark.parametrize("kind", ["funding", "long_short", "open_interest"])
-    def test_says_nothing_about_what_comes(self, kind: str) -> None:
+    def test_does_not_predict_the_price(self, kind: str) -> None:
         found = []
         for seed in range(4):
             values = extra(kind, "BTC/USDT", NOW - 360 * DAY, NOW - 2 * DAY, seed=seed)
@@ -162,9 +164,9 @@ class TestNothingFromTheFuture:
         assert abs(np.mean(found)) < 0.08
 
 
-class TestInStepWithTheBars:
+class TestConsistencyWithTheBars:
     @pytest.mark.parametrize("symbol", ["BTC/USDT", "AAPL", "SERV", "EUR/USD"])
-    def test_order_flow_goes_the_bars_way_and_never_beyond_its_volume(self, symbol: str) -> None:
+    def test_order_flow_has_the_bars_direction_and_at_most_its_volume(self, symbol: str) -> None:
         start = NOW - 20 * DAY
         bars = minute_bars(parse(symbol), 7, start, NOW)
 
@@ -176,7 +178,7 @@ class TestInStepWithTheBars:
         assert correlation(found.value / bars.volume, bars.close / bars.open - 1) > 0.4
         assert (found.value[bars.close != bars.open] != 0).mean() > 0.98
 
-    def test_longs_pay_after_a_rise(self) -> None:
+    def test_funding_is_higher_after_a_rise(self) -> None:
         found = extra("funding", "BTC/USDT")
 
         assert np.abs(found.value).max() <= 0.003
@@ -184,7 +186,7 @@ class TestInStepWithTheBars:
         assert (found.value < 0).any()
         assert correlation(found.value, change("BTC/USDT", found.time, DAY)) > 0.7
 
-    def test_a_rise_draws_positions_in(self) -> None:
+    def test_open_interest_is_higher_after_a_rise(self) -> None:
         found = extra("open_interest", "ETH/USDT")
 
         assert found.value.min() > 0
@@ -192,14 +194,14 @@ class TestInStepWithTheBars:
         moved = change("ETH/USDT", found.time, 3 * DAY)
         assert correlation(np.diff(found.value[::72]), np.diff(moved[::72])) > 0.3
 
-    def test_most_accounts_buy_what_has_fallen(self) -> None:
+    def test_the_long_short_ratio_is_higher_after_a_fall(self) -> None:
         found = extra("long_short", "SOL/USDT")
 
         assert 0.3 < found.value.min() < 1 < found.value.max() < 4
         assert correlation(found.value, change("SOL/USDT", found.time, DAY)) < -0.5
 
     @pytest.mark.parametrize(("symbol", "other"), [("BTC/USD", "SOL/USDT"), ("SPY", "TSLA")])
-    def test_a_class_shares_its_mood_which_follows_the_market(self, symbol: str, other: str) -> None:
+    def test_fear_and_greed_is_one_series_per_class_and_follows_the_market(self, symbol: str, other: str) -> None:
         found = extra("fear_greed", symbol)
 
         assert same(found, extra("fear_greed", other))
@@ -211,13 +213,13 @@ class TestInStepWithTheBars:
 
 
 class TestIndicators:
-    """What the catalogue shows of them, by plain loops."""
+    """The indicators of the catalogue, compared with plain loops."""
 
     SYMBOL = "BTC/USDT"
     START = NOW - 12 * DAY
 
     @pytest.mark.parametrize("timeframe", [Timeframe.M15, Timeframe.H1, Timeframe.H4])
-    def test_cvd_adds_up_the_flow_of_the_bars(self, timeframe: Timeframe) -> None:
+    def test_cvd_is_the_sum_of_the_order_flow(self, timeframe: Timeframe) -> None:
         bars = resample(minute_bars(parse(self.SYMBOL), 7, self.START - self.START % (4 * HOUR), NOW), timeframe, NOW)
         flow = extra("delta", self.SYMBOL, self.START - DAY)
         expected, total = [], 0.0
@@ -230,7 +232,7 @@ class TestIndicators:
 
         assert found.lines[0].values == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
-    def test_cvd_waits_for_the_first_flow(self) -> None:
+    def test_cvd_begins_with_the_first_order_flow(self) -> None:
         bars = resample(minute_bars(parse(self.SYMBOL), 7, NOW - 10 * HOUR, NOW), Timeframe.H1, NOW)
 
         values = get("cvd").run(bars, {"delta": extra("delta", self.SYMBOL, NOW - 5 * HOUR)}).lines[0].values
@@ -246,7 +248,7 @@ class TestIndicators:
             ("fear_greed", "fear_greed", 1.0),
         ],
     )
-    def test_the_rest_show_the_newest_value_known_at_a_bars_end(self, name: str, kind: str, factor: float) -> None:
+    def test_other_indicators_show_the_latest_value_at_a_bars_end(self, name: str, kind: str, factor: float) -> None:
         bars = resample(minute_bars(parse(self.SYMBOL), 7, self.START, NOW), Timeframe.M30, NOW)
         values = extra(kind, self.SYMBOL, self.START)
         expected = []

@@ -1,4 +1,4 @@
-"""A feed or a broker is one package: put on Python's path, it can be chosen, is documented, and its settings are read."""
+"""A package with a feed or broker on Python's path can be selected, is documented, and its settings are read."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ BROKER = BrokerKind("closed", "takes no orders", make, options=(Option("closed_r
 
 
 def run(folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """A command, started from nothing with the two packages on its path."""
+    """Runs a command in a new process with `folder` on Python's path."""
     paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     given = {**environment(folder / "home", **settings), "PYTHONPATH": os.pathsep.join(paths)}
     command = [*OPENBELL, *words]
     return subprocess.run(command, env=given, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
-def test_one_of_each_from_another_folder(tmp_path: Path) -> None:
+def test_a_feed_and_a_broker_from_another_folder_can_be_used(tmp_path: Path) -> None:
     for room, text in (("feeds/flat", FEED), ("brokers/closed", BROKER)):
         package = tmp_path / "openbell" / room
         package.mkdir(parents=True)
@@ -118,7 +118,7 @@ def test_one_of_each_from_another_folder(tmp_path: Path) -> None:
     assert "| flat_price | `OPENBELL_FLAT_PRICE` | `7` | the price of everything |" in page
 
 
-def test_those_of_the_package_are_found_without_being_loaded() -> None:
+def test_feeds_and_brokers_are_found_without_loading_their_libraries() -> None:
     assert set(all_feeds()) == {"sim", "replay", "alpaca", "ccxt", "none"}
     assert set(all_brokers()) == {"paper", "alpaca"}
     code = "import sys, openbell.desk.settings; print({'numpy', 'ccxt', 'httpx2', 'sqlalchemy'} & set(sys.modules))"

@@ -1,4 +1,4 @@
-"""The simulator: the same market in every process, and one that behaves like a market."""
+"""The simulator: deterministic in every process, and with the statistics of real markets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def year(symbol: str) -> Bars:
 
 
 def years(symbol: str, timeframe: Timeframe, first: int) -> Bars:
-    """Larger bars from that year through 2025, which no feed would reach back to."""
+    """Returns larger bars from the year `first` to the end of 2025; the feed itself has one year only."""
     spans = ((at(f"{y}-01-01"), at(f"{y + 1}-01-01")) for y in range(first, 2026))
     return merge(*(resample(minute_bars(parse(symbol), 7, *span), timeframe, span[1]) for span in spans))
 
@@ -75,7 +75,7 @@ def returns(bars: Bars) -> Values:
 
 
 def correlation(one: str, other: str) -> float:
-    """Of the moves in minutes in which both trade."""
+    """Returns the correlation of the moves in minutes in which both symbols have bars."""
     a, b = year(one), year(other)
     _, in_a, in_b = np.intersect1d(a.time, b.time, return_indices=True)
     a, b = a.take(in_a), b.take(in_b)
@@ -87,17 +87,14 @@ def autocorrelation(values: Values, lag: int) -> float:
     return float(np.corrcoef(values[lag:], values[:-lag])[0, 1])
 
 
-# --- the port -------------------------------------------------------------------------------------------------------
-
-
-def test_it_stands_behind_the_port() -> None:
+def test_implements_the_port() -> None:
     feed: Feed = SimFeed(StandingClock(NOW))
     assert (feed.name, feed.origin, feed.source) == ("sim", Origin.SIMULATED, Source(Origin.SIMULATED, "sim"))
     assert feed.watermark(NOW + 0.5) == NOW + 0.5
     assert feed.earliest(NOW + 59.9) == NOW - 366 * DAY
 
 
-def test_it_knows_its_universe_and_nothing_else() -> None:
+def test_supports_the_listed_instruments_only() -> None:
     feed = SimFeed(StandingClock(NOW))
     assert {instrument.symbol for instrument in LISTINGS} == {*STOCKS, *CRYPTO, *FOREX}
     assert all(feed.knows(parse(symbol)) for symbol in (*STOCKS, *CRYPTO, *FOREX))
@@ -116,15 +113,12 @@ def test_an_unknown_symbol_is_refused_with_the_known_ones() -> None:
         asyncio.run(first())
 
 
-def test_every_row_of_the_universe_is_sound() -> None:
+def test_every_row_of_the_universe_is_consistent() -> None:
     for instrument, row in LISTINGS.items():
         assert row.own_volatility > 0, row.symbol
         assert 0 < row.extended <= 1, row.symbol
-        assert not row.kin or LISTINGS[parse(row.kin)].own == row.kin, row.symbol
-        assert not row.kin or parse(row.kin).asset_class is instrument.asset_class, row.symbol
-
-
-# --- the same everywhere --------------------------------------------------------------------------------------------
+        assert not row.twin_of or LISTINGS[parse(row.twin_of)].own == row.twin_of, row.symbol
+        assert not row.twin_of or parse(row.twin_of).asset_class is instrument.asset_class, row.symbol
 
 
 def test_two_processes_compute_the_same_bars() -> None:
@@ -137,13 +131,13 @@ def test_two_processes_compute_the_same_bars() -> None:
 
 
 def test_every_machine_and_version_computes_these_bars() -> None:
-    # A change of the simulator changes what homes already hold of it: mend this figure only on purpose.
+    # Other bars would not match those stored in existing homes: change this digest only on purpose.
     assert (
         digest(sorted(i.symbol for i in LISTINGS)) == "7bb9781017a6fa1316518e3bf7ba2bd1ed3decbf94a971051cc5bfed7ac42daf"
     )
 
 
-def test_another_seed_is_another_market() -> None:
+def test_another_seed_gives_other_values() -> None:
     assert digest(["SPY"], seed=8) != digest(["SPY"])
 
 
@@ -152,7 +146,7 @@ def test_another_seed_is_another_market() -> None:
     instrument=st.sampled_from(SOME),
     times=st.lists(st.integers(NOW - 100 * DAY, NOW), min_size=3, max_size=3).map(sorted),
 )
-def test_a_range_is_the_sum_of_its_parts(instrument: Instrument, times: list[int]) -> None:
+def test_parts_of_a_range_merge_to_the_range(instrument: Instrument, times: list[int]) -> None:
     a, b, c = times
     left, right = history(instrument.symbol, a, b), history(instrument.symbol, b, c)
     assert history(instrument.symbol, a, c).same_as(merge(left, right))
@@ -160,23 +154,20 @@ def test_a_range_is_the_sum_of_its_parts(instrument: Instrument, times: list[int
 
 @settings(deadline=None, max_examples=60)
 @given(instrument=st.sampled_from(SOME), start=st.integers(NOW - 300 * DAY, NOW), length=st.integers(0, 3 * DAY))
-def test_a_short_range_is_a_cut_from_the_year(instrument: Instrument, start: int, length: int) -> None:
+def test_a_short_range_equals_its_part_of_the_year(instrument: Instrument, start: int, length: int) -> None:
     part = history(instrument.symbol, start, start + length)
     assert part.same_as(year(instrument.symbol).between(start, start + length))
 
 
-def test_what_a_caller_does_to_its_bars_does_not_reach_the_next() -> None:
+def test_changing_returned_bars_does_not_change_later_results() -> None:
     first = history("BTC/USD", NOW - 600, NOW)
     expected = first.copy()
     first.close[:] = 0
     assert history("BTC/USD", NOW - 600, NOW).same_as(expected)
 
 
-# --- true bars ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("symbol", [*STOCKS, *CRYPTO, *FOREX])
-def test_every_bar_of_a_year_could_be_true(symbol: str) -> None:
+def test_every_bar_of_a_year_is_possible(symbol: str) -> None:
     bars = history(symbol, 0, NOW)
     listing = LISTINGS[parse(symbol)]
     assert len(bars) > 90_000
@@ -192,7 +183,7 @@ def test_every_bar_of_a_year_could_be_true(symbol: str) -> None:
         assert (bars.volume % 1 == 0).all()
 
 
-def test_nothing_comes_from_the_future_or_from_before_the_year() -> None:
+def test_there_are_no_bars_after_the_clock_or_before_the_year() -> None:
     feed = SimFeed(StandingClock(NOW + 59.9))
     bars = asyncio.run(feed.history(parse("BTC/USD"), 0, NOW + DAY))
     assert bars.time[-1] == NOW - 60
@@ -213,9 +204,6 @@ def test_a_year_takes_little_memory() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100e6
-
-
-# --- when markets trade ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("symbol", ["SPY", "AAPL", "SERV", "BITQ"])
@@ -243,7 +231,7 @@ def test_a_session_has_the_hours_of_its_date(day: str, first: str, count: int) -
 
 
 @pytest.mark.parametrize("day", ["2025-01-01", "2025-07-04", "2025-09-01", "2025-11-27", "2025-09-20", "2025-09-21"])
-def test_stocks_rest_on_holidays_and_weekends(day: str) -> None:
+def test_stocks_have_no_bars_on_holidays_and_weekends(day: str) -> None:
     assert len(history("SPY", f"{day}T06:00:00Z", at(day) + DAY + 6 * 3600)) == 0
 
 
@@ -265,13 +253,10 @@ def test_crypto_trades_every_minute_of_the_week() -> None:
 
 
 @pytest.mark.parametrize("week", ["2025-03-05", "2025-07-09", "2025-10-29", "2025-11-12"])
-def test_forex_rests_from_friday_to_sunday_evening_in_new_york(week: str) -> None:
+def test_forex_has_no_bars_from_friday_to_sunday_evening_in_new_york(week: str) -> None:
     start = at(week)
     expected = [minute for minute in range(start, start + 7 * DAY, 60) if forex_open(minute)]
     assert history("EUR/USD", start, start + 7 * DAY).time.tolist() == expected
-
-
-# --- how markets behave ---------------------------------------------------------------------------------------------
 
 
 def test_symbols_move_together() -> None:
@@ -284,7 +269,7 @@ def test_symbols_move_together() -> None:
     assert correlation("NVDA", "NVDX") > 0.95
 
 
-def test_the_dollar_and_its_twin_price_bitcoin_alike_but_not_equal() -> None:
+def test_bitcoin_in_usd_and_usdt_is_similar_but_not_equal() -> None:
     dollar, twin = year("BTC/USD"), year("BTC/USDT")
     assert correlation("BTC/USD", "BTC/USDT") > 0.99
     assert np.abs(dollar.close / twin.close - 1).max() < 0.002
@@ -317,7 +302,7 @@ def test_volatility_comes_in_clusters() -> None:
 
 
 @pytest.mark.parametrize("symbol", ["SPY", "AAPL", "BBAI", "BTC/USD", "EUR/USD"])
-def test_a_usual_day_moves_as_much_as_the_universe_says(symbol: str) -> None:
+def test_the_daily_volatility_is_that_of_the_universe(symbol: str) -> None:
     days = returns(years(symbol, Timeframe.D1, 2021))
     assert days.std() == pytest.approx(LISTINGS[parse(symbol)].volatility, rel=0.35)
 
@@ -363,11 +348,8 @@ def test_every_minute_of_the_wildest_stock_is_near_its_anchor() -> None:
     assert anchor / 4 < days.low.min() < days.high.max() < anchor * 4
 
 
-# --- the stream -----------------------------------------------------------------------------------------------------
-
-
 class StepClock:
-    """Jumps to the next of some moments whenever somebody waits."""
+    """Jumps to the next of the given times whenever a caller waits."""
 
     moving = True
 
@@ -386,7 +368,7 @@ class StepClock:
 
 
 def collect(clock: Clock, symbols: Sequence[str], since: int, until: int) -> list[Batch]:
-    """The batches of a stream up to the one that is complete until then."""
+    """Returns the batches of a stream until one is complete up to `until`."""
 
     async def run() -> list[Batch]:
         stream = SimFeed(clock).stream([parse(s) for s in symbols], since)
@@ -416,7 +398,7 @@ def test_a_stream_under_a_running_clock_equals_history() -> None:
         assert streamed(batches, symbol).same_as(history(symbol, since, ends[-1]))
 
 
-def test_each_minute_is_one_batch_with_a_row_for_what_trades() -> None:
+def test_each_minute_is_one_batch_with_a_bar_of_each_traded_symbol() -> None:
     start = at("2025-09-19T19:00:00Z")
     clock = StepClock(start + 5.0, start + 60.0, start + 120.5, start + 180.2)
     batches = collect(clock, ["SPY", "BTC/USD"], start, start + 180)
@@ -451,14 +433,14 @@ def test_a_stream_delivers_no_minute_that_opened_before_its_start() -> None:
     assert [bars.time.tolist() for bars in batches[0].bars] == [[NOW - 60]]
 
 
-def test_time_moves_on_when_nothing_trades() -> None:
+def test_complete_until_increases_when_nothing_trades() -> None:
     saturday = at("2025-09-20T12:00:00Z")
     clock = StepClock(saturday, *(saturday + 60.0 * n for n in range(1, 4)))
     batches = collect(clock, ["AAPL", "EUR/USD"], saturday, saturday + 180)
     assert batches == [Batch((), saturday + 60 * n) for n in range(1, 4)]
 
 
-def test_a_stream_from_the_future_waits_for_it() -> None:
+def test_a_stream_since_a_later_time_waits_for_it() -> None:
     start = at("2025-09-19T19:00:00Z")
     clock = StepClock(start, start + 60.0, start + 300.0, start + 360.0)
     batches = collect(clock, ["SPY"], start + 300, start + 360)

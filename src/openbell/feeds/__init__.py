@@ -1,6 +1,6 @@
-"""Where bars come from: one port (history and stream), one package per feed, which declares itself.
+"""Feeds: sources of bars behind one port (history and stream). Each feed is a package that defines FEED.
 
-A folder `openbell/feeds/NAME` elsewhere on Python's path is found too.
+Packages `openbell/feeds/NAME` in other folders on Python's path are found too.
 """
 
 from pkgutil import extend_path

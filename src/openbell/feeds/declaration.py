@@ -1,6 +1,6 @@
-"""How a feed declares itself: its package defines FEED, and desk, settings, doctor and documentation follow from that.
+"""The declaration of a feed: its package defines FEED, which desk, settings, doctor and documentation read.
 
-Nothing here loads the feed: settings are read before anything is.
+The declaration does not load the feed, because the settings are read first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting that one feed or broker has for itself: OPENBELL_NAME, or the name in `openbell.toml`."""
+    """A setting of one feed or broker: the variable OPENBELL_NAME, or the name in `openbell.toml`."""
 
     name: str
     default: str | bool
@@ -31,47 +31,48 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class FeedParts:
-    """What a feed is made of."""
+    """What a feed is built from."""
 
     clock: Clock
     settings: Mapping[str, Any]
-    """Every setting by its name, the feed's own options among them."""
+    """All settings by name, including the feed's own options."""
     environ: Mapping[str, str]
-    """Where vendors' own variables are."""
+    """The environment variables, for those that a vendor defines."""
     store: Callable[[], BarStore]
     threads: Threads
-    """Where the store is read."""
+    """The threads that read the store."""
     argument: str
-    """What follows the colon in OPENBELL_FEED."""
+    """The text after the colon in OPENBELL_FEED."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedKind:
-    """One feed."""
+    """The declaration of one feed."""
 
     name: str
-    """As in OPENBELL_FEED, before a colon."""
+    """The value of OPENBELL_FEED, without the colon and the argument."""
     origin: Origin
-    """What results call its data."""
+    """The kind of its data, in the truth header of results."""
     help: str
     source: str
-    """What payloads call their data; `{argument}` is what follows the colon."""
+    """The value of `data_source` in payloads; `{argument}` is replaced by the text after the colon."""
     make: Callable[[FeedParts], Feed]
     argument: str = ""
-    """What follows the colon, in capitals; empty: nothing does."""
+    """The name of the argument after the colon, in capitals; empty if the feed has none."""
     pattern: str = "[a-z0-9_]+"
-    """What the argument may look like."""
+    """A regular expression for the argument."""
     extra: str = ""
-    """The extra of `pip install openbell[…]` that it needs, and the module that comes with it."""
+    """The extra of `pip install openbell[…]` that the feed needs."""
     module: str = ""
+    """A module that the extra installs, to check that it is there."""
     options: tuple[Option, ...] = ()
 
     @property
     def shown(self) -> str:
-        """How it is written in OPENBELL_FEED."""
+        """The value of OPENBELL_FEED with the argument's name: `ccxt:EXCHANGE`."""
         return f"{self.name}:{self.argument}" if self.argument else self.name
 
-    def fits(self, feed: str) -> bool:
-        """Whether a value of OPENBELL_FEED is this one."""
+    def matches(self, feed: str) -> bool:
+        """Returns True if this value of OPENBELL_FEED selects this feed."""
         wanted = re.escape(self.name) + (f":{self.pattern}" if self.argument else "")
         return re.fullmatch(wanted, feed) is not None

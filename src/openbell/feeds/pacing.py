@@ -1,6 +1,6 @@
-"""How often a vendor may be asked: back-off with jitter, Retry-After, and the budget that its own headers tell.
+"""The rate of requests to a vendor: back-off with jitter, Retry-After, and the budget from rate-limit headers.
 
-Pure: whoever uses it gives the time (`time.monotonic`: this is about two machines, not about the market) and the chance.
+Pure: the caller passes the time (`time.monotonic`) and the random numbers.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from email.utils import parsedate_to_datetime
 
 _WINDOW = 60.0
 _STEPS = 64
-"""Doublings after which every back-off has long reached its longest; more would overflow a float."""
+"""The number of doublings after which the back-off stays constant, because more would overflow a float."""
 
 
 def backoff(attempt: int, chance: float, *, first: float = 0.5, longest: float = 30.0) -> float:
-    """Seconds to wait after failure number `attempt` (0 is the first): doubling, spread by `chance` in [0, 1).
+    """Returns the seconds to wait after failure number `attempt` (0 is the first). `chance` is random in [0, 1).
 
-    Between half and all of the step, so that many clients do not come back at the same moment and none comes at once.
+    The wait doubles with every failure. It is between half and all of that step, so that many clients do not retry at the
+    same time.
     """
     step = min(longest, first * 2.0 ** min(attempt, _STEPS))
     return step * (0.5 + chance / 2)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a Retry-After header asks for, written as a number or as a date; None if there is none to read."""
+    """Returns the seconds of a Retry-After header (a number or a date); None if it is missing or invalid."""
     text = headers.get("retry-after", "").strip()
     if not text:
         return None
@@ -37,48 +38,48 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def vendor_time(headers: Mapping[str, str]) -> float | None:
-    """The vendor's own time in epoch seconds, from the Date header."""
+    """Returns the vendor's time in epoch seconds from the Date header; None if it is missing or invalid."""
     return _date(headers.get("date", ""))
 
 
 class Budget:
-    """The requests that a vendor still allows in its window: its own count where its headers say it, ours otherwise."""
+    """The number of requests left in the vendor's window, from its headers if it sends them, counted here otherwise."""
 
     def __init__(self, per_minute: int) -> None:
         self._size = per_minute
         self._left = per_minute
-        self._flying = 0
-        self._renewed = -math.inf
-        """The monotonic time at which the window ends."""
+        self._in_flight = 0
+        self._window_end = -math.inf
+        """Monotonic time."""
 
     def wait(self, now: float) -> float:
-        """Seconds until one more request is allowed; 0 if it is allowed now."""
-        return max(0.0, self._renewed - now) if self._left <= 0 else 0.0
+        """Returns the seconds until one more request is allowed; 0 if it is allowed now."""
+        return max(0.0, self._window_end - now) if self._left <= 0 else 0.0
 
     def take(self, now: float) -> None:
-        """One request goes out."""
-        if now >= self._renewed:
-            self._left, self._renewed = self._size, now + _WINDOW
+        """Count a request that is sent now."""
+        if now >= self._window_end:
+            self._left, self._window_end = self._size, now + _WINDOW
         self._left -= 1
-        self._flying += 1
+        self._in_flight += 1
 
     def answered(self, headers: Mapping[str, str], now: float) -> None:
-        """That request was answered, or came to nothing (no headers)."""
-        self._flying -= 1
+        """Count the end of a request; `headers` are empty if it failed."""
+        self._in_flight -= 1
         size, left = (_number(headers.get(f"x-ratelimit-{name}", "")) for name in ("limit", "remaining"))
         if size is not None and size >= 1:
             self._size = int(size)
         if left is None:
             return
-        # The vendor counted those before this one; the ones under way will still come off.
-        self._left = int(left) - self._flying
+        # The vendor's number does not include the requests that are still in flight.
+        self._left = int(left) - self._in_flight
         reset, date = _number(headers.get("x-ratelimit-reset", "")), _date(headers.get("date", ""))
         if reset is not None and date is not None:
-            self._renewed = now + min(_WINDOW, max(0.0, reset - date))
+            self._window_end = now + min(_WINDOW, max(0.0, reset - date))
 
     def hold(self, seconds: float, now: float) -> None:
-        """The vendor refused: nothing goes out for this long."""
-        self._left, self._renewed = 0, now + seconds
+        """Allow no request for `seconds`, after the vendor refused one."""
+        self._left, self._window_end = 0, now + seconds
 
 
 def _number(text: str) -> float | None:

@@ -1,4 +1,4 @@
-"""The port that every feed stands behind."""
+"""The port that every feed implements."""
 
 from __future__ import annotations
 
@@ -15,59 +15,59 @@ from openbell.market.timeframes import Timeframe
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a stream delivers at once: minute bars, and the time before which nothing more is to come."""
+    """Minute bars that a stream delivers at once, and the time up to which the stream is complete."""
 
     bars: tuple[Bars, ...]
     complete_until: int
-    """Every minute that opened before this has been delivered, for every instrument of the stream. A correction of an
-    earlier bar may still follow."""
+    """All minutes that opened before this time have been delivered for all instruments of the stream. Corrections of
+    earlier bars may still follow."""
 
 
 class Feed(Protocol):
-    """A source of 1-minute bars. Times are epoch seconds in UTC; only closed bars ever leave a feed."""
+    """A source of 1-minute bars. Times are epoch seconds in UTC. A feed returns closed bars only."""
 
     name: str
-    """As in OPENBELL_FEED: `sim`, `replay`, `none`, …"""
+    """The value of OPENBELL_FEED: `sim`, `replay`, `none`, …"""
     origin: Origin
-    """What results that rest on this feed call their data."""
+    """The kind of its data, in the truth header of results."""
     source: Source | None
-    """What stored bars of this feed are marked with; None if it delivers nothing that is to be stored."""
+    """The source of this feed's bars in the store; None if its bars are not stored."""
 
     def knows(self, instrument: Instrument) -> bool:
-        """Whether the feed can deliver this instrument."""
+        """Returns True if the feed can deliver this instrument."""
 
     def earliest(self, now: float) -> int:
-        """The first time for which `history` has bars."""
+        """Returns the first time for which `history` has bars."""
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
-        """How many bars `history` of [start, end) makes that have closed by its end, told without computing them.
+        """Returns the number of bars of a timeframe in [start, end) that are closed at `end`, without computing the bars.
 
-        `start` begins a bar. None if only the bars themselves tell.
+        `start` is the start of a bar. Returns None if the feed cannot count without the bars.
         """
 
     def watermark(self, now: float) -> float:
-        """The time before which nothing more is to come, given the clock's time: `history` up to it will not grow.
+        """Returns the time up to which `history` is complete at `now`, the clock's time.
 
-        A vendor without a stream here is some time behind the clock; with one, it is what the stream has completed.
+        Without a running stream, it is behind the clock by the vendor's delay; with one, it is what the stream completed.
         """
 
     async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """Closed minute bars that opened in [start, end), sorted, none double.
+        """Returns the closed minute bars that opened in [start, end), sorted, without duplicates.
 
-        Raises `FeedUnavailable` when the vendor does not answer and `UnknownSymbol` for what it does not know.
+        Raises `FeedUnavailable` if the vendor does not respond and `UnknownSymbol` if it does not have the instrument.
         """
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
-        """One of `extras.KINDS`: its values with a time in [start, end), sorted, none from after the clock.
+        """Returns the values of one of `extras.KINDS` in [start, end) up to the clock's time, sorted.
 
-        Raises `NoSuchSeries` if the feed has no such series for this instrument; the rest as `history` does.
+        Raises `NoSuchSeries` if the feed does not have this series for this instrument, and the errors of `history`.
         """
 
     def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
-        """Minute bars from `since` on, as they close, until closed by the caller; what has closed already comes first.
+        """Yields minute bars from `since` on as they close, first those that are already closed, until the caller closes it.
 
-        Raises `FeedUnavailable` when the connection breaks: the caller fetches the gap and opens a new stream.
+        Raises `FeedUnavailable` if the connection breaks; the caller then fetches the gap and opens a new stream.
         """
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""

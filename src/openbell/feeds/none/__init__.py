@@ -1,4 +1,4 @@
-"""No feed: the desk answers from what is stored."""
+"""No feed: the desk uses stored bars only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No feed: the desk answers from what is stored."""
+"""No feed: the desk uses stored bars only."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from openbell.market.timeframes import Timeframe
 
 
 class NoFeed:
-    """Knows nothing and delivers nothing."""
+    """A feed without instruments and bars."""
 
     name = "none"
     origin = Origin.IMPORTED
     source: Source | None = None
 
     def knows(self, instrument: Instrument) -> bool:  # noqa: ARG002 - the port's signature
-        """Nothing."""
+        """Returns False."""
         return False
 
     def earliest(self, now: float) -> int:
-        """There is no history to ask for."""
+        """Returns `now`: there is no history."""
         return int(now)
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
-        """There is no history to count."""
+        """Returns None."""
         return None
 
     def watermark(self, now: float) -> float:
-        """What is stored is complete."""
+        """Returns `now`: the stored bars are complete."""
         return now
 
     async def history(self, instrument: Instrument, start: int, end: int) -> Bars:  # noqa: ARG002
-        """No bars."""
+        """Returns no bars."""
         return empty(instrument)
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:  # noqa: ARG002
-        """None."""
+        """Raises `NoSuchSeries`."""
         raise NoSuchSeries(self.name, kind, instrument.symbol, "set OPENBELL_FEED to a feed that has it, such as sim")
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing: there are no connections."""
 
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:  # noqa: ARG002
-        """Wait for ever."""
+        """Waits until cancelled."""
         await asyncio.Event().wait()
         yield Batch((), since)

@@ -1,4 +1,4 @@
-"""Stored bars again, as if they came now."""
+"""Delivers stored bars as if they were live."""
 
 from __future__ import annotations
 

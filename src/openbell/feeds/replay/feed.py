@@ -1,4 +1,4 @@
-"""Stored bars, played again at the clock's pace."""
+"""Delivers stored bars as the clock reaches them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from openbell.stores.threads import Threads
 
 
 class ReplayFeed:
-    """Delivers what is in the store as its time comes; writes nothing, because it is all there."""
+    """Delivers the bars of the store when the clock reaches their end. Its bars are not stored again."""
 
     name = "replay"
     origin = Origin.REPLAY
@@ -29,36 +29,36 @@ class ReplayFeed:
         self._clock = bounded(clock)
 
     def knows(self, instrument: Instrument) -> bool:
-        """Whatever is stored."""
+        """Returns True if the store has bars of this instrument."""
         return instrument in self._store.instruments()
 
     def earliest(self, now: float) -> int:  # noqa: ARG002 - the port's signature
-        """As far back as the store goes."""
+        """Returns 0: all stored bars are available."""
         return 0
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
-        """What is stored is counted there."""
+        """Returns None: the store counts its bars."""
         return None
 
     def watermark(self, now: float) -> float:
-        """What is stored is complete."""
+        """Returns `now`: the stored bars are complete."""
         return now
 
     async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """The stored bars that have closed by the clock."""
+        """Returns the stored bars that are closed at the clock's time."""
         closed = int(self._clock.epoch() // MINUTE * MINUTE)
         return await self._threads.run(self._store.read, instrument, start, min(end, closed))
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:  # noqa: ARG002
-        """None: only bars are stored."""
-        hint = "it plays stored bars only; set OPENBELL_FEED to a feed that has it, such as sim"
+        """Raises `NoSuchSeries`: only bars are stored."""
+        hint = "it delivers stored bars only; set OPENBELL_FEED to a feed that has it, such as sim"
         raise NoSuchSeries(self.name, kind, instrument.symbol, hint)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing: there are no connections."""
 
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
-        """The stored bars, minute by minute as the clock passes them."""
+        """Yields the stored bars of each minute when the clock reaches its end."""
         at = since
         while True:
             await self._clock.sleep_until(at + MINUTE)

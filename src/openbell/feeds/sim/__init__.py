@@ -1,8 +1,8 @@
-"""The simulator: a market that any process computes alike from seed, symbol and time, without an account or a network.
+"""The simulator: a market that every process computes identically from seed, symbol and time, without account or network.
 
-From the inside out: `noise` (hashed numbers), `days` (when a class trades and how busy each minute is), `walks` (one
-random walk over days), `universe` (one row per symbol), `paths` (prices at minute boundaries), `minutes` (bars), `extras`
-(funding, open interest and the like), `feed`.
+Each module uses the ones before it: `noise` (hashed random numbers), `days` (trading hours and the activity of each minute),
+`walks` (a random walk over days), `universe` (the symbols), `paths` (prices at the ends of minutes), `minutes` (bars),
+`extras` (funding, open interest, …), `feed`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many bars the simulated market has, told from its hours alone: no price is computed."""
+"""Counts the bars of the simulated market from its trading hours, without computing prices."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _WEEK, _MONDAY = 604800, 345600
 
 
 def bar_count(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, end: int) -> int:
-    """How many bars of a timeframe opened in [start, end) and closed by its end. `start` is a bucket's.
+    """Returns the number of bars that open in [start, end) and close by `end`. `start` is the start of a bucket.
 
-    No bar reaches over the end of a UTC week: the weeks that are over are counted once.
+    No bar spans the end of a UTC week, so the count of the completed weeks is cached.
     """
     if instrument.asset_class is AssetClass.CRYPTO:  # every minute has a bar
         return most_bars(instrument, timeframe, start, end)
     monday = end - (end - _MONDAY) % _WEEK
     if monday <= start:
         return _count(instrument, seed, timeframe, start, end)
-    past = _counted_once(instrument, seed, timeframe, start, monday)
+    past = _cached_count(instrument, seed, timeframe, start, monday)
     return past + _count(instrument, seed, timeframe, monday, end)
 
 
@@ -35,11 +35,11 @@ def _count(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, 
     return barlib.count(instrument, timeframe, _traded_minutes(instrument, seed, start, end), end)
 
 
-_counted_once = lru_cache(maxsize=512)(_count)
+_cached_count = lru_cache(maxsize=512)(_count)
 
 
 def _traded_minutes(instrument: Instrument, seed: int, start: int, end: int) -> Times:
-    """When the minutes opened that have a bar."""
+    """Returns the open times of the minutes that have a bar."""
     days = days_between(instrument.asset_class, start, end)
     if not len(days):
         return empty(instrument).time

@@ -1,7 +1,7 @@
-"""When a class of instruments trades and how busy each minute is: rows of minutes, one per trading day.
+"""Trading hours of an asset class and the activity of each minute: rows of minutes, one row per trading day.
 
-A row of stocks is a session from premarket to the end of afterhours; a row of anything else is a UTC day. Rows start on
-the hour and have one length per class; minutes of a row in which nothing trades have no variance.
+For stocks, a row is a session from premarket to the end of afterhours; for other classes it is a UTC day. Rows start on the
+hour, and all rows of a class have the same length. Minutes in which the market is closed have variance 0.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from openbell.market.sessions import forex_open
 DAY = 86400
 _SESSION_MINUTES = 960
 _DAY_MINUTES = 1440
-_FRIDAY, _SATURDAY, _SUNDAY = 1, 2, 3  # days since 1970, modulo 7: it began on a Thursday
+_FRIDAY, _SATURDAY, _SUNDAY = 1, 2, 3  # days since 1970, modulo 7: 1970-01-01 was a Thursday
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """How a day's variance and volume spread over its minutes."""
+    """How the variance and volume of a day are distributed over its minutes."""
 
     variance: Values
-    """Sums to 1; zero where closed."""
+    """Sums to 1; 0 in minutes in which the market is closed."""
     volume: Values
-    """1 in a usual minute of regular hours."""
+    """Relative to an average minute of regular hours."""
     regular: npt.NDArray[np.bool_]
-    """Not extended hours."""
+    """True in regular hours."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Days:
-    """Rows of minutes: when each starts (epoch seconds) and which shape it has."""
+    """Rows of minutes: the start of each row (epoch seconds) and the index of its shape."""
 
     start: Times
     kind: Times
@@ -52,28 +52,28 @@ class Days:
         return self.start // DAY
 
     def take(self, rows: slice) -> Days:
-        """Some of the rows."""
+        """Returns some of the rows."""
         return Days(self.start[rows], self.kind[rows], self.shapes)
 
     def minutes(self) -> Times:
-        """The minutes of each row, counted since 1970."""
+        """Returns the minutes of each row, as minutes since 1970."""
         return self.start[:, None] // 60 + np.arange(len(self.shapes[0].variance), dtype=np.int64)
 
     def variance(self) -> Values:
-        """Each row's `Shape.variance`."""
+        """Returns `Shape.variance` of each row."""
         return np.stack([shape.variance for shape in self.shapes])[self.kind]
 
     def volume(self) -> Values:
-        """Each row's `Shape.volume`."""
+        """Returns `Shape.volume` of each row."""
         return np.stack([shape.volume for shape in self.shapes])[self.kind]
 
     def regular(self) -> npt.NDArray[np.bool_]:
-        """Each row's `Shape.regular`."""
+        """Returns `Shape.regular` of each row."""
         return np.stack([shape.regular for shape in self.shapes])[self.kind]
 
 
 def days_between(asset_class: AssetClass, start: int, end: int) -> Days:
-    """Every row with a minute in [start, end)."""
+    """Returns all rows with a minute in [start, end)."""
     if asset_class is AssetClass.STOCK:
         return _sessions(start, end)
     first = np.arange(start // DAY, -(-end // DAY), dtype=np.int64) * DAY
@@ -86,13 +86,13 @@ def _sessions(start: int, end: int) -> Days:
     table = table_for(start, end)
     rows = slice(*np.searchsorted(table.premarket, (start - _SESSION_MINUTES * 60 + 1, end)))
     first = table.premarket[rows]
-    marks = np.stack([(column[rows] - first) // 60 for column in (table.open, table.close, table.end)], axis=1)
-    kinds, kind = np.unique(marks, axis=0, return_inverse=True)
-    return Days(first, kind.reshape(-1), tuple(_session(*map(int, marks)) for marks in kinds))
+    hours = np.stack([(column[rows] - first) // 60 for column in (table.open, table.close, table.end)], axis=1)
+    kinds, kind = np.unique(hours, axis=0, return_inverse=True)
+    return Days(first, kind.reshape(-1), tuple(_session(*map(int, hours)) for hours in kinds))
 
 
 def _forex(first: Times) -> Days:
-    """Friday ends and Sunday begins at 17:00 in New York: 21:00 UTC in summer, 22:00 in winter."""
+    """Returns the rows of forex: Friday ends and Sunday begins at 17:00 in New York, 21:00 or 22:00 UTC."""
     kind = np.zeros(len(first), dtype=np.int64)
     for row in np.flatnonzero(np.isin(first // DAY % 7, (_FRIDAY, _SUNDAY))):
         sunday = first[row] // DAY % 7 == _SUNDAY
@@ -105,7 +105,7 @@ def _forex(first: Times) -> Days:
 
 @lru_cache(maxsize=16)
 def _session(opening: int, closing: int, end: int) -> Shape:
-    """Busiest after the opening and before the close; extended hours calm, and calmer away from the session."""
+    """Returns the shape of a session: most activity after the open and before the close, little in extended hours."""
     minute = np.arange(_SESSION_MINUTES, dtype=np.float64)
     through = (minute - opening + 0.5) / (closing - opening)
     u_shape = 0.6 + 2.4 * _squared(np.maximum(0.0, 0.55 - through)) / 0.3025 + 1.3 * _squared(through) * through
@@ -121,7 +121,7 @@ def _session(opening: int, closing: int, end: int) -> Shape:
 
 @lru_cache(maxsize=16)
 def _around_the_clock(opening: int, closing: int, busiest_hour: int, swing: float) -> Shape:
-    """A wave over the day that is highest when Europe and America both work."""
+    """Returns the shape of a UTC day: a wave with its maximum when both Europe and America trade."""
     minute = np.arange(_DAY_MINUTES, dtype=np.float64)
     away = np.abs((minute / 60 - busiest_hour + 12) % 24 - 12) / 12
     wave = (1 - swing / 3) + swing * _squared(1 - away)

@@ -1,4 +1,4 @@
-"""The simulator behind the feeds' port."""
+"""The simulator as a feed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from openbell.market.timeframes import Timeframe
 _DAY = 86400
 _HISTORY = 366 * _DAY
 _LONG = 20_000 * MINUTE
-"""From here on the computation would hold up the event loop noticeably."""
+"""Longer computations run in a thread, because they would block the event loop noticeably."""
 
 
 class SimFeed:
-    """A simulated market: the same bars in every process, live as the clock passes each minute."""
+    """A simulated market: the same bars in every process, delivered when the clock reaches the end of each minute."""
 
     name = "sim"
     origin = Origin.SIMULATED
@@ -36,23 +36,23 @@ class SimFeed:
         self._seed = seed
 
     def knows(self, instrument: Instrument) -> bool:
-        """Whether the universe lists it."""
+        """Returns True if the simulator has this instrument."""
         return instrument in LISTINGS
 
     def earliest(self, now: float) -> int:
-        """A year, and a day for the leap."""
+        """Returns the time 366 days before `now`."""
         return _minute(now) - _HISTORY
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
-        """Exact: when the market trades is known without its prices."""
+        """Returns the exact number, from the trading hours."""
         return bar_count(instrument, self._seed, timeframe, start, end)
 
     def watermark(self, now: float) -> float:
-        """A minute is known as soon as it ends."""
+        """Returns `now`: a minute is complete as soon as it ends."""
         return now
 
     async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """Closed minute bars that opened in [start, end). Raises `UnknownSymbol`."""
+        """Returns the closed minute bars that opened in [start, end). Raises `UnknownSymbol`."""
         self._check(instrument)
         now = self._clock.epoch()
         start, end = max(start, self.earliest(now)), min(end, _minute(now))
@@ -61,13 +61,13 @@ class SimFeed:
         return minute_bars(instrument, self._seed, start, end)
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
-        """Values in [start, end) that are known by now. Raises `UnknownSymbol` and `NoSuchSeries`."""
+        """Returns the values in [start, end) up to the clock's time. Raises `UnknownSymbol` and `NoSuchSeries`."""
         self._check(instrument)
         known = kinds_of(instrument.asset_class)
         if kind not in known:
-            raise NoSuchSeries(self.name, kind, instrument.symbol, f"for it there are {', '.join(known)}")
+            raise NoSuchSeries(self.name, kind, instrument.symbol, f"available are {', '.join(known)}")
         now = self._clock.epoch()
-        # A minute's order flow is known when the minute ends, everything else at its moment.
+        # The order flow of a minute is published at the minute's end, all other values at their own time.
         until = _minute(now) if kind == "delta" else int(now) + 1
         start, end = max(start, self.earliest(now)), min(end, until)
         if end - start > _LONG:
@@ -75,10 +75,13 @@ class SimFeed:
         return series(kind, instrument, self._seed, start, end)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing: there are no connections."""
 
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
-        """What closed since then, at most a day at a time, then each minute as it closes. Raises `UnknownSymbol`."""
+        """Yields the bars closed since `since`, at most a day at a time, then each minute as it closes.
+
+        Raises `UnknownSymbol`.
+        """
         for instrument in instruments:
             self._check(instrument)
         delivered = max(_minute(since + MINUTE - 1), self.earliest(self._clock.epoch()))

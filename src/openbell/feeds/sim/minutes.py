@@ -1,4 +1,4 @@
-"""Bars from paths: highs, lows, volume, and which minutes trade at all."""
+"""Minute bars from paths: highs, lows, volumes, and which minutes have a bar."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 
 _CHUNK = 32
-"""Days that are computed at once: enough to keep numpy busy, few enough to stay in the processor's cache."""
+"""The number of days that are computed at once: enough for numpy, few enough for the processor's cache."""
 
 _COIN_DECIMALS = 4
 _SMALLEST = {AssetClass.STOCK: 1.0, AssetClass.FOREX: 1.0, AssetClass.CRYPTO: 0.0001}
 
 
 def minute_bars(instrument: Instrument, seed: int, start: int, end: int) -> Bars:
-    """The bars that open in [start, end), whatever the time is now."""
+    """Returns the bars that open in [start, end), independent of the clock."""
     if start >= end:
         return empty(instrument)
     day = start // DAY
@@ -35,7 +35,7 @@ def minute_bars(instrument: Instrument, seed: int, start: int, end: int) -> Bars
 
 @lru_cache(maxsize=64)
 def _day(instrument: Instrument, seed: int, day: int) -> Bars:
-    """One UTC day. A stream asks for its minutes one by one; a minute costs as much to compute as its day."""
+    """Returns one UTC day. Cached, because a stream reads single minutes and one minute takes as long as a day."""
     return _compute(instrument, seed, day * DAY, (day + 1) * DAY)
 
 
@@ -63,10 +63,10 @@ def _chunk(instrument: Instrument, seed: int, days: Days, start: int, end: int) 
 
 
 def _extremes(path: Path, up: Values, down: Values) -> tuple[Values, Values]:
-    """The highest and lowest price on the way from open to close.
+    """Returns the highs and lows between open and close. `up` and `down` are random in (0, 1).
 
-    The law of a random walk's maximum between two known ends, √(move² + 2 σ² × exponential), with the exponential cut
-    off at 2.5 by the fraction that stands in for the logarithm. It is never zero, so that neither end is ever outside.
+    The maximum of a random walk between two known ends has the law √(move² + 2 σ² × exponential). Here a fraction
+    approximates the logarithm and limits the exponential to 2.5. It is always positive, so open and close are inside.
     """
     move = path.close - path.open
     move *= move
@@ -86,23 +86,23 @@ def _extremes(path: Path, up: Values, down: Values) -> tuple[Values, Values]:
     return middle + reach(up), middle - reach(down)
 
 
-def _volume(listing: Listing, asset_class: AssetClass, path: Path, luck: Values) -> Values:
-    """Heavier in busy hours and when the price moves; `luck` lies in (0, 2)."""
+def _volume(listing: Listing, asset_class: AssetClass, path: Path, chance: Values) -> Values:
+    """Returns the volumes: higher in active hours and when the price moves. `chance` is random in (0, 2)."""
     volume = np.abs(path.close - path.open)
     volume /= path.deviation * path.open + listing.anchor * 1e-12  # closed minutes have no deviation
     volume *= 0.6
     volume += 0.5
-    volume *= path.bustle
-    luck *= luck
-    luck += 0.15
-    volume *= luck
+    volume *= path.activity
+    chance *= chance
+    chance += 0.15
+    volume *= chance
     volume *= 0.9 * listing.volume
     decimals = _COIN_DECIMALS if asset_class is AssetClass.CRYPTO else 0
     return np.maximum(np.round(volume, decimals), _SMALLEST[asset_class])
 
 
 def traded(listing: Listing, seed: int, days: Days, minute: Times) -> npt.NDArray[np.bool_]:
-    """Which minutes have a bar: the market is open and, in a thin symbol's extended hours, somebody trades."""
+    """Returns which minutes have a bar: the market is open and, in extended hours, the symbol is traded."""
     traded = days.variance() > 0
     if listing.extended < 1:
         chance = lane(words(salt(seed, f"{listing.symbol}: extended hours"), minute), 0)

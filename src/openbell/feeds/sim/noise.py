@@ -1,7 +1,7 @@
 """Random numbers without state: a hash of a salt and a counter.
 
-Nothing here calls the platform's mathematics library: only integer arithmetic and the operations that IEEE 754 rounds
-exactly (+ − × ÷ √). So every machine computes the same bits, and a number never depends on which others were asked for.
+Uses only integer arithmetic and the operations that IEEE 754 rounds exactly (+ − × ÷ √), not the platform's mathematics
+library. So every machine computes the same bits, and a number does not depend on the numbers computed before it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _GROWTH_STEP = 0.5 / (1 << _SQUARINGS)
 
 @lru_cache(maxsize=1024)
 def salt(seed: int, name: str) -> int:
-    """The stream of numbers that belongs to `name`; the same in every process, unlike `hash`."""
+    """Returns the salt of the random numbers called `name`; the same in every process, unlike `hash`."""
     return int.from_bytes(blake2b(f"{seed}/{name}".encode(), digest_size=8).digest(), "little")
 
 
 def words(stream: int, counter: Times) -> Words:
-    """64 random bits per counter (splitmix64)."""
+    """Returns 64 random bits for each counter (splitmix64)."""
     word = counter.astype(np.uint64)
     word *= _GOLDEN
     word += np.uint64(stream)
@@ -56,7 +56,7 @@ def words(stream: int, counter: Times) -> Words:
 
 
 def normals(stream: int, counter: Times) -> Values:
-    """One nearly normal number per counter, mean 0 and variance 1: the sum of a word's four 16-bit lanes."""
+    """Returns an approximately normal number for each counter, mean 0 and variance 1: the sum of four 16-bit lanes."""
     word = words(stream, counter)
     pair = word & _EVEN_LANES
     word >>= _LANE
@@ -72,37 +72,37 @@ def normals(stream: int, counter: Times) -> Values:
 
 
 def lane(word: Words, number: int) -> Values:
-    """The uniform number in (0, 1) that stands in one of a word's four lanes; the four are independent."""
+    """Returns one of a word's four 16-bit lanes as a uniform number in (0, 1); the four are independent."""
     value = ((word >> np.uint64(16 * number)) & _LOW_LANE).astype(np.float64)
     value += 0.5
     value /= 65536.0
     return value
 
 
-def slow(stream: int, position: Times, period: int) -> Values:
-    """Noise that changes over `period` counters: normals at its multiples, straight lines between."""
+def slow_normals(stream: int, position: Times, period: int) -> Values:
+    """Returns noise that changes slowly: normals at multiples of `period`, linear in between."""
     knot = position // period
     left, right = normals(stream, knot), normals(stream, knot + 1)
     return left + (right - left) * ((position - knot * period) / period)
 
 
 def hour_knots(stream: int, starts: Times, minutes: int) -> Values:
-    """One normal number per whole hour of each row of minutes, its end included; rows start on the hour."""
+    """Returns a normal number for each full hour of each row of minutes, including its end; rows start on the hour."""
     return normals(stream, starts[:, None] // 3600 + np.arange(minutes // 60 + 1, dtype=np.int64))
 
 
 def between_hours(knots: Values) -> Values:
-    """Rows of minutes from rows of hours: straight lines between."""
+    """Returns rows of minutes from rows of hours, by linear interpolation."""
     left = knots[:, :-1, None]
     lines = (knots[:, 1:, None] - left) * _WITHIN_HOUR
     lines += left
     return lines.reshape(len(knots), -1)
 
 
-def growth(log_move: Values) -> Values:
-    """What `exp` is to the eye, from exactly rounded operations alone: ((1 + x/2n) / (1 − x/2n))ⁿ, n = 256.
+def approximate_exp(log_move: Values) -> Values:
+    """Returns an approximation of `exp` from exactly rounded operations: ((1 + x/2n) / (1 − x/2n))ⁿ, n = 256.
 
-    Within 0.0001 % of `exp` for |x| ≤ 1, and positive and rising far beyond.
+    Within 0.0001 % of `exp` for |x| ≤ 1; positive and increasing far beyond.
     """
     small = log_move * _GROWTH_STEP
     result = small + 1.0

@@ -1,4 +1,4 @@
-"""What the simulator trades: one row per symbol, one line per asset class. Adding a symbol is adding a row."""
+"""The symbols of the simulator: one row per symbol, and one factor per asset class."""
 
 from __future__ import annotations
 
@@ -10,57 +10,57 @@ from openbell.market.instruments import AssetClass, Instrument, parse
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What moves a whole asset class."""
+    """The moves that all symbols of an asset class share."""
 
     volatility: float
-    """Of a usual day, as a fraction of the price."""
+    """The standard deviation of an average day, as a fraction of the price."""
     common: float
-    """How much of it is the move that all classes share, as a correlation."""
+    """The correlation with the moves that all asset classes share."""
 
 
 FACTORS = {
     AssetClass.STOCK: Factor(volatility=0.0095, common=0.5),
     AssetClass.CRYPTO: Factor(volatility=0.022, common=0.5),
-    # The dollar's weakness: pairs that quote in dollars have a positive beta to it.
+    # The factor rises if the dollar falls: pairs quoted in dollars have a positive beta.
     AssetClass.FOREX: Factor(volatility=0.004, common=0.0),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """How one symbol behaves."""
+    """The parameters of one symbol."""
 
     symbol: str
     anchor: float
     """The price around which it moves."""
     volatility: float
-    """Of a usual day, as a fraction of the price, the factor's part included."""
+    """The standard deviation of an average day as a fraction of the price, including the factor's part."""
     beta: float
-    """How much of its class's factor it takes."""
+    """The multiple of its class's factor."""
     volume: float
-    """Of a usual minute in regular hours: shares, coins or, for forex, price changes."""
+    """The volume of an average minute in regular hours: shares, coins or, for forex, price changes."""
     decimals: int
-    """Of its prices."""
+    """The decimals of its prices."""
     extended: float = 1.0
-    """The share of extended-hours minutes in which it trades at all."""
-    kin: str = ""
-    """Whose own moves it shares, when it is another form of the same thing."""
+    """The share of extended-hours minutes that have a bar."""
+    twin_of: str = ""
+    """The symbol whose own moves it shares, if both track the same asset."""
     basis: float = 0.0
-    """How far it strays from its kin's price, as a fraction."""
+    """The typical deviation from the price of `twin_of`, as a fraction."""
 
     @property
     def own(self) -> str:
-        """The name of the walk that is not the factor's."""
-        return self.kin or self.symbol
+        """The name of the symbol's own walk."""
+        return self.twin_of or self.symbol
 
     @property
     def own_volatility(self) -> float:
-        """What the factor leaves of the daily volatility."""
+        """The part of the daily volatility that is not the factor's."""
         return math.sqrt(self.volatility * self.volatility - self.factor_volatility * self.factor_volatility)
 
     @property
     def factor_volatility(self) -> float:
-        """What the factor gives to the daily volatility; negative when it moves against it."""
+        """The factor's part of the daily volatility; negative if the symbol moves against the factor."""
         return self.beta * FACTORS[parse(self.symbol).asset_class].volatility
 
 
@@ -78,7 +78,7 @@ _ROWS = (
     Listing("TSLA", 400.0, 0.0330, 1.80, 210_000, 2),
     Listing("BBAI", 6.5, 0.0520, 2.00, 180_000, 2, 0.75),
     Listing("RIOT", 17.0, 0.0480, 2.10, 75_000, 2, 0.70),
-    Listing("NVDX", 18.0, 0.0540, 3.60, 35_000, 2, 0.45, kin="NVDA"),  # twice NVDA's daily move
+    Listing("NVDX", 18.0, 0.0540, 3.60, 35_000, 2, 0.45, twin_of="NVDA"),  # twice NVDA's daily move
     Listing("SMR", 36.0, 0.0500, 1.90, 45_000, 2, 0.55),
     Listing("APLD", 25.0, 0.0530, 2.10, 70_000, 2, 0.60),
     Listing("SOUN", 15.0, 0.0500, 2.00, 130_000, 2, 0.70),
@@ -88,8 +88,8 @@ _ROWS = (
     Listing("UEC", 13.0, 0.0400, 1.60, 30_000, 2, 0.40),
     Listing("BTC/USD", 105_000.0, 0.0240, 1.00, 1.8, 2),
     Listing("ETH/USD", 3_900.0, 0.0330, 1.25, 28.0, 2),
-    Listing("BTC/USDT", 105_000.0, 0.0240, 1.00, 14.0, 2, kin="BTC/USD", basis=0.0002),
-    Listing("ETH/USDT", 3_900.0, 0.0330, 1.25, 260.0, 2, kin="ETH/USD", basis=0.0002),
+    Listing("BTC/USDT", 105_000.0, 0.0240, 1.00, 14.0, 2, twin_of="BTC/USD", basis=0.0002),
+    Listing("ETH/USDT", 3_900.0, 0.0330, 1.25, 260.0, 2, twin_of="ETH/USD", basis=0.0002),
     Listing("SOL/USDT", 190.0, 0.0410, 1.45, 2_400.0, 2),
     Listing("EUR/USD", 1.16, 0.0046, 1.00, 90, 5),
     Listing("GBP/USD", 1.34, 0.0052, 1.05, 80, 5),
