@@ -1,7 +1,7 @@
-"""As much of Binance as ccxt's `binance` uses, on loopback: a real server in a thread, on the test's own clock.
+"""A local server with the part of Binance's API that ccxt uses, in a thread, with the test's clock.
 
-Its candles are the simulator's, so a test knows what an exchange of that kind holds at any moment; `fail` and the switches
-make it behave as exchanges do on a bad day. Like Binance it gives the forming candle along with the closed ones.
+Its candles are the simulator's, so that a test can compute the expected bars; `fail` and the switches inject faults. Like
+Binance, it returns the forming candle together with the closed ones.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ def _day(instrument: Instrument, day: int) -> Bars:
 
 
 def funding(moment: int) -> float:
-    """The rate per 8 hours."""
+    """Returns the funding rate per 8 hours."""
     return round(1e-5 * (moment // HOUR % 97 - 30), 8)
 
 
 class BinanceServer:
-    """Started by `with`; everything may be changed while it runs."""
+    """Start it with `with`; all attributes may be changed while it runs."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.requests: list[tuple[str, dict[str, str], float]] = []
         """Path, query and monotonic time of every request."""
         self.connections = 0
-        """Sockets that have been opened so far."""
+        """The number of sockets opened so far."""
         self.page = 1000
-        """The most candles in one answer."""
+        """The maximum number of candles in one response."""
         self.narrow = False
-        """Whether an answer holds nothing later than `limit` minutes after its start, as on some exchanges."""
+        """If True, a response has no candles later than `limit` minutes after its start, as on some exchanges."""
         self.quiet: Callable[[Instrument, int], bool] = lambda _instrument, _minute: False
-        """Minutes without trades: there is no candle."""
+        """Returns True for minutes without trades, which have no candle."""
         self.duplicate = self.reorder = self.mute = self.garble = self.refuse = self.hang = False
-        """On the socket: every message twice; a minute's end after the next one's beginning; nothing; no JSON; no entry; no
-        answer to whoever knocks."""
+        """Faults of the socket: send every message twice; send a minute's end after the start of the next one; send nothing;
+        send invalid JSON; refuse connections; do not respond to connections."""
         self.lag = 0.3
-        """Seconds that a slow answer takes."""
+        """The delay of a slow response in seconds."""
         self._faults: deque[tuple[str, str]] = deque()
         self._corrections: list[tuple[Instrument, int, float]] = []
         self._open: dict[Any, Any] = {}
@@ -89,7 +89,7 @@ class BinanceServer:
         assert not self._thread.is_alive()
 
     def options(self, **more: Any) -> dict[str, Any]:
-        """What makes ccxt talk to this server, without its pauses."""
+        """Returns ccxt's options to use this server, without rate limit."""
         base = f"http://127.0.0.1:{self._port}"
         rest = {"public": "api/v3", "fapiPublic": "fapi/v1", "dapiPublic": "dapi/v1", "fapiData": "futures/data"}
         api: dict[str, Any] = {name: f"{base}/{path}" for name, path in rest.items()}
@@ -97,16 +97,16 @@ class BinanceServer:
         return {"urls": {"api": api}, "rateLimit": 1, "timeout_on_exit": 1, "verify": False, **more}
 
     def fail(self, *faults: str, on: str = "klines") -> None:
-        """What the next requests for something meet, in turn; "" lets one through.
+        """Adds faults for the next requests whose path contains `on`, in order; "" is a normal response.
 
-        A number is a status (`429:1` with Retry-After), `half` a body cut off, `text` no JSON, `shape` other JSON, `slow`,
-        `drop` a connection that closes, `unknown` a symbol that is refused.
+        A number is a status (`429:1` with Retry-After), `half` an incomplete body, `text` a body that is not JSON, `shape`
+        other JSON, `slow` a delay, `drop` a closed connection, `unknown` a refused symbol.
         """
         self._faults.extend((fault, on) for fault in faults)
 
     @property
     def pending(self) -> int:
-        """Faults that nobody has met yet."""
+        """The number of faults that have not occurred yet."""
         return len(self._faults)
 
     def mend(self) -> None:
@@ -115,16 +115,16 @@ class BinanceServer:
         self.duplicate = self.reorder = self.mute = self.garble = self.refuse = self.hang = False
 
     def drop(self) -> None:
-        """Break every open socket, without a farewell."""
+        """Abort all open sockets without a closing handshake."""
         assert self._loop
         self._loop.call_soon_threadsafe(lambda: [request.transport.abort() for request in self._open.values()])
 
     def correct(self, instrument: Instrument, minute: int, factor: float) -> None:
-        """Change a closed candle, and say so on the socket."""
+        """Change a closed candle and send it on the socket."""
         self._corrections.append((instrument, minute, factor))
 
     def truth(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """The candles that the exchange holds in [start, end), whatever the time."""
+        """Returns the exchange's candles in [start, end), independent of the clock."""
         days = range(start // _DAY, (end - 1) // _DAY + 1)
         found = barlib.merge(barlib.empty(instrument), *(_day(instrument, day) for day in days)).between(start, end)
         found = found.take(np.array([not self.quiet(instrument, at) for at in found.time.tolist()], dtype=bool))
@@ -163,15 +163,15 @@ class BinanceServer:
         async def handler(request: web.Request) -> web.StreamResponse:
             from aiohttp import web
 
-            if failed := await self._meet(request):
+            if failed := await self._apply_fault(request):
                 return failed
             found = answer(dict(request.query))
             return web.json_response(found, status=400 if isinstance(found, dict) and "code" in found else 200)
 
         return handler
 
-    async def _meet(self, request: web.Request) -> web.StreamResponse | None:
-        """Count the request, and let it meet the next fault if that is meant for it."""
+    async def _apply_fault(self, request: web.Request) -> web.StreamResponse | None:
+        """Records the request and applies the next fault if it is for this path."""
         from aiohttp import web
 
         self.requests.append((request.path, dict(request.query), time.monotonic()))
@@ -206,7 +206,7 @@ class BinanceServer:
         now = int(self.clock.epoch())
         forming = now // MINUTE * MINUTE
         end = min(forming, start + int(query["limit"]) * MINUTE) if self.narrow else forming
-        # The oldest candles first, as many as are asked for: never more than a few days are looked through.
+        # The oldest candles first, up to the limit; searches at most four days.
         closed = self.truth(instrument, start, min(end, start + 4 * _DAY)) if end > start else barlib.empty(instrument)
         rows = [_row(*values) for values in zip(*(column.tolist() for column in closed.columns()), strict=True)]
         if start <= forming < start + 4 * _DAY and not self.narrow:
@@ -214,7 +214,7 @@ class BinanceServer:
         return rows[:limit]
 
     def _forming(self, instrument: Instrument, minute: int) -> list[tuple[Any, ...]]:
-        """The candle of a minute that has just begun; none if it will have no trades."""
+        """Returns the candle of a minute that has just begun; none if the minute has no trades."""
         found = self.truth(instrument, minute, minute + MINUTE)
         return [(minute, o, o, o, o, v / 4) for o, v in zip(found.open.tolist(), found.volume.tolist(), strict=True)]
 
@@ -251,7 +251,7 @@ class BinanceServer:
         ]
 
     def _moments(self, query: dict[str, str], step: int, *, newest: bool = False) -> list[int]:
-        """The moments of a series from startTime on; without an endTime its statistics begin at the other end."""
+        """Returns the times of a series from startTime on: the first ones, or the latest if `newest`."""
         start, limit = int(query["startTime"]) // 1000, int(query["limit"])
         end = min(int(self.clock.epoch()), int(query.get("endTime", 10**14)) // 1000)
         moments = list(range(-(-start // step) * step, end + 1, step))
@@ -268,26 +268,26 @@ class BinanceServer:
         await socket.prepare(request)
         self.connections += 1
         self._open[socket] = request
-        told: dict[Instrument, int] = {}
-        pump = asyncio.ensure_future(self._pump(socket, told))
+        sent: dict[Instrument, int] = {}
+        pump = asyncio.ensure_future(self._pump(socket, sent))
         try:
             async for message in socket:
                 if message.type == WSMsgType.TEXT:
                     asked = json.loads(message.data)
                     for name in asked["params"]:
-                        told.setdefault(_SPOT[name.partition("@")[0].upper()], 0)
+                        sent.setdefault(_SPOT[name.partition("@")[0].upper()], 0)
                     await socket.send_json({"result": None, "id": asked["id"]})
         finally:
             del self._open[socket]
             pump.cancel()
         return socket
 
-    async def _pump(self, socket: web.WebSocketResponse, told: dict[Instrument, int]) -> None:
-        """Say how the candles stand: the forming one at the start, then each one's end and the next one's beginning."""
+    async def _pump(self, socket: web.WebSocketResponse, sent: dict[Instrument, int]) -> None:
+        """Sends candles: first the forming one, then each completed one and the start of the next, and corrections."""
         corrected = len(self._corrections)
         while not socket.closed:
             forming = int(self.clock.epoch()) // MINUTE * MINUTE
-            for instrument, at in list(told.items()):
+            for instrument, at in list(sent.items()):
                 messages = [] if at else [self._kline(instrument, forming, ended=False)]
                 for minute in range(at or forming, forming, MINUTE):
                     turn = [
@@ -295,15 +295,15 @@ class BinanceServer:
                         self._kline(instrument, minute + MINUTE, ended=False),
                     ]
                     messages += turn[::-1] if self.reorder else turn
-                told[instrument] = forming
-                await self._say(socket, [message for message in messages if message])
+                sent[instrument] = forming
+                await self._send(socket, [message for message in messages if message])
             for instrument, minute, _ in self._corrections[corrected:]:
                 corrected += 1
                 message = self._kline(instrument, minute, ended=True)
-                await self._say(socket, [message] if message and instrument in told else [])
+                await self._send(socket, [message] if message and instrument in sent else [])
             await asyncio.sleep(0.002)
 
-    async def _say(self, socket: web.WebSocketResponse, messages: list[str]) -> None:
+    async def _send(self, socket: web.WebSocketResponse, messages: list[str]) -> None:
         for message in () if self.mute else messages:
             for _ in range(2 if self.duplicate else 1):
                 if not socket.closed:

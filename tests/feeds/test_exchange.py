@@ -1,4 +1,4 @@
-"""An exchange through ccxt, against a server that speaks Binance's protocol and misbehaves on request."""
+"""The ccxt feed, tested with a local server that implements Binance's protocol and injects faults."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openbell.desk import collector as collecting_module
+from openbell.desk import collector as collector_module
 from openbell.desk.bars import BarService
 from openbell.desk.collector import Collector
 from openbell.desk.watchlist import WatchlistFile
-from openbell.feeds.exchange import connection, library, live, sockets
+from openbell.feeds.exchange import candle_stream, connection, library, sockets
 from openbell.feeds.exchange.candles import to_bars
 from openbell.feeds.exchange.feed import CcxtFeed
-from openbell.feeds.exchange.recent import Recent
+from openbell.feeds.exchange.recent import RecentBars
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import Bars, empty, make, merge
 from openbell.market.clock import Clock, StandingClock
@@ -41,7 +41,7 @@ from tests.waiting import until
 
 pytestmark = [
     pytest.mark.skipif(find_spec("ccxt") is None, reason="pip install 'openbell[ccxt]'"),
-    # ccxt asks aiohttp for what newer Pythons do by themselves.
+    # ccxt sets an option of aiohttp that newer Python versions do not need.
     pytest.mark.filterwarnings("ignore:enable_cleanup_closed:DeprecationWarning"),
 ]
 DAY = 86400
@@ -50,10 +50,10 @@ PAIRS = (BTC, ETH)
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pauses of a real exchange are not what is tested."""
+    """Shortens all pauses."""
     monkeypatch.setattr(connection, "PAUSE", 0.01)
     monkeypatch.setattr(sockets, "TICK", 0.002)
-    monkeypatch.setattr(collecting_module, "_LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr(collector_module, "_LONGEST_PAUSE", 0.01)
 
 
 @pytest.fixture
@@ -89,12 +89,12 @@ class TestCcxt(FeedContract):
 # What it is
 
 
-def test_names_the_exchange_and_its_source() -> None:
+def test_name_and_source_contain_the_exchange() -> None:
     feed = CcxtFeed(StandingClock(NOW), "kraken")
     assert (feed.name, str(feed.source), feed.origin) == ("ccxt:kraken", "live/ccxt-kraken/raw", "live")
 
 
-def test_knows_pairs_at_once_and_exactly_the_listed_ones_once_it_has_asked(server: BinanceServer) -> None:
+def test_supports_all_pairs_until_the_markets_are_loaded_then_the_listed_ones(server: BinanceServer) -> None:
     feed = make_feed(server)
     assert feed.knows(parse("BTC/USD")), "it could be listed"
     assert not feed.knows(parse("AAPL"))
@@ -107,7 +107,7 @@ def test_knows_pairs_at_once_and_exactly_the_listed_ones_once_it_has_asked(serve
 
 
 @pytest.mark.parametrize("pair", [parse("BTC/USD"), LTC, parse("AAPL")])
-def test_what_is_not_listed_is_unknown(server: BinanceServer, pair: Instrument) -> None:
+def test_a_pair_that_is_not_listed_is_unknown(server: BinanceServer, pair: Instrument) -> None:
     feed = make_feed(server)
 
     async def stream() -> None:
@@ -120,7 +120,7 @@ def test_what_is_not_listed_is_unknown(server: BinanceServer, pair: Instrument) 
         asyncio.run(stream())
 
 
-def test_an_exchange_that_ccxt_does_not_know_is_refused_with_those_like_it() -> None:
+def test_an_exchange_that_ccxt_does_not_support_is_refused_with_similar_names() -> None:
     with pytest.raises(SettingsError, match="binance"):
         history(CcxtFeed(StandingClock(NOW), "binanec"), BTC, NOW - 60, NOW)
     with pytest.raises(SettingsError, match="kraken"):
@@ -135,7 +135,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
         history(CcxtFeed(StandingClock(NOW), "binance"), BTC, NOW - 60, NOW)
 
 
-def test_an_exchange_without_minute_candles_says_so() -> None:
+def test_an_exchange_without_minute_candles_is_refused() -> None:
     with pytest.raises(FeedUnavailable, match="bitflyer offers no 1-minute candles"):
         history(CcxtFeed(StandingClock(NOW), "bitflyer"), BTC, NOW - 60, NOW)
 
@@ -157,7 +157,7 @@ def test_the_markets_are_loaded_once_and_again_after_a_day(
     assert loads() == 5
 
 
-def test_no_markets_at_all_is_a_failure(server: BinanceServer) -> None:
+def test_an_empty_list_of_markets_is_a_failure(server: BinanceServer) -> None:
     feed = make_feed(server)
     server.fail(*["shape"] * 4, on="v3/exchangeInfo")
     with pytest.raises(FeedUnavailable, match="no spot markets"):
@@ -169,7 +169,7 @@ def test_no_markets_at_all_is_a_failure(server: BinanceServer) -> None:
 # History
 
 
-def test_history_is_what_the_exchange_holds_page_by_page(server: BinanceServer) -> None:
+def test_history_is_fetched_page_by_page(server: BinanceServer) -> None:
     feed = make_feed(server)
     start = NOW - 2500 * 60
     assert history(feed, BTC, start, NOW).same_as(server.truth(BTC, start, NOW))
@@ -177,13 +177,13 @@ def test_history_is_what_the_exchange_holds_page_by_page(server: BinanceServer) 
     assert history(feed, BTC, start + 1, start + 119).same_as(server.truth(BTC, start + 60, start + 120))
 
 
-def test_pages_smaller_than_asked_for_are_followed_up(server: BinanceServer) -> None:
+def test_pages_smaller_than_requested_are_continued(server: BinanceServer) -> None:
     server.page = 7
     assert history(make_feed(server), BTC, NOW - 6000, NOW).same_as(server.truth(BTC, NOW - 6000, NOW))
 
 
 @pytest.mark.parametrize("narrow", [True, False])
-def test_a_quiet_span_ends_neither_the_history_nor_goes_on_for_ever(server: BinanceServer, narrow: bool) -> None:
+def test_a_span_without_trades_does_not_end_the_history(server: BinanceServer, narrow: bool) -> None:
     start = NOW - 3 * DAY
     server.narrow = narrow
     server.quiet = lambda _pair, minute: start + 3000 <= minute < start + 2 * DAY or minute >= NOW - HOUR
@@ -193,13 +193,13 @@ def test_a_quiet_span_ends_neither_the_history_nor_goes_on_for_ever(server: Bina
     assert len(candle_requests(server)) <= 8
 
 
-def test_before_the_first_trade_there_is_nothing(server: BinanceServer) -> None:
+def test_there_are_no_bars_before_the_first_trade(server: BinanceServer) -> None:
     server.quiet = lambda _pair, minute: minute < NOW - HOUR
     assert len(history(make_feed(server), BTC, NOW - 2 * DAY, NOW - DAY)) == 0
     assert len(candle_requests(server)) == 1
 
 
-def test_candles_that_cannot_be_true_are_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_impossible_candles_are_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     good: list[list[Any]] = [[(NOW - 300) * 1000, 1, 2, 0.5, 1.5, 10], [(NOW - 120) * 1000, 1, 2, 0.5, 1.5, 10, "more"]]
     bad: list[list[Any]] = [
         [(NOW - 240) * 1000, 1, 0.5, 2, 1, 1],
@@ -213,11 +213,11 @@ def test_candles_that_cannot_be_true_are_dropped_and_logged(caplog: pytest.LogCa
         found = to_bars(BTC, [good[1], *bad, good[0], good[0]], NOW)
     assert found.time.tolist() == [NOW - 300, NOW - 120]
     assert all(word in caplog.text for word in ("BTC/USDT", "not finite", "high below low", "not on the minute"))
-    assert "future" not in caplog.text, "a candle that is still forming is nothing to speak of"
+    assert "future" not in caplog.text, "a candle that is still forming is not logged"
 
 
 @pytest.mark.parametrize("fault", ["503", "500", "half", "text", "shape", "drop", "slow", "429", "418"])
-def test_a_failure_that_passes_costs_another_try(server: BinanceServer, fault: str) -> None:
+def test_a_temporary_failure_is_retried(server: BinanceServer, fault: str) -> None:
     feed = make_feed(server, timeout=200)
     history(feed, BTC, NOW - 60, NOW)
     server.fail(fault, "", fault, fault)
@@ -227,26 +227,26 @@ def test_a_failure_that_passes_costs_another_try(server: BinanceServer, fault: s
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "reason"),
     [
         ("503", "ExchangeNotAvailable"),
         ("half", "ClientPayloadError"),
-        ("text", "TypeError: the answer is no JSON"),
+        ("text", "TypeError: the response is not JSON"),
         ("shape", "ValueError"),
         ("drop", "ServerDisconnectedError"),
         ("slow", "RequestTimeout"),
         ("429", "429"),
     ],
 )
-def test_a_failure_that_stays_is_said_after_a_few_tries(server: BinanceServer, fault: str, said: str) -> None:
+def test_a_lasting_failure_is_raised_after_four_tries(server: BinanceServer, fault: str, reason: str) -> None:
     feed = make_feed(server, timeout=100)
     server.fail(*[fault] * 8)
-    with pytest.raises(FeedUnavailable, match=f"binance failed 4 times: .*{said}"):
+    with pytest.raises(FeedUnavailable, match=f"binance failed 4 times: .*{reason}"):
         history(feed, BTC, NOW - 600, NOW)
     assert len(candle_requests(server)) >= 4
 
 
-def test_a_refusal_is_not_tried_again(server: BinanceServer) -> None:
+def test_a_refusal_is_not_retried(server: BinanceServer) -> None:
     server.fail("401")
     with pytest.raises(FeedUnavailable, match="binance refuses"):
         history(make_feed(server), BTC, NOW - 600, NOW)
@@ -259,13 +259,13 @@ def test_a_symbol_that_the_exchange_refuses_is_unknown(server: BinanceServer) ->
         history(make_feed(server), BTC, NOW - 600, NOW)
 
 
-def test_no_request_goes_out_before_the_time_that_retry_after_gives(server: BinanceServer) -> None:
+def test_no_request_is_sent_before_retry_after(server: BinanceServer) -> None:
     feed = make_feed(server)
     server.fail("429:1")
 
     async def both() -> None:
         first = asyncio.ensure_future(feed.history(BTC, NOW - 600, NOW))
-        await until(lambda: server.pending == 0 and feed._connection._barred_until > 0)
+        await until(lambda: server.pending == 0 and feed._connection._suspended_until > 0)
         await feed.history(ETH, NOW - 600, NOW)
         await first
 
@@ -275,12 +275,12 @@ def test_no_request_goes_out_before_the_time_that_retry_after_gives(server: Bina
     assert 1.0 <= min(later) - limited < 3.0
 
 
-def test_a_long_ban_fails_at_once_and_is_kept(server: BinanceServer) -> None:
+def test_calls_fail_at_once_during_a_long_ban(server: BinanceServer) -> None:
     feed = make_feed(server)
     server.fail("418:600")
     for _ in range(2):
         began = time.monotonic()
-        with pytest.raises(FeedUnavailable, match=r"no requests from here for another (600|599) s"):
+        with pytest.raises(FeedUnavailable, match=r"no requests from this address for another (600|599) s"):
             history(feed, BTC, NOW - 600, NOW)
         assert time.monotonic() - began < 5.0
     assert len(candle_requests(server)) == 1
@@ -289,7 +289,7 @@ def test_a_long_ban_fails_at_once_and_is_kept(server: BinanceServer) -> None:
 # Series beyond candles
 
 
-def test_funding_is_stated_per_eight_hours_whatever_its_step(server: BinanceServer) -> None:
+def test_funding_is_converted_to_a_rate_per_eight_hours(server: BinanceServer) -> None:
     feed = make_feed(server)
     for pair, step in ((BTC, 8 * HOUR), (ETH, 4 * HOUR)):
         found = asyncio.run(feed.extra("funding", pair, NOW - 40 * DAY, NOW + DAY))
@@ -298,7 +298,7 @@ def test_funding_is_stated_per_eight_hours_whatever_its_step(server: BinanceServ
         assert np.allclose(found.value, [funding(at) for at in found.time.tolist()], rtol=0, atol=1e-12)
 
     (alone,) = asyncio.run(feed.extra("funding", ETH, NOW - 15 * HOUR, NOW - 13 * HOUR)).value
-    assert alone == pytest.approx(funding(NOW - 15 * HOUR)), "its step shows from the value before it"
+    assert alone == pytest.approx(funding(NOW - 15 * HOUR)), "its interval is computed from the value before it"
 
 
 @pytest.mark.parametrize("kind", ["open_interest", "long_short"])
@@ -309,14 +309,14 @@ def test_statistics_are_paged_as_far_back_as_exchanges_keep_them(server: Binance
     assert set(np.diff(found.time).tolist()) == {HOUR}
 
 
-def test_a_series_that_there_is_not_is_said(server: BinanceServer) -> None:
+def test_a_missing_series_is_refused_with_the_reason(server: BinanceServer) -> None:
     feed = make_feed(server)
-    for kind, pair, said in (
+    for kind, pair, reason in (
         ("funding", SOL, "no perpetual swap"),
         ("delta", BTC, "exchanges have funding"),
         ("fear_greed", BTC, "exchanges have funding"),
     ):
-        with pytest.raises(NoSuchSeries, match=said):
+        with pytest.raises(NoSuchSeries, match=reason):
             asyncio.run(feed.extra(kind, pair, NOW - DAY, NOW))
     without = make_feed(server, has={"fetchFundingRateHistory": False})
     with pytest.raises(NoSuchSeries, match="does not publish it"):
@@ -326,8 +326,8 @@ def test_a_series_that_there_is_not_is_said(server: BinanceServer) -> None:
 # The stream
 
 
-class Followed:
-    """A stream that is read as it comes."""
+class FollowedStream:
+    """Reads a stream in the background and keeps its batches."""
 
     def __init__(self, feed: CcxtFeed, server: BinanceServer, clock: HandClock, pairs: tuple[Instrument, ...]) -> None:
         self.feed, self.server, self.clock, self.pairs = feed, server, clock, pairs
@@ -350,26 +350,28 @@ class Followed:
     def bars(self, pair: Instrument) -> Bars:
         return merge(empty(pair), *(bars for batch in self.batches for bars in batch.bars if bars.instrument == pair))
 
-    def heard(self) -> dict[str, int]:
-        """What the socket has told so far: the newest candle of each pair."""
+    def latest_candles(self) -> dict[str, int]:
+        """Returns the time of the latest candle that the socket has received, for each pair."""
         (client,) = SOCKETS[-1:]
         return {
             pair.symbol: max((row[0] for row in client.candles(pair.symbol)), default=0) // 1000 for pair in self.pairs
         }
 
-    async def minute(self, *, told: bool = True) -> None:
-        """Let the minute end, the socket tell so, and the settle time pass; wait until the stream has it."""
+    async def minute(self, *, from_socket: bool = True) -> None:
+        """Advances the clock past the minute's end and the settle time, and waits until the stream delivers it."""
         forming = int(self.clock.epoch() // 60 * 60) + 60
         self.clock.advance(forming + 1 - self.clock.epoch())
-        if told:  # a real minute is far longer than a message takes
-            await until(lambda: all(at >= forming for at in self.heard().values()), "the socket to tell of it")
+        if from_socket:  # without this the clock could pass the settle time before the message arrives
+            await until(
+                lambda: all(at >= forming for at in self.latest_candles().values()), "the message of the socket"
+            )
         self.clock.advance(2)
         await until(lambda: self.done >= forming or bool(self.failure), "the minute")
 
     def check(self) -> None:
-        """Everything that was delivered is what the exchange holds, and only what it had closed."""
-        marks = [batch.complete_until for batch in self.batches]
-        assert marks == sorted(set(marks))
+        """Checks that the delivered bars are the closed bars of the exchange."""
+        times = [batch.complete_until for batch in self.batches]
+        assert times == sorted(set(times))
         for pair in self.pairs:
             assert self.bars(pair).same_as(self.server.truth(pair, self.since, self.done)), pair
 
@@ -378,8 +380,8 @@ SOCKETS: list[sockets.CandleSocket] = []
 
 
 @pytest.fixture(autouse=True)
-def noticed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Keep hold of the sockets that streams open."""
+def record_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Adds all sockets that streams open to SOCKETS."""
     opened = sockets.CandleSocket.__init__
 
     def init(self: sockets.CandleSocket, *arguments: Any) -> None:
@@ -394,15 +396,15 @@ def noticed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @asynccontextmanager
 async def following(
     server: BinanceServer, *pairs: Instrument, warm: bool = True, **options: Any
-) -> AsyncIterator[Followed]:
-    """A stream that has delivered what came before, and whose socket has told of the minute that forms."""
+) -> AsyncIterator[FollowedStream]:
+    """Opens a stream and waits for the history and, if `warm`, for the socket's first candle of each pair."""
     clock = HandClock(NOW + 10)
-    followed = Followed(make_feed(server, clock, **options), server, clock, pairs or PAIRS)
+    followed = FollowedStream(make_feed(server, clock, **options), server, clock, pairs or PAIRS)
     reading = asyncio.create_task(followed.read())
     try:
-        await until(lambda: followed.done >= NOW or reading.done(), "the past")
+        await until(lambda: followed.done >= NOW or reading.done(), "the history")
         if warm:
-            await until(lambda: min(followed.heard().values()) > 0, "the first word")
+            await until(lambda: min(followed.latest_candles().values()) > 0, "the first message")
         yield followed
         if reading.done():
             reading.result()
@@ -411,7 +413,7 @@ async def following(
         await asyncio.gather(reading, return_exceptions=True)
         await followed.feed.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not others, "a stream leaves nothing behind"
+        assert not others, "a closed stream leaves no tasks"
 
 
 def test_minutes_come_from_the_socket_as_they_close(server: BinanceServer) -> None:
@@ -419,7 +421,7 @@ def test_minutes_come_from_the_socket_as_they_close(server: BinanceServer) -> No
         async with following(server) as followed:
             asked = len(candle_requests(server))
             await followed.minute()
-            assert len(candle_requests(server)) == asked + 2, "the first one may have been heard of in part only"
+            assert len(candle_requests(server)) == asked + 2, "the socket's first minute may be incomplete"
             asked = len(candle_requests(server))
             for _ in range(5):
                 await followed.minute()
@@ -431,12 +433,12 @@ def test_minutes_come_from_the_socket_as_they_close(server: BinanceServer) -> No
     asyncio.run(main())
 
 
-def test_a_minute_is_not_taken_before_it_has_settled(server: BinanceServer) -> None:
+def test_a_minute_is_not_delivered_before_the_settle_time(server: BinanceServer) -> None:
     async def main() -> None:
         async with following(server) as followed:
             await followed.minute()
             followed.clock.advance(NOW + 122.5 - followed.clock.epoch())
-            await until(lambda: min(followed.heard().values()) == NOW + 120)
+            await until(lambda: min(followed.latest_candles().values()) == NOW + 120)
             before = len(followed.batches)
             followed.clock.advance(0.25)
             assert followed.done == NOW + 60
@@ -448,7 +450,7 @@ def test_a_minute_is_not_taken_before_it_has_settled(server: BinanceServer) -> N
     asyncio.run(main())
 
 
-def test_the_past_comes_at_most_a_day_at_once_and_ends_with_the_last_settled_minute(server: BinanceServer) -> None:
+def test_the_stream_first_delivers_the_history_at_most_a_day_at_a_time(server: BinanceServer) -> None:
     async def main() -> None:
         feed = make_feed(server, HandClock(NOW + 2))
         async with aclosing(feed.stream(PAIRS, NOW - DAY - 630)) as stream:
@@ -460,15 +462,15 @@ def test_the_past_comes_at_most_a_day_at_once_and_ends_with_the_last_settled_min
     asyncio.run(main())
 
 
-def test_a_feed_that_is_dropped_without_being_closed_closes_with_its_loop(server: BinanceServer) -> None:
+def test_a_feed_that_is_never_closed_closes_with_its_event_loop(server: BinanceServer) -> None:
     async def main() -> None:
         await make_feed(server).history(BTC, NOW - 600, NOW)
         gc.collect()
         assert len(asyncio.all_tasks()) == 2
 
     asyncio.run(main())
-    gc.collect()  # what was left open would complain here
-    assert not connection._KEEPERS
+    gc.collect()  # unclosed connections would warn here
+    assert not connection._CLOSERS
 
 
 def test_the_watermark_follows_a_running_stream(server: BinanceServer) -> None:
@@ -476,7 +478,7 @@ def test_the_watermark_follows_a_running_stream(server: BinanceServer) -> None:
         async with following(server) as followed:
             feed = followed.feed
             assert feed.watermark(NOW + 10) == NOW
-            assert feed.watermark(NOW + 200) == NOW + 140, "a stream that lags is worth no less than none"
+            assert feed.watermark(NOW + 200) == NOW + 140, "a stream that lags does not delay the watermark further"
             await followed.minute()
             assert feed.watermark(NOW + 64) == NOW + 60
             assert feed.watermark(NOW + 50) == NOW + 50, "never ahead of the clock"
@@ -485,13 +487,13 @@ def test_the_watermark_follows_a_running_stream(server: BinanceServer) -> None:
     asyncio.run(main())
 
 
-def test_the_mark_moves_on_without_trades(server: BinanceServer) -> None:
+def test_complete_until_increases_without_trades(server: BinanceServer) -> None:
     server.quiet = lambda pair, minute: pair == ETH and minute >= NOW - 300
 
     async def main() -> None:
         async with following(server, warm=False) as followed:
             for _ in range(3):
-                await followed.minute(told=False)
+                await followed.minute(from_socket=False)
             followed.check()
             assert len(followed.bars(ETH)) == 5
             assert len(followed.bars(BTC)) == 13
@@ -500,7 +502,7 @@ def test_the_mark_moves_on_without_trades(server: BinanceServer) -> None:
 
 
 @pytest.mark.parametrize("switch", ["duplicate", "reorder"])
-def test_messages_that_come_twice_or_in_another_order_change_nothing(server: BinanceServer, switch: str) -> None:
+def test_duplicate_and_reordered_messages_change_nothing(server: BinanceServer, switch: str) -> None:
     setattr(server, switch, True)
 
     async def main() -> None:
@@ -530,7 +532,7 @@ def test_a_late_correction_is_delivered(server: BinanceServer) -> None:
     asyncio.run(main())
 
 
-def test_a_correction_while_nobody_listened_comes_with_the_next_stream(server: BinanceServer) -> None:
+def test_a_correction_between_two_streams_is_delivered_by_the_second(server: BinanceServer) -> None:
     async def main() -> None:
         async with following(server) as followed:
             await followed.minute()
@@ -542,17 +544,17 @@ def test_a_correction_while_nobody_listened_comes_with_the_next_stream(server: B
         (btc,) = (bars for bars in batch.bars if bars.instrument == BTC)
         assert btc.same_as(server.truth(BTC, NOW, NOW + 120))
         (eth,) = (bars for bars in batch.bars if bars.instrument == ETH)
-        assert eth.time.tolist() == [NOW + 60], "what has not changed is not said again"
+        assert eth.time.tolist() == [NOW + 60], "unchanged bars are not delivered again"
         await feed.close()
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize("tick", [0.0, 60.0])
-def test_a_broken_connection_ends_the_stream_with_what_happened(
+def test_a_broken_connection_ends_the_stream_with_the_reason(
     server: BinanceServer, monkeypatch: pytest.MonkeyPatch, tick: float
 ) -> None:
-    monkeypatch.setattr(sockets, "TICK", tick)  # with the longer one nobody waits for a message when it breaks
+    monkeypatch.setattr(sockets, "TICK", tick)  # with 60 s no call waits for a message when the connection breaks
 
     async def main() -> None:
         async with following(server) as followed:
@@ -561,7 +563,7 @@ def test_a_broken_connection_ends_the_stream_with_what_happened(
             await until(lambda: followed.failure is not None)
             assert isinstance(followed.failure, FeedUnavailable)
             assert "connection to binance broke" in followed.failure.message
-            assert followed.feed.watermark(NOW + 200) == NOW + 140, "it no longer counts"
+            assert followed.feed.watermark(NOW + 200) == NOW + 140, "the broken stream no longer counts"
 
     asyncio.run(main())
 
@@ -580,12 +582,12 @@ def test_a_socket_that_is_refused_ends_the_stream(server: BinanceServer) -> None
     asyncio.run(main())
 
 
-def test_a_stream_can_be_closed_while_its_socket_is_not_answered(server: BinanceServer) -> None:
+def test_a_stream_can_be_closed_while_its_socket_is_connecting(server: BinanceServer) -> None:
     server.hang = True
 
     async def main() -> None:
         async with following(server, warm=False) as followed:
-            await followed.minute(told=False)
+            await followed.minute(from_socket=False)
             followed.check()
             began = time.monotonic()
         assert time.monotonic() - began < 2.0
@@ -595,13 +597,13 @@ def test_a_stream_can_be_closed_while_its_socket_is_not_answered(server: Binance
     gc.collect()
 
 
-def test_sockets_that_keep_breaking_give_way_to_asking(server: BinanceServer) -> None:
+def test_sockets_that_keep_breaking_are_replaced_by_polling(server: BinanceServer) -> None:
     server.refuse = True
 
     async def main() -> None:
         feed = make_feed(server, HandClock(NOW + 10))
         failures = 0
-        while failures <= sockets.CHANCES:
+        while failures <= sockets.MAX_SHORT_LIVED:
             try:
                 async with aclosing(feed.stream(PAIRS, NOW - 600)) as stream:
                     await anext(stream)
@@ -611,13 +613,13 @@ def test_sockets_that_keep_breaking_give_way_to_asking(server: BinanceServer) ->
                     await anext(stream)
             except FeedUnavailable:
                 failures += 1
-        assert failures == len(SOCKETS) == sockets.CHANCES
+        assert failures == len(SOCKETS) == sockets.MAX_SHORT_LIVED
         await feed.close()
 
     asyncio.run(main())
 
 
-def test_no_socket_is_opened_while_the_exchange_takes_no_requests(server: BinanceServer) -> None:
+def test_no_socket_is_opened_while_the_exchange_accepts_no_requests(server: BinanceServer) -> None:
     async def main() -> None:
         feed = make_feed(server, HandClock(NOW + 10))
         server.fail("418:600")
@@ -637,10 +639,10 @@ def test_a_candle_that_appears_late_is_delivered_late(server: BinanceServer) -> 
 
     async def main() -> None:
         async with following(server, warm=False, has={"watchOHLCVForSymbols": False, "watchOHLCV": False}) as followed:
-            await followed.minute(told=False)
+            await followed.minute(from_socket=False)
             assert NOW not in followed.bars(BTC).time
             server.quiet = lambda _pair, _minute: False
-            await followed.minute(told=False)
+            await followed.minute(from_socket=False)
             followed.check()
 
     asyncio.run(main())
@@ -654,27 +656,27 @@ def test_a_socket_that_is_silent_while_the_exchange_trades_ends_the_stream(
         async with following(server) as followed:
             await followed.minute()
             setattr(server, switch, True)
-            await followed.minute(told=False)
+            await followed.minute(from_socket=False)
             followed.check()
-            assert followed.failure is None, "a minute is asked for when it is not told"
-            monkeypatch.setattr(live, "SILENCE", 0.0)
-            await followed.minute(told=False)
+            assert followed.failure is None, "minutes missing on the socket are fetched by HTTP"
+            monkeypatch.setattr(candle_stream, "SILENCE", 0.0)
+            await followed.minute(from_socket=False)
             assert "its socket is silent" in str(followed.failure)
             followed.check()
 
     asyncio.run(main())
 
 
-def test_a_silent_socket_of_a_pair_that_nobody_trades_is_no_failure(
+def test_a_silent_socket_is_no_failure_if_nothing_trades(
     server: BinanceServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.quiet = lambda _pair, minute: minute >= NOW
 
     async def main() -> None:
         async with following(server, warm=False) as followed:
-            monkeypatch.setattr(live, "SILENCE", 0.0)
+            monkeypatch.setattr(candle_stream, "SILENCE", 0.0)
             for _ in range(3):
-                await followed.minute(told=False)
+                await followed.minute(from_socket=False)
             assert followed.failure is None
             followed.check()
 
@@ -682,7 +684,7 @@ def test_a_silent_socket_of_a_pair_that_nobody_trades_is_no_failure(
 
 
 @pytest.mark.parametrize("fault", ["503", "half", "drop", "429"])
-def test_a_request_of_the_stream_that_fails_for_good_ends_it(server: BinanceServer, fault: str) -> None:
+def test_a_request_that_keeps_failing_ends_the_stream(server: BinanceServer, fault: str) -> None:
     async def main() -> None:
         async with following(server, BTC) as followed:
             server.fail(*[fault] * 8)
@@ -692,24 +694,24 @@ def test_a_request_of_the_stream_that_fails_for_good_ends_it(server: BinanceServ
     asyncio.run(main())
 
 
-def test_an_exchange_without_sockets_is_asked_every_minute(server: BinanceServer) -> None:
+def test_an_exchange_without_sockets_is_polled_every_minute(server: BinanceServer) -> None:
     absent = {"watchOHLCV": False, "watchOHLCVForSymbols": False}
 
     async def main() -> None:
         async with following(server, warm=False, has=absent) as followed:
             for _ in range(4):
                 asked = len(candle_requests(server))
-                await followed.minute(told=False)
+                await followed.minute(from_socket=False)
                 assert len(candle_requests(server)) == asked + 2
             server.correct(BTC, NOW + 60, 3.0)
-            await followed.minute(told=False)
+            await followed.minute(from_socket=False)
             followed.check()
         assert server.connections == 0
 
     asyncio.run(main())
 
 
-def test_pairs_are_listened_to_one_by_one_where_that_is_all_there_is(server: BinanceServer) -> None:
+def test_pairs_are_subscribed_one_by_one_if_the_exchange_has_no_groups(server: BinanceServer) -> None:
     async def main() -> None:
         async with following(server, has={"watchOHLCVForSymbols": False}) as followed:
             for _ in range(3):
@@ -719,43 +721,41 @@ def test_pairs_are_listened_to_one_by_one_where_that_is_all_there_is(server: Bin
     asyncio.run(main())
 
 
-def test_a_socket_that_turns_out_not_to_be_supported_gives_way_to_asking(
-    server: BinanceServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unsupported_socket_is_replaced_by_polling(server: BinanceServer, monkeypatch: pytest.MonkeyPatch) -> None:
     import ccxt.pro
 
     async def unsupported(*_: object) -> None:
         raise ccxt.pro.NotSupported("no such stream")
 
     monkeypatch.setattr(ccxt.pro.binance, "watch_ohlcv_for_symbols", unsupported)
-    monkeypatch.setattr(live, "SILENCE", 0.0)
+    monkeypatch.setattr(candle_stream, "SILENCE", 0.0)
 
     async def main() -> None:
         async with following(server, warm=False) as followed:
             for _ in range(2):
-                await followed.minute(told=False)
+                await followed.minute(from_socket=False)
             followed.check()
             assert followed.failure is None
 
     asyncio.run(main())
 
 
-def test_what_was_told_is_compared_with_what_is_told_now() -> None:
+def test_new_bars_are_compared_with_the_delivered_ones() -> None:
     def bars(*rows: tuple[int, float]) -> Bars:
         times, closes = zip(*rows, strict=True)
         return make(BTC, Timeframe.M1, times, closes, closes, closes, closes, [1.0] * len(rows))
 
-    recent = Recent()
-    assert recent.news(bars((60, 1.0), (120, 2.0)), since=120).time.tolist() == [120]
-    recent.note(bars((6000, 1.0), (6060, 2.0)))
-    recent.note(bars((60, 7.0)))  # long ago: not kept
-    assert recent.news(bars((5940, 9.0), (6000, 1.0), (6060, 3.0), (6120, 4.0)), since=6060).time.tolist() == [
+    recent = RecentBars()
+    assert recent.changed(bars((60, 1.0), (120, 2.0)), since=120).time.tolist() == [120]
+    recent.record(bars((6000, 1.0), (6060, 2.0)))
+    recent.record(bars((60, 7.0)))  # too old: not kept
+    assert recent.changed(bars((5940, 9.0), (6000, 1.0), (6060, 3.0), (6120, 4.0)), since=6060).time.tolist() == [
         6060,
         6120,
     ]
-    assert recent.news(bars((60, 8.0)), since=6060).time.tolist() == []
-    recent.note(bars((6060, 3.0), (9000, 1.0)))
-    assert len(recent.news(bars((6060, 3.0)), since=0)) == 1, "only the newest are kept"
+    assert recent.changed(bars((60, 8.0)), since=6060).time.tolist() == []
+    recent.record(bars((6060, 3.0), (9000, 1.0)))
+    assert len(recent.changed(bars((6060, 3.0)), since=0)) == 1, "only the latest bars are kept"
 
 
 # With the collector
@@ -787,7 +787,7 @@ def same(store: ParquetStore, server: BinanceServer, start: int, end: int) -> bo
     return all(store.read(pair, start, end).same_as(server.truth(pair, start, end)) for pair in PAIRS)
 
 
-def test_the_store_holds_what_the_exchange_holds(tmp_path: Path, server: BinanceServer) -> None:
+def test_the_collector_stores_the_bars_of_the_exchange(tmp_path: Path, server: BinanceServer) -> None:
     async def main() -> None:
         clock = HandClock(NOW + 10)
         async with collected(tmp_path, server, clock) as (collector, store):
@@ -818,14 +818,14 @@ def test_a_gap_between_two_connections_is_filled(tmp_path: Path, server: Binance
 
 
 @pytest.mark.parametrize("seed", range(60 if os.environ.get("OPENBELL_SOAK") else 3))
-def test_no_order_of_faults_loses_doubles_or_leaves_a_bar_uncorrected(
+def test_random_faults_cause_no_missing_duplicate_or_uncorrected_bar(
     tmp_path: Path, server: BinanceServer, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
     silent = {(pair, NOW + 60 * chance.randrange(120)) for pair in PAIRS for _ in range(20)}
     server.quiet = lambda pair, minute: (pair, minute) in silent
-    monkeypatch.setattr(live, "SILENCE", 0.05)
-    monkeypatch.setattr(sockets, "SHORT", 0.0)
+    monkeypatch.setattr(candle_stream, "SILENCE", 0.05)
+    monkeypatch.setattr(sockets, "MIN_LIFETIME", 0.0)
 
     async def main() -> None:
         clock = HandClock(NOW + 10)

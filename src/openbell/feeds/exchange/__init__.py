@@ -1,4 +1,4 @@
-"""Any exchange that ccxt knows: public candles by REST and WebSocket, no account needed."""
+"""Any exchange that ccxt supports: public candles by REST and WebSocket, no account needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _make(parts: FeedParts) -> Feed:
 FEED = FeedKind(
     "ccxt",
     Origin.LIVE,
-    "an exchange that ccxt knows, such as ccxt:binance",
+    "an exchange that ccxt supports, such as ccxt:binance",
     "{argument} (live data)",
     _make,
     argument="EXCHANGE",

@@ -1,4 +1,4 @@
-"""Candles as ccxt gives them (milliseconds, open, high, low, close, volume), and the bars that they become."""
+"""Fetches ccxt's candles (milliseconds, open, high, low, close, volume) and converts them to bars."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from openbell.market.timeframes import Timeframe
 log = logging.getLogger(__name__)
 
 _PAGE = 100
-"""Candles that are asked for at once where ccxt does not know the exchange's own limit."""
+"""The number of candles per request if ccxt does not have the exchange's limit."""
 
 
 def to_bars(instrument: Instrument, rows: Sequence[Sequence[Any]], now: float) -> Bars:
-    """The candles that have closed by `now` and can be true, sorted, none double; the rest is dropped."""
+    """Returns the closed candles as bars, sorted, without duplicates. Impossible candles are dropped and logged."""
     if not rows:
         return barlib.empty(instrument)
     table = np.array([list(row)[:6] for row in rows], dtype=np.float64)
@@ -36,7 +36,7 @@ def to_bars(instrument: Instrument, rows: Sequence[Sequence[Any]], now: float) -
 
 
 async def fetch(connection: Connection, instrument: Instrument, start: int, end: int, now: float) -> Bars:
-    """Minute bars that opened in [start, end) and have closed by `now`, page by page.
+    """Returns the minute bars that opened in [start, end) and are closed at `now`, fetched page by page.
 
     Raises `FeedUnavailable` and `UnknownSymbol`.
     """
@@ -50,14 +50,14 @@ async def fetch(connection: Connection, instrument: Instrument, start: int, end:
         if len(inside):
             at = int(inside.time[-1]) + MINUTE
         elif len(page) and page.time[-1] >= end:
-            break  # the first candle that there is comes later
+            break  # the exchange's next candle is after `end`
         else:
-            at += limit * MINUTE  # nothing was traded there; some exchanges look no further than one page
+            at += limit * MINUTE  # no trades in this page; some exchanges do not search beyond one page
     return barlib.merge(*parts)
 
 
 async def page_size(connection: Connection) -> int:
-    """The most candles that the exchange gives at once. Raises `FeedUnavailable` if it has no minute candles."""
+    """Returns the maximum number of candles per request. Raises `FeedUnavailable` if there are no minute candles."""
     rest = await connection.rest()
     if rest.has.get("fetchOHLCV") is not True or "1m" not in (rest.timeframes or {}):
         raise FeedUnavailable(f"{connection.exchange} offers no 1-minute candles: use another exchange")
@@ -66,7 +66,7 @@ async def page_size(connection: Connection) -> int:
 
 
 async def _page(connection: Connection, instrument: Instrument, at: int, limit: int, now: float) -> Bars:
-    async def call(rest: Any) -> Bars:
+    async def request(rest: Any) -> Bars:
         return to_bars(instrument, await rest.fetch_ohlcv(instrument.symbol, "1m", at * 1000, limit), now)
 
-    return await connection.ask(call, instrument.symbol)
+    return await connection.with_retries(request, instrument.symbol)

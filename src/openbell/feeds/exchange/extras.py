@@ -1,4 +1,4 @@
-"""Series beyond candles, from the perpetual swap on the same pair."""
+"""Fetches extra series (funding, open interest, long/short ratio) of the perpetual swap on a pair."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from openbell.market.session_table import Times
 
 _HOUR = 3600
 _DAY = 24 * _HOUR
-_PER = 8 * _HOUR
-"""The span that a funding rate is stated for."""
+_FUNDING_PERIOD = 8 * _HOUR
+"""The period that funding rates are converted to."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """How ccxt gives one kind."""
+    """How to fetch one kind of series with ccxt."""
 
     has: str
-    """The name under which ccxt says whether an exchange has it."""
+    """The name of the capability in ccxt's `has`."""
     value: str
+    """The name of the value in ccxt's rows."""
     limit: int
-    """Values in one page: what every exchange gives."""
+    """Values per page that every exchange allows."""
     kept: int
-    """Seconds that exchanges keep it for."""
+    """The seconds of history that exchanges keep."""
     call: Callable[[Any, str, int, int], Awaitable[list[dict[str, Any]]]]
-    """ccxt's object, the swap's symbol, milliseconds and limit."""
+    """Arguments: ccxt's object, the swap's symbol, the start in milliseconds, the limit."""
 
 
 _SERIES = {
@@ -56,7 +57,7 @@ _SERIES = {
         "longShortRatio",
         200,
         29 * _DAY,
-        # Without an end Binance gives the newest page instead of the first.
+        # Without an end Binance returns the latest page instead of the first.
         lambda rest, swap, since, limit: rest.fetch_long_short_ratio_history(
             swap, "1h", since, limit, {"until": since + limit * _HOUR * 1000}
         ),
@@ -67,9 +68,9 @@ _SERIES = {
 async def fetch_extra(
     connection: Connection, feed: str, kind: str, instrument: Instrument, start: int, end: int, now: float
 ) -> Extra:
-    """The values of one kind in [start, end) that are known by `now`.
+    """Returns the values of one kind in [start, end) up to `now`.
 
-    Open interest is in the exchange's own unit: coins on Binance, contracts on some others. Raises `NoSuchSeries`,
+    Open interest is in the exchange's unit: coins on Binance, contracts on some other exchanges. Raises `NoSuchSeries`,
     `FeedUnavailable` and `UnknownSymbol`.
     """
     series = _SERIES.get(kind)
@@ -82,8 +83,8 @@ async def fetch_extra(
         raise NoSuchSeries(feed, kind, instrument.symbol, "the exchange does not publish it; binance, bybit and okx do")
     end = min(end, int(now) + 1)
     start = max(start, int(now) - series.kept)
-    # Funding is stated per 8 hours, whatever its own step is: the value before the first shows the step.
-    first = start - _PER if kind == "funding" else start
+    # Funding is converted to a rate per 8 hours. The value before the first one is needed to know the interval.
+    first = start - _FUNDING_PERIOD if kind == "funding" else start
     times, values = (
         await _pages(connection, series, swap, first, end) if end > start else (np.empty(0, np.int64), np.empty(0))
     )
@@ -94,7 +95,7 @@ async def fetch_extra(
 
 
 async def _pages(connection: Connection, series: _Series, swap: str, start: int, end: int) -> tuple[Times, Values]:
-    """All values in [start, end), page by page."""
+    """Returns all values in [start, end), fetched page by page."""
     found: dict[int, float] = {}
     at = start
     while at < end:
@@ -109,16 +110,16 @@ async def _pages(connection: Connection, series: _Series, swap: str, start: int,
 
 
 async def _page(connection: Connection, series: _Series, swap: str, at: int) -> dict[int, float]:
-    async def call(rest: Any) -> dict[int, float]:
+    async def request(rest: Any) -> dict[int, float]:
         rows = await series.call(rest, swap, at * 1000, series.limit)
         values = {int(row["timestamp"]) // 1000: row.get(series.value) for row in rows}
         return {moment: float(value) for moment, value in values.items() if value is not None}
 
-    return await connection.ask(call, swap)
+    return await connection.with_retries(request, swap)
 
 
 def _to_eight_hours(times: Times) -> Values:
-    """What makes each rate one per 8 hours; 1 where the step is not a part of 8 hours."""
+    """Returns the factor that converts each rate to 8 hours; 1 if its interval does not divide 8 hours."""
     if len(times) < 2:
         return np.ones(len(times))
     steps = np.round(np.diff(times, prepend=2 * times[0] - times[1]) / _HOUR)

@@ -1,4 +1,4 @@
-"""An exchange behind the feeds' port."""
+"""An exchange as a feed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from openbell.feeds.exchange.candle_stream import CandleStream
 from openbell.feeds.exchange.candles import fetch, page_size
 from openbell.feeds.exchange.connection import Connection
 from openbell.feeds.exchange.extras import fetch_extra
-from openbell.feeds.exchange.live import Live
-from openbell.feeds.exchange.recent import Recent
+from openbell.feeds.exchange.recent import RecentBars
 from openbell.feeds.exchange.sockets import Sockets
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars, empty
@@ -22,17 +22,17 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 
 EARLIEST = 1_483_228_800
-"""2017-01-01: before most exchanges that are still there."""
-_BEHIND = 60.0
-"""Seconds by which history is behind the clock while nothing streams."""
+"""2017-01-01; few exchanges have older candles."""
+_HISTORY_DELAY = 60.0
+"""The watermark's delay in seconds while no stream is running."""
 
 
 class CcxtFeed:
-    """Spot candles of one exchange, through ccxt: history by REST, live by WebSocket or, without one, by asking.
+    """Spot candles of one exchange through ccxt: history by REST, live candles by WebSocket or, without one, by polling.
 
-    `options` go into the configuration of ccxt's objects. ccxt is loaded and the markets are asked for on first use, so a
-    wrong name or a missing package is a `SettingsError` then. `close` ends the connections; they also end with their event
-    loop. One event loop at a time uses a feed.
+    `options` are added to the configuration of ccxt's objects. ccxt and the markets are loaded on first use, which raises
+    `SettingsError` if the exchange does not exist or a package is missing. Connections are closed by `close` or with the
+    event loop. A feed must be used by one event loop at a time.
     """
 
     origin = Origin.LIVE
@@ -43,65 +43,65 @@ class CcxtFeed:
         self._clock = bounded(clock)
         self._connection = Connection(exchange, options or {})
         self._sockets = Sockets(self._connection)
-        self._recent = Recent()
-        self._marks: dict[object, int] = {}
+        self._recent = RecentBars()
+        self._completed: dict[object, int] = {}
 
     def knows(self, instrument: Instrument) -> bool:
-        """Whether it is an active spot pair; before the markets are loaded, whether it could be one."""
+        """Returns True if it is an active spot pair; before the markets are loaded, if it is any crypto pair."""
         listing = self._connection.listing
         return instrument.asset_class is AssetClass.CRYPTO and (listing is None or instrument.symbol in listing.spot)
 
     def earliest(self, now: float) -> int:  # noqa: ARG002 - the port's signature
-        """Long ago: an exchange that began later, or keeps less, has no candles there."""
+        """Returns 2017-01-01. An exchange with a shorter history has no candles there."""
         return EARLIEST
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
-        """Unknown: exchanges do not tell where a pair's history begins."""
+        """Returns None: exchanges do not publish where a pair's history begins."""
         return None
 
     def watermark(self, now: float) -> float:
-        """What all running streams have completed; without one, a minute ago."""
-        return min(now, max(now - _BEHIND, min(self._marks.values(), default=0)))
+        """Returns the time up to which all running streams are complete; without a stream, a minute ago."""
+        return min(now, max(now - _HISTORY_DELAY, min(self._completed.values(), default=0)))
 
     async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """Closed minute bars that opened in [start, end). Raises `FeedUnavailable` and `UnknownSymbol`."""
+        """Returns the closed minute bars that opened in [start, end). Raises `FeedUnavailable` and `UnknownSymbol`."""
         await self._check(instrument)
         now = self._clock.epoch()
         start, end = max(_next_minute(start), EARLIEST), min(_next_minute(end), int(now // MINUTE * MINUTE))
         if start >= end:
             return empty(instrument)
         bars = await fetch(self._connection, instrument, start, end, now)
-        self._recent.note(bars)
+        self._recent.record(bars)
         return bars
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
-        """Funding, open interest or long to short of the pair's perpetual swap. Raises `NoSuchSeries`."""
+        """Returns funding, open interest or long/short ratio of the pair's perpetual swap. Raises `NoSuchSeries`."""
         return await fetch_extra(self._connection, self.name, kind, instrument, start, end, self._clock.epoch())
 
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
-        """What closed since then, then each minute a few seconds after its end.
+        """Yields the bars closed since `since`, then each minute a few seconds after its end.
 
-        Corrections of the last ten minutes are delivered too, also of bars that `history` or an earlier stream gave.
-        Raises `FeedUnavailable` when the connection breaks or falls silent, and `UnknownSymbol`.
+        Also yields corrections of the last ten minutes, including bars that `history` or an earlier stream returned.
+        Raises `FeedUnavailable` if the connection breaks or sends nothing, and `UnknownSymbol`.
         """
         for instrument in instruments:
             await self._check(instrument)
-        # Listening begins before the past is asked for, so that nothing falls between.
+        # The socket is opened before the history is fetched, so that there is no gap between them.
         socket = await self._sockets.open([instrument.symbol for instrument in instruments])
-        live = Live(self._connection, self._clock, self._recent, socket, max(_next_minute(since), EARLIEST))
+        candles = CandleStream(self._connection, self._clock, self._recent, socket, max(_next_minute(since), EARLIEST))
         this = object()
         try:
-            async with aclosing(live.batches(instruments)) as batches:
+            async with aclosing(candles.batches(instruments)) as batches:
                 async for batch in batches:
-                    self._marks[this] = batch.complete_until
+                    self._completed[this] = batch.complete_until
                     yield batch
         finally:
-            self._marks.pop(this, None)
+            self._completed.pop(this, None)
             if socket is not None:
                 await self._sockets.close(socket)
 
     async def close(self) -> None:
-        """Close the connections for HTTP; streams close theirs when they are closed. The next call opens them again."""
+        """Close the HTTP connections; the next call opens them again. A stream closes its socket when it is closed."""
         await self._connection.close()
 
     async def _check(self, instrument: Instrument) -> None:
@@ -114,5 +114,5 @@ class CcxtFeed:
 
 
 def _next_minute(epoch: int) -> int:
-    """The first whole minute that is not before."""
+    """Returns the time rounded up to a full minute."""
     return -(-epoch // MINUTE) * MINUTE

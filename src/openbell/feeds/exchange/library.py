@@ -1,4 +1,4 @@
-"""ccxt, loaded on first use: it takes most of a second and a hundred megabytes."""
+"""Loads ccxt on first use, because it takes almost a second and 100 MB."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from openbell.market.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What ccxt has for one exchange."""
+    """ccxt's classes for one exchange."""
 
     rest: Any
-    """The class that asks over HTTP."""
+    """The class for HTTP."""
     sockets: Any | None
-    """The class that also listens on WebSockets; None where ccxt has none for this exchange."""
+    """The class for WebSockets; None if ccxt has none for this exchange."""
     errors: Any
-    """The module of ccxt's exceptions."""
+    """The module with ccxt's exceptions."""
 
 
 @cache
 def load(exchange: str) -> Library:
-    """Import ccxt and find the exchange. Raises `SettingsError` if either is not there."""
+    """Imports ccxt and returns the exchange's classes. Raises `SettingsError` if ccxt or the exchange is missing."""
     try:
         import ccxt.async_support as rest
         import ccxt.pro as sockets
@@ -35,8 +35,8 @@ def load(exchange: str) -> Library:
         ) from missing
     if exchange not in rest.exchanges:
         near = get_close_matches(exchange.lower(), rest.exchanges, 3)
-        hint = f"did you mean {' or '.join(near)}?" if near else "see https://docs.ccxt.com for those it knows"
-        raise SettingsError(f"ccxt knows no exchange {exchange[:40]!r}: {hint}", exchange=exchange[:40], near=near)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see https://docs.ccxt.com for its exchanges"
+        raise SettingsError(f"ccxt has no exchange {exchange[:40]!r}: {hint}", exchange=exchange[:40], near=near)
     return Library(
         getattr(rest, exchange), getattr(sockets, exchange) if exchange in sockets.exchanges else None, errors
     )

@@ -1,4 +1,4 @@
-"""What was told of the newest minutes, so that what is told otherwise later is seen as a correction."""
+"""The latest bars that the feed has delivered, to detect corrections."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from openbell.market.bars import MINUTE, Bars, merge
 from openbell.market.instruments import Instrument
 
 OVERLAP = 10 * MINUTE
-"""How far back what was told is compared with what is told now."""
+"""How far back delivered bars are compared with new ones, in seconds."""
 
 
-class Recent:
-    """The last told bars of each instrument, whoever asked for them."""
+class RecentBars:
+    """The latest delivered bars of each instrument, of all streams and histories."""
 
     def __init__(self) -> None:
-        self._told: dict[Instrument, Bars] = {}
+        self._delivered: dict[Instrument, Bars] = {}
 
-    def note(self, bars: Bars) -> None:
-        """Remember bars that leave the feed."""
-        told = self._told.get(bars.instrument)
-        if len(bars) and (told is None or bars.time[-1] > told.time[-1] - 2 * OVERLAP):
-            joined = bars if told is None else merge(told, bars)
-            self._told[bars.instrument] = joined.between(joined.time[-1] - 2 * OVERLAP, np.inf).copy()
+    def record(self, bars: Bars) -> None:
+        """Record delivered bars."""
+        delivered = self._delivered.get(bars.instrument)
+        if len(bars) and (delivered is None or bars.time[-1] > delivered.time[-1] - 2 * OVERLAP):
+            joined = bars if delivered is None else merge(delivered, bars)
+            self._delivered[bars.instrument] = joined.between(joined.time[-1] - 2 * OVERLAP, np.inf).copy()
 
-    def news(self, bars: Bars, since: int) -> Bars:
-        """Of these bars those that were told otherwise, and from `since` on also those that were not told at all."""
-        told = self._told.get(bars.instrument)
-        if told is None:
+    def changed(self, bars: Bars, since: int) -> Bars:
+        """Returns the bars that differ from the delivered ones, and from `since` on also bars not delivered yet."""
+        delivered = self._delivered.get(bars.instrument)
+        if delivered is None:
             return bars.between(since, np.inf)
-        row = np.minimum(np.searchsorted(told.time, bars.time), len(told) - 1)
-        same_time = told.time[row] == bars.time
-        pairs = zip(bars.columns()[1:], told.columns()[1:], strict=True)
+        row = np.minimum(np.searchsorted(delivered.time, bars.time), len(delivered) - 1)
+        same_time = delivered.time[row] == bars.time
+        pairs = zip(bars.columns()[1:], delivered.columns()[1:], strict=True)
         equal = np.all([now == then[row] for now, then in pairs], axis=0)
         return bars.take(np.where(same_time, ~equal, bars.time >= since))

@@ -1,4 +1,4 @@
-"""Minute bars as they close: heard on the socket where it can be relied on, asked for where it cannot."""
+"""A stream of minute bars: from the socket if it has received them completely, otherwise by HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from openbell.feeds.exchange.candles import fetch, to_bars
 from openbell.feeds.exchange.connection import Connection
-from openbell.feeds.exchange.recent import OVERLAP, Recent
+from openbell.feeds.exchange.recent import OVERLAP, RecentBars
 from openbell.feeds.exchange.sockets import CandleSocket
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars
@@ -21,17 +21,17 @@ from openbell.market.instruments import Instrument
 T = TypeVar("T")
 
 SETTLE = 3.0
-"""Seconds after a minute's end at which it is taken: its last candle is under way until then."""
+"""Seconds after a minute's end at which its bar is read, because the last update of its candle arrives late."""
 SILENCE = 90.0
-"""Seconds without a word on the socket, while the exchange trades, after which it counts as broken."""
+"""Seconds without a message on the socket, while the exchange trades, after which the socket counts as broken."""
 _DAY = 86400
 
 
-class Live:
-    """One stream. Without a socket every minute of every pair is asked for; with one, those that it left open."""
+class CandleStream:
+    """One stream. Minutes that the socket did not receive, or all minutes without a socket, are fetched by HTTP."""
 
     def __init__(
-        self, connection: Connection, clock: Clock, recent: Recent, socket: CandleSocket | None, since: int
+        self, connection: Connection, clock: Clock, recent: RecentBars, socket: CandleSocket | None, since: int
     ) -> None:
         self._connection = connection
         self._clock = clock
@@ -41,7 +41,7 @@ class Live:
         self._began = clock.epoch()
 
     async def batches(self, instruments: Sequence[Instrument]) -> AsyncGenerator[Batch, None]:
-        """What closed since the beginning, at most a day at a time, then each minute. Raises `FeedUnavailable`."""
+        """Yields the bars closed since the start, at most a day at a time, then each minute. Raises `FeedUnavailable`."""
         done = self._since
         while True:
             until = min(int((self._clock.epoch() - SETTLE) // MINUTE * MINUTE), done + _DAY)
@@ -49,29 +49,29 @@ class Live:
                 found = await _together(self._closed(instrument, done, until) for instrument in instruments)
                 self._check()
                 for bars in found:
-                    self._recent.note(bars)
+                    self._recent.record(bars)
                 yield Batch(tuple(bars for bars in found if len(bars)), until)
                 done = until
             else:
                 await self._wait(done + MINUTE + SETTLE)
 
     async def _closed(self, instrument: Instrument, done: int, until: int) -> Bars:
-        """The bars of [done, until), and those before it that have changed."""
-        bars = self._heard(instrument, done, until)
+        """Returns the bars of [done, until), and earlier bars that have changed."""
+        bars = self._from_socket(instrument, done, until)
         if bars is None:
             now = self._clock.epoch()
             bars = await fetch(self._connection, instrument, done - OVERLAP, until, now)
-            if self._deaf() and bars.between(max(done, self._began), until).volume.any():
+            if self._socket_is_silent() and bars.between(max(done, self._began), until).volume.any():
                 raise FeedUnavailable(f"{self._connection.exchange} trades, but its socket is silent")
         bars = bars.between(done - OVERLAP, until)
-        earlier = self._recent.news(bars.between(0, done), self._since)
+        earlier = self._recent.changed(bars.between(0, done), self._since)
         return bars.take(np.isin(bars.time, earlier.time) | (bars.time >= done))
 
-    def _heard(self, instrument: Instrument, done: int, until: int) -> Bars | None:
-        """What the socket told, if it told every minute of [done, until) to its end.
+    def _from_socket(self, instrument: Instrument, done: int, until: int) -> Bars | None:
+        """Returns the socket's bars if it has received all minutes of [done, until) completely, otherwise None.
 
-        A candle is at its end when a newer one has come. The first one that was heard of does not count: it may have been
-        told, on some exchanges, from the moment of subscription only.
+        A candle is complete when a newer one has arrived. The socket's first candle is not used, because on some exchanges
+        it contains only the trades since the subscription.
         """
         candles = self._socket.candles(instrument.symbol) if self._socket else []
         if not candles or candles[0][0] >= done * 1000 or candles[-1][0] < until * 1000:
@@ -79,7 +79,7 @@ class Live:
         bars = to_bars(instrument, candles, self._clock.epoch()).between(0, until)
         return bars if len(bars.between(done, until)) == (until - done) // MINUTE else None
 
-    def _deaf(self) -> bool:
+    def _socket_is_silent(self) -> bool:
         return self._socket is not None and self._socket.silent_for() > SILENCE
 
     def _check(self) -> None:
@@ -87,7 +87,7 @@ class Live:
             self._socket.check()
 
     async def _wait(self, epoch: float) -> None:
-        """Wait for a time, but no longer than the socket holds."""
+        """Wait until the clock shows `epoch`, or raise the socket's error if it fails before."""
         waiting = asyncio.ensure_future(self._clock.sleep_until(epoch))
         try:
             await asyncio.wait(
@@ -100,7 +100,7 @@ class Live:
 
 
 async def _together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results; when one call fails the others are cancelled, and its error is raised."""
+    """Returns all results. If one call fails, the others are cancelled and its error is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(call) for call in calls]
