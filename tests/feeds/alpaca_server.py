@@ -1,7 +1,7 @@
-"""Alpaca on this machine: its REST and WebSocket protocol on loopback, with faults that a test switches on.
+"""A local server with Alpaca's REST and WebSocket protocol, in a thread, with faults that a test switches on.
 
-It runs in a thread of its own, like a vendor, and lives by the test's clock: a bar is there once its minute has passed, its
-correction half a minute later. What is due is sent before any ping is answered, as a vendor that is on time would have done.
+It uses the test's clock: a bar is available when its minute has ended, its correction 30 s later. Messages that are due are
+sent before any ping is answered, as by a server that is on time.
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ Values = tuple[int, float, float, float, float, float]
 
 @dataclass(frozen=True)
 class Answer:
-    """What the history answers with, whole or not."""
+    """An HTTP response."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     cut: bool = False
+    """If True, half of the body is sent."""
 
 
 _frames = logging.getLogger(f"{__name__}.frames")
-_frames.setLevel(logging.CRITICAL)  # a test reads the log for what the feed writes, not for what the vendor does
+_frames.setLevel(logging.CRITICAL)  # keeps the server's frames out of the log that tests check
 
 
-class Line(ServerConnection):
-    """A connection that sends what is due before it reads, so that no pong overtakes a bar."""
+class StreamConnection(ServerConnection):
+    """A connection that sends the messages that are due before it reads, so that no pong overtakes a bar."""
 
     vendor: AlpacaServer
     subscribed: tuple[Instrument, ...] = ()
@@ -72,31 +73,31 @@ class Line(ServerConnection):
 
 
 class AlpacaServer:
-    """Start it with `with`; give its `urls` to the feed."""
+    """Start it with `with`, and pass `urls` to the feed."""
 
     def __init__(self, clock: Clock, corrected: Callable[[Instrument, int], bool] = lambda _i, _t: False) -> None:
         self.clock = clock
         self.corrected = corrected
-        """Which minutes are corrected half a minute after their end."""
+        """Returns True for minutes that are corrected 30 s after their end."""
         self.page = 10_000
         self.shown_after = 0.5
-        """Seconds after which a bar or a correction is in the history too."""
+        """Seconds after which a bar or a correction is also in the history."""
         self.bad_answers: deque[Answer | str] = deque()
-        """What the next requests for bars get instead: an answer, or `drop` or `slow`."""
+        """The responses to the next requests for bars: an answer, `drop` or `slow`."""
         self.bad_messages: deque[str] = deque()
-        """What the next messages suffer: see `flush`."""
+        """The faults of the next messages: see `flush`."""
         self.refused: tuple[int, str] | None = None
-        """The error that answers whoever signs in to a stream."""
+        """The code and text of the error in reply to an authentication."""
         self.spoil: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = lambda rows: rows
-        """Changes rows before the history answers with them."""
+        """Changes the rows of a response of the history."""
         self.spoil_message: Callable[[str], str] = lambda text: text
         self.unlisted: set[str] = set()
         self.requests: list[tuple[str, dict[str, str], dict[str, str]]] = []
         self.assets_answer: Answer | None = None
         self.rate: dict[str, str] = {}
         self.late = 0.0
-        """Seconds that a minute's first bar is sent too late."""
-        self.lines: set[Line] = set()
+        """The delay of a minute's first bar in seconds."""
+        self.lines: set[StreamConnection] = set()
         self.opened = 0
         self.at_once = 0
         self._now_open = 0
@@ -119,7 +120,7 @@ class AlpacaServer:
         return {"data_url": http, "trading_url": http, "stream_url": f"ws://127.0.0.1:{self._ws_port}"}
 
     def truth(self, instrument: Instrument, start: int, end: int, now: float = 1e12) -> Bars:
-        """What the vendor says at `now` that the minutes in [start, end) were."""
+        """Returns the vendor's bars of [start, end) at `now`."""
         rows = self._rows(instrument, start, end, now)
         return make(instrument, Timeframe.M1, *(zip(*rows, strict=True) if rows else ([] for _ in range(6))))
 
@@ -140,7 +141,14 @@ class AlpacaServer:
         http = await asyncio.start_server(self._serve_http, "127.0.0.1", 0)
         async with (
             http,
-            serve(self._serve_stream, "127.0.0.1", 0, create_connection=Line, ping_interval=None, logger=_frames) as ws,
+            serve(
+                self._serve_stream,
+                "127.0.0.1",
+                0,
+                create_connection=StreamConnection,
+                ping_interval=None,
+                logger=_frames,
+            ) as ws,
         ):
             self._http_port = http.sockets[0].getsockname()[1]
             self._ws_port = next(iter(ws.sockets)).getsockname()[1]
@@ -148,7 +156,7 @@ class AlpacaServer:
             while not self._stop.is_set():
                 for line in list(self.lines):
                     self.flush(line)
-                try:  # the test's clock is in another thread: it is looked at
+                try:  # polls the test's clock, which another thread advances
                     async with asyncio.timeout(0.003):
                         await self._stop.wait()
                 except TimeoutError:
@@ -225,7 +233,7 @@ class AlpacaServer:
             except InvalidSymbol:
                 return answer(400, {"message": f"invalid symbol: {symbol}"})
             assert (instrument.asset_class is AssetClass.CRYPTO) is crypto
-            # Inclusive at both ends, and whole minutes only, as they were at this moment.
+            # The range is inclusive at both ends; only complete minutes, in their version at this time.
             found = self._rows(instrument, int(start), int(end) + 1, self.clock.epoch())
             rows += [(symbol, row) for row in found]
         at = int(params.get("page_token", "0"))
@@ -238,7 +246,7 @@ class AlpacaServer:
         return answer(200, {"bars": bars, "next_page_token": token})
 
     async def _serve_stream(self, line: ServerConnection) -> None:
-        assert isinstance(line, Line)
+        assert isinstance(line, StreamConnection)
         assert line.request is not None
         assert line.request.path in {"/v2/iex", "/v1beta3/crypto/us"}
         line.vendor = self
@@ -268,19 +276,19 @@ class AlpacaServer:
         finally:
             self.lines.discard(line)
 
-    def flush(self, line: Line) -> None:
-        """Send what is due; a fault on the list takes hold of the first messages that come after it."""
-        if line not in self.lines or line.protocol.state is not State.OPEN:  # the client may be leaving
+    def flush(self, line: StreamConnection) -> None:
+        """Sends the messages that are due, with the next fault of `bad_messages` if there is one."""
+        if line not in self.lines or line.protocol.state is not State.OPEN:  # the client may be closing
             return
         now = self.clock.epoch()
         messages = self._due(line, now)
         broken = {"drop", "half", "garbage", "shape", "deaf", "slow client"}
         if self.bad_messages and (messages or self.bad_messages[0] in broken):
-            messages = self._suffer(self.bad_messages.popleft(), line, messages)
+            messages = self._apply_fault(self.bad_messages.popleft(), line, messages)
         for text in messages:
             line.push(self.spoil_message(text))
 
-    def _suffer(self, fault: str, line: Line, messages: list[str]) -> list[str]:
+    def _apply_fault(self, fault: str, line: StreamConnection, messages: list[str]) -> list[str]:
         if fault == "duplicate":
             return [text for text in messages for _ in range(2)]
         if fault == "reorder":
@@ -294,7 +302,7 @@ class AlpacaServer:
         self.lines.discard(line)
         if fault == "deaf":
             line.deaf = True
-        elif fault == "half":  # a frame that announces 4,096 bytes and has three
+        elif fault == "half":  # a frame with a length of 4,096 bytes and three bytes of data
             line.transport.write(b'\x81\x7e\x10\x00[{"')
             line.transport.close()
         else:
@@ -302,8 +310,8 @@ class AlpacaServer:
             line.transport.abort()
         return []
 
-    def _due(self, line: Line, now: float) -> list[str]:
-        """The messages whose moment has come since the line was opened, in their order."""
+    def _due(self, line: StreamConnection, now: float) -> list[str]:
+        """Returns the unsent messages that became due since the connection was opened, in order."""
         found: list[tuple[float, str]] = []
         back = int(max(line.opened_at - 120, now - 900) // MINUTE) * MINUTE
         for instrument in line.subscribed:
@@ -321,7 +329,7 @@ class AlpacaServer:
 
 
 def answer(status: int, body: object, **headers: str) -> Answer:
-    """JSON with a status and headers (`retry_after="1"`)."""
+    """Returns a JSON response with a status and headers (`retry_after="1"`)."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Answer(status, json.dumps(body).encode(), named)
 

@@ -1,4 +1,4 @@
-"""Alpaca's feed against a server that speaks Alpaca's protocol, on good days and on bad ones."""
+"""The Alpaca feed, tested with a local server that implements Alpaca's protocol and injects faults."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from openbell.feeds.alpaca import rest as rest_module
 from openbell.feeds.alpaca import session as session_module
 from openbell.feeds.alpaca import socket as socket_module
 from openbell.feeds.alpaca.feed import AlpacaFeed
-from openbell.feeds.alpaca.minutes import Minutes, Told
-from openbell.feeds.alpaca.stream import Doubts
+from openbell.feeds.alpaca.minutes import Minutes, RowSource
+from openbell.feeds.alpaca.stream import UncertainSpans
 from openbell.feeds.alpaca.wire import Malformed, Row, read_row
 from openbell.feeds.pacing import Budget, backoff, retry_after
 from openbell.feeds.port import Batch, Feed
@@ -50,13 +50,13 @@ HOUR = 3600
 
 @pytest.fixture(autouse=True)
 def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This machine's proxy has no business with the loopback."""
+    """Disables the machine's proxy for the local server."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
 
 
 class Pauses(list[float]):
-    """Waits that are written down instead of waited for."""
+    """Records pauses instead of waiting."""
 
     async def __call__(self, seconds: float) -> None:
         self.append(seconds)
@@ -78,7 +78,7 @@ def feed_of(
 
 @pytest.fixture
 def server() -> Iterator[AlpacaServer]:
-    """A vendor whose time stands."""
+    """A server with a fixed clock."""
     with AlpacaServer(StandingClock(NOW + 30)) as running:
         yield running
 
@@ -97,7 +97,7 @@ class TestAlpaca(FeedContract):
         return feed_of(self.stack.enter_context(AlpacaServer(clock)))
 
 
-def test_the_history_is_the_vendors_page_by_page(server: AlpacaServer) -> None:
+def test_the_history_is_fetched_page_by_page(server: AlpacaServer) -> None:
     server.page = 7
     for instrument in (AAPL, BTC):
         got = history(feed_of(server), instrument)
@@ -106,13 +106,13 @@ def test_the_history_is_the_vendors_page_by_page(server: AlpacaServer) -> None:
     assert all(headers["apca-api-key-id"] == KEY for _, _, headers in server.requests)
 
 
-def test_the_vendors_end_is_inclusive_and_ours_is_not(server: AlpacaServer) -> None:
+def test_alpacas_end_is_inclusive_and_the_ports_is_not(server: AlpacaServer) -> None:
     assert history(feed_of(server), BTC, NOW - 600, NOW - 300).time[-1] == NOW - 360
     assert server.requests[-1][1]["end"] == "2026-01-07T14:54:59Z"
     assert history(feed_of(server), BTC, NOW - 600, NOW - 299).time[-1] == NOW - 300
 
 
-def test_feed_and_adjustment_are_asked_for_and_named_in_the_source(server: AlpacaServer) -> None:
+def test_feed_and_adjustment_are_sent_and_part_of_the_source(server: AlpacaServer) -> None:
     feed = feed_of(server, feed="sip", adjustment="split")
     history(feed)
     assert server.requests[-1][1].items() >= {"feed": "sip", "adjustment": "split"}.items()
@@ -123,7 +123,7 @@ def test_feed_and_adjustment_are_asked_for_and_named_in_the_source(server: Alpac
         feed_of(server, adjustment="none")
 
 
-def test_rows_out_of_order_double_or_bad_do_no_harm(server: AlpacaServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_unsorted_duplicate_and_bad_rows_are_handled(server: AlpacaServer, caplog: pytest.LogCaptureFixture) -> None:
     truth = server.truth(BTC, NOW - 600, NOW)
 
     def spoil(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -155,14 +155,14 @@ def test_rows_out_of_order_double_or_bad_do_no_harm(server: AlpacaServer, caplog
     assert sum(int(record.message.split()[1]) for record in dropped) == 15
 
 
-def test_nothing_from_before_2016_or_after_the_clock_is_asked_for(server: AlpacaServer) -> None:
+def test_nothing_before_2016_or_after_the_clock_is_requested(server: AlpacaServer) -> None:
     feed = feed_of(server)
     assert len(history(feed, AAPL, 0, 1_400_000_000)) == 0
     assert len(history(feed, AAPL, NOW + HOUR, NOW + 2 * HOUR)) == 0
     assert server.requests == []
 
 
-def test_a_minute_that_has_not_closed_is_not_believed(server: AlpacaServer) -> None:
+def test_a_minute_that_is_not_closed_is_dropped(server: AlpacaServer) -> None:
     server.spoil = lambda rows: [*rows, {**rows[-1], "t": "2026-01-07T15:00:00Z"}]
     assert history(feed_of(server), BTC, NOW - 600, NOW + 600).time[-1] == NOW - 60
 
@@ -178,7 +178,7 @@ def test_a_minute_that_has_not_closed_is_not_believed(server: AlpacaServer) -> N
     ],
     ids=["429", "500", "503", "half a body", "drop"],
 )
-def test_a_fault_is_tried_again_and_then_said(server: AlpacaServer, bad: Answer | str) -> None:
+def test_a_failure_is_retried_and_then_raised(server: AlpacaServer, bad: Answer | str) -> None:
     pauses = Pauses()
     feed = feed_of(server, pauses)
     server.bad_answers.extend([bad] * 2)
@@ -191,7 +191,7 @@ def test_a_fault_is_tried_again_and_then_said(server: AlpacaServer, bad: Answer 
     assert len(server.bad_answers) == 5
 
 
-def test_retry_after_is_honoured_and_too_long_a_one_is_said(server: AlpacaServer) -> None:
+def test_retry_after_is_waited_for_unless_it_is_too_long(server: AlpacaServer) -> None:
     pauses = Pauses()
     feed = feed_of(server, pauses)
     server.bad_answers.append(answer(429, {}, retry_after="7"))
@@ -203,7 +203,7 @@ def test_retry_after_is_honoured_and_too_long_a_one_is_said(server: AlpacaServer
     assert max(pauses) == 7
 
 
-def test_a_used_up_budget_is_waited_for_by_the_vendors_own_headers(server: AlpacaServer) -> None:
+def test_the_rate_limit_headers_delay_the_next_request(server: AlpacaServer) -> None:
     pauses = Pauses()
     feed = feed_of(server, pauses)
     server.rate = {
@@ -222,19 +222,19 @@ def test_a_used_up_budget_is_waited_for_by_the_vendors_own_headers(server: Alpac
     assert 35 < pauses[0] <= 42
 
 
-def test_a_slow_answer_is_given_up(server: AlpacaServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_response_times_out(server: AlpacaServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "READ", 0.1)
     server.bad_answers.extend(["slow"] * 4)
     with pytest.raises(FeedUnavailable, match="ReadTimeout"):
         history(feed_of(server))
     monkeypatch.setattr(session_module, "READ", 10.0)
-    monkeypatch.setattr(rest_module, "WHOLE", 0.1)
+    monkeypatch.setattr(rest_module, "TRY_TIMEOUT", 0.1)
     server.bad_answers.extend(["slow"] * 4)
     with pytest.raises(FeedUnavailable, match="TimeoutError"):
         history(feed_of(server))
 
 
-def test_nobody_there_is_said(server: AlpacaServer) -> None:
+def test_a_refused_connection_is_named(server: AlpacaServer) -> None:
     with pytest.raises(FeedUnavailable, match="ConnectError"):
         history(feed_of(server, data_url="http://127.0.0.1:9"))
 
@@ -243,7 +243,7 @@ def test_nobody_there_is_said(server: AlpacaServer) -> None:
     "body",
     [b"<html>sign in to the hotel</html>", b'{"bars": {"AAPL"', b"[" * 100_000, b"9" * 5000, b"\xff\xfe"],
 )
-def test_what_is_not_json_is_said(server: AlpacaServer, body: bytes) -> None:
+def test_a_response_that_is_not_json_is_refused(server: AlpacaServer, body: bytes) -> None:
     server.bad_answers.append(Answer(200, body))
     with pytest.raises(FeedUnavailable, match="cannot be read"):
         history(feed_of(server))
@@ -251,22 +251,27 @@ def test_what_is_not_json_is_said(server: AlpacaServer, body: bytes) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [[], {}, None, 5, {"bars": []}, {"bars": {"AAPL": 5}}, {"bars": {"AAPL": {}}}, {"bars": {}, "next_page_token": 7}],
+    [[], {}, None, 5, {"bars": {"AAPL": 5}}, {"bars": {"AAPL": {}}}, {"bars": {}, "next_page_token": 7}],
 )
-def test_another_shape_is_said(server: AlpacaServer, body: object) -> None:
+def test_json_of_another_shape_is_refused(server: AlpacaServer, body: object) -> None:
     server.bad_answers.append(answer(200, body))
-    if body != {"bars": []}:  # nothing is nothing, however written
-        with pytest.raises(FeedUnavailable, match="cannot be read"):
-            history(feed_of(server))
-
-
-def test_pages_that_go_round_in_a_circle_end(server: AlpacaServer) -> None:
-    server.bad_answers.extend([answer(200, {"bars": {}, "next_page_token": "again"})] * 9)
-    with pytest.raises(FeedUnavailable, match="circle"):
+    with pytest.raises(FeedUnavailable, match="cannot be read"):
         history(feed_of(server))
 
 
-def test_refused_keys_are_said_by_the_names_of_their_variables(server: AlpacaServer) -> None:
+@pytest.mark.parametrize("bars", [None, {}, [], {"AAPL": None}, {"AAPL": []}])
+def test_no_bars_may_be_written_in_any_empty_form(server: AlpacaServer, bars: object) -> None:
+    server.bad_answers.append(answer(200, {"bars": bars}))
+    assert len(history(feed_of(server))) == 0
+
+
+def test_repeating_pages_are_refused(server: AlpacaServer) -> None:
+    server.bad_answers.extend([answer(200, {"bars": {}, "next_page_token": "again"})] * 9)
+    with pytest.raises(FeedUnavailable, match="repeat"):
+        history(feed_of(server))
+
+
+def test_refused_keys_are_reported_with_the_names_of_their_variables(server: AlpacaServer) -> None:
     feed = feed_of(server, key="PKWRONG")
     with pytest.raises(FeedUnavailable, match=r"ALPACA_API_KEY and ALPACA_SECRET_KEY"):
         history(feed)
@@ -276,13 +281,13 @@ def test_refused_keys_are_said_by_the_names_of_their_variables(server: AlpacaSer
         history(feed_of(server))
 
 
-def test_recent_sip_data_without_the_plan_is_said(server: AlpacaServer) -> None:
+def test_recent_sip_data_without_the_plan_is_reported(server: AlpacaServer) -> None:
     server.bad_answers.append(answer(403, {"message": "subscription does not permit querying recent SIP data"}))
     with pytest.raises(FeedUnavailable, match=r"15 minutes.*OPENBELL_ALPACA_FEED=iex"):
         history(feed_of(server, feed="sip"))
 
 
-def test_any_other_refusal_is_passed_on_without_the_keys(server: AlpacaServer) -> None:
+def test_any_other_refusal_is_reported_without_the_keys(server: AlpacaServer) -> None:
     server.bad_answers.append(answer(422, {"message": f"start after end, says {SECRET} of {KEY}"}))
     with pytest.raises(FeedUnavailable, match="HTTP 422: start after end, says … of …"):
         history(feed_of(server))
@@ -314,7 +319,7 @@ def test_a_symbol_without_bars_is_looked_up_once(server: AlpacaServer) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 500])
-def test_a_lookup_that_fails_hides_nothing(server: AlpacaServer, status: int) -> None:
+def test_a_failed_lookup_does_not_make_a_symbol_unknown(server: AlpacaServer, status: int) -> None:
     server.assets_answer = answer(status, {"message": "forbidden."})
     feed = feed_of(server)
     server.unlisted.add("MSFT")
@@ -322,7 +327,7 @@ def test_a_lookup_that_fails_hides_nothing(server: AlpacaServer, status: int) ->
     assert feed.knows(MSFT)
 
 
-def test_forex_is_not_alpacas(server: AlpacaServer) -> None:
+def test_forex_is_unknown(server: AlpacaServer) -> None:
     feed = feed_of(server)
     euro = parse("EUR/USD")
     assert not feed.knows(euro)
@@ -333,7 +338,7 @@ def test_forex_is_not_alpacas(server: AlpacaServer) -> None:
     assert server.requests == []
 
 
-def test_many_questions_share_few_connections(server: AlpacaServer) -> None:
+def test_many_calls_share_few_connections(server: AlpacaServer) -> None:
     feed = feed_of(server)
 
     async def main() -> None:
@@ -358,8 +363,8 @@ def test_an_idle_client_closes_by_itself(server: AlpacaServer, monkeypatch: pyte
     asyncio.run(main())
 
 
-class Watched:
-    """A stream under a clock that the test moves, with everything that it has delivered."""
+class WatchedStream:
+    """A stream with a clock that the test advances, and all batches that it has delivered."""
 
     def __init__(self, server: AlpacaServer, clock: HandClock, feed: AlpacaFeed, since: int) -> None:
         self.server, self.clock, self.feed = server, clock, feed
@@ -380,12 +385,12 @@ class Watched:
         return self.batches[-1].complete_until if self.batches else 0
 
     async def live(self) -> None:
-        """Both connections are open, and what has closed by now has come."""
+        """Waits until both connections are open and the first batch has arrived."""
         await until(lambda: len(self.server.lines) == 2, "both connections")
         await until(lambda: self.complete_until > 0, "the first batch")
 
     async def pass_to(self, moment: float) -> None:
-        """Let the clock go on in steps of ten seconds; the stream keeps up."""
+        """Advances the clock in steps of 10 s and waits for the stream after each."""
         while self.clock.epoch() < moment:
             self.clock.advance(min(10, moment - self.clock.epoch()))
             if self.clock.epoch() % MINUTE >= 5:
@@ -404,35 +409,35 @@ class Watched:
 
 
 @asynccontextmanager
-async def watching(since: int = NOW - 600, **settings: Any) -> AsyncIterator[Watched]:
+async def watching(since: int = NOW - 600, **settings: Any) -> AsyncIterator[WatchedStream]:
     clock = HandClock(NOW)
     with AlpacaServer(clock, **settings) as server:
         feed = feed_of(server)
-        watched = Watched(server, clock, feed, since)
+        watched = WatchedStream(server, clock, feed, since)
         try:
             yield watched
         finally:
             await watched.close()
             await feed.close()
-            assert len(asyncio.all_tasks()) == 1, "the stream leaves no task behind"
+            assert len(asyncio.all_tasks()) == 1, "the stream leaves no tasks"
 
 
 def odd(instrument: Instrument, time: int) -> bool:
     return time // MINUTE % 2 == 1
 
 
-def assert_truth(watched: Watched, end: int, start: int = NOW - 600) -> None:
+def assert_truth(watched: WatchedStream, end: int, start: int = NOW - 600) -> None:
     for instrument in (BTC, AAPL):
         want = watched.server.truth(instrument, start, end)
         assert watched.got(instrument).between(start, end).same_as(want)
         assert len(want)
 
 
-def test_minutes_are_complete_a_settling_time_after_their_end() -> None:
+def test_minutes_are_complete_5_seconds_after_their_end() -> None:
     async def main() -> None:
         async with watching() as watched:
             await watched.live()
-            assert watched.complete_until == NOW - MINUTE, "the history has had time to show these"
+            assert watched.complete_until == NOW - MINUTE, "later minutes may not be in the history yet"
             await watched.pass_to(NOW + 180)
             watched.clock.advance(4)
             await until(lambda: len(watched.server.lines) == 2)
@@ -441,22 +446,24 @@ def test_minutes_are_complete_a_settling_time_after_their_end() -> None:
             await until(lambda: watched.complete_until == NOW + 180, "the minute to settle")
             assert watched.feed.watermark(watched.clock.epoch()) == NOW + 180
             assert_truth(watched, NOW + 180)
-            marks = [batch.complete_until for batch in watched.batches]
-            assert marks == sorted(set(marks))
+            times = [batch.complete_until for batch in watched.batches]
+            assert times == sorted(set(times))
             asked = {line for line, *_ in watched.server.requests}
             assert asked == {"/v2/stocks/bars", "/v1beta3/crypto/us/bars"}
 
     asyncio.run(main())
 
 
-def test_the_watermark_without_a_stream_is_where_the_vendor_revises_no_more() -> None:
+def test_the_watermark_without_a_stream_is_75_seconds_behind_the_clock() -> None:
     async def main() -> None:
         async with watching() as watched:
             assert watched.feed.watermark(NOW) == NOW - 75
             await watched.live()
             await watched.pass_to(NOW + 125)
             assert watched.feed.watermark(NOW + 125) == NOW + 120
-            assert watched.feed.watermark(NOW + 1000) == NOW + 925, "a stream that stands still claims nothing"
+            assert watched.feed.watermark(NOW + 1000) == NOW + 925, (
+                "a stream that lags does not delay the watermark further"
+            )
             watched.server.bad_messages.append("drop")
             await until(lambda: watched.ended is not None)
             assert watched.feed.watermark(NOW + 125) == NOW + 50
@@ -464,7 +471,7 @@ def test_the_watermark_without_a_stream_is_where_the_vendor_revises_no_more() ->
     asyncio.run(main())
 
 
-def test_a_stream_that_broke_claims_nothing_even_before_it_is_asked() -> None:
+def test_a_broken_stream_does_not_count_for_the_watermark() -> None:
     async def main() -> None:
         clock = HandClock(NOW)
         with AlpacaServer(clock) as server:
@@ -473,7 +480,7 @@ def test_a_stream_that_broke_claims_nothing_even_before_it_is_asked() -> None:
                 first = await anext(stream)
                 assert feed.watermark(NOW) == first.complete_until == NOW - 60
                 server.bad_messages.append("drop")
-                await until(lambda: feed.watermark(NOW) == NOW - 75, "the break to be noticed")
+                await until(lambda: feed.watermark(NOW) == NOW - 75, "the broken connection to be detected")
                 with pytest.raises(FeedUnavailable, match="broke off"):
                     await anext(stream)
             await feed.close()
@@ -481,7 +488,7 @@ def test_a_stream_that_broke_claims_nothing_even_before_it_is_asked() -> None:
     asyncio.run(main())
 
 
-def test_a_history_that_shows_bars_late_leaves_no_hole_before_the_stream() -> None:
+def test_a_late_history_leaves_no_gap_before_the_stream() -> None:
     async def main() -> None:
         async with watching(corrected=odd) as watched:
             watched.server.shown_after = 29.0
@@ -493,7 +500,7 @@ def test_a_history_that_shows_bars_late_leaves_no_hole_before_the_stream() -> No
 
 
 @pytest.mark.parametrize("fault", ["duplicate", "reorder"])
-def test_double_and_reordered_messages_change_nothing(fault: str) -> None:
+def test_duplicate_and_reordered_messages_change_nothing(fault: str) -> None:
     async def main() -> None:
         async with watching(corrected=odd) as watched:
             await watched.live()
@@ -526,7 +533,7 @@ def test_a_correction_comes_in_a_later_batch() -> None:
     asyncio.run(main())
 
 
-def test_a_correction_of_what_the_history_gave_before_is_delivered_too() -> None:
+def test_a_correction_of_a_bar_from_the_history_is_delivered() -> None:
     async def main() -> None:
         async with watching(since=NOW, corrected=lambda i, t: t == NOW - 60) as watched:
             await until(lambda: len(watched.server.lines) == 2, "both connections")
@@ -539,9 +546,11 @@ def test_a_correction_of_what_the_history_gave_before_is_delivered_too() -> None
 
 
 @pytest.mark.parametrize("fault", ["the history fails", "the stream fails"])
-def test_a_second_look_counts_once_it_is_delivered(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_module, "SILENCE", 0.5)
-    monkeypatch.setattr(socket_module, "_CLOSING", 0.05)
+def test_uncertain_spans_are_fetched_again_until_they_are_delivered(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_module, "PING_TIMEOUT", 0.5)
+    monkeypatch.setattr(socket_module, "_CLOSE_TIMEOUT", 0.05)
 
     async def main() -> None:
         clock = HandClock(NOW + 31)
@@ -562,7 +571,7 @@ def test_a_second_look_counts_once_it_is_delivered(fault: str, monkeypatch: pyte
                 clock.advance(100)
                 with pytest.raises(FeedUnavailable):
                     await anext(stream)
-                assert len(server.requests) > asked, "it looked, but could not deliver"
+                assert len(server.requests) > asked, "it fetched the spans, but could not deliver them"
             async with aclosing(feed.stream((BTC,), NOW + 600)) as stream:
                 await anext(stream)
                 clock.advance(100)
@@ -573,23 +582,23 @@ def test_a_second_look_counts_once_it_is_delivered(fault: str, monkeypatch: pyte
     asyncio.run(main())
 
 
-def test_a_stream_lets_go_even_if_it_is_not_given_time_to_say_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_module, "_CLOSING", 60.0)
+def test_a_cancelled_stream_ends_without_a_closing_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_module, "_CLOSE_TIMEOUT", 60.0)
 
     async def main() -> None:
         with AlpacaServer(HandClock(NOW)) as server:
             waiting = asyncio.ensure_future(anext(feed_of(server).stream((BTC,), NOW)))
             await until(lambda: bool(server.lines), "the connection")
             server.bad_messages.append("deaf")
-            await until(lambda: not server.lines, "the vendor to go deaf")
-            await until(lambda: not waiting.cancel(), "the stream to give in")
+            await until(lambda: not server.lines, "the server to stop reading")
+            await until(lambda: not waiting.cancel(), "the stream to end")
             assert waiting.cancelled()
             await until(lambda: len(asyncio.all_tasks()) == 1, "every task to end")
 
     asyncio.run(main())
 
 
-def test_a_bar_that_comes_after_its_minute_was_complete_is_still_delivered() -> None:
+def test_a_bar_that_arrives_after_its_minute_is_complete_is_delivered() -> None:
     async def main() -> None:
         async with watching() as watched:
             await watched.live()
@@ -619,7 +628,7 @@ def test_a_bad_bar_on_the_stream_is_dropped_and_fetched(caplog: pytest.LogCaptur
     assert "price not positive" in caplog.text
 
 
-def test_what_is_not_a_bar_of_ours_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+def test_other_messages_and_symbols_are_ignored(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with watching() as watched:
             await watched.live()
@@ -647,11 +656,11 @@ def test_what_is_not_a_bar_of_ours_is_ignored(caplog: pytest.LogCaptureFixture) 
         ("garbage", "not JSON"),
         ("shape", "another shape"),
         ("slow client", "too slowly"),
-        ("deaf", "broke off|silent"),
+        ("deaf", "broke off|respond in time"),
     ],
 )
-def test_a_broken_stream_ends_as_unavailable(fault: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_module, "SILENCE", 0.1)
+def test_a_broken_stream_raises_feed_unavailable(fault: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_module, "PING_TIMEOUT", 0.1)
 
     async def main() -> None:
         async with watching() as watched:
@@ -669,15 +678,15 @@ def test_a_broken_stream_ends_as_unavailable(fault: str, words: str, monkeypatch
     ("code", "words"),
     [
         (402, "ALPACA_API_KEY and ALPACA_SECRET_KEY"),
-        (404, "in vain"),
+        (404, "keys in time"),
         (405, "watchlist"),
         (406, "Another process"),
         (409, "OPENBELL_ALPACA_FEED=iex"),
         (500, "internal"),
-        (999, "says what … \\(999\\)"),
+        (999, "reports what … \\(999\\)"),
     ],
 )
-def test_a_refused_stream_says_what_to_do(code: int, words: str) -> None:
+def test_a_refused_stream_reports_what_to_do(code: int, words: str) -> None:
     async def main() -> None:
         clock = HandClock(NOW)
         with AlpacaServer(clock) as server:
@@ -691,21 +700,21 @@ def test_a_refused_stream_says_what_to_do(code: int, words: str) -> None:
     asyncio.run(main())
 
 
-def test_a_server_that_never_signs_us_in_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_module, "OPENING", 0.1)
-    monkeypatch.setattr(socket_module, "_CLOSING", 0.05)
+def test_a_server_that_does_not_authenticate_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_module, "OPEN_TIMEOUT", 0.1)
+    monkeypatch.setattr(socket_module, "_CLOSE_TIMEOUT", 0.05)
 
     async def main() -> None:
         with AlpacaServer(HandClock(NOW)) as server:
             server.bad_messages.append("mute")
-            with pytest.raises(FeedUnavailable, match="silent"):
+            with pytest.raises(FeedUnavailable, match="respond in time"):
                 async with aclosing(feed_of(server).stream((BTC,), NOW)) as stream:
                     await anext(stream)
 
     asyncio.run(main())
 
 
-def test_no_stream_without_its_server_or_its_package(server: AlpacaServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_without_server_or_package_is_refused(server: AlpacaServer, monkeypatch: pytest.MonkeyPatch) -> None:
     async def first(feed: AlpacaFeed) -> None:
         async with aclosing(feed.stream((BTC,), NOW)) as stream:
             await anext(stream)
@@ -730,12 +739,12 @@ def test_an_unknown_symbol_does_not_open_a_stream(server: AlpacaServer) -> None:
         asyncio.run(main())
 
 
-def test_a_clock_in_another_time_gets_that_times_history_and_no_live_bars() -> None:
+def test_a_clock_in_the_past_gets_the_history_and_no_live_bars() -> None:
     async def main() -> None:
         clock = HandClock(NOW - 86400)
         with AlpacaServer(StandingClock(NOW)) as server:
             feed = feed_of(server, clock=clock)
-            watched = Watched(server, clock, feed, NOW - 86400 - 600)
+            watched = WatchedStream(server, clock, feed, NOW - 86400 - 600)
             await until(lambda: bool(watched.batches))
             await until(lambda: not server.lines, "the connections to close")
             for _ in range(5):
@@ -753,7 +762,7 @@ def test_keys_appear_nowhere(caplog: pytest.LogCaptureFixture, capfd: pytest.Cap
     caplog.set_level(logging.DEBUG)
     for name in ("httpx2", "httpcore2", "websockets"):  # the command line quiets them for the whole process
         caplog.set_level(logging.DEBUG, logger=name)
-    said: list[str] = []
+    texts: list[str] = []
 
     async def main() -> None:
         async with watching() as watched:
@@ -767,26 +776,26 @@ def test_keys_appear_nowhere(caplog: pytest.LogCaptureFixture, capfd: pytest.Cap
             watched.server.bad_answers.append(answer(400, {"message": f"no {KEY} {SECRET}"}))
             with pytest.raises(FeedUnavailable) as denied:
                 await watched.feed.history(BTC, NOW - HOUR, NOW)
-            said.extend(repr(vars(error.value)) + str(error.value) for error in (refused, denied))
-            said.append(repr(watched.feed) + repr(watched.feed.source))
+            texts.extend(repr(vars(error.value)) + str(error.value) for error in (refused, denied))
+            texts.append(repr(watched.feed) + repr(watched.feed.source))
 
     asyncio.run(main())
     out, err = capfd.readouterr()
-    everything = "\n".join([*said, out, err, *(record.getMessage() for record in caplog.records), caplog.text])
-    assert "HTTP Request" in everything, "the logs were looked at"
+    everything = "\n".join([*texts, out, err, *(record.getMessage() for record in caplog.records), caplog.text])
+    assert "HTTP Request" in everything, "the logs were recorded"
     assert SECRET not in everything
     assert KEY not in everything
 
 
 @pytest.mark.parametrize("bad", ["", "  ", "line\nbreak", "schlüssel", "two words", "bell\a"])
-def test_what_cannot_be_a_key_is_refused_without_saying_it(bad: str) -> None:
+def test_an_invalid_key_is_refused_without_showing_it(bad: str) -> None:
     for pair, variable in (((bad, SECRET), "ALPACA_API_KEY"), ((KEY, bad), "ALPACA_SECRET_KEY")):
         with pytest.raises(SettingsError, match=variable) as refused:
             AlpacaFeed(StandingClock(NOW), *pair)
         assert not bad.strip() or bad not in refused.value.message
 
 
-def test_the_heavy_parts_load_on_first_use() -> None:
+def test_http_and_websocket_libraries_load_on_first_use() -> None:
     code = (
         "import sys; from openbell.feeds.alpaca.feed import AlpacaFeed; from openbell.market.clock import StandingClock;"
         "AlpacaFeed(StandingClock(1e9), 'k', 's'); print(sorted({'httpx2', 'httpcore2', 'websockets'} & sys.modules.keys()))"
@@ -808,7 +817,7 @@ BAD_ANSWERS = (
 
 
 class Collecting:
-    """A collector on Alpaca's feed with a store, a moving clock, and a vendor to torment it."""
+    """A collector with Alpaca's feed, a store, a clock that the test advances, and a server that injects faults."""
 
     def __init__(self, folder: Path, server: AlpacaServer, clock: HandClock) -> None:
         (folder / "watchlist.txt").write_text("BTC/USD\nAAPL\n")
@@ -820,8 +829,8 @@ class Collecting:
         self.task = asyncio.create_task(self.collector.run())
 
     async def pass_by(self, seconds: float) -> None:
-        """Let time pass; whatever happens, the collector comes after."""
-        # Minutes do not pass between an answer of the history and what the collector makes of it.
+        """Advances the clock and waits until the collector has caught up."""
+        # The clock must not advance while the collector processes a response of the history.
         await until(lambda: self.task.done() or self.collector.status.state != "catching up", "the catching up")
         self.clock.advance(seconds)
         must = int((self.clock.epoch() - 75) // MINUTE) * MINUTE
@@ -830,7 +839,7 @@ class Collecting:
             self.task.result()
 
     async def recover(self) -> None:
-        """No more faults; long enough for every second look."""
+        """Ends all faults and advances the clock until all uncertain spans have been fetched again."""
         self.server.bad_messages.clear()
         self.server.bad_answers.clear()
         for _ in range(16):
@@ -851,7 +860,7 @@ class Collecting:
 
     async def assert_truth(self) -> None:
         with suppress(AssertionError):
-            await until(lambda: not self.differences(), "the store to be right")
+            await until(lambda: not self.differences(), "the store to equal the vendor's bars")
         assert self.differences() == []
 
     async def close(self) -> None:
@@ -874,14 +883,14 @@ async def collecting(folder: Path) -> AsyncIterator[Collecting]:
 
 
 @pytest.fixture
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The collector comes back at once, and silence is noticed soon."""
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shortens the collector's pauses and the timeouts of the socket."""
     monkeypatch.setattr(collector_module, "_LONGEST_PAUSE", 0.002)
-    monkeypatch.setattr(socket_module, "SILENCE", 0.3)
-    monkeypatch.setattr(socket_module, "_CLOSING", 0.05)
+    monkeypatch.setattr(socket_module, "PING_TIMEOUT", 0.3)
+    monkeypatch.setattr(socket_module, "_CLOSE_TIMEOUT", 0.05)
 
 
-@pytest.mark.usefixtures("_hurry")
+@pytest.mark.usefixtures("_short_pauses")
 def test_a_correction_that_was_missed_while_offline_is_fetched(tmp_path: Path) -> None:
     async def main() -> None:
         async with collecting(tmp_path) as desk:
@@ -893,7 +902,7 @@ def test_a_correction_that_was_missed_while_offline_is_fetched(tmp_path: Path) -
             desk.server.refused = (500, "internal error")
             desk.server.bad_messages.extend(["drop", "drop"])
             await until(lambda: desk.collector.status.state == "waiting for the feed")
-            for _ in range(20):  # its correction is sent meanwhile, to nobody
+            for _ in range(20):  # the correction is sent while no connection is open
                 await desk.pass_by(20)
             desk.server.refused = None
             await desk.recover()
@@ -902,9 +911,9 @@ def test_a_correction_that_was_missed_while_offline_is_fetched(tmp_path: Path) -
     asyncio.run(main())
 
 
-@pytest.mark.usefixtures("_hurry")
+@pytest.mark.usefixtures("_short_pauses")
 @pytest.mark.parametrize("seed", range(60) if os.environ.get("OPENBELL_SOAK") else (0, 1, 29, 38))
-def test_after_any_faults_the_store_is_the_vendors(tmp_path: Path, seed: int) -> None:
+def test_after_random_faults_the_store_equals_the_vendors_bars(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
 
     async def main() -> None:
@@ -934,7 +943,7 @@ def test_after_any_faults_the_store_is_the_vendors(tmp_path: Path, seed: int) ->
 
 
 @given(st.integers(0, 10**6), st.floats(0, 1, exclude_max=True), st.floats(0.001, 10), st.floats(0.001, 100))
-def test_backoff_grows_to_its_bound_and_never_is_nothing(
+def test_backoff_grows_to_its_limit_and_is_never_zero(
     attempt: int, chance: float, first: float, longest: float
 ) -> None:
     pause = backoff(attempt, chance, first=first, longest=longest)
@@ -960,7 +969,7 @@ def test_retry_after_is_read_as_number_and_as_date(seconds: int, now: int) -> No
 
 
 @given(st.integers(1, 30), st.lists(st.integers(0, 20), min_size=1, max_size=100))
-def test_a_budget_of_our_own_lets_no_window_overflow(size: int, waits: list[int]) -> None:
+def test_without_headers_the_budget_limits_every_window(size: int, waits: list[int]) -> None:
     budget, now, times = Budget(size), 0.0, []
     for wait in waits:
         now += wait
@@ -977,9 +986,11 @@ def test_a_budget_of_our_own_lets_no_window_overflow(size: int, waits: list[int]
 
 
 @given(st.integers(0, 50), st.integers(0, 10), st.integers(0, 500), st.floats(0, 100))
-def test_the_vendors_count_rules_less_what_is_under_way(left: int, flying: int, reset: int, now: float) -> None:
+def test_the_rate_limit_headers_set_the_budget_minus_requests_in_flight(
+    left: int, in_flight: int, reset: int, now: float
+) -> None:
     budget = Budget(200)
-    for _ in range(flying + 1):
+    for _ in range(in_flight + 1):
         budget.take(now)
     date = 1_767_798_000
     headers = {
@@ -989,7 +1000,7 @@ def test_the_vendors_count_rules_less_what_is_under_way(left: int, flying: int, 
     }
     budget.answered(headers, now)
     wait = budget.wait(now)
-    assert wait == (0 if left > flying else pytest.approx(min(60, reset)))
+    assert wait == (0 if left > in_flight else pytest.approx(min(60, reset)))
     budget.hold(5.0, now)
     assert budget.wait(now) == pytest.approx(5.0)
     assert budget.wait(now + 5.1) == 0
@@ -999,41 +1010,41 @@ def row(close: float, time: int = NOW) -> Row:
     return Row(time, close, close, close, close, 1.0)
 
 
-@given(st.lists(st.tuples(st.sampled_from(Told), st.integers(1, 5))))
-def test_the_strongest_word_on_a_minute_stays_and_is_told_once(words: list[tuple[Told, int]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from(RowSource), st.integers(1, 5))))
+def test_the_row_of_highest_precedence_is_kept_and_delivered_once(rows: list[tuple[RowSource, int]]) -> None:
     minutes = Minutes()
     closes: list[float] = []
-    for told, close in words:
-        minutes.add(BTC, [row(close)], told)
+    for source, close in rows:
+        minutes.add(BTC, [row(close)], source)
         closes += [part.close[0] for part in minutes.take(NOW + 60)]
-    assert all(a != b for a, b in pairwise(closes)), "news only"
-    if words:
-        strongest = max(told for told, _ in words)
-        assert closes[-1] == [close for told, close in words if told is strongest][-1]
+    assert all(a != b for a, b in pairwise(closes)), "only changed rows are delivered"
+    if rows:
+        highest = max(source for source, _ in rows)
+        assert closes[-1] == [close for source, close in rows if source is highest][-1]
 
 
-def test_a_minute_is_kept_until_it_is_asked_for_and_forgotten_later() -> None:
+def test_a_minute_is_delivered_once_and_removed_later() -> None:
     minutes = Minutes()
-    minutes.add(BTC, [row(1.0), row(2.0, NOW + 60)], Told.FIRST)
-    assert not minutes.any_before(NOW)
+    minutes.add(BTC, [row(1.0), row(2.0, NOW + 60)], RowSource.FIRST)
+    assert not minutes.has_undelivered(NOW)
     assert minutes.take(NOW) == ()
-    assert minutes.any_before(NOW + 60)
+    assert minutes.has_undelivered(NOW + 60)
     (part,) = minutes.take(NOW + 60)
     assert part.time.tolist() == [NOW]
-    assert not minutes.any_before(NOW + 60)
+    assert not minutes.has_undelivered(NOW + 60)
     minutes.take(NOW + 86400)
-    assert minutes._known[BTC] == {}
+    assert minutes._rows[BTC] == {}
 
 
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60))))
-def test_doubts_are_the_union_of_what_was_doubted(spans: list[tuple[int, int]]) -> None:
-    doubts = Doubts()
+def test_uncertain_spans_are_the_union_of_the_added_spans(spans: list[tuple[int, int]]) -> None:
+    uncertain = UncertainSpans()
     for start, end in spans:
-        doubts.add(start, end)
+        uncertain.add(start, end)
     want = {at for start, end in spans for at in range(start, end)}
-    assert {at for start, end in doubts.spans for at in range(start, end)} == want
-    assert all(a[1] < b[0] for a, b in pairwise(doubts.spans))
+    assert {at for start, end in uncertain.spans for at in range(start, end)} == want
+    assert all(a[1] < b[0] for a, b in pairwise(uncertain.spans))
 
 
 JSON = st.recursive(

@@ -1,8 +1,8 @@
 """Alpaca's market data: minute bars of US stocks and crypto, by REST and by WebSocket.
 
-`feed` is the feeds' port, `rest` asks for history, `socket` is one streaming connection, `stream` makes complete minutes of
-what several connections and the history say, `minutes` decides between two versions of a bar, `wire` reads the vendor's
-rows, `refusals` turns its errors into ours, `session` keeps the HTTP client.
+`feed` implements the port, `rest` fetches the history, `socket` is one streaming connection, `stream` builds complete
+minutes from several connections and the history, `minutes` decides between two versions of a bar, `wire` parses Alpaca's
+JSON, `refusals` translates its errors, `session` holds the HTTP client.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _URLS = {
     "stream_url": "ALPACA_STREAM_URL",
     "trading_url": "ALPACA_TRADING_URL",
 }
-"""Where the vendor is, for those who reach it through a proxy of their own."""
+"""Environment variables for other addresses, such as a proxy."""
 
 
 def _make(parts: FeedParts) -> Feed:

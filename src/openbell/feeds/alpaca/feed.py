@@ -1,4 +1,4 @@
-"""Alpaca behind the feeds' port."""
+"""Alpaca as a feed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 from openbell.feeds.alpaca.rest import Rest
 from openbell.feeds.alpaca.session import header_key
-from openbell.feeds.alpaca.stream import FINAL, Doubts, Stream
+from openbell.feeds.alpaca.stream import FINAL_AFTER, Stream, UncertainSpans
 from openbell.feeds.port import Batch
 from openbell.market.bars import MINUTE, Bars, empty, make
 from openbell.market.clock import Clock, bounded
@@ -23,15 +23,15 @@ ADJUSTMENTS = ("raw", "split", "dividend", "all")
 
 _EARLIEST = 1_451_606_400  # 2016-01-01
 _CLASSES = frozenset({AssetClass.STOCK, AssetClass.CRYPTO})
-_REMEMBERED = 3600.0
-"""Seconds for which a symbol that Alpaca does not list stays unknown: new ones are listed every day."""
+_UNLISTED_FOR = 3600.0
+"""Seconds for which a symbol counts as not listed by Alpaca; then it is checked again, because new symbols are added."""
 
 
 class AlpacaFeed:
-    """US stocks and crypto from Alpaca: history by REST, live by WebSocket, with keys of any plan.
+    """US stocks and crypto from Alpaca: history by REST, live bars by WebSocket, with the keys of any plan.
 
-    `feed` is where stock prices come from (`iex`: one exchange, free; `sip`: all, paid). `pause` is how it waits between
-    two tries.
+    `feed` is the source of stock prices (`iex`: one exchange, free; `sip`: all exchanges, paid). `pause` is the function
+    that waits between two tries.
     """
 
     name = "alpaca"
@@ -72,27 +72,27 @@ class AlpacaFeed:
         self._listed: set[Instrument] = set()
         self._unlisted: dict[Instrument, float] = {}
         self._streams: list[Stream] = []
-        self._doubts = Doubts()
+        self._uncertain = UncertainSpans()
 
     def knows(self, instrument: Instrument) -> bool:
-        """Stocks and crypto, but for those that Alpaca has said it does not list."""
-        return instrument.asset_class in _CLASSES and not self._said_unknown(instrument)
+        """Returns True for stocks and crypto, unless Alpaca does not list the symbol."""
+        return instrument.asset_class in _CLASSES and not self._is_unlisted(instrument)
 
     def earliest(self, now: float) -> int:  # noqa: ARG002 - the port's signature
-        """Where Alpaca's history of stocks begins; crypto's is younger."""
+        """Returns 2016-01-01, the start of Alpaca's history of stocks; crypto starts later."""
         return _EARLIEST
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
-        """Unknown: Alpaca does not tell where a symbol's history begins."""
+        """Returns None: Alpaca does not publish where a symbol's history begins."""
         return None
 
     def watermark(self, now: float) -> float:
-        """What the running streams have completed; without one, the time from which on Alpaca revises nothing."""
+        """Returns the time up to which all streams are complete; without a stream, up to which Alpaca changes no bars."""
         completed = [stream.complete_until for stream in self._streams if stream.healthy]
-        return min(now, max(now - FINAL, min(completed, default=0)))
+        return min(now, max(now - FINAL_AFTER, min(completed, default=0)))
 
     async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """Closed minute bars that opened in [start, end). Raises `FeedUnavailable` and `UnknownSymbol`."""
+        """Returns the closed minute bars that opened in [start, end). Raises `FeedUnavailable` and `UnknownSymbol`."""
         self._check(instrument)
         now = self._clock.epoch()
         start, end = max(start, _EARLIEST), min(end, int(now // MINUTE * MINUTE))
@@ -106,23 +106,23 @@ class AlpacaFeed:
         if rows:
             self._listed.add(instrument)
             return make(instrument, Timeframe.M1, *zip(*rows, strict=True))
-        await self._ask_whether_listed(instrument)
+        await self._check_listed(instrument)
         return empty(instrument)
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:  # noqa: ARG002
-        """None: Alpaca has bars, trades and quotes only."""
+        """Raises `NoSuchSeries`: Alpaca has bars, trades and quotes only."""
         hint = "Alpaca offers none; set OPENBELL_FEED to a feed that has it, such as sim"
         raise NoSuchSeries(self.name, kind, instrument.symbol, hint)
 
     async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
-        """What closed since then, from the history, then each minute as it completes, and corrections as they come.
+        """Yields the bars closed since `since`, then each minute when it is complete, and corrections when they arrive.
 
-        Raises `FeedUnavailable` when a connection breaks and `UnknownSymbol`.
+        Raises `FeedUnavailable` if a connection breaks, and `UnknownSymbol`.
         """
         for instrument in instruments:
             self._check(instrument)
         since = max(since, _EARLIEST)
-        stream = Stream(self._clock, self._rest, self._keys, self._urls, instruments, since, self._doubts)
+        stream = Stream(self._clock, self._rest, self._keys, self._urls, instruments, since, self._uncertain)
         self._streams.append(stream)
         batches = stream.batches()
         try:
@@ -133,21 +133,21 @@ class AlpacaFeed:
             await batches.aclose()
 
     async def close(self) -> None:
-        """Let go of idle connections now; without this they close after some seconds, or with the event loop."""
+        """Close idle connections now; otherwise they close after 10 s, or with the event loop."""
         await self._rest.close()
 
     def _check(self, instrument: Instrument) -> None:
         if instrument.asset_class not in _CLASSES:
             raise UnknownSymbol(instrument.symbol, "Alpaca has US stocks and crypto")
-        if self._said_unknown(instrument):
+        if self._is_unlisted(instrument):
             raise UnknownSymbol(instrument.symbol, "Alpaca does not list it")
 
-    def _said_unknown(self, instrument: Instrument) -> bool:
-        said = self._unlisted.get(instrument)
-        return said is not None and time.monotonic() - said < _REMEMBERED
+    def _is_unlisted(self, instrument: Instrument) -> bool:
+        checked_at = self._unlisted.get(instrument)
+        return checked_at is not None and time.monotonic() - checked_at < _UNLISTED_FOR
 
-    async def _ask_whether_listed(self, instrument: Instrument) -> None:
-        """No bars may mean that nothing traded or that there is no such thing; it is asked once per symbol."""
+    async def _check_listed(self, instrument: Instrument) -> None:
+        """Raises `UnknownSymbol` if Alpaca does not list a symbol without bars. Each listed symbol is checked once."""
         if instrument in self._listed:
             return
         listed = await self._rest.listed(instrument)

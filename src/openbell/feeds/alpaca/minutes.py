@@ -1,4 +1,4 @@
-"""What a stream knows of each minute, and what of it has still to be delivered."""
+"""The received rows of each minute, and which of them have not been delivered yet."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
 
 _KEPT = 3600
-"""Seconds for which delivered rows are remembered, to tell news from repetition."""
+"""Seconds for which delivered rows are kept, to recognize duplicates."""
 
 
-class Told(IntEnum):
-    """How a row came, the weaker word first.
+class RowSource(IntEnum):
+    """The source of a row, in ascending order of precedence.
 
-    A minute's first bar on the stream is its oldest version, the history has it or a later one, and a correction on the
-    stream is as new as anything: so a first bar that comes late or twice never undoes a correction.
+    The first bar of a minute on the stream is its oldest version, the history has that version or a later one, and a
+    correction on the stream is the latest. So a first bar that arrives late or twice never replaces a correction.
     """
 
     FIRST = 1
@@ -27,36 +27,36 @@ class Told(IntEnum):
 
 
 class Minutes:
-    """Rows by instrument and minute; each version is handed out once."""
+    """The rows by instrument and minute; each version of a row is delivered once."""
 
     def __init__(self) -> None:
-        self._known: dict[Instrument, dict[int, tuple[Told, Row]]] = {}
-        self._news: dict[Instrument, set[int]] = {}
+        self._rows: dict[Instrument, dict[int, tuple[RowSource, Row]]] = {}
+        self._undelivered: dict[Instrument, set[int]] = {}
 
-    def add(self, instrument: Instrument, rows: Iterable[Row], told: Told) -> None:
-        """Take rows, unless a stronger word on their minute is known; among equals the last counts."""
-        known, news = self._known.setdefault(instrument, {}), self._news.setdefault(instrument, set())
+    def add(self, instrument: Instrument, rows: Iterable[Row], source: RowSource) -> None:
+        """Adds rows, except for minutes with a row of higher precedence; among equal sources the last row is kept."""
+        kept, undelivered = self._rows.setdefault(instrument, {}), self._undelivered.setdefault(instrument, set())
         for row in rows:
-            held = known.get(row.time)
-            if held and held[0] > told:
+            earlier = kept.get(row.time)
+            if earlier and earlier[0] > source:
                 continue
-            known[row.time] = (told, row)
-            if held is None or held[1] != row:
-                news.add(row.time)
+            kept[row.time] = (source, row)
+            if earlier is None or earlier[1] != row:
+                undelivered.add(row.time)
 
-    def any_before(self, until: int) -> bool:
-        """Whether something to hand out opened before this time."""
-        return any(at < until for news in self._news.values() for at in news)
+    def has_undelivered(self, until: int) -> bool:
+        """Returns True if a minute that opened before `until` has an undelivered row."""
+        return any(at < until for times in self._undelivered.values() for at in times)
 
     def take(self, until: int) -> tuple[Bars, ...]:
-        """The news of the minutes that opened before `until`."""
+        """Returns the undelivered rows of the minutes that opened before `until`, and counts them as delivered."""
         parts = []
-        for instrument, news in self._news.items():
-            known = self._known[instrument]
-            if times := sorted(at for at in news if at < until):
-                columns = zip(*(known[at][1] for at in times), strict=True)
+        for instrument, undelivered in self._undelivered.items():
+            kept = self._rows[instrument]
+            if times := sorted(at for at in undelivered if at < until):
+                columns = zip(*(kept[at][1] for at in times), strict=True)
                 parts.append(make(instrument, Timeframe.M1, *columns))
-                news.difference_update(times)
-            for at in [at for at in known if at < until - _KEPT]:
-                del known[at]
+                undelivered.difference_update(times)
+            for at in [at for at in kept if at < until - _KEPT]:
+                del kept[at]
         return tuple(parts)

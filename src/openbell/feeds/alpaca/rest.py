@@ -1,4 +1,4 @@
-"""Alpaca's history over HTTP: paged, paced by the vendor's own headers, tried again a bounded number of times."""
+"""Fetches Alpaca's history over HTTP: paged, paced by Alpaca's rate-limit headers, with a limited number of retries."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ log = logging.getLogger(__name__)
 
 PER_MINUTE = 200
 TRIES = 4
-WHOLE = 30.0
-"""Seconds that one try may take: a read time-out alone lets a trickle go on for ever."""
-PATIENCE = 60.0
-"""The longest Retry-After that is waited for; whoever asks is better told than kept."""
+TRY_TIMEOUT = 30.0
+"""Seconds for one whole try. The read timeout alone would not end a response that arrives very slowly."""
+MAX_RETRY_AFTER = 60.0
+"""The longest Retry-After, in seconds, for which a call waits; it raises at once if Alpaca sends a longer one."""
 _PAGE = 10_000
 _SYMBOLS = 100
-"""Symbols in one request, so that its address stays short."""
+"""Symbols in one request, so that its URL stays short."""
 _LARGE = 100_000
-"""Bytes from which reading a page would hold up the event loop noticeably."""
+"""Bytes. Larger pages are parsed in a thread, because they would block the event loop noticeably."""
 
 _PATHS = {AssetClass.STOCK: "/v2/stocks/bars", AssetClass.CRYPTO: "/v1beta3/crypto/us/bars"}
 
@@ -45,7 +45,7 @@ class _Answer:
 
 
 class Rest:
-    """Asks Alpaca over HTTP. Raises `FeedUnavailable` and `UnknownSymbol`, never anything of the HTTP client."""
+    """Alpaca's HTTP API. Raises `FeedUnavailable` and `UnknownSymbol`, never exceptions of the HTTP client."""
 
     def __init__(
         self,
@@ -67,11 +67,11 @@ class Rest:
         self._session = Session({"APCA-API-KEY-ID": keys[0], "APCA-API-SECRET-KEY": keys[1]})
         self._budgets = {url: Budget(PER_MINUTE) for url in (self._data_url, self._trading_url)}
         self._chance = random.Random()  # noqa: S311 - spreads retries, decides nothing
-        self.apart = 0.0
-        """Seconds between the vendor's time and the clock's, by the newest answer."""
+        self.clock_offset = 0.0
+        """Seconds between Alpaca's time and the clock's, from the latest response."""
 
     async def rows(self, instruments: Sequence[Instrument], start: int, end: int) -> dict[Instrument, list[Row]]:
-        """The rows that opened in [start, end), by instrument, sorted, of two with one time the last."""
+        """Returns the rows that opened in [start, end) by instrument, sorted; of rows with the same time the last one."""
         found: dict[Instrument, dict[int, Row]] = {instrument: {} for instrument in instruments}
         for group in _groups(instruments):
             token: str | None = None
@@ -84,22 +84,22 @@ class Rest:
                 if token is None:
                     break
                 if token in seen:
-                    raise refusals.unread("history", "its pages go round in a circle")
+                    raise refusals.unreadable("history", "its pages repeat")
                 seen.add(token)
         return {instrument: [rows[at] for at in sorted(rows)] for instrument, rows in found.items()}
 
     async def listed(self, instrument: Instrument) -> bool | None:
-        """Whether Alpaca lists it; None if that cannot be found out now, or with these keys."""
+        """Returns True if Alpaca lists the instrument, False if not, None if the lookup fails."""
         url = f"{self._trading_url}/v2/assets/{quote(instrument.symbol, safe='')}"
         with suppress(FeedUnavailable):
             answer = await self._get(self._trading_url, url, {}, tries=1)
             if answer.status in {200, 404}:
                 return answer.status == 200
-            log.info("Alpaca does not tell whether it lists %s (HTTP %d)", instrument, answer.status)
+            log.info("cannot find out whether Alpaca lists %s (HTTP %d)", instrument, answer.status)
         return None
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close all connections."""
         await self._session.close()
 
     async def _page(self, group: Sequence[Instrument], start: int, end: int, token: str | None) -> Page:
@@ -108,7 +108,7 @@ class Rest:
             "symbols": ",".join(instrument.symbol for instrument in group),
             "timeframe": "1Min",
             "start": _rfc3339(start),
-            "end": _rfc3339(end - 1),  # the vendor's end is inclusive
+            "end": _rfc3339(end - 1),  # Alpaca's end is inclusive
             "limit": str(_PAGE),
             "sort": "asc",
         }
@@ -126,69 +126,69 @@ class Rest:
             else:
                 page = await asyncio.to_thread(read_page, answer.body, asked)
         except Malformed as why:
-            raise refusals.unread("history", str(why)) from None
+            raise refusals.unreadable("history", str(why)) from None
         for reason, count in page.dropped.items():
             log.warning("dropped %d bars of Alpaca's history (%s): %s", count, params["symbols"], reason)
         return page
 
     async def _get(self, base: str, url: str, params: Mapping[str, str], tries: int = TRIES) -> _Answer:
-        """An answer that another try would not change."""
+        """Returns the response after retries of temporary failures. Raises `FeedUnavailable` if all tries fail."""
         for attempt in range(tries):
             try:
-                answer = await self._once(self._budgets[base], url, params)
+                answer = await self._send(self._budgets[base], url, params)
             except FeedUnavailable as error:
                 fault, wait = error.message, 0.0
             else:
                 if not (answer.status in {408, 429} or answer.status >= 500):
                     return answer
                 fault, wait = f"HTTP {answer.status}", retry_after(answer.headers) or 0.0
-                if wait > PATIENCE:
+                if wait > MAX_RETRY_AFTER:
                     raise FeedUnavailable(
-                        f"Alpaca asks to be left alone for {wait:.0f} s (HTTP {answer.status}): ask later"
+                        f"Alpaca accepts no requests for {wait:.0f} s (HTTP {answer.status}): try again later"
                     )
                 if answer.status == 429:
                     self._budgets[base].hold(wait, time.monotonic())
             if attempt + 1 < tries:
                 pause = max(wait, backoff(attempt, self._chance.random()))
-                log.info("Alpaca: %s; trying again in %.1f s", fault, pause)
+                log.info("Alpaca: %s; retrying in %.1f s", fault, pause)
                 await self._pause(pause)
         raise FeedUnavailable(
-            f"Alpaca does not answer ({fault}, {tries} tries): ask again later; "
-            "if it lasts, look at the network here and at status.alpaca.markets"
+            f"Alpaca does not respond ({fault}, {tries} tries): try again later; "
+            "if this persists, check the network and status.alpaca.markets"
         )
 
-    async def _once(self, budget: Budget, url: str, params: Mapping[str, str]) -> _Answer:
-        """One try. Raises `FeedUnavailable` when nothing whole comes back."""
+    async def _send(self, budget: Budget, url: str, params: Mapping[str, str]) -> _Answer:
+        """Sends one request. Raises `FeedUnavailable` if there is no complete response."""
         import httpx2
 
         async with self._session.client() as client:
             if wait := budget.wait(time.monotonic()):
-                log.info("Alpaca's requests of this minute are used up; going on in %.1f s", wait)
+                log.info("Alpaca's requests of this minute are used up; continuing in %.1f s", wait)
                 await self._pause(wait)
             budget.take(time.monotonic())
             headers: Mapping[str, str] = {}
             before = self._clock.epoch()
             try:
-                async with asyncio.timeout(WHOLE):
+                async with asyncio.timeout(TRY_TIMEOUT):
                     response = await client.get(url, params=params)
                 headers = response.headers
                 return _Answer(response.status_code, headers, response.content)
             except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError) as error:
-                # Its text may hold more than the caller should see; its name says enough.
+                # Only the class name, because the text may contain secrets.
                 raise FeedUnavailable(type(error).__name__) from None
             finally:
                 budget.answered(headers, time.monotonic())
                 if (vendor := vendor_time(headers)) is not None:
-                    self.apart = max(before - vendor, vendor - self._clock.epoch(), 0.0)
+                    self.clock_offset = max(before - vendor, vendor - self._clock.epoch(), 0.0)
 
     def _refusal(self, answer: _Answer, group: Sequence[Instrument]) -> OpenbellError:
         message: Any = ""
         with suppress(Malformed, AttributeError):
             message = decode(answer.body).get("message")
-        said = message[:200] if isinstance(message, str) else ""
+        text = message[:200] if isinstance(message, str) else ""
         for secret in self._secrets:
-            said = said.replace(secret, "…")
-        return refusals.by_status(answer.status, said, group)
+            text = text.replace(secret, "…")
+        return refusals.by_status(answer.status, text, group)
 
 
 def _groups(instruments: Sequence[Instrument]) -> Iterator[Sequence[Instrument]]:

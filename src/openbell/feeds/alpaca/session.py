@@ -1,4 +1,4 @@
-"""The HTTP client: opened on first use, shared while it is used, closed by itself when it is not; and keys for it."""
+"""The HTTP client, which is opened on first use, shared, and closed when idle; and the check of its keys."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ if TYPE_CHECKING:
 
 IDLE = 10.0
 """Seconds without a request after which the connections are closed."""
-AT_ONCE = 5
+MAX_CONCURRENT = 5
+"""Requests at the same time."""
 CONNECT, READ = 3.0, 10.0
+"""Timeouts in seconds."""
 
 
-class _Line:
-    """One client and the task that closes it: when idle, when told to, or when the event loop ends and cancels it."""
+class _SharedClient:
+    """One client, and the task that closes it when it is idle or when the task is cancelled."""
 
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self.loop = asyncio.get_running_loop()
         self.client = client
-        self.gate = asyncio.Semaphore(AT_ONCE)
+        self.gate = asyncio.Semaphore(MAX_CONCURRENT)
         self.users = 0
         self.open = True
         self.used = asyncio.Event()
-        self.keeper = asyncio.create_task(self._keep(), name="alpaca: close the idle client")
+        self.closer = asyncio.create_task(self._close_when_idle(), name="alpaca: close the idle client")
 
-    async def _keep(self) -> None:
+    async def _close_when_idle(self) -> None:
         try:
             while self.open:
                 self.used.clear()
@@ -41,40 +43,40 @@ class _Line:
                     async with asyncio.timeout(IDLE):
                         await self.used.wait()
                 except TimeoutError:
-                    # Said before anything is awaited: nobody gets a client that is closing.
+                    # Set before the next await, so that no caller gets a client that is closing.
                     self.open = self.users > 0
         finally:
             await self.client.aclose()
 
 
 class Session:
-    """Gives out the client of the running event loop. A feed outlives loops: the command line runs one per call."""
+    """Provides one client per event loop. A feed outlives event loops: the command line runs one per call."""
 
     def __init__(self, headers: Mapping[str, str], read: float | None = None) -> None:
         self._headers = dict(headers)
         self._read = READ if read is None else read
-        self._line: _Line | None = None
+        self._shared: _SharedClient | None = None
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[httpx2.AsyncClient]:
-        """The client, for one request; at most five at once."""
-        line = self._line
-        if line is None or not line.open or line.loop is not asyncio.get_running_loop():
-            line = self._line = _Line(self._make())
-        line.users += 1
+        """Provides the client for one request; waits while `MAX_CONCURRENT` requests are running."""
+        shared = self._shared
+        if shared is None or not shared.open or shared.loop is not asyncio.get_running_loop():
+            shared = self._shared = _SharedClient(self._make())
+        shared.users += 1
         try:
-            async with line.gate:
-                yield line.client
+            async with shared.gate:
+                yield shared.client
         finally:
-            line.users -= 1
-            line.used.set()
+            shared.users -= 1
+            shared.used.set()
 
     async def close(self) -> None:
-        """Close the connections now; the next request opens new ones."""
-        line, self._line = self._line, None
-        if line and line.open and line.loop is asyncio.get_running_loop():
-            line.keeper.cancel()
-            await asyncio.wait([line.keeper])
+        """Close all connections now; the next request opens new ones."""
+        shared, self._shared = self._shared, None
+        if shared and shared.open and shared.loop is asyncio.get_running_loop():
+            shared.closer.cancel()
+            await asyncio.wait([shared.closer])
 
     def _make(self) -> httpx2.AsyncClient:
         import httpx2
@@ -88,17 +90,20 @@ class Session:
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """For all clients: reading them takes longer than a request."""
+    """Returns the certificates for all clients; loading them takes longer than a request."""
     import httpx2
 
     return httpx2.create_ssl_context()
 
 
 def header_key(variable: str, value: str, who: str) -> str:
-    """A key that can stand in a header. Any other is refused here, unsaid: the HTTP client would quote it in its error."""
+    """Returns a key that is valid in a header.
+
+    Raises `SettingsError` without the key otherwise; the HTTP client's own error would contain it.
+    """
     key = value.strip()
     if not key:
         raise SettingsError(f"{variable} is not set: {who} needs the keys of an account, from app.alpaca.markets")
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise SettingsError(f"{variable} holds characters that no key has: copy it again from app.alpaca.markets")
+        raise SettingsError(f"{variable} has characters that no key has: copy it again from app.alpaca.markets")
     return key

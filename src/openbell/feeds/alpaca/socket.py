@@ -1,4 +1,4 @@
-"""One streaming connection: opened, signed in, subscribed; then rows until it breaks."""
+"""One streaming connection: connects, authenticates, subscribes, and receives rows until it breaks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from openbell.feeds.alpaca import refusals
-from openbell.feeds.alpaca.minutes import Told
+from openbell.feeds.alpaca.minutes import RowSource
 from openbell.feeds.alpaca.wire import Malformed, Row, read_message, read_row
 from openbell.market.errors import FeedUnavailable, SettingsError
 from openbell.market.instruments import Instrument
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OPENING = 10.0
-"""Seconds until a connection has to be subscribed."""
-SILENCE = 10.0
-"""Seconds between pings, and until each has to be answered."""
-_CLOSING = 1.0
+OPEN_TIMEOUT = 10.0
+"""Seconds to connect, authenticate and subscribe."""
+PING_TIMEOUT = 10.0
+"""Seconds between two pings, and until each pong must arrive."""
+_CLOSE_TIMEOUT = 1.0
 _SYMBOLS = 400
-"""Symbols in one subscribe message, so that it stays small (about 8 kB)."""
+"""Symbols in one subscribe message, so that it has at most about 8 kB."""
 _LARGEST = 8 * 2**20
 
-_TOLD = {"b": Told.FIRST, "u": Told.CORRECTION}
+_SOURCES = {"b": RowSource.FIRST, "u": RowSource.CORRECTION}
 
-# The library writes every frame to its debug log, and the first one we send holds the secret.
-_frames = logging.getLogger(f"{__name__}.frames")
-_frames.setLevel(logging.INFO)
+# websockets writes every frame to its debug log, and the first sent frame contains the secret key.
+_frame_log = logging.getLogger(f"{__name__}.frames")
+_frame_log.setLevel(logging.INFO)
 
 
 class Socket:
-    """Calls `on_row` for each bar and `on_bad` for each that cannot be used. Raises `FeedUnavailable` only."""
+    """Calls `on_row` for each bar and `on_bad` for each bar that cannot be read. Raises `FeedUnavailable` only."""
 
     def __init__(
         self,
         url: str,
         keys: tuple[str, str],
         instruments: Mapping[str, Instrument],
-        on_row: Callable[[Instrument, Row, Told], None],
+        on_row: Callable[[Instrument, Row, RowSource], None],
         on_bad: Callable[[], None],
     ) -> None:
         self._url = url
@@ -55,20 +55,20 @@ class Socket:
         self._connection: ClientConnection | None = None
 
     async def open(self) -> None:
-        """Connect, sign in and subscribe."""
+        """Connect, authenticate and subscribe."""
         try:
             from websockets.asyncio.client import connect
         except ImportError:
-            raise SettingsError("Alpaca's stream needs a package more: pip install 'openbell[alpaca]'") from None
-        async with _faults():
-            async with asyncio.timeout(OPENING):
+            raise SettingsError("Alpaca's stream needs another package: pip install 'openbell[alpaca]'") from None
+        async with _as_feed_unavailable():
+            async with asyncio.timeout(OPEN_TIMEOUT):
                 self._connection = await connect(
                     self._url,
-                    logger=_frames,
+                    logger=_frame_log,
                     open_timeout=None,
-                    ping_interval=SILENCE,
-                    ping_timeout=SILENCE,
-                    close_timeout=_CLOSING,
+                    ping_interval=PING_TIMEOUT,
+                    ping_timeout=PING_TIMEOUT,
+                    close_timeout=_CLOSE_TIMEOUT,
                     max_size=_LARGEST,
                 )
                 await self._expect("connected")
@@ -77,21 +77,21 @@ class Socket:
                 await self._subscribe()
 
     async def read(self) -> None:
-        """Take what comes until the connection breaks."""
-        async with _faults():
+        """Receive messages until the connection breaks."""
+        async with _as_feed_unavailable():
             while True:
                 await self._receive()
 
-    async def settle(self) -> None:
-        """Wait until everything that the vendor has sent by now is read: its pong comes behind it."""
-        async with _faults():
-            async with asyncio.timeout(SILENCE):
+    async def drain(self) -> None:
+        """Wait until all messages that Alpaca has sent so far are read, by waiting for the pong of a ping."""
+        async with _as_feed_unavailable():
+            async with asyncio.timeout(PING_TIMEOUT):
                 await (await self._open_connection.ping())
-            # Whoever reads was woken by the frames before the pong; this lets it finish before we go on.
+            # The reading task was woken by the frames before the pong; let it process them first.
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Say goodbye, shortly, and let go."""
+        """Close the connection; abort it if the closing handshake takes longer than 1 s."""
         if connection := self._connection:
             try:
                 await connection.close()
@@ -118,17 +118,17 @@ class Socket:
             pass
 
     async def _receive(self) -> list[dict[str, Any]]:
-        """The next message; bars in it are passed on, an error is raised."""
+        """Returns the next message. Passes its bars to `on_row`; raises `FeedUnavailable` if it is an error."""
         items = read_message(await self._open_connection.recv())
         for item in items:
             kind = item.get("T")
             if kind == "error":
-                raise refusals.by_code(item.get("code"), self._shown(item.get("msg")))
-            if isinstance(kind, str) and (told := _TOLD.get(kind)):
-                self._take(item, told)
+                raise refusals.by_code(item.get("code"), self._without_keys(item.get("msg")))
+            if isinstance(kind, str) and (source := _SOURCES.get(kind)):
+                self._take(item, source)
         return items
 
-    def _take(self, item: dict[str, Any], told: Told) -> None:
+    def _take(self, item: dict[str, Any], source: RowSource) -> None:
         symbol = item.get("S")
         instrument = self._instruments.get(symbol) if isinstance(symbol, str) else None
         try:
@@ -138,9 +138,9 @@ class Socket:
             self._on_bad()
         else:
             if instrument:
-                self._on_row(instrument, row, told)
+                self._on_row(instrument, row, source)
 
-    def _shown(self, message: object) -> str:
+    def _without_keys(self, message: object) -> str:
         shown = message[:200] if isinstance(message, str) else ""
         for secret in self._keys:
             shown = shown.replace(secret, "…")
@@ -148,14 +148,14 @@ class Socket:
 
 
 @asynccontextmanager
-async def _faults() -> AsyncIterator[None]:
-    """Whatever breaks on a connection is the feed being unavailable."""
+async def _as_feed_unavailable() -> AsyncIterator[None]:
+    """Converts all errors of a connection into `FeedUnavailable`."""
     from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
     try:
         yield
     except Malformed as why:
-        raise refusals.unread("stream", str(why)) from None
+        raise refusals.unreadable("stream", str(why)) from None
     except ConnectionClosed:
         raise FeedUnavailable("Alpaca's stream broke off") from None
     except InvalidStatus as error:
@@ -163,8 +163,8 @@ async def _faults() -> AsyncIterator[None]:
             f"Alpaca's stream refuses the connection with HTTP {error.response.status_code}"
         ) from None
     except TimeoutError:
-        raise FeedUnavailable("Alpaca's stream is silent: it did not answer in time") from None
+        raise FeedUnavailable("Alpaca's stream did not respond in time") from None
     except (WebSocketException, OSError) as error:
         raise FeedUnavailable(
-            f"Alpaca's stream cannot be reached ({type(error).__name__}): look at the network"
+            f"Alpaca's stream cannot be reached ({type(error).__name__}): check the network"
         ) from None

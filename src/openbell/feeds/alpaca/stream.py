@@ -1,9 +1,9 @@
-"""Complete minutes out of live connections and the history.
+"""Builds complete minutes from live connections and the history.
 
-First the connections are subscribed, then the history is asked: so a minute is in one of the two. A minute that ended before
-we listened is taken from the history once that has had time to show it; any later one is complete a settling time after its
-end, when every connection has answered a ping, because what was sent before the pong has been read by then. What may have
-been corrected while nobody listened is looked at a second time, when the vendor is done with it.
+The connections are subscribed before the history is fetched, so every minute is in one of the two. Minutes that ended before
+the subscription are read from the history, `IN_HISTORY_AFTER` seconds after their end. A later minute is complete
+`COMPLETE_AFTER` seconds after its end, when every connection has answered a ping: then all messages sent before the pong
+have been read. Minutes that may have been corrected while no connection was open are fetched again when they are final.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from typing import Any
 
-from openbell.feeds.alpaca.minutes import Minutes, Told
+from openbell.feeds.alpaca.minutes import Minutes, RowSource
 from openbell.feeds.alpaca.rest import Rest
 from openbell.feeds.alpaca.socket import Socket
 from openbell.feeds.alpaca.wire import Row
@@ -25,27 +25,27 @@ from openbell.market.instruments import AssetClass, Instrument
 
 log = logging.getLogger(__name__)
 
-FINAL = 75
-"""Seconds after its end at which a minute in the history is final: the vendor revises it for 30."""
-SETTLE = 5
-"""Seconds after its end at which a minute that we listened to is complete."""
-SHOWN = 30
-"""Seconds after its end by which the history has a minute that traded."""
-_REVISED = 3 * MINUTE
-"""How far back from now the vendor may still have changed something."""
-_ANOTHER_TIME = 120.0
-"""Seconds between the vendor's time and ours from which on we live in another: its live bars are not our market's."""
+FINAL_AFTER = 75
+"""Seconds after its end at which a minute in the history is final; Alpaca corrects it for 30 s."""
+COMPLETE_AFTER = 5
+"""Seconds after its end at which a minute that was received live is complete."""
+IN_HISTORY_AFTER = 30
+"""Seconds after its end at which a minute is in the history."""
+_REVISION_WINDOW = 3 * MINUTE
+"""How far back, in seconds, Alpaca may still change bars."""
+_MAX_CLOCK_OFFSET = 120.0
+"""If Alpaca's time and the clock differ by more seconds, live bars are not used: the clock shows a past time."""
 _DAY = 86400
 
 
-class Doubts:
-    """Spans that were delivered, but may have been corrected when nobody listened. Outlives the streams of a feed."""
+class UncertainSpans:
+    """Delivered spans that may have been corrected while no connection was open. Shared by all streams of a feed."""
 
     def __init__(self) -> None:
         self.spans: list[tuple[int, int]] = []
 
     def add(self, start: int, end: int) -> None:
-        """One more span, joined with those that it touches."""
+        """Adds a span and merges it with the spans that it touches."""
         if start >= end:
             return
         touching = [span for span in self.spans if span[0] <= end and start <= span[1]]
@@ -53,13 +53,13 @@ class Doubts:
         touching.append((start, end))
         self.spans = sorted([*apart, (min(s for s, _ in touching), max(e for _, e in touching))])
 
-    def settle(self, spans: Sequence[tuple[int, int]]) -> None:
-        """These are certain now; one that has grown meanwhile is not among them."""
+    def confirm(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Removes spans that have been fetched again. A span that has grown since stays."""
         self.spans = [span for span in self.spans if span not in spans]
 
 
 class Stream:
-    """One stream of a feed, from opening to its end."""
+    """One stream of the feed."""
 
     def __init__(
         self,
@@ -69,110 +69,110 @@ class Stream:
         urls: dict[AssetClass, str],
         instruments: Sequence[Instrument],
         since: int,
-        doubts: Doubts,
+        uncertain: UncertainSpans,
     ) -> None:
         self._clock = clock
         self._rest = rest
         self._instruments = instruments
         self._since = -(-since // MINUTE) * MINUTE
-        self._doubts = doubts
+        self._uncertain = uncertain
         self._minutes = Minutes()
         self._wake = asyncio.Event()
-        self._second_look = math.inf
+        self._recheck_at = math.inf
         self._readers: list[asyncio.Task[None]] = []
         self._sockets = [
             Socket(url, keys, {i.symbol: i for i in wanted}, self._on_row, self._on_bad)
             for asset_class, url in urls.items()
             if (wanted := [i for i in instruments if i.asset_class is asset_class])
         ]
-        self._heard_from: float = math.inf
-        """The minutes that open from here on are all heard live; without a connection there are none."""
+        self._live_from: float = math.inf
+        """All minutes that open from this time on are received live; infinity without connections."""
         self.complete_until = self._since
 
     @property
     def healthy(self) -> bool:
-        """Whether what it has completed is the vendor's newest."""
-        listening = bool(self._readers) and not any(reader.done() for reader in self._readers)
-        return listening and self.complete_until > self._since
+        """True if all connections are open and the first batch is complete."""
+        connected = bool(self._readers) and not any(reader.done() for reader in self._readers)
+        return connected and self.complete_until > self._since
 
     async def batches(self) -> AsyncGenerator[Batch, None]:
-        """The batches, until closed by the caller. Raises `FeedUnavailable` when a connection breaks."""
+        """Yields batches until the caller closes it. Raises `FeedUnavailable` if a connection breaks."""
         try:
             if self._clock.moving:
                 await self._listen()
             while True:
-                await self._wait(min(self._due(), self._second_look))
+                await self._wait(min(self._due(), self._recheck_at))
                 before = self.complete_until
-                looked = await self._look_again() if self._clock.epoch() >= self._second_look else ()
+                rechecked = await self._recheck() if self._clock.epoch() >= self._recheck_at else ()
                 if self._clock.epoch() >= self._due():
                     await self._complete()
                 bars = self._minutes.take(self.complete_until)
                 if bars or self.complete_until > before:
                     yield Batch(bars, self.complete_until)
-                self._doubts.settle(looked)  # not before it is delivered: a connection may break in between
+                self._uncertain.confirm(rechecked)  # after delivery, because a connection may break before
         finally:
             await self._close()
 
     async def _listen(self) -> None:
-        """Open every connection, and say from which minute on nothing can be missed."""
+        """Open all connections, and set the minute from which on all bars are received live."""
         await _together(*(socket.open() for socket in self._sockets))
         self._readers = [asyncio.create_task(socket.read()) for socket in self._sockets]
         for reader in self._readers:
             reader.add_done_callback(lambda _: self._wake.set())
-        # Our clock may be behind the vendor's by as much as a minute may take to settle.
-        heard = _minute(self._clock.epoch() + SETTLE)
-        self._heard_from = heard
-        self._doubts.add(max(self._since, heard - _REVISED), heard)
-        self._second_look = heard + FINAL
+        # The clock may be behind Alpaca's by up to `COMPLETE_AFTER` seconds.
+        live_from = _minute(self._clock.epoch() + COMPLETE_AFTER)
+        self._live_from = live_from
+        self._uncertain.add(max(self._since, live_from - _REVISION_WINDOW), live_from)
+        self._recheck_at = live_from + FINAL_AFTER
 
-    def _on_row(self, instrument: Instrument, row: Row, told: Told) -> None:
+    def _on_row(self, instrument: Instrument, row: Row, source: RowSource) -> None:
         if row.time > self._clock.epoch() + MINUTE:
             log.warning("dropped a bar of Alpaca's stream (%s): from the future", instrument)
-        elif row.time >= self._since or told is Told.CORRECTION:  # before that, the history was final
-            self._minutes.add(instrument, (row,), told)
-            if row.time < self.complete_until and self._minutes.any_before(self.complete_until):
+        elif row.time >= self._since or source is RowSource.CORRECTION:  # bars before `_since` were final
+            self._minutes.add(instrument, (row,), source)
+            if row.time < self.complete_until and self._minutes.has_undelivered(self.complete_until):
                 self._wake.set()
 
     def _on_bad(self) -> None:
-        """A bar came that nobody can read: the history may have it right."""
+        """Handles a bar that cannot be read: the minutes around now are fetched from the history later."""
         now = _minute(self._clock.epoch())
-        self._doubts.add(max(self._since, now - _REVISED), now + MINUTE)
-        self._second_look = now + MINUTE + FINAL
+        self._uncertain.add(max(self._since, now - _REVISION_WINDOW), now + MINUTE)
+        self._recheck_at = now + MINUTE + FINAL_AFTER
 
-    def _lag(self) -> int:
-        return SHOWN if self.complete_until < self._heard_from else SETTLE
+    def _delay(self) -> int:
+        return IN_HISTORY_AFTER if self.complete_until < self._live_from else COMPLETE_AFTER
 
     def _due(self) -> float:
-        """When the next minute will be complete."""
-        return self.complete_until + MINUTE + self._lag()
+        """Returns the time at which the next minute will be complete."""
+        return self.complete_until + MINUTE + self._delay()
 
     async def _complete(self) -> None:
-        """Make complete what can be by now, at most a day at a time."""
-        lag = self._lag()
-        until = min(_minute(self._clock.epoch() - lag), self.complete_until + _DAY)
-        if self.complete_until < self._heard_from:
-            await self._fetch(self.complete_until, int(min(until, self._heard_from)))
-            if self._readers and self._rest.apart > _ANOTHER_TIME:
-                log.info("the clock is %.0f s away from Alpaca's: its history only", self._rest.apart)
+        """Complete all minutes that can be complete by now, at most a day at a time."""
+        delay = self._delay()
+        until = min(_minute(self._clock.epoch() - delay), self.complete_until + _DAY)
+        if self.complete_until < self._live_from:
+            await self._fetch(self.complete_until, int(min(until, self._live_from)))
+            if self._readers and self._rest.clock_offset > _MAX_CLOCK_OFFSET:
+                log.info("the clock and Alpaca's differ by %.0f s: using its history only", self._rest.clock_offset)
                 await self._stop_listening()
-        await _together(*(socket.settle() for socket in self._sockets if self._readers))
+        await _together(*(socket.drain() for socket in self._sockets if self._readers))
         self._check()
         self.complete_until = until
 
     async def _fetch(self, start: int, end: int) -> None:
         for instrument, rows in (await self._rest.rows(self._instruments, start, end)).items():
-            self._minutes.add(instrument, rows, Told.HISTORY)
+            self._minutes.add(instrument, rows, RowSource.HISTORY)
 
-    async def _look_again(self) -> Sequence[tuple[int, int]]:
-        """Ask the history for what was in doubt; only what differs from what we know is news."""
-        self._second_look = math.inf
-        spans = self._doubts.spans
+    async def _recheck(self) -> Sequence[tuple[int, int]]:
+        """Fetches the uncertain spans from the history again and returns them. Only changed rows are delivered."""
+        self._recheck_at = math.inf
+        spans = self._uncertain.spans
         for start, end in spans:
             await self._fetch(start, end)
         return spans
 
     async def _wait(self, due: float) -> None:
-        """Until that time, or a correction to hand out, or a failure."""
+        """Wait until `due`, or until there is a correction to deliver, or raise the error of a connection."""
         if self._clock.epoch() < due and not self._wake.is_set():
             waiting = (
                 asyncio.ensure_future(self._clock.sleep_until(due)),
@@ -181,44 +181,44 @@ class Stream:
             try:
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                await _end(waiting)
+                await _cancel(waiting)
         self._wake.clear()
         self._check()
 
     def _check(self) -> None:
         for reader in self._readers:
             if reader.done():
-                reader.result()  # raises: a reader only ends by failing
+                reader.result()  # always raises: a reader ends only by an error
 
     async def _stop_listening(self) -> None:
         readers, self._readers = self._readers, []
         sockets, self._sockets = self._sockets, []
-        self._heard_from = self._second_look = math.inf
+        self._live_from = self._recheck_at = math.inf
         try:
-            await _end(readers)
+            await _cancel(readers)
         finally:
             await _together(*(socket.close() for socket in sockets))
 
     async def _close(self) -> None:
         if self._readers:
-            self._doubts.add(max(self._since, self.complete_until - _REVISED), self.complete_until)
-            for bars in self._minutes.take(self.complete_until):  # news that nobody took any more
+            self._uncertain.add(max(self._since, self.complete_until - _REVISION_WINDOW), self.complete_until)
+            for bars in self._minutes.take(self.complete_until):  # rows that were not delivered
                 for at in bars.time.tolist():
-                    self._doubts.add(at, at + MINUTE)
+                    self._uncertain.add(at, at + MINUTE)
         await self._stop_listening()
 
 
 async def _together(*steps: Coroutine[Any, Any, None]) -> None:
-    """Run steps side by side; if one fails the others are ended before its error goes on."""
+    """Runs the steps concurrently. If one fails, the others are cancelled before its error is raised."""
     tasks = [asyncio.ensure_future(step) for step in steps]
     try:
         if tasks:
             await asyncio.gather(*tasks)
     finally:
-        await _end(tasks)
+        await _cancel(tasks)
 
 
-async def _end(tasks: Sequence[asyncio.Future[Any]]) -> None:
+async def _cancel(tasks: Sequence[asyncio.Future[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

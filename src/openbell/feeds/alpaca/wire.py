@@ -1,4 +1,4 @@
-"""What Alpaca's JSON holds: rows of bars, pages of them, messages of a stream. Whatever else comes is refused here."""
+"""Parses Alpaca's JSON: bars, pages of bars, and messages of a stream. Raises `Malformed` for anything else."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from openbell.market.instruments import Instrument
 
 
 class Malformed(Exception):
-    """Not what the vendor's protocol says; the text says what instead."""
+    """A response or message does not follow Alpaca's protocol; the text is the reason."""
 
 
 class Row(NamedTuple):
-    """One minute's bar, in the order of `bars.COLUMNS`."""
+    """The bar of one minute, in the order of `bars.COLUMNS`."""
 
     time: int
     open: float
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 @dataclass(slots=True)
 class Page:
-    """One answer of the history: rows by instrument, why others were dropped, and where the next page is."""
+    """One page of the history: rows by instrument, the token of the next page, and the number of dropped rows by reason."""
 
     rows: dict[Instrument, list[Row]]
     token: str | None
@@ -39,7 +39,7 @@ class Page:
 
 
 def decode(body: bytes | str) -> Any:
-    """JSON, or `Malformed`."""
+    """Returns the parsed JSON. Raises `Malformed`."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -47,7 +47,7 @@ def decode(body: bytes | str) -> Any:
 
 
 def read_page(body: bytes, asked: Mapping[str, Instrument]) -> Page:
-    """The bars of the instruments that were asked for. Raises `Malformed` for another shape; a bad row is only dropped."""
+    """Returns the bars of the requested instruments. Drops bad rows; raises `Malformed` if the page has another shape."""
     answer = decode(body)
     if not isinstance(answer, dict) or "bars" not in answer:
         raise Malformed("JSON without bars")
@@ -74,7 +74,7 @@ def _rows(raws: list[Any], dropped: Counter[str]) -> list[Row]:
 
 
 def read_message(text: str | bytes) -> list[dict[str, Any]]:
-    """The items of one message of a stream. Raises `Malformed`."""
+    """Returns the items of one message of a stream. Raises `Malformed`."""
     items = decode(text)
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise Malformed("JSON of another shape")
@@ -82,7 +82,7 @@ def read_message(text: str | bytes) -> list[dict[str, Any]]:
 
 
 def read_row(raw: Any) -> Row:
-    """One bar that can be true. Raises `Malformed` with the reason."""
+    """Returns one bar. Raises `Malformed` with the reason if its values are impossible."""
     if not isinstance(raw, dict):
         raise Malformed("not an object")
     time = _time(raw.get("t"))
@@ -99,8 +99,8 @@ def read_row(raw: Any) -> Row:
 
 
 def _number(value: Any) -> float:
-    if type(value) not in {int, float}:  # not isinstance: true is no price
-        raise Malformed("a field is missing or no number")
+    if type(value) not in {int, float}:  # not isinstance, because a bool is an int
+        raise Malformed("a field is missing or not a number")
     try:
         number = float(value)
     except OverflowError:
@@ -117,7 +117,7 @@ def _time(value: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         epoch = math.nan
     if math.isnan(epoch):
-        raise Malformed("no time")
+        raise Malformed("no valid time")
     if epoch % MINUTE:
         raise Malformed("time not on the minute")
     return int(epoch)
