@@ -69,7 +69,7 @@ def test_a_split_profile_has_two_colours() -> None:
     rose, fell = (box for box in items(scene, Boxes) if box.color[3] == 102)
     assert (rose.color[:3], fell.color[:3]) == (UP[:3], DOWN[:3])
     assert len(rose.left) == len(fell.left) == 10
-    assert fell.right == pytest.approx(rose.left), "what fell stands beside what rose"
+    assert fell.right == pytest.approx(rose.left), "falling volume is drawn beside rising volume"
 
 
 def test_a_session_profile_is_drawn_at_its_bars() -> None:

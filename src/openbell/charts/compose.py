@@ -24,7 +24,7 @@ _WIDEST_SLOT = 48.0
 def compose(
     bars: Bars, indicators: list[Computed], look: Look, title: str, badge: str = "", whole: Bars | None = None
 ) -> Scene:
-    """Returns the scene of a chart. `badge` is a text that says that the data is not real; empty for real data.
+    """Returns the scene of a chart. `badge` is the label of data that is not real; empty for real data.
 
     `whole` are all available bars up to the last one shown; the style `heikin_ashi` is computed from the first of them on.
     """

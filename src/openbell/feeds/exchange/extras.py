@@ -83,7 +83,7 @@ async def fetch_extra(
         raise NoSuchSeries(feed, kind, instrument.symbol, "the exchange does not publish it; binance, bybit and okx do")
     end = min(end, int(now) + 1)
     start = max(start, int(now) - series.kept)
-    # Funding is converted to a rate per 8 hours. The value before the first one is needed to know the interval.
+    # Funding is converted to a rate per 8 hours. The value before the first one is needed to compute the interval.
     first = start - _FUNDING_PERIOD if kind == "funding" else start
     times, values = (
         await _pages(connection, series, swap, first, end) if end > start else (np.empty(0, np.int64), np.empty(0))

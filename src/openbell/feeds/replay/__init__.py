@@ -17,4 +17,4 @@ def _make(parts: FeedParts) -> Feed:
     return ReplayFeed(parts.store(), parts.clock, parts.threads)
 
 
-FEED = FeedKind("replay", Origin.REPLAY, "stored bars again", "Replay of stored bars", _make)
+FEED = FeedKind("replay", Origin.REPLAY, "stored bars as if they were live", "Replay of stored bars", _make)
