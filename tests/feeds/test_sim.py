@@ -125,7 +125,8 @@ def test_two_processes_compute_the_same_bars() -> None:
     symbols = ["AAPL", "SERV", "BTC/USD", "BTC/USDT", "EUR/USD"]
     program = f"from test_sim import digest; print(digest({symbols}))"
     folder = os.path.dirname(__file__)  # noqa: PTH120
-    environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": folder}
+    paths = os.pathsep.join([folder, *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": paths}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == digest(symbols)
 
