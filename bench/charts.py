@@ -20,9 +20,9 @@ from tests.charts.pictures import FIXTURE, computed, hours
 
 from measure import row, rows
 from openbell.charts.compose import compose
+from openbell.charts.look import Look
 from openbell.charts.payload import summary
 from openbell.charts.picture import picture
-from openbell.charts.request import Look
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.indicators.registry import all_indicators
 from openbell.indicators.spec import Bar

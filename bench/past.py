@@ -20,7 +20,7 @@ from tests.client import OPENBELL, Client
 from measure import row, rows
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.market.clock import StandingClock, iso
+from openbell.market.clock import FixedClock, iso
 from openbell.stores.records import checkpoints
 from openbell.stores.records.journal import Journal
 from openbell.trading.accounts import Account
@@ -51,7 +51,7 @@ def deeds(journal: Journal, first: int, last: int) -> None:
 async def build(home: Path) -> None:
     """The ledger, and its checkpoints as the engine writes them."""
     desk = Desk(load({"OPENBELL_HOME": str(home), "OPENBELL_TRADE": "1"}))
-    desk.clock = StandingClock(END - SPAN)
+    desk.clock = FixedClock(END - SPAN)
     records = desk.trading.records
     await records.write(
         lambda j: j.put("account", Account("paper", "paper", "local", Decimal(10**9), None, j.at), new=True)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from openbell.charts import fonts
 from openbell.charts.compose import compose
-from openbell.charts.request import Look
+from openbell.charts.look import Look
 from openbell.charts.scene import Label, Scene
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.indicators.evaluation import Computed, wanted_indicators

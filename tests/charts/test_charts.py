@@ -14,10 +14,10 @@ from PIL import Image
 
 from openbell.charts.choices import STYLES
 from openbell.charts.encode import jpeg, png, rgb
+from openbell.charts.look import Look
 from openbell.charts.payload import series, summary
 from openbell.charts.picture import picture
 from openbell.charts.raster import render
-from openbell.charts.request import Look
 from openbell.charts.scales import nice_ticks
 from openbell.charts.scene import Boxes, Scene, Stroke
 from openbell.charts.svg import svg

@@ -10,9 +10,9 @@ import pytest
 from openbell.charts.compose import compose
 from openbell.charts.drawings import DRAWINGS
 from openbell.charts.intersections import with_intersections
+from openbell.charts.look import Look
 from openbell.charts.panels import Corner, Picture, price_panel
 from openbell.charts.price import candles_of
-from openbell.charts.request import Look
 from openbell.charts.scene import Band, Box, Boxes, Dot, Stroke
 from openbell.charts.themes import THEMES
 from openbell.indicators.registry import all_indicators

@@ -14,8 +14,8 @@ from PIL import Image
 
 from openbell.charts.choices import STYLES
 from openbell.charts.encode import png, rgb
+from openbell.charts.look import Look
 from openbell.charts.raster import render
-from openbell.charts.request import Look
 from tests.charts.pictures import chart_scene
 
 GOLDEN = Path(__file__).parent / "golden"

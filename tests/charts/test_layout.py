@@ -7,8 +7,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
+from openbell.charts.look import Look
 from openbell.charts.panels import Corner, Picture, heights, indicator_panel, price_panel
-from openbell.charts.request import Look
 from openbell.charts.scene import Box, Boxes, Dot, Stroke
 from openbell.charts.themes import THEMES
 from openbell.charts.time_axis import time_ticks

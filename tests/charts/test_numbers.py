@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from openbell.charts.look import Look
 from openbell.charts.numbers import decimals_for, number, percent, price_format, short, value_format
-from openbell.charts.request import Look
 from openbell.charts.scales import Scale, fit
 from openbell.charts.scene import Box
 from tests.charts.pictures import axis, chart_scene, hours, labels, rescaled

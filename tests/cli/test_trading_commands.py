@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from openbell.cli.app import app
 from openbell.market.bars import Bars
-from openbell.market.clock import StandingClock
+from openbell.market.clock import FixedClock
 from openbell.market.provenance import Origin, Source
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.records.head import HeadFile
@@ -320,7 +320,7 @@ def stored(home: Path, lines: Lines) -> None:
                 journal.note(line.kind, line.key, line.row)
 
     async def whole() -> None:
-        records = Records(SqliteDatabase(home / "records.sqlite"), HeadFile(home / "ledger.head"), StandingClock(NOON))
+        records = Records(SqliteDatabase(home / "records.sqlite"), HeadFile(home / "ledger.head"), FixedClock(NOON))
         await records.write(work)
         await records.close()
 
@@ -437,7 +437,7 @@ def test_a_ledger_that_others_write_to_meanwhile_is_well(sample: Path) -> None:
     async def write() -> None:
         nonlocal count
         head, database = HeadFile(sample / "ledger.head"), SqliteDatabase(sample / "records.sqlite")
-        records = Records(database, head, StandingClock(NOON))
+        records = Records(database, head, FixedClock(NOON))
         while not stop.is_set():
             await records.write(some)
             count += 1
@@ -575,7 +575,7 @@ def test_a_long_ledger_shows_its_progress_to_somebody_who_looks(sample: Path, te
 
     async def whole() -> None:
         head, database = HeadFile(sample / "ledger.head"), SqliteDatabase(sample / "records.sqlite")
-        records = Records(database, head, StandingClock(NOON))
+        records = Records(database, head, FixedClock(NOON))
         await records.write(work)
         await records.close()
 

@@ -42,7 +42,7 @@ class ScriptedFeed:
         self.streams: list[int] = []
         self.gate: asyncio.Event | None = None
 
-    def knows(self, instrument: Instrument) -> bool:
+    def supports(self, instrument: Instrument) -> bool:
         return instrument in self.known
 
     def earliest(self, now: float) -> int:

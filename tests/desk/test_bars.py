@@ -18,7 +18,7 @@ from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
 from openbell.feeds.sim.feed import SimFeed
 from openbell.market.bars import Bars, empty, make, merge, resample
-from openbell.market.clock import StandingClock
+from openbell.market.clock import FixedClock
 from openbell.market.errors import FeedUnavailable, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
@@ -48,12 +48,12 @@ def test_what_the_store_lacks_is_asked_once_and_stored(tmp_path: Path) -> None:
     async def work(store: ParquetStore) -> None:
         feed = ScriptedFeed()
         feed.table[BTC] = minutes(100)
-        service = BarService(store, feed, StandingClock(NOW))
+        service = BarService(store, feed, FixedClock(NOW))
         first = await service.latest(BTC, Timeframe.M1)
         assert len(first) == 100
         asked = len(feed.asked)
         assert await service.latest(BTC, Timeframe.M1) is first
-        other = BarService(store, feed, StandingClock(NOW))
+        other = BarService(store, feed, FixedClock(NOW))
         assert (await other.latest(BTC, Timeframe.M1)).same_as(first)
         assert len(feed.asked) == asked, "a covered span is not asked for again, quiet minutes included"
 
@@ -65,7 +65,7 @@ def test_callers_at_one_time_share_one_request(tmp_path: Path) -> None:
         feed = ScriptedFeed()
         feed.table[BTC] = minutes(100)
         feed.gate = asyncio.Event()
-        service = BarService(store, feed, StandingClock(NOW))
+        service = BarService(store, feed, FixedClock(NOW))
         calls = [asyncio.create_task(service.latest(BTC, Timeframe.M1)) for _ in range(20)]
         while not feed.asked:
             await asyncio.sleep(0)
@@ -82,14 +82,14 @@ def test_a_failing_feed_is_said_when_nothing_is_stored_and_covered_when_somethin
     async def work(store: ParquetStore) -> None:
         feed = ScriptedFeed()
         feed.down = True
-        service = BarService(store, feed, StandingClock(NOW))
+        service = BarService(store, feed, FixedClock(NOW))
         with pytest.raises(FeedUnavailable):
             await service.latest(BTC, Timeframe.M1)
         store.write([bars(*minutes(50).items())], LIVE)
         assert len(await service.latest(BTC, Timeframe.M1)) == 50
         feed.down = False
         feed.table[BTC] = minutes(80)
-        later = BarService(store, feed, StandingClock(NOW))
+        later = BarService(store, feed, FixedClock(NOW))
         assert len(await later.latest(BTC, Timeframe.M1)) == 80
 
     run(tmp_path, work)
@@ -97,7 +97,7 @@ def test_a_failing_feed_is_said_when_nothing_is_stored_and_covered_when_somethin
 
 def test_what_nobody_knows_is_unknown(tmp_path: Path) -> None:
     async def work(store: ParquetStore) -> None:
-        service = BarService(store, NoFeed(), StandingClock(NOW))
+        service = BarService(store, NoFeed(), FixedClock(NOW))
         with pytest.raises(UnknownSymbol):
             await service.latest(parse("ZZZ"), Timeframe.M1)
 
@@ -106,7 +106,7 @@ def test_what_nobody_knows_is_unknown(tmp_path: Path) -> None:
 
 def test_another_process_s_bars_are_seen(tmp_path: Path) -> None:
     async def work(store: ParquetStore) -> None:
-        service = BarService(store, NoFeed(), StandingClock(NOW))
+        service = BarService(store, NoFeed(), FixedClock(NOW))
         store.write([bars(*minutes(60).items())], LIVE)
         before = await service.latest(BTC, Timeframe.M5)
         other = ParquetStore(tmp_path)
@@ -188,7 +188,7 @@ def test_as_time_goes_on_the_ring_equals_a_fresh_read(
 
 def test_larger_bars_are_built_in_pieces_without_a_seam(tmp_path: Path) -> None:
     async def work(store: ParquetStore) -> None:
-        clock = StandingClock(NOW)
+        clock = FixedClock(NOW)
         for symbol in ("ETH/USD", "SPY"):
             instrument = parse(symbol)
             service = BarService(store, SimFeed(clock), clock)
@@ -204,7 +204,7 @@ def test_larger_bars_are_built_in_pieces_without_a_seam(tmp_path: Path) -> None:
 
 def test_simulated_history_before_the_feeds_edge_has_no_cut_bucket(tmp_path: Path) -> None:
     async def work(store: ParquetStore) -> None:
-        clock = StandingClock(NOW + 12_345)
+        clock = FixedClock(NOW + 12_345)
         service = BarService(store, SimFeed(clock), clock)
         got = await service.latest(parse("AAPL"), Timeframe.H1)
         feed = SimFeed(clock)
@@ -224,7 +224,7 @@ def test_a_store_that_cannot_write_is_said_as_such(tmp_path: Path, monkeypatch: 
         feed = ScriptedFeed()
         feed.table[BTC] = minutes(10)
         with pytest.raises(StoreError, match="disk is full"):
-            await BarService(store, feed, StandingClock(NOW)).latest(BTC, Timeframe.M1)
+            await BarService(store, feed, FixedClock(NOW)).latest(BTC, Timeframe.M1)
 
     run(tmp_path, work)
 
@@ -247,7 +247,7 @@ def test_a_clock_ahead_of_the_machine_stores_nothing_unfinished_and_covers_nothi
 ) -> None:
     async def work(store: ParquetStore) -> None:
         began = int(time.time() // 60 * 60)
-        service = BarService(store, Forming(), StandingClock(time.time() + ahead))
+        service = BarService(store, Forming(), FixedClock(time.time() + ahead))
         shown = await service.latest(BTC, Timeframe.M1)
         await service.fill(BTC, Span(began - 600, began + ahead))
         ended = int(time.time() // 60 * 60)
@@ -266,7 +266,7 @@ def test_what_a_vendor_says_of_the_time_to_come_is_not_believed(tmp_path: Path) 
         feed = ScriptedFeed()
         feed.table[BTC] = minutes(100, NOW + 3000)
         feed.mark = NOW + 86400
-        service = BarService(store, feed, StandingClock(NOW))
+        service = BarService(store, feed, FixedClock(NOW))
         assert await service.fill(BTC, Span(NOW - 600, NOW + 3600)) is None
         assert store.read(BTC, 0, 2**40).time[-1] == NOW - 60
         assert store.gaps(BTC, Span(NOW - 600, NOW + 3600)) == [Span(NOW, NOW + 3600)]
@@ -282,7 +282,7 @@ def test_bars_of_a_history_that_cannot_be_true_are_left_out(tmp_path: Path) -> N
             return make(instrument, Timeframe.M1, t, price, price, price, price, volume)
 
     async def work(store: ParquetStore) -> None:
-        service = BarService(store, Mad(), StandingClock(NOW))
+        service = BarService(store, Mad(), FixedClock(NOW))
         got = await service.latest(BTC, Timeframe.M1)
         assert got.close.tolist() == [1.0]
         assert store.gaps(BTC, Span(NOW - 180, NOW)) == []
@@ -312,7 +312,7 @@ def test_the_total_of_the_simulator_is_exact_whatever_was_asked_before(
 ) -> None:
     instrument = parse(symbol)
     # In the middle of a session, of an hour and of a week.
-    clock = StandingClock(NOW + 15 * 3600 + 1234)
+    clock = FixedClock(NOW + 15 * 3600 + 1234)
 
     async def work(store: ParquetStore) -> None:
         service = BarService(store, SimFeed(clock), clock)
@@ -330,7 +330,7 @@ def test_the_total_of_the_simulator_is_exact_whatever_was_asked_before(
 
 def test_simulated_bars_from_before_the_feeds_reach_do_not_change_a_page(tmp_path: Path) -> None:
     async def work(store: ParquetStore) -> None:
-        earlier, later = StandingClock(NOW - 60 * 86400), StandingClock(NOW)
+        earlier, later = FixedClock(NOW - 60 * 86400), FixedClock(NOW)
         before = await every_page(BarService(store, SimFeed(later), later), BTC, Timeframe.D1, 100)
         await every_page(BarService(store, SimFeed(earlier), earlier), BTC, Timeframe.D1, 100)
         after = await every_page(BarService(store, SimFeed(later), later), BTC, Timeframe.D1, 100)
@@ -354,7 +354,7 @@ def test_pages_of_a_vendor_end_at_the_total_that_the_last_one_names(tmp_path: Pa
     async def work(store: ParquetStore) -> None:
         feed = Seldom()
         feed.table[BTC] = {NOW - 60 * every * n: 100.0 + n % 5 for n in range(1, 500)}
-        clock = StandingClock(NOW)
+        clock = FixedClock(NOW)
         totals = []
         for limit in (100, 33, 1000):
             service = BarService(store, feed, clock)
@@ -383,7 +383,7 @@ def test_without_a_feed_the_total_is_what_is_stored(tmp_path: Path, make_feed: C
 
     async def work(store: ParquetStore) -> None:
         store.write([bars(*minutes(250).items(), instrument=eth)], LIVE)
-        service = BarService(store, make_feed(), StandingClock(NOW))
+        service = BarService(store, make_feed(), FixedClock(NOW))
         assert (await service.page(eth, Timeframe.M1, 5, 0))[1] == 250
         assert (await every_page(service, eth, Timeframe.M5, 7))[1] == 50
 

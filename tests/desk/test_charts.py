@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 from openbell.charts.compose import compose
-from openbell.charts.request import Look
+from openbell.charts.look import Look
 from openbell.desk.bars import BarService
 from openbell.desk.charts import ChartService
 from openbell.desk.indicators import Evaluation, IndicatorService
 from openbell.feeds.sim.feed import SimFeed
 from openbell.indicators.evaluation import wanted_indicators
 from openbell.market.bars import Bars, Values, resample
-from openbell.market.clock import StandingClock
+from openbell.market.clock import FixedClock
 from openbell.market.errors import FeedUnavailable, InsufficientData, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
@@ -40,7 +40,7 @@ WORKER = ThreadPoolExecutor(1)
 
 def service(folder: Path, feed: ScriptedFeed) -> tuple[IndicatorService, BarService, ParquetStore]:
     store = ParquetStore(folder)
-    bars = BarService(store, feed, StandingClock(NOW))
+    bars = BarService(store, feed, FixedClock(NOW))
     return IndicatorService(bars, feed, WORKER), bars, store
 
 
@@ -94,7 +94,7 @@ class Simulated:
     """Charts of the simulator at a fixed time, and the minutes that they are made of."""
 
     def __init__(self, folder: Path, now: str, since: str) -> None:
-        clock = StandingClock(at(now))
+        clock = FixedClock(at(now))
         feed = SimFeed(clock)
         self.store = NotingStore(folder)
         self.indicators = IndicatorService(BarService(self.store, feed, clock), feed, WORKER)

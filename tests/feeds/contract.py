@@ -11,7 +11,7 @@ import pytest
 
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import Bars, empty, faults, merge
-from openbell.market.clock import Clock, StandingClock
+from openbell.market.clock import Clock, FixedClock
 from openbell.market.errors import NoSuchSeries
 from openbell.market.extras import KINDS
 from openbell.market.instruments import Instrument, parse
@@ -32,7 +32,7 @@ class FeedContract:
 
     @pytest.fixture
     def feed(self, tmp_path: Path) -> Feed:
-        return self.make(StandingClock(NOW + 30), tmp_path)
+        return self.make(FixedClock(NOW + 30), tmp_path)
 
     def history(self, feed: Feed, instrument: Instrument, start: int, end: int) -> Bars:
         return asyncio.run(feed.history(instrument, start, end))

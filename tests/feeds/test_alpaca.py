@@ -33,7 +33,7 @@ from openbell.feeds.alpaca.wire import Malformed, Row, read_row
 from openbell.feeds.pacing import Budget, backoff, retry_after
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import MINUTE, Bars, empty, merge
-from openbell.market.clock import Clock, StandingClock
+from openbell.market.clock import Clock, FixedClock
 from openbell.market.errors import FeedUnavailable, SettingsError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.stores.parquet import ParquetStore
@@ -79,7 +79,7 @@ def feed_of(
 @pytest.fixture
 def server() -> Iterator[AlpacaServer]:
     """A server with a fixed clock."""
-    with AlpacaServer(StandingClock(NOW + 30)) as running:
+    with AlpacaServer(FixedClock(NOW + 30)) as running:
         yield running
 
 
@@ -299,7 +299,7 @@ def test_a_symbol_that_the_vendor_refuses_is_unknown(server: AlpacaServer, statu
     server.bad_answers.append(answer(status, {"message": "invalid symbol: AAPL"}))
     with pytest.raises(UnknownSymbol, match="AAPL"):
         history(feed)
-    assert not feed.knows(AAPL)
+    assert not feed.supports(AAPL)
 
 
 def test_a_symbol_without_bars_is_looked_up_once(server: AlpacaServer) -> None:
@@ -310,12 +310,12 @@ def test_a_symbol_without_bars_is_looked_up_once(server: AlpacaServer) -> None:
     assert [path for path, *_ in server.requests].count("/v2/assets/AAPL") == 1
     server.unlisted |= {"MSFT", "BTC/USD"}
     for instrument in (MSFT, BTC):
-        assert feed.knows(instrument)
+        assert feed.supports(instrument)
         for _ in range(2):
             with pytest.raises(UnknownSymbol, match="does not list"):
                 history(feed, instrument)
         assert [path for path, *_ in server.requests].count(f"/v2/assets/{instrument}") == 1
-        assert not feed.knows(instrument)
+        assert not feed.supports(instrument)
 
 
 @pytest.mark.parametrize("status", [401, 403, 500])
@@ -324,15 +324,15 @@ def test_a_failed_lookup_does_not_make_a_symbol_unknown(server: AlpacaServer, st
     feed = feed_of(server)
     server.unlisted.add("MSFT")
     assert len(history(feed, MSFT)) == 0
-    assert feed.knows(MSFT)
+    assert feed.supports(MSFT)
 
 
 def test_forex_is_unknown(server: AlpacaServer) -> None:
     feed = feed_of(server)
     euro = parse("EUR/USD")
-    assert not feed.knows(euro)
-    assert feed.knows(AAPL)
-    assert feed.knows(BTC)
+    assert not feed.supports(euro)
+    assert feed.supports(AAPL)
+    assert feed.supports(BTC)
     with pytest.raises(UnknownSymbol):
         history(feed, euro)
     assert server.requests == []
@@ -742,7 +742,7 @@ def test_an_unknown_symbol_does_not_open_a_stream(server: AlpacaServer) -> None:
 def test_a_clock_in_the_past_gets_the_history_and_no_live_bars() -> None:
     async def main() -> None:
         clock = HandClock(NOW - 86400)
-        with AlpacaServer(StandingClock(NOW)) as server:
+        with AlpacaServer(FixedClock(NOW)) as server:
             feed = feed_of(server, clock=clock)
             watched = WatchedStream(server, clock, feed, NOW - 86400 - 600)
             await until(lambda: bool(watched.batches))
@@ -791,14 +791,14 @@ def test_keys_appear_nowhere(caplog: pytest.LogCaptureFixture, capfd: pytest.Cap
 def test_an_invalid_key_is_refused_without_showing_it(bad: str) -> None:
     for pair, variable in (((bad, SECRET), "ALPACA_API_KEY"), ((KEY, bad), "ALPACA_SECRET_KEY")):
         with pytest.raises(SettingsError, match=variable) as refused:
-            AlpacaFeed(StandingClock(NOW), *pair)
+            AlpacaFeed(FixedClock(NOW), *pair)
         assert not bad.strip() or bad not in refused.value.message
 
 
 def test_http_and_websocket_libraries_load_on_first_use() -> None:
     code = (
-        "import sys; from openbell.feeds.alpaca.feed import AlpacaFeed; from openbell.market.clock import StandingClock;"
-        "AlpacaFeed(StandingClock(1e9), 'k', 's'); print(sorted({'httpx2', 'httpcore2', 'websockets'} & sys.modules.keys()))"
+        "import sys; from openbell.feeds.alpaca.feed import AlpacaFeed; from openbell.market.clock import FixedClock;"
+        "AlpacaFeed(FixedClock(1e9), 'k', 's'); print(sorted({'httpx2', 'httpcore2', 'websockets'} & sys.modules.keys()))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

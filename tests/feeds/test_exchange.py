@@ -28,7 +28,7 @@ from openbell.feeds.exchange.feed import CcxtFeed
 from openbell.feeds.exchange.recent import RecentBars
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import Bars, empty, make, merge
-from openbell.market.clock import Clock, StandingClock
+from openbell.market.clock import Clock, FixedClock
 from openbell.market.errors import FeedUnavailable, NoSuchSeries, OpenbellError, SettingsError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import Timeframe
@@ -58,7 +58,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[BinanceServer]:
-    with BinanceServer(StandingClock(NOW + 30)) as running:
+    with BinanceServer(FixedClock(NOW + 30)) as running:
         yield running
 
 
@@ -90,20 +90,20 @@ class TestCcxt(FeedContract):
 
 
 def test_name_and_source_contain_the_exchange() -> None:
-    feed = CcxtFeed(StandingClock(NOW), "kraken")
+    feed = CcxtFeed(FixedClock(NOW), "kraken")
     assert (feed.name, str(feed.source), feed.origin) == ("ccxt:kraken", "live/ccxt-kraken/raw", "live")
 
 
 def test_supports_all_pairs_until_the_markets_are_loaded_then_the_listed_ones(server: BinanceServer) -> None:
     feed = make_feed(server)
-    assert feed.knows(parse("BTC/USD")), "it could be listed"
-    assert not feed.knows(parse("AAPL"))
-    assert not feed.knows(parse("EUR/USD"))
+    assert feed.supports(parse("BTC/USD")), "it could be listed"
+    assert not feed.supports(parse("AAPL"))
+    assert not feed.supports(parse("EUR/USD"))
     assert server.requests == []
     history(feed, BTC, NOW - 60, NOW)
-    assert [feed.knows(pair) for pair in (BTC, ETH, SOL)] == [True] * 3
-    assert not feed.knows(parse("BTC/USD")), "BTC/USDT is another instrument"
-    assert not feed.knows(LTC), "its trading is halted"
+    assert [feed.supports(pair) for pair in (BTC, ETH, SOL)] == [True] * 3
+    assert not feed.supports(parse("BTC/USD")), "BTC/USDT is another instrument"
+    assert not feed.supports(LTC), "its trading is halted"
 
 
 @pytest.mark.parametrize("pair", [parse("BTC/USD"), LTC, parse("AAPL")])
@@ -122,9 +122,9 @@ def test_a_pair_that_is_not_listed_is_unknown(server: BinanceServer, pair: Instr
 
 def test_an_exchange_that_ccxt_does_not_support_is_refused_with_similar_names() -> None:
     with pytest.raises(SettingsError, match="binance"):
-        history(CcxtFeed(StandingClock(NOW), "binanec"), BTC, NOW - 60, NOW)
+        history(CcxtFeed(FixedClock(NOW), "binanec"), BTC, NOW - 60, NOW)
     with pytest.raises(SettingsError, match="kraken"):
-        history(CcxtFeed(StandingClock(NOW), "KRAKEN"), BTC, NOW - 60, NOW)
+        history(CcxtFeed(FixedClock(NOW), "KRAKEN"), BTC, NOW - 60, NOW)
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,12 +132,12 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
     monkeypatch.setitem(sys.modules, "ccxt", None)
     monkeypatch.setitem(sys.modules, "ccxt.async_support", None)
     with pytest.raises(SettingsError, match=r"pip install 'openbell\[ccxt\]'"):
-        history(CcxtFeed(StandingClock(NOW), "binance"), BTC, NOW - 60, NOW)
+        history(CcxtFeed(FixedClock(NOW), "binance"), BTC, NOW - 60, NOW)
 
 
 def test_an_exchange_without_minute_candles_is_refused() -> None:
     with pytest.raises(FeedUnavailable, match="bitflyer offers no 1-minute candles"):
-        history(CcxtFeed(StandingClock(NOW), "bitflyer"), BTC, NOW - 60, NOW)
+        history(CcxtFeed(FixedClock(NOW), "bitflyer"), BTC, NOW - 60, NOW)
 
 
 def test_the_markets_are_loaded_once_and_again_after_a_day(
@@ -162,7 +162,7 @@ def test_an_empty_list_of_markets_is_a_failure(server: BinanceServer) -> None:
     server.fail(*["shape"] * 4, on="v3/exchangeInfo")
     with pytest.raises(FeedUnavailable, match="no spot markets"):
         history(feed, BTC, NOW - 600, NOW)
-    assert feed.knows(parse("BTC/USD")), "nothing was learnt"
+    assert feed.supports(parse("BTC/USD")), "nothing was learnt"
     assert len(history(feed, BTC, NOW - 600, NOW)) == 10
 
 

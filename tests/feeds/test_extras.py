@@ -17,7 +17,7 @@ from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.indicators.registry import get
 from openbell.market.bars import Values, resample
-from openbell.market.clock import StandingClock, parse_time
+from openbell.market.clock import FixedClock, parse_time
 from openbell.market.errors import DataError, NoSuchSeries, UnknownSymbol
 from openbell.market.extras import KINDS, Extra
 from openbell.market.instruments import AssetClass, parse
@@ -36,7 +36,7 @@ NOW = at("2025-11-26T15:00:00Z")
 
 
 def extra(kind: str, symbol: str, start: int = 0, end: int = NOW, now: float = NOW, seed: int = 7) -> Extra:
-    return asyncio.run(SimFeed(StandingClock(now), seed).extra(kind, parse(symbol), start, end))
+    return asyncio.run(SimFeed(FixedClock(now), seed).extra(kind, parse(symbol), start, end))
 
 
 def same(one: Extra, other: Extra) -> bool:
@@ -95,7 +95,7 @@ class TestAvailability:
         assert (found.time % STEPS[kind] == 0).all()
 
     def test_history_reaches_back_as_far_as_bars_do(self) -> None:
-        earliest = SimFeed(StandingClock(NOW)).earliest(NOW)
+        earliest = SimFeed(FixedClock(NOW)).earliest(NOW)
         for kind in KINDS:
             found = extra(kind, "ETH/USD")
             assert earliest <= found.time[0] < earliest + STEPS.get(kind, 60)

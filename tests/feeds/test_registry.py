@@ -31,7 +31,7 @@ def make(parts):
         origin = Origin.LIVE
         source = Source(Origin.LIVE, "flat")
 
-        def knows(self, instrument):
+        def supports(self, instrument):
             return instrument.symbol == parts.argument.upper().replace("_", "/")
 
         def earliest(self, now):

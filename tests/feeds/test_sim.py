@@ -23,7 +23,7 @@ from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.paths import trace
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.market.bars import Bars, Values, faults, merge, resample
-from openbell.market.clock import Clock, ReplayClock, StandingClock, parse_time
+from openbell.market.clock import Clock, FixedClock, ReplayClock, parse_time
 from openbell.market.errors import UnknownSymbol
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.provenance import Origin, Source
@@ -47,7 +47,7 @@ SOME = [parse(symbol) for symbol in ("SPY", "BITQ", "NVDX", "BTC/USD", "ETH/USDT
 
 def history(symbol: str, start: str | int, end: str | int, now: float = NOW, seed: int = 7) -> Bars:
     first, last = (at(time) if isinstance(time, str) else time for time in (start, end))
-    return asyncio.run(SimFeed(StandingClock(now), seed).history(parse(symbol), first, last))
+    return asyncio.run(SimFeed(FixedClock(now), seed).history(parse(symbol), first, last))
 
 
 @lru_cache(maxsize=16)
@@ -88,18 +88,18 @@ def autocorrelation(values: Values, lag: int) -> float:
 
 
 def test_implements_the_port() -> None:
-    feed: Feed = SimFeed(StandingClock(NOW))
+    feed: Feed = SimFeed(FixedClock(NOW))
     assert (feed.name, feed.origin, feed.source) == ("sim", Origin.SIMULATED, Source(Origin.SIMULATED, "sim"))
     assert feed.watermark(NOW + 0.5) == NOW + 0.5
     assert feed.earliest(NOW + 59.9) == NOW - 366 * DAY
 
 
 def test_supports_the_listed_instruments_only() -> None:
-    feed = SimFeed(StandingClock(NOW))
+    feed = SimFeed(FixedClock(NOW))
     assert {instrument.symbol for instrument in LISTINGS} == {*STOCKS, *CRYPTO, *FOREX}
-    assert all(feed.knows(parse(symbol)) for symbol in (*STOCKS, *CRYPTO, *FOREX))
-    assert not feed.knows(parse("GME"))
-    assert not feed.knows(Instrument("AAPL", AssetClass.CRYPTO))
+    assert all(feed.supports(parse(symbol)) for symbol in (*STOCKS, *CRYPTO, *FOREX))
+    assert not feed.supports(parse("GME"))
+    assert not feed.supports(Instrument("AAPL", AssetClass.CRYPTO))
 
 
 def test_an_unknown_symbol_is_refused_with_the_known_ones() -> None:
@@ -107,7 +107,7 @@ def test_an_unknown_symbol_is_refused_with_the_known_ones() -> None:
         history("GME", NOW - 60, NOW)
 
     async def first() -> Batch:
-        return await anext(SimFeed(StandingClock(NOW)).stream([parse("SPY"), parse("GME")], NOW - 60))
+        return await anext(SimFeed(FixedClock(NOW)).stream([parse("SPY"), parse("GME")], NOW - 60))
 
     with pytest.raises(UnknownSymbol, match="GME"):
         asyncio.run(first())
@@ -185,7 +185,7 @@ def test_every_bar_of_a_year_is_possible(symbol: str) -> None:
 
 
 def test_there_are_no_bars_after_the_clock_or_before_the_year() -> None:
-    feed = SimFeed(StandingClock(NOW + 59.9))
+    feed = SimFeed(FixedClock(NOW + 59.9))
     bars = asyncio.run(feed.history(parse("BTC/USD"), 0, NOW + DAY))
     assert bars.time[-1] == NOW - 60
     assert bars.time[0] == feed.earliest(NOW + 59.9)
@@ -418,19 +418,19 @@ def test_a_jump_of_the_clock_is_one_batch() -> None:
 
 def test_a_stream_first_catches_up_at_most_a_day_at_a_time() -> None:
     since = NOW - 3 * DAY - 7 * 3600
-    batches = collect(StandingClock(NOW + 30), ["BTC/USD", "AAPL"], since, NOW)
+    batches = collect(FixedClock(NOW + 30), ["BTC/USD", "AAPL"], since, NOW)
     assert [batch.complete_until for batch in batches] == [since + n * DAY for n in (1, 2, 3)] + [NOW]
     assert streamed(batches, "BTC/USD").same_as(history("BTC/USD", since, NOW))
     assert streamed(batches, "AAPL").same_as(history("AAPL", since, NOW))
 
 
 def test_a_stream_reaches_back_no_further_than_history() -> None:
-    first = collect(StandingClock(NOW), ["BTC/USD"], 0, 0)[0]
+    first = collect(FixedClock(NOW), ["BTC/USD"], 0, 0)[0]
     assert first.bars[0].time[0] == NOW - 366 * DAY
 
 
 def test_a_stream_delivers_no_minute_that_opened_before_its_start() -> None:
-    batches = collect(StandingClock(NOW), ["BTC/USD"], NOW - 119, NOW)
+    batches = collect(FixedClock(NOW), ["BTC/USD"], NOW - 119, NOW)
     assert [bars.time.tolist() for bars in batches[0].bars] == [[NOW - 60]]
 
 
@@ -450,7 +450,7 @@ def test_a_stream_since_a_later_time_waits_for_it() -> None:
 
 def test_a_waiting_stream_can_be_cancelled_and_closed() -> None:
     async def run() -> bool:
-        stream = SimFeed(StandingClock(NOW)).stream([parse("SPY")], NOW)
+        stream = SimFeed(FixedClock(NOW)).stream([parse("SPY")], NOW)
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
         waiting.cancel()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.market import clock as clock_module
-from openbell.market.clock import Clock, ReplayClock, StandingClock, SystemClock, iso, now, parse_time
+from openbell.market.clock import Clock, FixedClock, ReplayClock, SystemClock, iso, now, parse_time
 from openbell.market.errors import InvalidParameter
 
 EXAMPLE = 1758308340.0  # 2025-09-19T18:59:00Z
@@ -136,25 +136,25 @@ class TestIso:
         assert iso(EXAMPLE) == "2025-09-19T18:59:00+00:00"
 
     def test_now_is_aware(self) -> None:
-        moment = now(StandingClock(EXAMPLE))
+        moment = now(FixedClock(EXAMPLE))
 
         assert moment == datetime(2025, 9, 19, 18, 59, tzinfo=UTC)
         assert moment.utcoffset() == timedelta(0)
 
 
-class TestStandingClock:
+class TestFixedClock:
     def test_always_shows_the_same_time(self) -> None:
-        clock: Clock = StandingClock(EXAMPLE)
+        clock: Clock = FixedClock(EXAMPLE)
 
         assert [clock.epoch() for _ in range(3)] == [EXAMPLE] * 3
         assert clock.moving is False
 
     @pytest.mark.parametrize("until", [EXAMPLE, EXAMPLE - 1, 0.0])
     def test_sleep_until_a_past_time_returns_at_once(self, until: float) -> None:
-        assert asyncio.run(returns_at_once(StandingClock(EXAMPLE), until))
+        assert asyncio.run(returns_at_once(FixedClock(EXAMPLE), until))
 
     def test_sleep_until_a_later_time_never_returns(self) -> None:
-        assert not asyncio.run(returns_at_once(StandingClock(EXAMPLE), EXAMPLE + 0.001))
+        assert not asyncio.run(returns_at_once(FixedClock(EXAMPLE), EXAMPLE + 0.001))
 
 
 async def returns_at_once(clock: Clock, until: float) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from openbell.market.bars import bucket_bounds
 from openbell.market.instruments import Instrument
-from openbell.market.lookback import floor, horizon
+from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.sessions import forex_open
 from openbell.market.timeframes import Timeframe
 from tests.market.new_york import Oracle, Times, oracle
@@ -69,11 +69,11 @@ def cuts_no_bucket(instrument: Instrument, timeframe: Timeframe, time: int) -> b
     return not ((start >= 0) & (start < time) & (end > time)).any()
 
 
-class TestHorizon:
+class TestLookbackStart:
     @given(st.sampled_from(Timeframe), st.one_of(small_counts, large_counts), ends)
     @settings(deadline=None, max_examples=150)
     def test_crypto_needs_exactly_that_long(self, timeframe: Timeframe, count: int, end: float) -> None:
-        start = horizon(CRYPTO, timeframe, count, end)
+        start = lookback_start(CRYPTO, timeframe, count, end)
 
         bucket = int(end - (end - (at("1970-01-05T00:00Z") if timeframe is Timeframe.W1 else 0)) % timeframe.seconds)
         assert start == bucket - count * timeframe.seconds
@@ -89,14 +89,14 @@ class TestHorizon:
     def test_stocks_have_that_many_bars_in_regular_hours_alone(
         self, timeframe: Timeframe, count: int, end: float
     ) -> None:
-        assert stock_bars(timeframe, horizon(STOCK, timeframe, count, end), end) >= count
+        assert stock_bars(timeframe, lookback_start(STOCK, timeframe, count, end), end) >= count
 
     @given(st.sampled_from(INTRADAY[:6]), large_counts, ends)
     @settings(deadline=None, max_examples=150)
     @example(Timeframe.M1, 3000, at("2024-12-26T14:31Z"))
     @example(Timeframe.M1, 3000, at("2025-12-05T14:31Z"))
     def test_stocks_have_3000_bars_in_regular_hours_alone(self, timeframe: Timeframe, count: int, end: float) -> None:
-        assert stock_bars(timeframe, horizon(STOCK, timeframe, count, end), end) >= count
+        assert stock_bars(timeframe, lookback_start(STOCK, timeframe, count, end), end) >= count
 
     def test_at_every_session_of_a_year_with_half_days(self) -> None:
         hours = sessions()
@@ -104,7 +104,7 @@ class TestHorizon:
         for opened, closed in zip(hours.open[inside].tolist(), hours.close[inside].tolist(), strict=True):
             for end in (opened, opened + MINUTE, closed, closed + 5 * 3600):
                 for count in (210, 390, 3000):
-                    assert stock_bars(Timeframe.M1, horizon(STOCK, Timeframe.M1, count, end), end) >= count, (
+                    assert stock_bars(Timeframe.M1, lookback_start(STOCK, Timeframe.M1, count, end), end) >= count, (
                         end,
                         count,
                     )
@@ -115,7 +115,7 @@ class TestHorizon:
         self, timeframe: Timeframe, count: int, end: float
     ) -> None:
         """Reading more history than needed costs requests."""
-        found = stock_bars(timeframe, horizon(STOCK, timeframe, count, end), end)
+        found = stock_bars(timeframe, lookback_start(STOCK, timeframe, count, end), end)
 
         assert found <= count + 3 * 390 * MINUTE // timeframe.seconds + 3
 
@@ -124,13 +124,13 @@ class TestHorizon:
     def test_forex_has_that_many_bars_in_its_open_hours(self, timeframe: Timeframe, count: int, end: float) -> None:
         assume(count * timeframe.seconds <= 400 * DAY)
 
-        assert forex_bars(timeframe, horizon(FOREX, timeframe, count, end), end) >= count
+        assert forex_bars(timeframe, lookback_start(FOREX, timeframe, count, end), end) >= count
 
     @given(st.sampled_from([CRYPTO, STOCK, FOREX]), st.sampled_from(Timeframe), small_counts, ends)
     @settings(deadline=None, max_examples=100)
     @example(STOCK, Timeframe.W1, 1, at("2025-09-18T15:00Z"))
     def test_cuts_no_bucket(self, instrument: Instrument, timeframe: Timeframe, count: int, end: float) -> None:
-        start = horizon(instrument, timeframe, count, end)
+        start = lookback_start(instrument, timeframe, count, end)
 
         assert start < end
         assert cuts_no_bucket(instrument, timeframe, start)
@@ -140,19 +140,21 @@ class TestHorizon:
     def test_more_bars_never_begin_later(
         self, instrument: Instrument, timeframe: Timeframe, count: int, end: float
     ) -> None:
-        assert horizon(instrument, timeframe, count + 1, end) <= horizon(instrument, timeframe, count, end)
+        assert lookback_start(instrument, timeframe, count + 1, end) <= lookback_start(
+            instrument, timeframe, count, end
+        )
 
     def test_begins_with_the_calendar_if_it_has_fewer_bars(self) -> None:
-        assert horizon(STOCK, Timeframe.W1, 3000, at("2025-09-19T12:00Z")) <= at("2000-01-03T14:30Z")
+        assert lookback_start(STOCK, Timeframe.W1, 3000, at("2025-09-19T12:00Z")) <= at("2000-01-03T14:30Z")
 
     @pytest.mark.parametrize("timeframe", [Timeframe.M1, Timeframe.H1, Timeframe.D1, Timeframe.W1])
     def test_outside_the_calendars_years_it_is_not_after_the_end(self, timeframe: Timeframe) -> None:
         end = at("1980-06-05T15:00Z")
 
-        assert horizon(STOCK, timeframe, 35, end) <= end
+        assert lookback_start(STOCK, timeframe, 35, end) <= end
 
 
-class TestFloor:
+class TestBucketStart:
     @given(st.sampled_from([CRYPTO, STOCK, FOREX]), st.sampled_from(Timeframe), ends)
     @settings(deadline=None, max_examples=200)
     @example(STOCK, Timeframe.W1, at("2025-09-17T22:00Z"))  # Wednesday night: inside the week
@@ -164,7 +166,7 @@ class TestFloor:
         self, instrument: Instrument, timeframe: Timeframe, epoch: float
     ) -> None:
         minute = int(epoch // MINUTE * MINUTE)
-        start = floor(instrument, timeframe, epoch)
+        start = bucket_start(instrument, timeframe, epoch)
 
         assert start <= minute
         assert cuts_no_bucket(instrument, timeframe, start)
@@ -189,4 +191,4 @@ class TestFloor:
         ],
     )
     def test_known_times_of_stocks(self, epoch: str, timeframe: Timeframe, expected: str) -> None:
-        assert floor(STOCK, timeframe, at(epoch)) == at(expected)
+        assert bucket_start(STOCK, timeframe, at(epoch)) == at(expected)

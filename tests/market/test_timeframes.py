@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openbell.market.errors import InvalidTimeframe
-from openbell.market.timeframes import SPELLINGS, Timeframe, name_of, named
+from openbell.market.timeframes import SPELLINGS, Timeframe, name_of, parse_timeframe
 
 CHART_SIGNALS = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
 
@@ -26,13 +26,13 @@ def test_every_intraday_timeframe_divides_the_day() -> None:
 
 @pytest.mark.parametrize("name", CHART_SIGNALS)
 def test_a_contracts_own_names_are_read(name: str) -> None:
-    assert named(name, CHART_SIGNALS) is CHART_SIGNALS[name]
+    assert parse_timeframe(name, CHART_SIGNALS) is CHART_SIGNALS[name]
 
 
 @pytest.mark.parametrize("name", ["", "1MIN", " 1min", "1min ", "60", "4h", "1hour\n", "M1", "１min", "x" * 9999])
 def test_any_other_name_is_refused_with_the_accepted_names(name: str) -> None:
     with pytest.raises(InvalidTimeframe) as refused:
-        named(name, CHART_SIGNALS)
+        parse_timeframe(name, CHART_SIGNALS)
     assert refused.value.details["accepted"] == ["1min", "5min", "15min", "1hour"]
     assert "1min, 5min, 15min, 1hour" in refused.value.message
     assert len(refused.value.message) < 200
@@ -40,11 +40,11 @@ def test_any_other_name_is_refused_with_the_accepted_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["1m", "5m", "15m", "1h"])
 def test_another_contracts_name_is_read_and_translated_into_the_own_name(name: str) -> None:
-    timeframe = named(name, CHART_SIGNALS)
+    timeframe = parse_timeframe(name, CHART_SIGNALS)
     assert timeframe is SPELLINGS[name]
     assert CHART_SIGNALS[name_of(timeframe, CHART_SIGNALS)] is timeframe
 
 
 def test_the_closest_name_is_suggested() -> None:
     with pytest.raises(InvalidTimeframe, match="did you mean '15min'"):
-        named("15mins", CHART_SIGNALS)
+        parse_timeframe("15mins", CHART_SIGNALS)

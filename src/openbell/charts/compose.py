@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from openbell.charts import axes, fonts, legends, paint
+from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat, decimals_for
 from openbell.charts.panels import Panel, Picture, heights, indicator_panel, price_panel
 from openbell.charts.price import candles_of
-from openbell.charts.request import Look
 from openbell.charts.scene import Box, Scene
 from openbell.charts.themes import THEMES
 from openbell.charts.time_axis import time_ticks

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat, decimals_for, price_format, value_format
-from openbell.charts.request import Look
 from openbell.charts.scales import LABEL_SPACING, Kind, Scale, extent, fit
 from openbell.charts.scene import Box
 from openbell.charts.themes import Theme

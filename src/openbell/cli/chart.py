@@ -16,7 +16,7 @@ from openbell.cli.app import AsOf, app, fail, said_plainly, settings_for
 from openbell.market.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from openbell.charts.request import Look
+    from openbell.charts.look import Look
     from openbell.desk.settings import Settings
 
 _FORMS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".svg": "svg"}
@@ -54,7 +54,7 @@ def chart(
         fail(f"{output} must end in {', '.join(_FORMS)}")
     settings = settings_for(as_of)
     with said_plainly():
-        from openbell.charts.request import Look
+        from openbell.charts.look import Look
 
         width, height = _size(size)
         look = Look(width, height, scale, style, theme, price_scale)
@@ -123,8 +123,8 @@ async def _draw(
     async with Desk(settings) as desk:
         instrument = await desk.bars.find(symbol)
         shown = await desk.indicators.evaluate(instrument, span, count, wanted)
-        mark = "SIMULATED" if desk.data == "simulated" else ""
-        picture = await desk.charts.draw(shown, look, f"{instrument} · {timeframe}", mark, _FORMS[ending])
+        badge = "SIMULATED" if desk.data == "simulated" else ""
+        picture = await desk.charts.draw(shown, look, f"{instrument} · {timeframe}", badge, _FORMS[ending])
     return picture, len(shown.bars)
 
 

@@ -141,7 +141,7 @@ def _watchlist(desk: Desk) -> Iterator[Finding]:
         yield Finding("bad", f"{path} {fault}", f"edit {path}")
     if desk.feed.source is not None:
         for instrument in watchlist.instruments:
-            if not desk.feed.knows(instrument):
+            if not desk.feed.supports(instrument):
                 yield Finding("note", f"feed {desk.feed.name} does not know {instrument}", f"edit {path}")
 
 
@@ -198,7 +198,7 @@ def _feed(desk: Desk) -> Iterator[Finding]:
     import asyncio
 
     now = desk.clock.epoch()
-    watched = [each for each in desk.watchlist.read().instruments if desk.feed.knows(each)]
+    watched = [each for each in desk.watchlist.read().instruments if desk.feed.supports(each)]
     if not watched:
         yield Finding("note", f"feed {desk.feed.name} knows none of the watched symbols", "edit watchlist.txt")
         return

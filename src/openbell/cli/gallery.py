@@ -7,15 +7,15 @@ from hashlib import blake2b
 
 from openbell.charts.compose import compose
 from openbell.charts.encode import png
+from openbell.charts.look import Look
 from openbell.charts.raster import render
-from openbell.charts.request import Look
 from openbell.charts.scene import Scene
 from openbell.feeds.sim.feed import SimFeed
 from openbell.indicators.evaluation import Computed, Wanted, wanted_indicators
 from openbell.indicators.registry import all_indicators
 from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars, resample
-from openbell.market.clock import StandingClock
+from openbell.market.clock import FixedClock
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 
@@ -61,7 +61,7 @@ def showpiece() -> bytes:
 
 def scene(indicator: Indicator, bars: Bars) -> Scene:
     """One indicator with its defaults."""
-    feed = SimFeed(StandingClock(_END))
+    feed = SimFeed(FixedClock(_END))
     start = int(bars.time[0])
     extras = {kind: asyncio.run(feed.extra(kind, bars.instrument, start, _END)) for kind in indicator.needs}
     shown = bars.tail(_SHOWN)
@@ -73,7 +73,7 @@ def scene(indicator: Indicator, bars: Bars) -> Scene:
 
 def _bars() -> Bars:
     instrument = parse("BTC/USD")
-    feed = SimFeed(StandingClock(_END))
+    feed = SimFeed(FixedClock(_END))
     return resample(asyncio.run(feed.history(instrument, _END - 40 * 86400, _END)), Timeframe.H1, _END)
 
 

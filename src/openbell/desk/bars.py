@@ -21,7 +21,7 @@ from openbell.market.capacity import most_bars
 from openbell.market.clock import Clock, bounded
 from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
-from openbell.market.lookback import floor, horizon
+from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Mark, Span
 from openbell.stores.threads import Threads
@@ -85,7 +85,7 @@ class BarService:
 
     async def known(self, instrument: Instrument) -> bool:
         """Whether the feed can deliver it or the store holds bars of it that had closed by the clock."""
-        if self.feed.knows(instrument):
+        if self.feed.supports(instrument):
             return True
         return bool(len(await self.threads.run(self.store.tail, instrument, 1, self.closed_until())))
 
@@ -131,7 +131,9 @@ class BarService:
         depth = offset + count
         if depth <= RING:
             newest = await self._newest(instrument, timeframe, depth, end)
-            if len(newest) >= depth or not self._more_to_ask(instrument, horizon(instrument, timeframe, depth, end)):
+            if len(newest) >= depth or not self._more_to_ask(
+                instrument, lookback_start(instrument, timeframe, depth, end)
+            ):
                 last = max(0, len(newest) - offset)
                 return newest.take(slice(max(0, last - count), last))
         failure = await self._fill_back(instrument, timeframe, depth, end)
@@ -147,7 +149,7 @@ class BarService:
 
         A month without a bar is where a history begins: further back the feed is not asked.
         """
-        at = horizon(instrument, timeframe, depth, end)
+        at = lookback_start(instrument, timeframe, depth, end)
         failure = await self.fill(instrument, Span(at, end))
         while not failure and self._more_to_ask(instrument, at):
             if len(await self.threads.run(self.store.larger, instrument, timeframe, 1, end, depth - 1)):
@@ -165,7 +167,7 @@ class BarService:
 
         The feed's edge slides with the clock; whole weeks from it on leave no bucket cut.
         """
-        if self.feed.source is None or not self.feed.knows(instrument):
+        if self.feed.source is None or not self.feed.supports(instrument):
             return None
         return _next_monday(self.feed.earliest(self.clock.epoch()))
 
@@ -185,7 +187,7 @@ class BarService:
         return await self._flights.run(key, lambda: self._refresh(instrument, timeframe, depth, end))
 
     async def _refresh(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> Bars:
-        span = Span(horizon(instrument, timeframe, depth, end), end)
+        span = Span(lookback_start(instrument, timeframe, depth, end), end)
         for _ in range(_TRIES):
             failure = await self.fill(instrument, span)
             ring = await self.threads.run(self._read, instrument, timeframe, depth, end)
@@ -205,7 +207,7 @@ class BarService:
         ring = self._rings.get((instrument, timeframe))
         if ring and ring.end <= end and ring.depth >= depth and len(ring.bars):
             changed = self.store.changed_since(instrument, ring.mark)
-            again = floor(instrument, timeframe, ring.end if changed is None else max(0, min(changed, ring.end)))
+            again = bucket_start(instrument, timeframe, ring.end if changed is None else max(0, min(changed, ring.end)))
             if again > ring.bars.time[0]:
                 fresh = barlib.resample(self.store.read(instrument, again, end), timeframe, end)
                 kept = ring.bars.between(0, again)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Executor
 
-from openbell.charts.request import Look
+from openbell.charts.look import Look
 from openbell.desk.indicators import Evaluation
 from openbell.market.errors import NotFinite
 
@@ -20,7 +20,7 @@ class ChartService:
         """`worker` draws, so that the event loop goes on."""
         self._worker = worker
 
-    async def draw(self, shown: Evaluation, look: Look, title: str, mark: str, form: str = "png") -> bytes:
+    async def draw(self, shown: Evaluation, look: Look, title: str, badge: str, form: str = "png") -> bytes:
         """The picture as a file: `png`, `jpeg` or `svg`. Raises `NotFinite` if no axis can hold its prices or volumes."""
         low, high, volume = (
             float(each) for each in (shown.whole.low.min(), shown.whole.high.max(), shown.whole.volume.max())
@@ -30,12 +30,12 @@ class ChartService:
                 f"prices from {low:g} to {high:g} and volumes up to {volume:g} cannot be drawn; ask for format summary or "
                 "series"
             )
-        return await asyncio.get_running_loop().run_in_executor(self._worker, _draw, shown, look, title, mark, form)
+        return await asyncio.get_running_loop().run_in_executor(self._worker, _draw, shown, look, title, badge, form)
 
 
-def _draw(shown: Evaluation, look: Look, title: str, mark: str, form: str) -> bytes:
+def _draw(shown: Evaluation, look: Look, title: str, badge: str, form: str) -> bytes:
     from openbell.charts.compose import compose
     from openbell.charts.picture import picture
 
-    scene = compose(shown.bars, shown.indicators, look, title, mark, shown.whole)
+    scene = compose(shown.bars, shown.indicators, look, title, badge, shown.whole)
     return picture(scene, look.scale, form)

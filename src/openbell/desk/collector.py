@@ -19,7 +19,7 @@ from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.clock import Clock
 from openbell.market.errors import FeedUnavailable, LeaseHeld, LeaseLost, SourceConflict, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
-from openbell.market.lookback import horizon
+from openbell.market.lookback import lookback_start
 from openbell.market.provenance import Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.leases import this_process
@@ -158,10 +158,10 @@ class Collector:
             log.warning("%s: %s", self._watchlist.path, fault)
         if self._feed.source is None:
             return list(watchlist.instruments)
-        unknown = [i.symbol for i in watchlist.instruments if not self._feed.knows(i)]
+        unknown = [i.symbol for i in watchlist.instruments if not self._feed.supports(i)]
         if unknown:
             log.warning("feed %s does not know %s", self._feed.name, ", ".join(unknown))
-        return [i for i in watchlist.instruments if self._feed.knows(i) and i.symbol not in self._unknown]
+        return [i for i in watchlist.instruments if self._feed.supports(i) and i.symbol not in self._unknown]
 
     async def _catch_up(self, instruments: Sequence[Instrument]) -> int:
         """Ask the history for what was missed, for as long as a minute chart looks back; where the stream begins."""
@@ -171,7 +171,7 @@ class Collector:
         complete = self._by_now(min(until, self._feed.watermark(self._clock.epoch())))
         for done, instrument in enumerate(instruments):
             self._on_progress(done, len(instruments))
-            start = horizon(instrument, Timeframe.M1, 3000, until)
+            start = lookback_start(instrument, Timeframe.M1, 3000, until)
             if failure := await self._bars.fill(instrument, Span(start, until)):
                 raise failure
         self._on_progress(len(instruments), len(instruments))

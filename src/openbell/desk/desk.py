@@ -18,7 +18,7 @@ from openbell.desk.settings import Settings
 from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.declaration import FeedParts
 from openbell.feeds.registry import feed_of
-from openbell.market.clock import Clock, ReplayClock, StandingClock, SystemClock, parse_time
+from openbell.market.clock import Clock, FixedClock, ReplayClock, SystemClock, parse_time
 from openbell.market.errors import StoreError
 from openbell.market.provenance import Origin
 from openbell.stores.threads import Threads
@@ -202,4 +202,4 @@ def make_clock(settings: Settings) -> Clock:
     if not settings.as_of:
         return SystemClock()
     start = parse_time(settings.as_of)
-    return ReplayClock(start, settings.replay_speed) if settings.replay_speed else StandingClock(start)
+    return ReplayClock(start, settings.replay_speed) if settings.replay_speed else FixedClock(start)

@@ -33,7 +33,7 @@ class Feed(Protocol):
     source: Source | None
     """The source of this feed's bars in the store; None if its bars are not stored."""
 
-    def knows(self, instrument: Instrument) -> bool:
+    def supports(self, instrument: Instrument) -> bool:
         """Returns True if the feed can deliver this instrument."""
 
     def earliest(self, now: float) -> int:

@@ -9,7 +9,7 @@ from functools import cache
 from openbell.indicators import catalogue
 from openbell.indicators.spec import Indicator
 from openbell.market.errors import InvalidParameter
-from openbell.market.nearest import hint
+from openbell.market.nearest import did_you_mean
 
 
 @cache
@@ -35,4 +35,4 @@ def get(name: str) -> Indicator:
     table = _by_any_name()
     if name in table:
         return table[name]
-    raise InvalidParameter(f"no indicator {name[:80]!r}{hint(name, table) or '; list_indicators has them all'}")
+    raise InvalidParameter(f"no indicator {name[:80]!r}{did_you_mean(name, table) or '; list_indicators has them all'}")

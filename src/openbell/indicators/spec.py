@@ -15,7 +15,7 @@ from openbell.indicators.regular_hours import regular_part
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import Extra
-from openbell.market.nearest import hint, one_of
+from openbell.market.nearest import check_one_of, did_you_mean
 
 Number = int | float
 Setting = int | float | str | bool
@@ -68,7 +68,7 @@ class Parameter:
                 raise InvalidParameter(f"{self.name} must be true or false, not {value!r}")
             return value
         if isinstance(self.default, str):
-            one_of(self.name, value, self.choices)
+            check_one_of(self.name, value, self.choices)
             return str(value)
         return self._number(value)
 
@@ -125,7 +125,7 @@ class Indicator:
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in overrides:
             if name not in known:
-                said = hint(name, known) or f"; it has {', '.join(known) or 'none'}"
+                said = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
                 raise InvalidParameter(f"{self.name} has no parameter {name[:80]!r}{said}")
         return {name: p.check(overrides[name]) if name in overrides else p.default for name, p in known.items()}
 

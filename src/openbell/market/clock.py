@@ -1,6 +1,6 @@
 """Clocks. All domain code reads the time from the desk's clock.
 
-`SystemClock` shows the system time; `StandingClock` always shows the same time (`--as-of`); `ReplayClock` starts at a given
+`SystemClock` shows the system time; `FixedClock` always shows the same time (`--as-of`); `ReplayClock` starts at a given
 time, runs at a given speed and stops when it reaches the system time. `BoundedClock` shows another clock's time, but never
 one later than the system time. Leases, timeouts, cache ages and throttles use `time.monotonic` instead.
 """
@@ -55,7 +55,7 @@ class SystemClock:
             await asyncio.sleep(min(left, 5.0))
 
 
-class StandingClock:
+class FixedClock:
     """Always shows the same time, so that the same call always returns the same result."""
 
     moving = False

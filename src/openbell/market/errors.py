@@ -21,7 +21,7 @@ OpenbellError
 │   ├── FeedUnavailable                the feed failed and the store does not have the bars
 │   ├── NoSuchSeries                   the feed does not have this series for this instrument
 │   ├── NotFinite                      a result is not a finite number
-│   └── OutOfTime                      the call exceeded its timeout
+│   └── CallTimeout                    the call exceeded its timeout
 ├── StoreError                         the bar store or the records database failed
 │   ├── StoreTimeout                   the store did not respond within its timeout
 │   ├── CorruptFile                    a file failed its checks
@@ -34,7 +34,7 @@ OpenbellError
 │   ├── SettingsError                  the settings are invalid or contradict each other
 │   ├── Unauthorized [trading]         the account has another owner, or the token is wrong
 │   └── RiskRefused                    a risk rule refused the order
-│       └── CannotPay                  the account does not have enough money
+│       └── InsufficientFunds          the account does not have enough money
 ├── OrderError                         an order cannot be placed or cancelled
 │   ├── DuplicateOrder                 the same order within seconds, or a client_order_id that is already used
 │   ├── NoSuchOrder                    the caller has no order with this id
@@ -133,7 +133,7 @@ class NotFinite(DataError):
     """A result is not a finite number, because prices or volumes are too large or too small to calculate with."""
 
 
-class OutOfTime(DataError):
+class CallTimeout(DataError):
     """The call exceeded its timeout."""
 
 
@@ -188,7 +188,7 @@ class RiskRefused(Refused):
     """A risk rule refused the order; `details` has the rule and the largest size that would pass."""
 
 
-class CannotPay(RiskRefused):
+class InsufficientFunds(RiskRefused):
     """The account does not have enough money."""
 
 

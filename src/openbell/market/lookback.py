@@ -15,7 +15,7 @@ from openbell.market.timeframes import Timeframe
 _DAY = 86400
 
 
-def floor(instrument: Instrument, timeframe: Timeframe, epoch: float) -> int:
+def bucket_start(instrument: Instrument, timeframe: Timeframe, epoch: float) -> int:
     """Returns the start of the bucket that contains `epoch`; its minute if it is outside all buckets.
 
     A stock's week also contains the nights between its sessions, although no minute bar of a night belongs to a bucket:
@@ -35,21 +35,21 @@ def _last_open(minute: int) -> int:
     return minute if row < 0 else int(opens[row])
 
 
-def horizon(instrument: Instrument, timeframe: Timeframe, count: int, end: float) -> int:
+def lookback_start(instrument: Instrument, timeframe: Timeframe, count: int, end: float) -> int:
     """Returns the start of a bucket such that [start, end) holds `count` closed bars of a liquid instrument.
 
     Crypto needs exactly `count` buckets, forex the number of whole weeks that cover them. For stocks only regular hours
     count, because extended hours may have few bars.
     """
     if instrument.asset_class is AssetClass.CRYPTO:
-        return floor(instrument, timeframe, floor(instrument, timeframe, end) - count * timeframe.seconds)
+        return bucket_start(instrument, timeframe, bucket_start(instrument, timeframe, end) - count * timeframe.seconds)
     if instrument.asset_class is AssetClass.FOREX:
         weeks = -(-count * timeframe.seconds // (5 * _DAY)) + 1
-        return floor(instrument, timeframe, end - weeks * 7 * _DAY)
-    return floor(instrument, timeframe, _stock_horizon(timeframe, count, end))
+        return bucket_start(instrument, timeframe, end - weeks * 7 * _DAY)
+    return bucket_start(instrument, timeframe, _stock_lookback_start(timeframe, count, end))
 
 
-def _stock_horizon(timeframe: Timeframe, count: int, end: float) -> int:
+def _stock_lookback_start(timeframe: Timeframe, count: int, end: float) -> int:
     """Returns the premarket start of the session from which the regular hours hold `count` closed bars.
 
     Hours are added up session by session, because half days are shorter. A bucket that is unfinished at `end` adds less

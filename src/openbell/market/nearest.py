@@ -7,7 +7,7 @@ from collections.abc import Collection
 from openbell.market.errors import InvalidParameter
 
 
-def hint(value: object, allowed: Collection[str]) -> str:
+def did_you_mean(value: object, allowed: Collection[str]) -> str:
     """Returns "; did you mean 'rsi'?" with the closest allowed name, ignoring case; "" if no name is close."""
     from difflib import get_close_matches  # imported only after a mistake: it is slow to load
 
@@ -16,9 +16,9 @@ def hint(value: object, allowed: Collection[str]) -> str:
     return f"; did you mean {small[near[0]]!r}?" if near else ""
 
 
-def one_of(name: str, value: object, allowed: Collection[str]) -> None:
+def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
     """Raises `InvalidParameter` with the closest allowed name if `value` is not allowed."""
     if value not in allowed:
         shown = repr(value)
         shown = shown if len(shown) <= 80 else shown[:77] + "..."
-        raise InvalidParameter(f"{name} must be one of {', '.join(allowed)}, not {shown}{hint(value, allowed)}")
+        raise InvalidParameter(f"{name} must be one of {', '.join(allowed)}, not {shown}{did_you_mean(value, allowed)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from openbell.market.errors import InvalidTimeframe
-from openbell.market.nearest import hint
+from openbell.market.nearest import did_you_mean
 
 
 class Timeframe(Enum):
@@ -54,11 +54,11 @@ SPELLINGS = SHORT | {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timefr
 """All names that the contracts use. Case-sensitive, because other programs call a month 1M."""
 
 
-def named(text: str, names: dict[str, Timeframe]) -> Timeframe:
+def parse_timeframe(text: str, names: dict[str, Timeframe]) -> Timeframe:
     """Returns the timeframe with this name, in any contract's spelling. Raises `InvalidTimeframe` if not in `names`."""
     found = SPELLINGS.get(text)
     if found is None or found not in names.values():
-        raise InvalidTimeframe(text, tuple(names), hint(text, names))
+        raise InvalidTimeframe(text, tuple(names), did_you_mean(text, names))
     return found
 
 

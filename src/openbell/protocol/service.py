@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from openbell.desk.desk import Desk
-from openbell.market.errors import InvalidParameter, InvalidSymbol, OpenbellError, OutOfTime
+from openbell.market.errors import CallTimeout, InvalidParameter, InvalidSymbol, OpenbellError
 from openbell.market.instruments import Instrument, parse
-from openbell.market.nearest import hint
+from openbell.market.nearest import did_you_mean
 from openbell.protocol import access
 from openbell.protocol.access import Toolsets, offers
 from openbell.protocol.bounds import SYMBOLS, refuse_long_texts
@@ -55,7 +55,9 @@ class Service:
 
     def unknown(self, tool: str) -> str:
         """What to say of a tool that is not here: the nearest that is, or all of them."""
-        return f"Unknown tool: {tool[:80]}{hint(tool, self.by_name) or '; there are ' + ', '.join(self.by_name)}"
+        return (
+            f"Unknown tool: {tool[:80]}{did_you_mean(tool, self.by_name) or '; there are ' + ', '.join(self.by_name)}"
+        )
 
 
 class Runner:
@@ -140,7 +142,7 @@ class Runner:
         return await self._cache.get(key, ttl, work, refresh=refresh)
 
     async def _in_time(self, work: Awaitable[T], tool: Tool) -> T:
-        """The result, or `OutOfTime` when it takes longer than a call may."""
+        """The result, or `CallTimeout` when it takes longer than a call may."""
         limit = self.desk.settings.timeout
         try:
             async with asyncio.timeout(limit or None):
@@ -150,7 +152,7 @@ class Runner:
             hint = (
                 "it may still be done: look before you ask again" if writes else "what was fetched is kept: ask again"
             )
-            raise OutOfTime(
+            raise CallTimeout(
                 f"{tool.name} took longer than {limit:g} s (OPENBELL_TIMEOUT); {hint}", timeout_s=limit
             ) from None
 
@@ -180,6 +182,6 @@ def _explain(error: ValidationError, arguments: type[Arguments]) -> str:
         place = ".".join(str(part) for part in fault["loc"]) or "arguments"
         reason = {"missing": "is required", "extra_forbidden": "is not an argument of this tool"}.get(fault["type"])
         if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
-            reason = f"{reason}{hint(place, arguments.model_fields)}"
+            reason = f"{reason}{did_you_mean(place, arguments.model_fields)}"
         clauses.append(f"{place} {reason}" if reason else f"{place}: {fault['msg']}")
     return "; ".join(clauses[:8])

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from openbell.market.errors import InvalidParameter
-from openbell.market.nearest import hint
+from openbell.market.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from openbell.protocol.service import Service
@@ -24,6 +24,6 @@ NAMES = {
 def load(name: str) -> Service:
     """The service of a name; the error names those there are."""
     if name not in NAMES:
-        raise InvalidParameter(f"no server {name!r}; there are {', '.join(NAMES)}{hint(name, NAMES)}")
+        raise InvalidParameter(f"no server {name!r}; there are {', '.join(NAMES)}{did_you_mean(name, NAMES)}")
     service: Service = import_module(f"{__name__}.{NAMES[name]}").SERVICE
     return service

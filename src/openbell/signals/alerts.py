@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from openbell.market.errors import InvalidParameter
-from openbell.market.nearest import hint
+from openbell.market.nearest import did_you_mean
 from openbell.signals.crossings import Crossings, Snapshot
 
 CROSSINGS: tuple[str, ...] = Crossings.__slots__
@@ -33,7 +33,7 @@ def watched_crossings(conditions: Iterable[tuple[str, str | None]]) -> tuple[str
             wanted.add(kind)
         else:
             raise InvalidParameter(
-                f"unknown condition {kind!r}: use one of {', '.join(CONDITIONS)}{hint(kind, CONDITIONS)}"
+                f"unknown condition {kind!r}: use one of {', '.join(CONDITIONS)}{did_you_mean(kind, CONDITIONS)}"
             )
     if not wanted:
         raise InvalidParameter("conditions must have at least one condition")

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from openbell.market.clock import StandingClock
+from openbell.market.clock import FixedClock
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal
@@ -19,7 +19,7 @@ NOW = 1_760_000_000.0
 
 
 def records_in(folder: Path) -> Records:
-    return Records(SqliteDatabase(folder / "records.sqlite"), HeadFile(folder / "head"), StandingClock(NOW))
+    return Records(SqliteDatabase(folder / "records.sqlite"), HeadFile(folder / "head"), FixedClock(NOW))
 
 
 def alert(number: int, principal: str = "me") -> Alert:

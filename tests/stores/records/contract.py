@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import Connection, func, insert, select, text
 
-from openbell.market.clock import StandingClock
+from openbell.market.clock import FixedClock
 from openbell.market.errors import LeaseHeld, LeaseLost, StoreError
 from openbell.stores.leases import this_process
 from openbell.stores.port import Lease
@@ -216,7 +216,7 @@ class RecordsContract:
 
     def test_without_a_place_for_the_head_nothing_is_written(self, place: Place) -> None:
         async def main() -> None:
-            records = Records(place.database(), HeadFile(Path("/proc/openbell/head")), StandingClock(NOON))
+            records = Records(place.database(), HeadFile(Path("/proc/openbell/head")), FixedClock(NOON))
             for _ in range(2):
                 with pytest.raises(StoreError, match="cannot write /proc/openbell/head"):
                     await records.write(put("first"))
@@ -384,7 +384,7 @@ class RecordsContract:
         self, place: Place
     ) -> None:
         async def main() -> None:
-            async with place.opened(StandingClock(1_760_000_000)) as records:
+            async with place.opened(FixedClock(1_760_000_000)) as records:
                 await records.write(put("d", confidence=1, opportunity_score=0, created_at=1_760_000_000))
                 [row] = await records.read(rows)
                 [entry] = await place.entries()

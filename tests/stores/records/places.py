@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select
 
-from openbell.market.clock import Clock, StandingClock
+from openbell.market.clock import Clock, FixedClock
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.postgres import Pool, PostgresDatabase
 from openbell.stores.records.records import Database, Records
@@ -46,7 +46,7 @@ class Place:
 
     def open(self, clock: Clock | None = None, pool: Pool = Pool()) -> Records:  # noqa: B008 - immutable
         """Records as a process opens them."""
-        return Records(self.database(pool), self.head, clock or StandingClock(NOON))
+        return Records(self.database(pool), self.head, clock or FixedClock(NOON))
 
     @asynccontextmanager
     async def opened(self, clock: Clock | None = None, pool: Pool = Pool()) -> AsyncIterator[Records]:  # noqa: B008

@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from openbell.market.clock import StandingClock
+from openbell.market.clock import FixedClock
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
@@ -39,9 +39,7 @@ def written(folder: Path) -> Head:
     """Records with some of everything; the head that was noted."""
 
     async def work() -> Head:
-        records = Records(
-            SqliteDatabase(folder / "records.sqlite"), HeadFile(folder / "ledger.head"), StandingClock(60.0)
-        )
+        records = Records(SqliteDatabase(folder / "records.sqlite"), HeadFile(folder / "ledger.head"), FixedClock(60.0))
         await records.write(lambda journal: journal.put("account", Account("paper", "paper", "me", D(1000), None, 1.0)))
         for number in range(12):
             await records.write(lambda journal: _some(journal, number))  # noqa: B023 - awaited at once

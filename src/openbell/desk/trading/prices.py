@@ -13,7 +13,7 @@ from openbell.market.clock import iso
 from openbell.market.errors import DataError, NoData, StoreError, UnknownSymbol
 from openbell.market.freshness import trading_seconds
 from openbell.market.instruments import Instrument, parse
-from openbell.market.lookback import horizon
+from openbell.market.lookback import lookback_start
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Mark, Span
 from openbell.trading import amounts
@@ -88,7 +88,7 @@ class Prices:
             if known is not None and known[:2] == (moment, mark):
                 found[symbol] = known[2]
                 continue
-            await self._bars.fill(instrument, Span(horizon(instrument, Timeframe.M1, 2, moment), moment))
+            await self._bars.fill(instrument, Span(lookback_start(instrument, Timeframe.M1, 2, moment), moment))
             bars = await self._bars.threads.run(self._bars.store.tail, instrument, 1, moment)
             if len(bars):
                 found[symbol] = amounts.of_bar(bars.close[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from openbell.desk.trading.prices import Price
-from openbell.market.errors import CannotPay, RiskRefused
+from openbell.market.errors import InsufficientFunds, RiskRefused
 from openbell.trading import amounts
 from openbell.trading.orders import Order
 from openbell.trading.risk import Verdict
@@ -13,7 +13,7 @@ from openbell.trading.risk import Verdict
 
 def refusal(verdict: Verdict, order_id: str | None = None) -> RiskRefused:
     """Returns the error for a verdict that is not valid."""
-    kind = CannotPay if verdict.rule == "balance" else RiskRefused
+    kind = InsufficientFunds if verdict.rule == "balance" else RiskRefused
     details: dict[str, Any] = {"rule": verdict.rule, "max_size": amounts.number(verdict.max_size)}
     if order_id is not None:
         details["order_id"] = order_id

@@ -74,7 +74,7 @@ class AlpacaFeed:
         self._streams: list[Stream] = []
         self._uncertain = UncertainSpans()
 
-    def knows(self, instrument: Instrument) -> bool:
+    def supports(self, instrument: Instrument) -> bool:
         """Returns True for stocks and crypto, unless Alpaca does not list the symbol."""
         return instrument.asset_class in _CLASSES and not self._is_unlisted(instrument)
 

@@ -46,7 +46,7 @@ class CcxtFeed:
         self._recent = RecentBars()
         self._completed: dict[object, int] = {}
 
-    def knows(self, instrument: Instrument) -> bool:
+    def supports(self, instrument: Instrument) -> bool:
         """Returns True if it is an active spot pair; before the markets are loaded, if it is any crypto pair."""
         listing = self._connection.listing
         return instrument.asset_class is AssetClass.CRYPTO and (listing is None or instrument.symbol in listing.spot)
@@ -107,7 +107,7 @@ class CcxtFeed:
     async def _check(self, instrument: Instrument) -> None:
         await page_size(self._connection)
         await self._connection.load_listing()
-        if not self.knows(instrument):
+        if not self.supports(instrument):
             raise UnknownSymbol(
                 instrument.symbol, f"{self.name.removeprefix('ccxt:')} lists no active spot market for it"
             )

@@ -21,7 +21,7 @@ class NoFeed:
     origin = Origin.IMPORTED
     source: Source | None = None
 
-    def knows(self, instrument: Instrument) -> bool:  # noqa: ARG002 - the port's signature
+    def supports(self, instrument: Instrument) -> bool:  # noqa: ARG002 - the port's signature
         """Returns False."""
         return False
 

@@ -28,7 +28,7 @@ class ReplayFeed:
         self._threads = threads or Threads()
         self._clock = bounded(clock)
 
-    def knows(self, instrument: Instrument) -> bool:
+    def supports(self, instrument: Instrument) -> bool:
         """Returns True if the store has bars of this instrument."""
         return instrument in self._store.instruments()
 

@@ -35,7 +35,7 @@ class SimFeed:
         self._clock = bounded(clock)
         self._seed = seed
 
-    def knows(self, instrument: Instrument) -> bool:
+    def supports(self, instrument: Instrument) -> bool:
         """Returns True if the simulator has this instrument."""
         return instrument in LISTINGS
 

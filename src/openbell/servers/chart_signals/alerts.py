@@ -15,7 +15,7 @@ from openbell.market.errors import (
     StoreError,
     UnknownSymbol,
 )
-from openbell.market.timeframes import name_of, named
+from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 from openbell.servers.chart_signals import shapes
@@ -51,7 +51,7 @@ class UnsubscribeInput(Arguments):
 
 async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.SubscriptionResponse]:
     """Watch a symbol; a condition fires at the closed bar at which it becomes true."""
-    timeframe = named(given.timeframe, shapes.TIMEFRAMES)
+    timeframe = parse_timeframe(given.timeframe, shapes.TIMEFRAMES)
     name = name_of(timeframe, shapes.TIMEFRAMES)
 
     async def send(subscription: Subscription, alert: Alert) -> None:

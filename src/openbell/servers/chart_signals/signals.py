@@ -17,7 +17,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.timeframes import Timeframe, name_of, named
+from openbell.market.timeframes import Timeframe, name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.tool import Arguments, NoArguments, Reads, Tool
 from openbell.protocol.truth import data_source
@@ -37,7 +37,7 @@ class SignalsInput(Arguments):
 
 async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalResponse]:
     """The newest closed bar's indicators and crossings."""
-    timeframe = named(given.timeframe, shapes.TIMEFRAMES)
+    timeframe = parse_timeframe(given.timeframe, shapes.TIMEFRAMES)
     instrument = await call.desk.signals.find(given.symbol)
     reading = await call.desk.signals.read(instrument, timeframe)
     bars = reading.bars

@@ -16,7 +16,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
-from openbell.market.nearest import one_of
+from openbell.market.nearest import check_one_of
 from openbell.market.timeframes import SHORT
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.replies import Afterwards
@@ -148,7 +148,7 @@ async def subscribe_notifications(call: Call, given: SubscribeInput) -> Result[s
     from openbell.trading.inbox import Filter
 
     for name in given.alert_types or []:
-        one_of("alert_types", name, TYPES)
+        check_one_of("alert_types", name, TYPES)
     symbols = frozenset(parse(symbol).symbol for symbol in given.symbols or [])
     wanted = Filter(symbols, frozenset(given.alert_types or []))
     made = await call.desk.trading.inbox.subscribe(call.principal, wanted)

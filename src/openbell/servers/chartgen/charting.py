@@ -9,7 +9,7 @@ from pydantic import Field
 from openbell.charts.choices import LARGEST, LEAST_SCALE, MOST_SCALE, SCALES, SMALLEST, STYLES, THEME_NAMES
 from openbell.indicators.bounds import MOST_INDICATORS
 from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, StoreError, UnknownSymbol
-from openbell.market.nearest import one_of
+from openbell.market.nearest import check_one_of
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.media import Media, Picture
 from openbell.protocol.tool import Arguments, NoArguments, Reads, Tool
@@ -56,11 +56,11 @@ class IndicatorsInput(Arguments):
 
 async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[str, Any]]:
     """A picture, its numbers, or both."""
+    from openbell.charts.look import Look
     from openbell.charts.payload import series, summary
-    from openbell.charts.request import Look
     from openbell.indicators.evaluation import wanted_indicators
 
-    one_of("format", given.format, shapes.FORMATS)
+    check_one_of("format", given.format, shapes.FORMATS)
     symbol = _either("symbol", given.symbol, given.ticker)
     if symbol is None:
         raise InvalidParameter("symbol is required")
@@ -77,8 +77,8 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     numbers = summary(symbol, interval, chart.bars, chart.indicators) | source if given.format != "png" else None
     if given.format == "summary":
         return Result(cast("dict[str, Any]", numbers), basis)
-    mark = "SIMULATED" if call.desk.data == "simulated" else ""
-    picture = await call.desk.charts.draw(chart, look, f"{instrument} · {interval}", mark)
+    badge = "SIMULATED" if call.desk.data == "simulated" else ""
+    picture = await call.desk.charts.draw(chart, look, f"{instrument} · {interval}", badge)
     return Result(Media((Picture("image/png", picture),), numbers), basis)
 
 

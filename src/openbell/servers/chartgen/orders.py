@@ -9,7 +9,7 @@ from pydantic import Field
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, InvalidSymbol, NoSuchOrder, OrderError, Refused, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
-from openbell.market.nearest import one_of
+from openbell.market.nearest import check_one_of
 from openbell.protocol.call import Basis, Call, Result, on_bars, on_prices
 from openbell.protocol.pages import pagination
 from openbell.protocol.session import Scope
@@ -73,7 +73,7 @@ async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape
         ("type", given.type, KINDS),
         ("time_in_force", given.time_in_force, FORCES),
     ):
-        one_of(name, value, names)
+        check_one_of(name, value, names)
     instrument = await _found(call, given.symbol)
     asked = request(
         instrument,
@@ -117,7 +117,7 @@ async def _shown(call: Call, orders: list[Order]) -> list[shapes.OrderShape]:
 
 async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResponse]:
     """One's orders, newest first."""
-    one_of("filter", given.filter, FILTERS)
+    check_one_of("filter", given.filter, FILTERS)
     found, total = await call.desk.trading.orders.listing(
         call.principal, open_only=given.filter == "open", limit=given.limit, offset=given.offset
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from openbell.market.nearest import one_of
+from openbell.market.nearest import check_one_of
 from openbell.market.timeframes import SHORT, SPELLINGS, Timeframe, name_of
 from openbell.protocol.tool import whole
 
@@ -29,7 +29,7 @@ TimeframeName = Annotated[str, choice(TIMEFRAMES)] | None
 def short_name(name: str, argument: str = "timeframe") -> str:
     """The contract's name of a timeframe that any contract's name may stand for. Raises `InvalidParameter`."""
     if name not in SPELLINGS:
-        one_of(argument, name, TIMEFRAMES)
+        check_one_of(argument, name, TIMEFRAMES)
     return name_of(SPELLINGS[name], TIMEFRAMES)
 
 

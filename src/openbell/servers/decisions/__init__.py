@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openbell.market.errors import InputError, InvalidSymbol, OutOfTime, Refused, StoreError, StoreTimeout
+from openbell.market.errors import CallTimeout, InputError, InvalidSymbol, Refused, StoreError, StoreTimeout
 from openbell.protocol.dialects import EnvelopeDialect
 from openbell.protocol.service import Service
 from openbell.servers.decisions import tools
@@ -21,7 +21,7 @@ SERVICE = Service(
             InvalidConfidence: "INVALID_CONFIDENCE",
             ReasoningTooLong: "REASONING_TOO_LONG",
             InputError: "INVALID_PARAMETER",
-            OutOfTime: "TIMEOUT",
+            CallTimeout: "TIMEOUT",
             StoreTimeout: "TIMEOUT",
             StoreError: "DATABASE_ERROR",
             Refused: "UNAUTHORIZED",

@@ -10,8 +10,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.market.clock import iso
-from openbell.market.errors import InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
-from openbell.market.nearest import hint
+from openbell.market.errors import CallTimeout, InvalidParameter, InvalidSymbol, Refused, StoreError
+from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Call, Result
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
@@ -127,7 +127,7 @@ async def save_decision(call: Call, given: SaveInput) -> Result[Saved]:
 
 def _check_action(action: str | None) -> None:
     if action is not None and action not in ACTIONS:
-        raise InvalidAction(f"action must be {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}{hint(action, ACTIONS)}")
+        raise InvalidAction(f"action must be {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}{did_you_mean(action, ACTIONS)}")
 
 
 def _check_text(reasoning: str, tool_calls: list[Any] | None) -> None:
@@ -148,7 +148,7 @@ def _check_text(reasoning: str, tool_calls: list[Any] | None) -> None:
         raise InvalidParameter(f"tool_calls may take at most {LONGEST_CALLS} bytes as JSON")
 
 
-_ANY = (InvalidSymbol, InvalidAction, StoreError, OutOfTime, Refused)
+_ANY = (InvalidSymbol, InvalidAction, StoreError, CallTimeout, Refused)
 
 TOOLS = (
     Tool(

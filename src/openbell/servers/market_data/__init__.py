@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from openbell.market.errors import (
+    CallTimeout,
     FeedUnavailable,
     InputError,
     InsufficientData,
@@ -10,7 +11,6 @@ from openbell.market.errors import (
     InvalidTimeframe,
     NoData,
     NotFinite,
-    OutOfTime,
     Refused,
     StaleData,
     StoreError,
@@ -40,7 +40,7 @@ SERVICE = Service(
             StaleData: "STALE_DATA",
             NoData: "NO_DATA",
             FeedUnavailable: "NO_DATA",
-            OutOfTime: "TIMEOUT",
+            CallTimeout: "TIMEOUT",
             StoreTimeout: "TIMEOUT",
             StoreError: "DATABASE_ERROR",
             Refused: "UNAUTHORIZED",

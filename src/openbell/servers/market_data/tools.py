@@ -10,18 +10,18 @@ from pydantic import Field
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.errors import (
+    CallTimeout,
     FeedUnavailable,
     InsufficientData,
     InvalidSymbol,
     InvalidTimeframe,
     NoData,
-    OutOfTime,
     StaleData,
     StoreError,
     UnknownSymbol,
 )
 from openbell.market.instruments import parse
-from openbell.market.timeframes import name_of, named
+from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Arguments, Reads, Tool
@@ -59,7 +59,7 @@ class VolatilityInput(Arguments):
 
 async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePage]:
     """A page of closed bars, read through to the feed."""
-    timeframe = named(given.timeframe, shapes.CANDLES)
+    timeframe = parse_timeframe(given.timeframe, shapes.CANDLES)
     instrument = parse(given.symbol)
     bars, total = await call.desk.bars.page(instrument, timeframe, given.limit, given.offset)
     if not total:
@@ -100,7 +100,7 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Pric
 
 async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.VolatilityAnswer]:
     """Deviation of returns, average true range and range over one window."""
-    timeframe = named(given.timeframe, shapes.VOLATILITY)
+    timeframe = parse_timeframe(given.timeframe, shapes.VOLATILITY)
     instrument = parse(given.symbol)
     found = await call.desk.quotes.volatility(instrument, timeframe)
     last = int(found.bars.time[-1])
@@ -119,7 +119,7 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.Vo
     return Result(answer, on_bars(instrument, closed_at(found.bars)))
 
 
-_ANY = (InvalidSymbol, FeedUnavailable, StoreError, OutOfTime)
+_ANY = (InvalidSymbol, FeedUnavailable, StoreError, CallTimeout)
 
 TOOLS = (
     Tool(

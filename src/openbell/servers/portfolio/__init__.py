@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from openbell.market.errors import (
-    CannotPay,
+    CallTimeout,
     DataError,
     InputError,
+    InsufficientFunds,
     InvalidSymbol,
-    OutOfTime,
     Refused,
     StoreError,
     StoreTimeout,
@@ -33,10 +33,10 @@ SERVICE = Service(
             InvalidSide: "INVALID_SIDE",
             InvalidSize: "INVALID_SIZE",
             InputError: "INVALID_PARAMETER",
-            CannotPay: "INSUFFICIENT_BALANCE",
+            InsufficientFunds: "INSUFFICIENT_BALANCE",
             AccountNotFound: "ACCOUNT_NOT_FOUND",
             DataError: "NOT_FOUND",
-            OutOfTime: "TIMEOUT",
+            CallTimeout: "TIMEOUT",
             StoreTimeout: "TIMEOUT",
             StoreError: "DATABASE_ERROR",
             BrokerError: "DATABASE_ERROR",

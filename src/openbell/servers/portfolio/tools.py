@@ -8,9 +8,17 @@ from typing import Annotated
 from pydantic import Field
 
 from openbell.market.clock import iso
-from openbell.market.errors import CannotPay, DataError, InvalidParameter, InvalidSymbol, OutOfTime, Refused, StoreError
+from openbell.market.errors import (
+    CallTimeout,
+    DataError,
+    InsufficientFunds,
+    InvalidParameter,
+    InvalidSymbol,
+    Refused,
+    StoreError,
+)
 from openbell.market.instruments import Instrument, parse
-from openbell.market.nearest import hint
+from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Basis, Call, Result, on_prices
 from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Reads, Tool, without_default
@@ -96,7 +104,7 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.Verdict
 
     side = SIDES.get(given.side.upper())
     if side is None:
-        raise InvalidSide(f"side must be BUY or SELL{hint(given.side, SIDES)}")
+        raise InvalidSide(f"side must be BUY or SELL{did_you_mean(given.side, SIDES)}")
     try:
         size = amounts.quantity(given.size, "size")
     except InvalidParameter as error:
@@ -126,7 +134,7 @@ def _tradable(symbol: str) -> Instrument:
     return instrument
 
 
-_ANY = (Refused, AccountNotFound, StoreError, OutOfTime)
+_ANY = (Refused, AccountNotFound, StoreError, CallTimeout)
 
 TOOLS = (
     Tool(
@@ -157,6 +165,6 @@ TOOLS = (
         handler=validate_trade,
         toolset="portfolio",
         reads=Reads.ACCOUNT,
-        errors=(*_ANY, InvalidSymbol, DataError, InvalidSide, InvalidSize, CannotPay),
+        errors=(*_ANY, InvalidSymbol, DataError, InvalidSide, InvalidSize, InsufficientFunds),
     ),
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from openbell.charts.choices import LARGEST, LEAST_SCALE, MOST_SCALE, SCALES, SMALLEST, STYLES, THEME_NAMES
 from openbell.market.errors import InvalidParameter
-from openbell.market.nearest import one_of
+from openbell.market.nearest import check_one_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Look:
     volume: bool = True
 
     def __post_init__(self) -> None:
-        one_of("style", self.style, STYLES)
-        one_of("theme", self.theme, THEME_NAMES)
-        one_of("price_scale", self.price_scale, SCALES)
+        check_one_of("style", self.style, STYLES)
+        check_one_of("theme", self.theme, THEME_NAMES)
+        check_one_of("price_scale", self.price_scale, SCALES)
         if not LEAST_SCALE <= self.scale <= MOST_SCALE:
             raise InvalidParameter(f"scale must be between {LEAST_SCALE:g} and {MOST_SCALE:g}, not {self.scale}")
         for name, side in (("width", self.width), ("height", self.height)):
