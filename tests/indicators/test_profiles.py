@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.indicators.catalogue.hvn_lvn import peaks
-from openbell.indicators.catalogue.session_vp import MOST, value_area
+from openbell.indicators.catalogue.session_vp import MAX_SESSIONS, value_area
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import SESSIONS, PriceRows, all_in_one, by_session
+from openbell.indicators.profiles import SESSIONS, PriceRows, by_session, one_session
 from openbell.indicators.registry import get
 from openbell.market.bars import Bars, make, resample
 from openbell.market.instruments import Instrument
@@ -137,7 +137,7 @@ class TestRows:
         """Even where the whole range is a few units in the last place."""
         bars = walk(at("2025-03-04T00:00Z") + np.arange(count) * 60, seed, price=price, step=step)
 
-        traded = PriceRows(all_in_one(bars), bins).spread(bars.volume)
+        traded = PriceRows(one_session(bars), bins).spread(bars.volume)
 
         assert traded.shape == (1, bins)
         assert (traded >= 0).all()
@@ -154,7 +154,7 @@ class TestRows:
         time = at("2025-03-04T00:00Z") + np.arange(40) * 60
         bars = make(CRYPTO, Timeframe.M1, time, low + 1, high + 1, low + 1, high + 1, random.integers(1, 9, 40))
 
-        traded = PriceRows(all_in_one(bars), bins).spread(bars.volume)[0]
+        traded = PriceRows(one_session(bars), bins).spread(bars.volume)[0]
 
         assert traded == pytest.approx(reference(bars, bins), rel=1e-12)
 
@@ -221,7 +221,7 @@ class TestSessions:
         whole = by_session(bars, kind)
         count = len(whole) - 1
 
-        newest = whole.newest(count)
+        newest = whole.latest(count)
 
         assert len(newest) == count
         assert newest.bars.same_as(bars.take(np.isin(bars.time, newest.bars.time)))
@@ -246,7 +246,7 @@ class TestSessionProfile:
     @pytest.mark.parametrize("kind", ["daily", "hourly"])
     def test_every_session_has_its_own_profile_at_its_own_place(self, bars: Bars, kind: str) -> None:
         step = {"daily": 86400, "hourly": 3600}[kind]
-        runs = slices(bars, bars.time // step)[-MOST:]
+        runs = slices(bars, bars.time // step)[-MAX_SESSIONS:]
 
         found = run("session_vp", bars, session=kind, bins=12).hbars
 
@@ -297,11 +297,11 @@ class TestSessionProfile:
         assert value_area(np.array([1.0, 10.0, 20.0, 40.0, 30.0, 5.0, 1.0])) == (3, 5)
 
     def test_only_so_many_sessions_are_drawn(self) -> None:
-        bars = walk(at("2025-03-04T00:00Z") + np.arange(MOST + 30) * 3600, 2, timeframe=Timeframe.H1)
+        bars = walk(at("2025-03-04T00:00Z") + np.arange(MAX_SESSIONS + 30) * 3600, 2, timeframe=Timeframe.H1)
 
         found = run("session_vp", bars, session="hourly", bins=2).hbars
 
-        assert len(found) == 2 * MOST
+        assert len(found) == 2 * MAX_SESSIONS
         assert min(bar.offset for bar in found) == 30 / len(bars)
 
     def test_stock_bars_outside_regular_hours_take_no_part(self) -> None:

@@ -7,7 +7,7 @@ from openbell.indicators.spec import Bar
 
 
 class RunningRange:
-    """The true range of the first bar is its height; the gap from the previous close counts from the second on."""
+    """The first bar's true range is its high less its low; later bars include the gap from the previous close."""
 
     __slots__ = ("_close",)
 
@@ -27,7 +27,7 @@ class RunningRange:
 
 
 class RunningAtr:
-    """Wilder's average of the true range, to the last bit what `atr` gives for whole arrays."""
+    """Wilder's average of the true range, bit for bit equal to `atr` over arrays."""
 
     __slots__ = ("_average", "_range")
 

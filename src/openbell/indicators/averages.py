@@ -1,7 +1,7 @@
-"""The averages that most indicators are made of, over whole arrays. NaN until there are enough values.
+"""Averages over arrays, used by most indicators. NaN until there are enough values.
 
-Seeded as TradingView does it: an exponential average begins with the simple one. Simple averages and deviations are taken
-around a value of their own window, so that prices that do not move give exactly that price and exactly no deviation.
+Seeded as in TradingView: an exponential average starts with the simple average. Simple averages and deviations are computed
+relative to the last value of the window, so that a constant price gives exactly that price and a deviation of exactly 0.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _mean_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
 
 
 def _after_nan(values: Values, length: int, average: Callable[[Values], Values]) -> Values:
-    """Average what follows the leading NaN of an earlier warm-up."""
+    """Apply an average to the values after leading NaN (the warm-up of the input)."""
     lead = int(np.argmax(~np.isnan(values))) if len(values) and np.isnan(values[0]) else 0
     out = np.full(len(values), np.nan)
     if len(values) - lead >= length and not np.isnan(values[lead : lead + 1]).any():

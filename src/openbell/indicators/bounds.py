@@ -1,4 +1,4 @@
-"""How much may be asked for at once, in plain values: servers declare themselves from it without computing."""
+"""Limits of requests. Schemas of servers use them, so this module imports nothing."""
 
 from __future__ import annotations
 

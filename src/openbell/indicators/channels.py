@@ -1,4 +1,4 @@
-"""What an indicator can emit. Arrays are aligned 1:1 with the bars; before warm-up they hold NaN, null on the wire."""
+"""The output of an indicator. Arrays hold one value per bar; before warm-up the value is NaN (null in JSON)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from openbell.market.bars import Values
 
 
 class Direction(Enum):
-    """What a signal speaks for."""
+    """The move of the price that a signal indicates."""
 
     UP = "up"
     DOWN = "down"
@@ -41,13 +41,13 @@ class HorizontalBar:
     y: float
     """The middle of the row, a price."""
     height: float
-    """In price."""
+    """In units of price."""
     width: float
     """0 to 1 of the chart's width."""
     offset: float
-    """Where it begins, 0 to 1 of the chart's width from its edge."""
+    """Distance from the chart's edge to its start, 0 to 1 of the chart's width."""
     left: bool
-    """Which edge it stands at."""
+    """True if that edge is the left one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """Something that happened at one bar: the bar that confirms it."""
+    """An event at one bar: the bar that confirms it."""
 
     index: int
     value: float
@@ -71,7 +71,7 @@ class Signal:
 
 
 class BarSignal(NamedTuple):
-    """A signal that a stream emits at its latest bar: the bar that confirms it."""
+    """A signal of the latest bar of a stream."""
 
     label: str
     value: float
@@ -79,7 +79,7 @@ class BarSignal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """Everything that one computation gives."""
+    """The result of one computation."""
 
     lines: tuple[Line, ...] = ()
     histogram: tuple[Line, ...] = ()
@@ -91,7 +91,7 @@ class Channels:
     y_range: tuple[float, float] | None = None
 
     def since(self, first: int) -> Channels:
-        """The same from one bar on: what is shown of what was computed on more bars."""
+        """The channels from one bar on, with that bar as index 0. Segments and signals that begin earlier are left out."""
         if first <= 0:
             return self
         return replace(

@@ -128,7 +128,7 @@ def divergence_rules(found: Sequence[Condition], slow: Value, rsi: Value, stoch:
 
 
 def is_gold(deep: Value, slow: Value, rsi_at_centre: Value) -> Condition:
-    """True if the wave has risen from its last deep bottom while the RSI is low. A gold buy needs a divergence as well."""
+    """Returns True if the wave has risen from its last deep bottom while the RSI is low: a gold buy, given a divergence."""
     return (deep <= GOLD) & (slow > GOLD) & (slow - deep >= GOLD_RISE) & (rsi_at_centre < GOLD_RSI)
 
 

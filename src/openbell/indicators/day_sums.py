@@ -1,4 +1,4 @@
-"""Sums that begin anew with every trading day, added one bar after another just as a stream adds them."""
+"""Sums that restart with every trading day, added in the same order as in a stream."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from openbell.market.session_table import Times
 
 
 def day_begins(day: Times) -> Times:
-    """The first bar of each run of equal days."""
+    """The index of the first bar of each run of equal days."""
     return np.flatnonzero(np.concatenate((np.full(min(1, len(day)), fill_value=True), day[1:] != day[:-1])))
 
 
 def day_sums(values: Values, begins: Times) -> Values:
-    """The sum since the newest of `begins`, this bar included.
+    """The sum since the latest of `begins`, this bar included.
 
-    Goes along the days or along the bars within them, whichever are fewer: a year of daily bars is many days of one bar.
+    Loops over the days, or over the bars of the longest day, whichever are fewer: daily bars are many days of one bar.
     """
     out = values.copy()
     if not len(begins):

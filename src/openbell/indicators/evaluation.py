@@ -1,7 +1,6 @@
-"""What indicators were asked for, checked, and their numbers over bars.
+"""Requests for indicators, and their evaluation over bars.
 
-`wanted_indicators` reads names, aliases and settings as people and agents write them; it is the one place that refuses them.
-`evaluate` computes them over arrays.
+`wanted_indicators` parses and validates names, aliases and settings as clients write them. `evaluate` computes over arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from openbell.market.extras import Extra
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One indicator as it was asked for, under the key that the answer uses."""
+    """A request for one indicator: its key in the result, and its settings."""
 
     key: str
     indicator: Indicator
@@ -30,20 +29,23 @@ class Wanted:
 
     @property
     def label(self) -> str:
-        """`RSI(21)`."""
+        """The label in a legend, such as `RSI(21)`."""
         return self.indicator.label(dict(self.settings))
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """An indicator with its numbers."""
+    """A request with its result."""
 
     wanted: Wanted
     channels: Channels
 
 
 def wanted_indicators(entries: Sequence[str | dict[str, object]]) -> list[Wanted]:
-    """Names, or objects with a name and overrides; the nth repeat of a name gets `_n`. Raises `InvalidParameter`."""
+    """Parse names, or objects with a name and settings. The key of the nth request for a name ends in `_n`.
+
+    Raises `InvalidParameter` for unknown names, bad settings and too many entries.
+    """
     if len(entries) > MOST_INDICATORS:
         raise InvalidParameter(f"at most {MOST_INDICATORS} indicators, not {len(entries)}")
     seen: dict[str, int] = {}
@@ -63,20 +65,20 @@ def wanted_indicators(entries: Sequence[str | dict[str, object]]) -> list[Wanted
 def evaluate(
     bars: Bars, count: int, wanted: Sequence[Wanted], extras: Mapping[str, Extra], regular: Bars | None
 ) -> list[Computed]:
-    """The numbers of the newest `count` bars, computed on all bars so that they are warm.
+    """The results for the latest `count` bars, computed on all bars so that they are warm.
 
-    `extras` has what the indicators need beyond bars; `regular` what was traded of the bars in regular hours, where the bars
-    themselves do not tell.
+    `extras` holds the series beyond bars that the indicators need. `regular` is the regular-hours part of each bar; if it is
+    None, it is derived from the bars.
     """
     shown = bars.tail(count)
     first = len(bars) - len(shown)
     found = []
     for each in wanted:
-        # A profile is of the bars that are seen; everything else begins before them.
+        # A profile covers only the bars shown; other indicators start earlier.
         profile = each.indicator.profile
         given = shown if profile else bars
         part = None if regular is None else regular.tail(len(given))
-        with np.errstate(all="ignore"):  # values that are not finite are null in answers and gaps in pictures
+        with np.errstate(all="ignore"):  # values that are not finite become null in results and gaps in charts
             channels = each.indicator.run(given, extras, part, **each.settings)
         found.append(Computed(each, channels if profile else channels.since(first)))
     return found

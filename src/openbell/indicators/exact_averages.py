@@ -1,8 +1,8 @@
-"""Exponential averages one value at a time, to the last bit what `averages` gives for whole arrays.
+"""Running exponential averages, bit for bit equal to those of `averages`.
 
-For indicators that magnify rounding: where a difference of nearly equal averages is divided by another small one, or a
-place in a narrow range is asked for, the twelfth digit needs the sixteenth of every average. TA-Lib's handles do the very
-steps of its batch functions. They cannot be pickled.
+For indicators with signals, which a last bit can move to another bar, and for those that magnify rounding, such as a ratio
+of two small differences: an error in the 16th digit of an average can reach the 12th digit of the result. TA-Lib's stream
+handles compute the same steps as its batch functions. They cannot be pickled.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from talib import stream
 
 
 class ExactAverage:
-    """Begins with the simple average. Takes NaN only before its first number: an earlier warm-up."""
+    """Starts with the simple average. NaN is accepted only before the first number (the warm-up of the input)."""
 
     __slots__ = ("_handle", "_length", "_seed", "_update")
 

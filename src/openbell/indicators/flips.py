@@ -1,4 +1,4 @@
-"""Where a trend turns from one side to the other."""
+"""Flips: the bars at which a trend changes sides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UP, _DOWN = SIGNALS
 
 
 def flip_rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
-    """A flip is a change between the sides 1 (up) and −1 (down). A bar has its side and the value of its signal."""
+    """A flip is a change between the sides 1 (up) and −1 (down). The values are the side and the value of the signal."""
     side_before, side, value = before[0], now[0], now[1]
     return (
         (_UP, (side_before < 0.0) & (side > 0.0), value),
@@ -24,6 +24,6 @@ def flip_rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
 
 
 def flips(side: Values, values: Values) -> tuple[Signal, ...]:
-    """A signal at each bar whose side is not the last one taken; 0 takes no side, the first side is no flip."""
+    """A signal at each bar whose side differs from the previous side. Bars of side 0 are skipped."""
     taken = np.maximum.accumulate(np.where(side != 0.0, np.arange(len(side)), 0))
     return array_signals(flip_rules, (side[taken], values))

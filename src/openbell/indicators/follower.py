@@ -15,31 +15,31 @@ from openbell.market.errors import DataError
 
 
 class SeriesChanged(DataError):
-    """The bars do not continue those that were followed: build another `Follower`."""
+    """The bars do not continue the series that was followed. Build another `Follower`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedSignal(Signal):
-    """A signal of a followed series. Its index is the bar's place in the bars given to `update`."""
+    """A signal of a followed series. `index` counts in the bars given to `update`."""
 
     time: int
     """The open time of its bar, in epoch seconds UTC."""
 
 
 def can_follow(indicator: Indicator) -> bool:
-    """True if a `Follower` supports the indicator: it has a stream, and needs nothing but bars."""
+    """Returns True if a `Follower` supports the indicator: it has a stream and needs only bars."""
     return indicator.stream is not None and not indicator.needs and not indicator.profile
 
 
 class Follower:
     """One indicator on the closed bars of one instrument at one timeframe.
 
-    The signals of a bar are those of the array form over all bars since the first one followed. Not safe for use by several
-    threads at once. After an exception from `update`, other than one of its own checks, build another.
+    The signals of a bar equal those of the array form over all bars since the first one followed. Not thread-safe. If
+    `update` raises, build another.
     """
 
     def __init__(self, request: Wanted, bars: Bars, regular: Bars | None = None) -> None:
-        """Warm up on the bars known so far, oldest first; none is fine. `regular` is as in `update`."""
+        """Warm up on the bars known so far, which may be none. `regular` is as in `update`."""
         indicator = request.indicator
         if indicator.stream is None or not can_follow(indicator):
             raise ValueError(f"{indicator.name} cannot be followed: it has no stream, or needs more than bars")
@@ -75,7 +75,7 @@ class Follower:
         """
         if bars.instrument != self._instrument or bars.timeframe is not self._timeframe:
             raise ValueError(f"follows {self._instrument} at {self._timeframe.name}, not {bars.instrument}")
-        first = self._place(bars)
+        first = self._first_new(bars)
         if first == len(bars):
             return []
         found = []
@@ -86,16 +86,16 @@ class Follower:
         self._take_last(bars)
         return found
 
-    def _place(self, bars: Bars) -> int:
+    def _first_new(self, bars: Bars) -> int:
         """The index of the first bar after the last one followed."""
         if self._last is None or not len(bars):
             return 0
-        place = int(bars.time.searchsorted(self._last[0]))
-        if place == len(bars) or _row_at(bars, place) != self._last:
+        index = int(bars.time.searchsorted(self._last[0]))
+        if index == len(bars) or _row_at(bars, index) != self._last:
             raise SeriesChanged(
                 f"{bars.instrument}: the bar of {int(self._last[0])} at {self._timeframe.name} is missing or was corrected"
             )
-        return place + 1
+        return index + 1
 
     def _rows(self, bars: Bars, regular: Bars | None, first: int) -> Iterator[Bar]:
         """The bars from an index on, as the stream takes them."""

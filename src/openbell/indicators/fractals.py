@@ -1,6 +1,7 @@
-"""Five-bar fractals of an oscillator, and where they disagree with the price: divergences.
+"""Five-bar fractals of an oscillator, and divergences: fractals that move against the price.
 
-A fractal is a value beyond the two before and the two after it, so it is known two bars after its centre.
+A fractal is a value above (top) or below (bottom) the two values before and the two after it, so it is confirmed two bars
+after its centre.
 """
 
 from __future__ import annotations
@@ -21,43 +22,43 @@ WIDTH = 2 * CONFIRMS_AFTER + 1
 
 
 def is_top(values: Sequence[Value]) -> Condition:
-    """True if the middle one of five consecutive values is higher than the others."""
+    """Returns True if the middle one of five consecutive values is higher than the others."""
     first, second, centre, fourth, fifth = values
     return (centre > first) & (centre > second) & (centre > fourth) & (centre > fifth)
 
 
 def is_bearish(value_before: Value, high_before: Value, value: Value, high: Value) -> Condition:
-    """True if a lower top of the oscillator follows another under a higher high of the price."""
+    """Returns True if the second of two tops is lower in the oscillator and higher in the price."""
     return (high > high_before) & (value < value_before)
 
 
 @dataclass(frozen=True, slots=True)
 class Divergences:
-    """The centres of two fractals in a row, one pair for each divergence."""
+    """The indexes of the centres of two consecutive fractals, one pair per divergence."""
 
     first: Indexes
     second: Indexes
 
     @property
     def confirmed(self) -> Indexes:
-        """The bars at which they are known."""
+        """The bars that confirm them."""
         return self.second + CONFIRMS_AFTER
 
     def since(self, bar: int) -> Divergences:
-        """Those that are known at a bar or later."""
+        """Those that are confirmed at a bar or later."""
         kept = self.confirmed >= bar
         return Divergences(self.first[kept], self.second[kept])
 
 
 def tops(values: Values, at_least: float = -inf) -> Indexes:
-    """The centres of values higher than two on either side and not below a limit."""
+    """The indexes of values higher than two on either side and not below a limit."""
     count = max(0, len(values) - WIDTH + 1)
     higher = is_top([values[at : at + count] for at in range(WIDTH)])
     return np.flatnonzero(higher & (values[CONFIRMS_AFTER : CONFIRMS_AFTER + count] >= at_least)) + CONFIRMS_AFTER
 
 
 def bottoms(values: Values, at_most: float = inf) -> Indexes:
-    """The centres of values lower than two on either side and not above a limit."""
+    """The indexes of values lower than two on either side and not above a limit."""
     return tops(-values, -at_most)
 
 
@@ -84,7 +85,7 @@ class RunningDivergences:
         self._value = self._high = nan
 
     def update(self, value: float, high: float) -> bool:
-        """True if the next top, given its value and the high at its centre, diverges from the one before."""
+        """Returns True if the next top (its value, and the high of its bar) diverges from the previous one."""
         if value < self._at_least:
             return False
         found = is_bearish(self._value, self._high, value, high)

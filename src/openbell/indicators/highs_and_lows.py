@@ -1,4 +1,4 @@
-"""The highest and the lowest of the newest values, over whole arrays and one bar at a time."""
+"""The highest and the lowest of the latest values, over arrays and one bar at a time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from openbell.market.bars import Values
 
 
 def highest(values: Values, length: int) -> Values:
-    """The highest of the newest `length` values; NaN until there are so many."""
+    """The highest of the latest `length` values; NaN until there are enough."""
     found: Values = values.copy() if length == 1 else talib.MAX(values, length)
     return found
 
 
 def lowest(values: Values, length: int) -> Values:
-    """The lowest of the newest `length` values; NaN until there are so many."""
+    """The lowest of the latest `length` values; NaN until there are enough."""
     found: Values = values.copy() if length == 1 else talib.MIN(values, length)
     return found
 
@@ -28,9 +28,9 @@ def middle(high: Values, low: Values, length: int) -> Values:
 
 
 class RunningExtremes:
-    """The highest high and the lowest low of the newest bars.
+    """The highest high and the lowest low of the latest bars.
 
-    Each queue holds only what can still become the extreme, in order, so that a bar costs the same however long the window.
+    Each queue holds only values that can still become the extreme, so the cost of a bar does not depend on the length.
     """
 
     __slots__ = ("_count", "_highs", "_length", "_lows")
@@ -42,7 +42,7 @@ class RunningExtremes:
         self._lows: deque[tuple[int, float]] = deque()
 
     def update(self, high: float, low: float) -> tuple[float, float]:
-        """The highest and the lowest after this bar."""
+        """The highest high and the lowest low after this bar."""
         highs, lows = self._highs, self._lows
         count = self._count = self._count + 1
         gone = count - self._length
@@ -59,6 +59,6 @@ class RunningExtremes:
         return (highs[0][1], lows[0][1]) if gone >= 0 else (nan, nan)
 
     def middle(self, high: float, low: float) -> float:
-        """Half way between the two after this bar."""
+        """Half way between both after this bar."""
         top, bottom = self.update(high, low)
         return (top + bottom) / 2.0

@@ -1,4 +1,4 @@
-"""Volume weighed by where in its range a bar closed: all of it at the high, all of it against at the low."""
+"""Money flow: the volume of a bar times the position of its close in its range, from −1 at the low to 1 at the high."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from openbell.market.bars import Bars, Values
 
 
 def money_flow(bars: Bars) -> Values:
-    """One value per bar; a bar without a range has none."""
+    """One value per bar; 0 for a bar without a range."""
     height = bars.high - bars.low
     lean = (bars.close - bars.low) - (bars.high - bars.close)
     return np.divide(lean, height, out=np.zeros(len(bars)), where=height > 0.0) * bars.volume
 
 
 def money_flow_of(bar: Bar) -> float:
-    """That of one bar."""
+    """The money flow of one bar."""
     height = bar.high - bar.low
     if height <= 0.0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Oscillators from 0 to 100 that several indicators are made of. Where nothing moves they are 50."""
+"""Oscillators from 0 to 100, used by several indicators. They are 50 while the price does not move."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
 
 ROUNDING = 1e-10
-"""An RSI that moves less than this in a window has not moved: its last digits are rounding."""
+"""An RSI whose range in a window is below this counts as constant: the range is rounding."""
 
 
 def stochastic(bars: Bars, length: int, smooth: int, d: int) -> tuple[Values, Values]:
-    """%K: where the close lies between the lowest low and the highest high, smoothed; and %D, the average of %K."""
+    """%K: the position of the close between the lowest low and the highest high, smoothed; and %D, the average of %K."""
     return _smoothed(_place(bars.close, highest(bars.high, length), lowest(bars.low, length)), smooth, d)
 
 
@@ -28,7 +28,7 @@ def stochastic_rsi(close: Values, rsi_length: int, length: int, smooth: int, d: 
 
 
 def money_flow_index(bars: Bars, length: int) -> Values:
-    """The share of the turnover that went with a rising typical price, of what went with a rising or falling one."""
+    """Turnover of bars with a rising typical price, in per cent of that of bars with a rising or falling one."""
     out = np.full(len(bars), np.nan)
     price = (bars.high + bars.low + bars.close) / 3.0
     change = np.diff(price)
@@ -65,7 +65,7 @@ class RunningStochastic:
         self._flat = flat
 
     def update(self, value: float, high: float, low: float) -> tuple[float, float]:
-        """Both after this value."""
+        """%K and %D after this value."""
         top, bottom = self._extremes.update(high, low)
         height = top - bottom
         if isnan(height):
@@ -85,7 +85,7 @@ class RunningStochasticRsi:
         self._stochastic = RunningStochastic(length, smooth, d, ROUNDING)
 
     def update(self, close: float) -> tuple[float, float]:
-        """Both after this close."""
+        """%K and %D after this close."""
         strength = self._rsi.update(close)
         if isnan(strength):
             return nan, nan

@@ -1,7 +1,7 @@
-"""Profiles: how much was traded, or how often the price came by, at each price.
+"""Profiles: the volume traded at each price, or the number of bars that touched it.
 
-Rows of equal height lead from the lowest price of a session to the highest. A bar's volume is spread evenly over the
-prices between its low and its high, so a row takes the share of the bar's range that lies within it.
+The price range of a session is divided into rows of equal height. A bar's volume is spread evenly over the prices between
+its low and its high, so a row gets the share of the bar's range that lies within it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from openbell.market.session_table import Times
 
 SESSIONS = ("daily", "weekly", "hourly")
 WIDEST = 0.3
-"""The largest row's part of the chart's width."""
+"""Width of the longest row, as a share of the chart's width."""
 THIN = 0.25
-"""The height of a bar that marks a price, as a part of its row's."""
+"""Height of a bar that shows a single price, as a share of its row's height."""
 
 _HOUR, _WEEK = 3600, 604800
 _MONDAY = 345600  # 1970-01-05, the first Monday
@@ -31,20 +31,20 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sessions:
-    """Bars in runs, one for each session; bars outside of sessions are left out."""
+    """Bars grouped by session; bars outside of sessions are left out."""
 
     bars: Bars
     begins: Indices
-    """The place of each session's first bar in `bars`."""
+    """The index of each session's first bar in `bars`."""
     first: Indices
-    """The places of each session's first and last bar among all bars, those left out included."""
+    """The index of each session's first (and `last`) bar among all bars, including those left out."""
     last: Indices
 
     def __len__(self) -> int:
         return len(self.begins)
 
-    def newest(self, count: int) -> Sessions:
-        """The newest sessions."""
+    def latest(self, count: int) -> Sessions:
+        """The latest `count` sessions."""
         if len(self) <= count:
             return self
         start = self.begins[-count]
@@ -52,14 +52,14 @@ class Sessions:
         return Sessions(bars, self.begins[-count:] - start, self.first[-count:], self.last[-count:])
 
 
-def all_in_one(bars: Bars) -> Sessions:
-    """All bars as one session; none if there are no bars."""
+def one_session(bars: Bars) -> Sessions:
+    """All bars as one session; no session if there are no bars."""
     first = np.zeros(min(1, len(bars)), dtype=np.intp)
     return Sessions(bars, first, first, first + len(bars) - 1)
 
 
 def by_session(bars: Bars, kind: str) -> Sessions:
-    """Trading days, their weeks, or hours of the clock."""
+    """Group by trading day, by week of trading days, or by clock hour: `kind` is one of `SESSIONS`."""
     number = _numbers(bars, kind)
     places = np.flatnonzero(number >= 0)
     number = number[places]
@@ -69,10 +69,9 @@ def by_session(bars: Bars, kind: str) -> Sessions:
 
 
 def _numbers(bars: Bars, kind: str) -> Times:
-    """A number per bar that is equal within a session; −1 outside of the regular hours of stocks.
+    """A number per bar that is equal within a session; −1 for a stock's bars outside of regular hours.
 
-    A bar belongs to the regular hours that it shares any time with: a stock's 4-hour bar that holds the opening began
-    before it.
+    A bar that overlaps regular hours belongs to them, such as a 4-hour bar that starts before the opening.
     """
     if kind == "hourly":
         return bars.time // _HOUR
@@ -85,7 +84,7 @@ def _numbers(bars: Bars, kind: str) -> Times:
 
 
 class PriceRows:
-    """The rows of each session, and which of them every bar reaches."""
+    """The price rows of each session, and the rows that each bar overlaps."""
 
     def __init__(self, sessions: Sessions, bins: int) -> None:
         bars, begins = sessions.bars, sessions.begins
@@ -95,7 +94,7 @@ class PriceRows:
         self._fill(bars, np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(bars)))))
 
     def _fill(self, bars: Bars, session: Indices) -> None:
-        """A cell for each bar and row that meet: which bar, which row of which session, and the bar's share in it."""
+        """One cell for each bar and row that overlap: the bar, the row of the session, and the bar's share in it."""
         bottom, height = self._bottom[session], self._height[session]
         first, last = (self._row(price, bottom, height) for price in (bars.low, bars.high))
         count = last - first + 1
@@ -104,7 +103,7 @@ class PriceRows:
         self._bar = bar = np.repeat(np.arange(len(bars)), count)
         row = np.arange(len(bar)) - (begins - first)[bar]
         self._cell = session[bar] * self._bins + row
-        # A bar leaves a row at the row's upper edge, the last one at the bar's high, and enters the next one there.
+        # A bar leaves a row at the row's upper edge (its last row at the bar's high) and enters the next row there.
         leaves = np.minimum(np.maximum(bottom[bar] + height[bar] * (row + 1), bars.low[bar]), bars.high[bar])
         leaves[ends - 1] = bars.high
         enters = np.empty_like(leaves)
@@ -114,16 +113,16 @@ class PriceRows:
         np.divide(leaves - enters, (bars.high - bars.low)[bar], out=self._share, where=count[bar] > 1)
 
     def _row(self, price: Values, bottom: Values, height: Values) -> Indices:
-        """The row that a price falls into; all is in the first where a session has no range."""
+        """The row of each price; the first row if the session has no range."""
         place = np.divide(price - bottom, height, out=np.zeros(len(price)), where=height > 0.0)
         return np.minimum(place, self._bins - 1).astype(np.intp)
 
     def spread(self, amounts: Values) -> Values:
-        """One line per session: each bar's amount, spread evenly over its prices."""
+        """The sum of the amounts in each row, one line per session; each bar's amount is spread evenly over its prices."""
         return self._sums(amounts[self._bar] * self._share)
 
     def visits(self) -> Values:
-        """One line per session: how many bars came by each row."""
+        """The number of bars that overlap each row, one line per session."""
         return self._sums(np.ones(len(self._bar)))
 
     def _sums(self, amounts: Values) -> Values:
@@ -135,8 +134,8 @@ class PriceRows:
         """The middle of a row."""
         return float(self._bottom[session] + self._height[session] * (row + 0.5))
 
-    def drawn(self, widths: Values, offsets: Values | float, left: bool) -> list[HorizontalBar]:
-        """A bar for each row of each session, from the bottom up; only one where a session has no range."""
+    def horizontal_bars(self, widths: Values, offsets: Values | float, left: bool) -> list[HorizontalBar]:
+        """A bar for each row of each session, from the bottom up; one bar for a session without a range."""
         row, height = np.arange(self._bins), np.broadcast_to(self._height[:, None], widths.shape)
         shown = (height > 0.0) | (row == 0)
         middles = self._bottom[:, None] + height * (row + 0.5)
@@ -144,6 +143,6 @@ class PriceRows:
         rows = zip(*(column[shown].tolist() for column in columns), strict=True)
         return [HorizontalBar(y, high, width, offset, left) for y, high, width, offset in rows]
 
-    def mark(self, row: int, width: float, offset: float, left: bool, session: int = 0) -> HorizontalBar:
+    def thin_bar(self, row: int, width: float, offset: float, left: bool, session: int = 0) -> HorizontalBar:
         """A thin bar along the middle of one row."""
         return HorizontalBar(self.price(row, session), float(self._height[session]) * THIN, width, offset, left)

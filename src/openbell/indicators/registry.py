@@ -1,4 +1,4 @@
-"""The catalogue, found by looking: a module in `catalogue/` that defines INDICATOR is an indicator."""
+"""The registry of indicators: each module in `catalogue/` defines one as INDICATOR."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openbell.market.nearest import did_you_mean
 
 @cache
 def all_indicators() -> dict[str, Indicator]:
-    """Every indicator by its name, sorted."""
+    """All indicators by name, sorted."""
     names = sorted(module.name for module in pkgutil.iter_modules(catalogue.__path__))
     found = [importlib.import_module(f"{catalogue.__name__}.{name}").INDICATOR for name in names]
     return {indicator.name: indicator for indicator in found}
@@ -31,7 +31,7 @@ def _by_any_name() -> dict[str, Indicator]:
 
 
 def get(name: str) -> Indicator:
-    """The indicator of a name or alias; the error names the nearest one."""
+    """The indicator with a name or alias. Raises `InvalidParameter` with the closest existing name."""
     table = _by_any_name()
     if name in table:
         return table[name]

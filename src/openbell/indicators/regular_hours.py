@@ -1,7 +1,7 @@
-"""Regular hours in bars: the session that each bar shares time with, and what of the bar was traded in it.
+"""Regular hours of stocks: the session that each bar overlaps, and the part of the bar that was traded in it.
 
-A stock's bars of up to 30 minutes lie wholly inside or outside regular hours. Buckets are anchored to UTC midnight, so
-larger ones may hold the opening or the closing, and only the minutes tell what of those was traded in regular hours.
+Bars of up to 30 minutes lie entirely inside or outside regular hours. Buckets are anchored to UTC midnight, so longer bars
+may contain the opening or the closing; their regular part can only be computed from minutes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from openbell.market.session_table import SessionTable, Times, table_for
 
 _DAY = 86400
 _NOTHING = (nan, nan, nan, nan, 0.0)
-"""Open, high, low, close and volume where nothing was traded."""
+"""Open, high, low, close and volume of a bar without trades in regular hours."""
 
 
 def session_rows(bars: Bars) -> tuple[SessionTable, Times]:
-    """The sessions around a stock's bars, and for each bar the row of the one it shares any time with, or −1.
+    """The sessions around a stock's bars, and for each bar the row of the session that it overlaps, or −1.
 
-    Of a week's sessions it is the first.
+    A weekly bar has the row of its first session.
     """
     if not len(bars):
         return table_for(0, 0), bars.time.copy()
@@ -36,9 +36,10 @@ def session_rows(bars: Bars) -> tuple[SessionTable, Times]:
 
 
 def session_days(bars: Bars) -> Times:
-    """A number per bar that is equal within a trading day, −1 for a stock's bars without any time in regular hours.
+    """A number per bar that is equal within a trading day, −1 for a stock's bars that do not overlap regular hours.
 
-    A bar's number depends on no other bar: it is the opening of its session, or the UTC day where trading never stops.
+    It does not depend on the other bars: it is the session's opening time, or the UTC day for instruments that trade around
+    the clock.
     """
     if bars.instrument.asset_class is not AssetClass.STOCK:
         return bars.time // _DAY
@@ -47,7 +48,7 @@ def session_days(bars: Bars) -> Times:
 
 
 def cut_by_session(bars: Bars) -> npt.NDArray[np.bool_]:
-    """Which bars have time both inside and outside regular hours."""
+    """Mask of the bars that lie partly inside and partly outside regular hours."""
     if bars.instrument.asset_class is not AssetClass.STOCK or not bars.timeframe.intraday:
         return np.zeros(len(bars), dtype=bool)
     table, row = session_rows(bars)
@@ -57,16 +58,16 @@ def cut_by_session(bars: Bars) -> npt.NDArray[np.bool_]:
 
 
 def regular_part(bars: Bars) -> Bars:
-    """Each bar as far as it was traded in regular hours; where it was not, without prices (NaN) and volume (0).
+    """The part of each bar that was traded in regular hours; NaN prices and volume 0 for bars outside of them.
 
-    Raises `DataError` if a bar holds the opening or the closing: `regular_part_of_minutes` is for those.
+    Raises `DataError` if a bar lies partly inside regular hours: use `regular_part_of_minutes` for such bars.
     """
     if bars.instrument.asset_class is not AssetClass.STOCK or not bars.timeframe.intraday:
         return bars
     if cut_by_session(bars).any():
         raise DataError(
             f"{bars.instrument}: {bars.timeframe.name} bars hold more than regular hours; "
-            "give what was traded in those, or bars of 30 minutes at most"
+            "pass their regular-hours part, or use bars of 30 minutes or less"
         )
     inside = session_days(bars) >= 0
     pairs = zip(bars.columns()[1:], _NOTHING, strict=True)
@@ -74,9 +75,9 @@ def regular_part(bars: Bars) -> Bars:
 
 
 def regular_part_of_minutes(bars: Bars, minutes: Bars) -> Bars:
-    """The same of any stock's bars within a day, from the minutes that they were made of.
+    """The regular-hours part of a stock's intraday bars, from the minutes that they were built from.
 
-    Bars before the minutes come out as if nothing had been traded in them.
+    Bars before the first minute are returned as bars without trades.
     """
     parts = resample(minutes.take(session_days(minutes) >= 0), bars.timeframe, inf)
     parts = parts.take(np.isin(parts.time, bars.time))
@@ -88,5 +89,5 @@ def regular_part_of_minutes(bars: Bars, minutes: Bars) -> Bars:
 
 
 def typical_price(bars: Bars) -> Values:
-    """The mean of high, low and close; 0 where nothing was traded, so that it has no weight rather than no value."""
+    """The mean of high, low and close; 0 (not NaN) for bars without trades, so that sums ignore them."""
     return np.where(bars.volume > 0.0, (bars.high + bars.low + bars.close) / 3.0, 0.0)

@@ -29,12 +29,12 @@ Rules = Callable[..., Sequence[Rule]]
 
 
 def crosses_above(value_before: Value, other_before: Value, value: Value, other: Value) -> Condition:
-    """True if a value is above another at this bar and was not above it at the previous bar."""
+    """Returns True if a value is above another at this bar and was not above it at the previous bar."""
     return (value_before <= other_before) & (value > other)
 
 
 def becomes(before: Condition, now: Condition) -> Condition:
-    """True if a condition holds at this bar and did not hold at the previous bar."""
+    """Returns True if a condition holds at this bar and did not hold at the previous bar."""
     return now & negated(before)
 
 

@@ -1,4 +1,4 @@
-"""The same averages, one value at a time."""
+"""Running averages: those of `averages`, one value at a time, equal up to rounding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import isnan, nan, sqrt
 
 
 class RunningAverage:
-    """An exponential average with alpha 2 / (length + 1) that begins with the simple one."""
+    """Exponential average with alpha 2 / (length + 1), seeded with the simple average."""
 
     __slots__ = ("_count", "_factor", "_length", "_sum", "_value")
 
@@ -33,7 +33,7 @@ class RunningAverage:
 
 
 class RunningWindow:
-    """The newest values, with their simple average and population deviation."""
+    """Simple average and population deviation of the latest values."""
 
     __slots__ = ("_length", "_values")
 

@@ -22,7 +22,7 @@ from openbell.indicators.rules import RunningRules
 
 
 class _RunningKind:
-    """The divergences of one kind. `sign` turns bottoms and lows into tops and highs."""
+    """The divergences of one kind. A sign of −1 turns bottoms and lows into tops and highs."""
 
     __slots__ = ("_sign", "_tiers")
 
@@ -31,12 +31,12 @@ class _RunningKind:
         self._tiers = [RunningDivergences(self._sign * limit) for limit in kind.limits]
 
     def update(self, value: float, price: float) -> list[bool]:
-        """Whether the next fractal, given its value and the price at its centre, diverges in each tier."""
+        """For each tier, True if the next fractal (its value, and the price of its bar) is a divergence."""
         return [tier.update(self._sign * value, self._sign * price) for tier in self._tiers]
 
 
 class RunningCipher:
-    """Takes the lines at each bar with the bar's high and low; keeps the latest five bars and the latest fractals."""
+    """State: the lines and prices of the latest five bars, and the latest fractal of each tier."""
 
     __slots__ = ("_crosses", "_deep", "_found", "_kinds", "_lines", "_prices")
 
@@ -46,11 +46,11 @@ class RunningCipher:
         self._lines = {name: deque([nan] * WIDTH, maxlen=WIDTH) for name in ("slow", "rsi", "stoch")}
         self._prices = deque([(nan, nan)] * WIDTH, maxlen=WIDTH)
         self._deep = nan
-        """The wave at its latest deep bottom."""
+        """WT2 at its latest deep bottom."""
         self._found: tuple[BarSignal, ...] = ()
 
     def update(self, lines: tuple[float, float, float, float], high: float, low: float) -> None:
-        """Add the next bar: WT1, WT2, RSI and stochastic, high and low."""
+        """Add the next bar: its lines (WT1, WT2, RSI, stochastic), high and low."""
         _, slow, rsi, stoch = self._crosses.update(*lines)
         self._lines["slow"].append(slow)
         self._lines["rsi"].append(rsi)
@@ -60,13 +60,13 @@ class RunningCipher:
         self._found = ()
         if not any(fractals.values()):
             return
-        tiers = [self._diverges(place, fractals[kind.line]) for place, kind in enumerate(KINDS)]
+        tiers = [self._diverges(number, fractals[kind.line]) for number, kind in enumerate(KINDS)]
         if isnan(slow):
             return
         found = divergence_rules([any(each) for each in tiers], slow, rsi, stoch)
         signals = [BarSignal(label, value) for label, condition, value in found if condition]
         if fractals["slow"] < 0:
-            divergent = any(tiers[place][:1] == [True] for place in GOLD_KINDS)
+            divergent = any(tiers[number][:1] == [True] for number in GOLD_KINDS)
             if divergent and is_gold(self._deep, slow, self._lines["rsi"][CONFIRMS_AFTER]):
                 signals.append(BarSignal("gold_buy", slow))
             bottom = self._lines["slow"][CONFIRMS_AFTER]
@@ -74,13 +74,13 @@ class RunningCipher:
                 self._deep = bottom
         self._found = tuple(signals)
 
-    def _diverges(self, place: int, fractal: int) -> Sequence[bool]:
-        """Whether each tier of a kind has a divergence at this bar, given the fractal of its line."""
-        kind = KINDS[place]
+    def _diverges(self, number: int, fractal: int) -> Sequence[bool]:
+        """For each tier of a kind, True if this bar confirms a divergence; empty if it confirms no fractal of the kind."""
+        kind = KINDS[number]
         if fractal != (-1 if kind.bullish else 1):
             return ()
         high, low = self._prices[CONFIRMS_AFTER]
-        return self._kinds[place].update(self._lines[kind.line][CONFIRMS_AFTER], low if kind.bullish else high)
+        return self._kinds[number].update(self._lines[kind.line][CONFIRMS_AFTER], low if kind.bullish else high)
 
     def signals(self) -> tuple[BarSignal, ...]:
         """The signals of the latest bar."""

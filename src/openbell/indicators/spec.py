@@ -1,7 +1,7 @@
-"""What an indicator is: a value that names itself, its parameters and its two ways of computing.
+"""The type `Indicator`: a name, parameters, and two ways of computing.
 
-`compute` takes all bars at once, `stream` one bar after another; both give the same numbers (the shared test holds every
-entry of the registry to that, and to never seeing the future).
+`compute` takes all bars at once, `stream` one bar after another. Both give the same values, and neither depends on later
+bars: tests check this for every indicator of the registry.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Setting = int | float | str | bool
 
 
 class Bar(NamedTuple):
-    """One bar as a stream takes it; `day` is equal within a trading day (`session_days`), −1 without any time in one.
+    """The input of a stream: one bar. `day` is the number of its trading day, or −1 (see `session_days`).
 
-    A stream of `regular` takes what was traded in regular hours: NaN prices and no volume where nothing was.
+    For an indicator with `regular`, it is the regular-hours part of the bar: NaN prices and volume 0 if there is none.
     """
 
     time: int
@@ -53,7 +53,7 @@ class SignalStream(Stream, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Something that a caller may set: a number with bounds (whole if the default is), a choice, or a switch."""
+    """A setting of an indicator: a number with bounds (whole if the default is an int), a choice, or a switch."""
 
     name: str
     default: Setting
@@ -62,7 +62,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
     def check(self, value: object) -> Setting:
-        """The value, if it may stand. Raises `InvalidParameter`."""
+        """Returns the value if it is valid. Raises `InvalidParameter` if not."""
         if isinstance(self.default, bool):
             if not isinstance(value, bool):
                 raise InvalidParameter(f"{self.name} must be true or false, not {value!r}")
@@ -92,55 +92,53 @@ class Indicator:
     overlay: bool
     """Drawn over the price; otherwise in a panel of its own."""
     compute: Callable[..., Channels]
-    """(bars, **parameters), each of `needs` by its name, and `regular` by its."""
+    """(bars, **parameters), with the series of `needs` and the `regular` bars as further keyword arguments."""
     warmup: Callable[..., int]
-    """How many bars the first value of the slowest line needs."""
+    """(**parameters): the number of bars up to the first value of the slowest line."""
     stream: Callable[..., Stream] | None = None
-    """None for profiles, which look at a range of bars as a whole, and for what needs other data. Returns a `SignalStream`
-    if the indicator has `signals`."""
+    """(**parameters); a `SignalStream` if the indicator has `signals`. None for profiles, which cover a range of bars as a
+    whole, and for indicators that need other series."""
     parameters: tuple[Parameter, ...] = ()
     aliases: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ("close",)
     needs: tuple[str, ...] = ()
-    """Series beyond bars that the feed must have: `funding`, `open_interest`, …"""
+    """Series beyond bars that the feed must provide: `funding`, `open_interest`, …"""
     regular: bool = False
-    """Computed on what was traded of each bar in regular hours: bars like the given ones, without prices and volume where
-    nothing was."""
+    """Computed on the regular-hours part of each bar (see `regular_part`)."""
     by_day: bool = False
-    """Its stream reads the day of each bar; other streams may get −1."""
+    """Its stream reads `Bar.day`. Other streams may be given −1."""
     signals: Mapping[str, Direction] = field(default_factory=dict)
-    """The labels of the signals that it can emit, and what each speaks for."""
+    """The labels of the signals that it can emit, and the move that each indicates."""
     profile: bool = False
-    """Computed on the bars that are shown, not on those before them."""
+    """Computed only on the bars shown, not on earlier ones."""
     displaced: tuple[str, ...] = ()
-    """Lines that are drawn earlier than they are known, such as Ichimoku's lagging span."""
+    """Lines that are drawn at earlier bars than those that determine them, such as Ichimoku's lagging span."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The signals it can emit."""
+        """The labels of its signals."""
         return tuple(self.signals)
 
     def settings(self, **overrides: object) -> dict[str, Setting]:
-        """The parameters with a caller's overrides, checked."""
+        """The defaults with a caller's overrides. Raises `InvalidParameter` if one is unknown or invalid."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in overrides:
             if name not in known:
-                said = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
-                raise InvalidParameter(f"{self.name} has no parameter {name[:80]!r}{said}")
+                advice = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+                raise InvalidParameter(f"{self.name} has no parameter {name[:80]!r}{advice}")
         return {name: p.check(overrides[name]) if name in overrides else p.default for name, p in known.items()}
 
     def label(self, settings: Mapping[str, Setting]) -> str:
-        """What a legend calls it: `RSI(14)`; switches and choices are left out."""
+        """The label in a legend: the title and the numbers among the settings, such as `RSI(14)`."""
         numbers = [value for value in settings.values() if not isinstance(value, bool | str)]
         return f"{self.title}({','.join(f'{value:g}' for value in numbers)})" if numbers else self.title
 
     def run(
         self, bars: Bars, extras: Mapping[str, Extra] | None = None, regular: Bars | None = None, /, **overrides: object
     ) -> Channels:
-        """Compute with checked parameters; `extras` holds what `needs` names.
+        """Compute with validated settings; `extras` holds the series that `needs` names.
 
-        Without the `regular` part of the bars it is taken from the bars themselves, which raises `DataError` if they hold
-        more than regular hours.
+        If `regular` is None, it is derived from the bars, which raises `DataError` if they hold more than regular hours.
         """
         given: dict[str, Extra | Bars] = {name: (extras or {})[name] for name in self.needs}
         if self.regular:

@@ -1,4 +1,4 @@
-"""Averages and deviations of the newest values in two passes, added up oldest first, as a stream would."""
+"""Averages and deviations of the latest values in two passes, added oldest first, as in a stream."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from openbell.market.bars import Values
 
 
 def offsets(values: Values, length: int) -> list[Values]:
-    """How far each of the newest `length` values lies from the newest, oldest first: equal ones by exactly nothing."""
+    """The latest `length` values less the latest one, oldest first: exactly 0 for equal values."""
     count = len(values) - length + 1
     newest = values[length - 1 :]
     return [values[age : age + count] - newest for age in range(length)]
 
 
 def total(parts: Iterable[Values]) -> Values:
-    """Arrays added up one after another, in the order in which a stream adds up numbers."""
+    """The sum of arrays, added one after another, as a stream adds numbers."""
     rest = iter(parts)
     out = next(rest).copy()
     for part in rest:
@@ -40,7 +40,7 @@ def mean_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
 
 
 def mean_and_deviation_of(window: Collection[float], newest: float) -> tuple[float, float]:
-    """The same of one full window that ends with `newest`, to the last bit."""
+    """`mean_and_deviation` of one full window that ends with `newest`, bit for bit equal."""
     # Not sum(): since Python 3.12 it compensates for rounding.
     apart = [value - newest for value in window]
     mean = reduce(add, apart) / len(apart)

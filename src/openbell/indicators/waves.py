@@ -1,4 +1,4 @@
-"""WaveTrend: how far the typical price is from its average, in units of its usual distance, smoothed twice."""
+"""WaveTrend: the distance of the typical price from its average, in units of its average distance, smoothed twice."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from openbell.market.bars import Bars, Values
 
 UNIT = 0.015
 SLOW = 3
-"""WT2 is the simple average of so many values of WT1."""
+"""WT2 is the simple average of this many values of WT1."""
 ROUNDING = 1e-13
-"""A usual distance below this share of the price is rounding: the price has not moved."""
+"""An average distance below this share of the price counts as 0: it is rounding."""
 
 
 def wave_trend(bars: Bars, channel_length: int, average_length: int) -> tuple[Values, Values]:
-    """WT1 and WT2. Prices that do not move give 0."""
+    """WT1 and WT2; 0 while the price does not move."""
     price = (bars.high + bars.low + bars.close) / 3.0
     distance = price - ema(price, channel_length)
     usual = ema(np.abs(distance), channel_length)
@@ -31,12 +31,12 @@ def wave_trend(bars: Bars, channel_length: int, average_length: int) -> tuple[Va
 
 
 def wave_warmup(channel_length: int, average_length: int) -> int:
-    """How many bars the first WT2 needs."""
+    """The number of bars up to the first WT2."""
     return 2 * (channel_length - 1) + (average_length - 1) + SLOW
 
 
 class RunningWave:
-    """The same, one bar at a time."""
+    """`wave_trend`, one bar at a time."""
 
     __slots__ = ("_fast", "_middle", "_slow", "_usual")
 

@@ -1,7 +1,7 @@
-"""Averages whose weights depend on a value's age alone, over whole arrays and one value at a time.
+"""Averages whose weights depend only on a value's age, over arrays and one value at a time.
 
-They are taken as the newest value less weighted steps back from it: prices that do not move give exactly that price, and
-no rounding adds up over the bars, as it does in TA-Lib's running sums.
+They are computed as the latest value less weighted steps between values, so that a constant price gives exactly that price
+and rounding errors do not accumulate over the bars, as they do in TA-Lib's running sums.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from openbell.market.bars import Values
 Weights = Sequence[float]
 
 
-def linear(length: int) -> list[float]:
-    """1, 2, 3 … as shares of their sum: the newest value weighs most."""
+def linear_weights(length: int) -> list[float]:
+    """1, 2, 3 … as shares of their sum: the latest value weighs most."""
     return [2.0 * rank / (length * (length + 1)) for rank in range(1, length + 1)]
 
 
-def weigh(values: Values, weights: Weights) -> Values:
-    """The newest values times weights that add up to one, those of the oldest first; NaN until there are so many."""
+def weighted_average(values: Values, weights: Weights) -> Values:
+    """The average of the latest values with weights that add up to 1, oldest first; NaN until there are enough."""
     out = np.full(len(values), np.nan)
     last = len(weights) - 1
     if len(values) > last:
@@ -35,8 +35,8 @@ def weigh(values: Values, weights: Weights) -> Values:
     return out
 
 
-class RunningWeights:
-    """The same, one value at a time."""
+class RunningWeightedAverage:
+    """`weighted_average`, one value at a time."""
 
     __slots__ = ("_newest", "_steps", "_weights")
 
@@ -46,7 +46,7 @@ class RunningWeights:
         self._newest: float | None = None
 
     def update(self, value: float) -> float:
-        """The weighted average after this value; NaN before there is one for each weight."""
+        """The average after this value; NaN until there are enough."""
         if self._newest is not None:
             self._steps.append(value - self._newest)
         self._newest = value
@@ -57,5 +57,5 @@ class RunningWeights:
 
 
 def _steps(weights: Weights) -> list[float]:
-    """What each step from one value to the next weighs: everything before it."""
+    """The weight of each step between two values: the sum of the weights of all earlier values."""
     return list(accumulate(weights))[:-1]

@@ -1,9 +1,9 @@
-"""Sums and simple averages of the newest values, all at once and one value at a time.
+"""Sums and simple averages of the latest values, over arrays and one value at a time.
 
-Both ways add the same numbers in the same order, so they agree to the last bit even where a result passes through zero.
-The values are cut into blocks as long as the window: a window is the end of one block and the beginning of the next,
-and both parts are running sums within their block. So a value costs the same whatever the length, nothing that has left
-the window leaves a trace, and the average of values that do not move is exactly that value.
+Both forms add the same numbers in the same order, so they are equal bit for bit, even near zero. The values are divided into
+blocks as long as the window: a window is the end of one block and the start of the next, and both parts are running sums
+within their block. So the cost of a value does not depend on the length, values outside the window have no effect on the
+result, and the average of equal values is exactly that value.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from openbell.market.bars import Values
 
 
 def window_sum(values: Values, length: int) -> Values:
-    """The sum of the newest `length` values. Leading NaN are waited out."""
+    """The sum of the latest `length` values. Leading NaN are skipped."""
     lead, blocks = _blocks(values, length)
     sums = np.cumsum(blocks, axis=1)
     sums[1:, :-1] += _ends(blocks)[:-1, 1:]
-    return _in_a_row(sums, lead, len(values))
+    return _per_bar(sums, lead, len(values))
 
 
 def window_mean(values: Values, length: int) -> Values:
-    """The simple average of the newest `length` values. Leading NaN are waited out."""
+    """The simple average of the latest `length` values. Leading NaN are skipped."""
     lead, blocks = _blocks(values, length)
     last = blocks[:, -1:]
     ends = _ends(blocks - last)
@@ -33,11 +33,11 @@ def window_mean(values: Values, length: int) -> Values:
     begins = np.cumsum(blocks[1:] - last[:-1], axis=1)
     means[1:, :-1] = last[:-1] + (ends[:-1, 1:] + begins[:, :-1]) / length
     means[:, -1] = last[:, 0] + ends[:, 0] / length
-    return _in_a_row(means, lead, len(values))
+    return _per_bar(means, lead, len(values))
 
 
 def _blocks(values: Values, length: int) -> tuple[int, Values]:
-    """How many NaN lead, and the values after them in rows of `length`, the last row filled up."""
+    """The number of leading NaN, and the values after them in rows of `length`, the last row padded with zeros."""
     lead = len(values) - int(np.isnan(values)[::-1].argmax()) if len(values) and np.isnan(values[0]) else 0
     count = len(values) - lead
     rows = np.zeros(-(-count // length) * length)
@@ -46,12 +46,12 @@ def _blocks(values: Values, length: int) -> tuple[int, Values]:
 
 
 def _ends(blocks: Values) -> Values:
-    """For each value the sum from it to its block's end, added from the end on."""
+    """For each value, the sum from it to the end of its block, added from the end."""
     return np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1]
 
 
-def _in_a_row(found: Values, lead: int, count: int) -> Values:
-    """One value per bar; the first block has none before it is full."""
+def _per_bar(found: Values, lead: int, count: int) -> Values:
+    """One value per bar; NaN until the first block is full."""
     first = found.shape[1] - 1
     out = np.full(count, np.nan)
     out[lead + first :] = found.reshape(-1)[first : count - lead]

@@ -1,1 +1,1 @@
-"""One file per indicator. A new one is a new file; nothing else changes."""
+"""One module per indicator. To add an indicator, add a module."""

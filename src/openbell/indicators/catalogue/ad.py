@@ -1,4 +1,4 @@
-"""Accumulation/distribution line: the running total of volume weighed by where each bar closed in its range."""
+"""Accumulation/distribution line: the running total of the money flow."""
 
 from __future__ import annotations
 

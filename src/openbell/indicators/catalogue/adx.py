@@ -1,4 +1,4 @@
-"""Wilder's directional movement: which way the bars reach beyond the ones before (+DI, −DI), and how one-sidedly (ADX)."""
+"""Wilder's directional movement: upward and downward moves of the range (+DI, −DI), and their imbalance (ADX)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from openbell.market.bars import Bars, Values
 
 
 def adx(bars: Bars, length: int) -> tuple[Values, Values, Values]:
-    """ADX, +DI and −DI, each 0 to 100; 0 where nothing moves. Like TradingView's they begin with the second bar's range."""
+    """ADX, +DI and −DI, each 0 to 100; 0 while the price does not move. As in TradingView, the first bar is not used."""
     up, down = np.diff(bars.high), -np.diff(bars.low)
     reach = wilder(true_range(bars)[1:], length)
     plus = _share(wilder(np.where((up > down) & (up > 0.0), up, 0.0), length), reach)

@@ -1,4 +1,4 @@
-"""Aroon: how long ago the highest high and the lowest low came. Of equal ones the newest counts."""
+"""Aroon: the number of bars since the highest high and since the lowest low. Of equal extremes the latest counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from openbell.market.bars import Bars, Values
 
 
 def aroon(high: Values, low: Values, length: int) -> tuple[Values, Values]:
-    """Up and down, 0 to 100: 100 where the extreme is new, 0 where it is `length` bars old."""
+    """Up and down, 0 to 100: 100 if this bar is the extreme, 0 if the extreme is `length` bars old."""
     down, up = talib.AROON(high, low, length)
     return up, down
 
@@ -24,7 +24,7 @@ def _compute(bars: Bars, length: int) -> Channels:
 
 
 class _SinceHighest:
-    """How long ago the highest of the newest values came; the queue holds what can still become it."""
+    """The age in bars of the highest of the latest values. The queue holds values that can still become the highest."""
 
     def __init__(self, length: int) -> None:
         self._length = length

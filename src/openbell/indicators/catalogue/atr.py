@@ -12,7 +12,7 @@ from openbell.market.bars import Bars, Values
 
 
 def true_range(bars: Bars) -> Values:
-    """How far a bar reached, the gap from the previous close included; the first bar has no gap."""
+    """The range of each bar including the gap from the previous close; the first bar has no gap."""
     if not len(bars):
         return bars.high - bars.low
     before = np.concatenate((bars.close[:1], bars.close[:-1]))

@@ -1,4 +1,4 @@
-"""Williams' awesome oscillator: a short simple average of the bars' middles less a long one."""
+"""Williams' awesome oscillator: a short less a long simple average of the middles of the bars."""
 
 from __future__ import annotations
 

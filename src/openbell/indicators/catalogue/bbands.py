@@ -1,4 +1,4 @@
-"""Bollinger bands: the simple average and a number of population deviations around it."""
+"""Bollinger bands: the simple average, plus and minus a multiple of the population deviation."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ UNIT = 0.015
 
 
 def cci(bars: Bars, length: int) -> Values:
-    """0 where nothing moves. Taken around the newest price, so that equal prices differ by exactly nothing."""
+    """0 while the price does not move. Computed relative to the latest price, so that equal prices give exactly 0."""
     price = (bars.high + bars.low + bars.close) / 3.0
     out = np.full(len(price), np.nan)
     if len(price) >= length:
@@ -43,7 +43,7 @@ class _Stream:
             return (nan,)
         apart = [price - newest for price in self._prices]
         mean = spread = 0.0
-        for each in apart:  # not sum(): newer Pythons add up in another way
+        for each in apart:  # not sum(): since Python 3.12 it compensates for rounding
             mean += each
         mean /= self._length
         for each in apart:

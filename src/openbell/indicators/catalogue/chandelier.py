@@ -1,4 +1,4 @@
-"""Chandelier exits: stops that hang from the highest high and stand on the lowest low."""
+"""Chandelier exits: stops at a distance below the highest high (long) and above the lowest low (short)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choppiness: how much of the way went to and fro. A straight way is 0; one that leads nowhere, or none at all, is 100."""
+"""Choppiness: 0 if the price moves in a straight line, 100 if it moves without getting anywhere or does not move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chaikin money flow: the volume that went with the closes, as a share of all volume."""
+"""Chaikin money flow: the sum of the money flow as a share of the volume."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openbell.market.bars import Bars, Values
 
 
 def cmf(bars: Bars, length: int) -> Values:
-    """−1 to 1; 0 where nothing trades."""
+    """−1 to 1; 0 if there was no volume."""
     volume = window_sum(bars.volume, length)
     return np.divide(window_sum(money_flow(bars), length), volume, out=np.zeros(len(bars)), where=volume != 0.0)
 

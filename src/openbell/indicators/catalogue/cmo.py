@@ -1,4 +1,4 @@
-"""Chande's momentum oscillator, from plain sums of gains and losses. Prices that do not move have no momentum: 0."""
+"""Chande's momentum oscillator, from sums of gains and losses. 0 while the price does not move."""
 
 from __future__ import annotations
 

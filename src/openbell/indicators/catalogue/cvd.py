@@ -1,4 +1,4 @@
-"""Cumulative volume delta: buys less sells, added up over the bars."""
+"""Cumulative volume delta: the running total of buys less sells."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openbell.market.extras import Extra
 
 
 def cvd(bars: Bars, delta: Extra) -> Values:
-    """NaN until the first bar whose order flow is known."""
+    """NaN before the first bar with order flow."""
     flow = delta.sum_in(bars)
     return np.where(np.isnan(flow), np.nan, np.nancumsum(flow))
 

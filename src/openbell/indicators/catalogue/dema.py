@@ -1,4 +1,4 @@
-"""Double exponential moving average: an EMA with the lag of its own EMA taken off."""
+"""Double exponential moving average: twice the EMA less the EMA of the EMA, which reduces the lag."""
 
 from __future__ import annotations
 

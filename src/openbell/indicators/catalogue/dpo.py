@@ -1,4 +1,4 @@
-"""Detrended price oscillator, not centred: the close less the average of half a window ago, so nothing is drawn back."""
+"""Detrended price oscillator, not centred: the close less the average of half a window ago; no line is shifted back."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from openbell.indicators.windows import RunningMean, window_mean
 from openbell.market.bars import Bars, Values
 
 
-def ago(length: int) -> int:
-    """How many bars old the average is."""
+def lag(length: int) -> int:
+    """The age of the average, in bars."""
     return length // 2 + 1
 
 
 def dpo(close: Values, length: int) -> Values:
-    """NaN until there is an average that old."""
-    back = ago(length)
+    """NaN until there is an average of that age."""
+    back = lag(length)
     out = np.full(len(close), np.nan)
     out[back:] = close[back:] - window_mean(close, length)[:-back]
     return out
@@ -33,7 +33,7 @@ def _compute(bars: Bars, length: int) -> Channels:
 class _Stream:
     def __init__(self, length: int) -> None:
         self._average = RunningMean(length)
-        back = ago(length)
+        back = lag(length)
         self._averages = deque([nan] * back, maxlen=back)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
@@ -49,6 +49,6 @@ INDICATOR = Indicator(
     overlay=False,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda length: length + ago(length),
+    warmup=lambda length: length + lag(length),
     parameters=(Parameter("length", 21, 1, 500),),
 )

@@ -1,6 +1,6 @@
-"""Elder's ray: how far buyers lifted the high above the average, and how far sellers pushed the low below it.
+"""Elder's ray: the distance of the high and of the low from the exponential average of the close.
 
-The average is taken of the distance from the first close, so that prices that do not move give exactly nothing.
+Prices are taken relative to the first close, so that a constant price gives exactly 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Four exponential averages from fast to slow: their order shows the trend."""
+"""Four exponential averages of the close, from fast to slow. Their order shows the trend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fear and greed: the mood of a whole market, from 0 (fear) to 100 (greed)."""
+"""Fear and greed: an index of the sentiment of a market, from 0 (fear) to 100 (greed)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elder's force index: the change of the close times the volume behind it, smoothed."""
+"""Elder's force index: the change of the close times the volume, smoothed."""
 
 from __future__ import annotations
 

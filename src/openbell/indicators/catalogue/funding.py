@@ -1,4 +1,4 @@
-"""The funding rate of a perpetual future: what longs pay to shorts, in per cent per 8 hours."""
+"""The funding rate of a perpetual future: the payment from longs to shorts, in per cent per 8 hours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heikin-Ashi candles: bars averaged with the candle before, so that a trend keeps its colour."""
+"""Heikin-Ashi candles: each bar is averaged with the previous candle, so that candles of a trend have one colour."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Historical volatility: the deviation of the log returns, for a year, in per cent.
+"""Historical volatility: the annualised deviation of the log returns, in per cent.
 
-Of a stock only the bars with time in regular hours count, and the returns from one of them to the next: the first of a
-session holds the night before it. So a year has as many returns as its sessions have bars, and outside regular hours the
-last value stands.
+For a stock only bars that overlap regular hours count. The first return of a session includes the night before, so a year
+has as many returns as its sessions have bars. Other bars repeat the last value.
 """
 
 from __future__ import annotations
@@ -26,43 +25,43 @@ from openbell.market.timeframes import Timeframe
 Moment = TypeVar("Moment", int, Times)
 
 DAY = Timeframe.D1.seconds
-DAYS, SESSIONS = 365, 252
+DAYS_PER_YEAR, SESSIONS_PER_YEAR = 365, 252
 SESSION = 23400
-"""Six and a half hours: a session that is not cut short."""
+"""Seconds of a full session: 6.5 hours."""
 
 
 def bars_per_year(timeframe: Timeframe) -> float:
-    """What trades around the clock has 365 days of 24 hours."""
-    return DAYS * DAY / timeframe.seconds
+    """The number of bars in 365 days of 24 hours, for instruments that trade around the clock."""
+    return DAYS_PER_YEAR * DAY / timeframe.seconds
 
 
 def bars_per_session(timeframe: Timeframe, opens: Moment) -> Moment:
-    """How many bars share time with a whole session that opens then.
+    """The number of bars that overlap a full session, given its opening time.
 
-    Buckets are anchored to UTC midnight, so daylight saving makes a difference: 4-hour bars are 2 in summer, 3 in winter.
+    Buckets are anchored to UTC midnight, so it depends on daylight saving time: 2 bars of 4 hours in summer, 3 in winter.
     """
     return -(-(opens + SESSION) // timeframe.seconds) - opens // timeframe.seconds
 
 
 def sessions_per_year(timeframe: Timeframe) -> float:
-    """252, or the weeks that they make."""
-    return SESSIONS / 5 if timeframe is Timeframe.W1 else SESSIONS
+    """252 sessions; for weekly bars the number of weeks in them."""
+    return SESSIONS_PER_YEAR / 5 if timeframe is Timeframe.W1 else SESSIONS_PER_YEAR
 
 
 def histvol(bars: Bars, length: int) -> Values:
-    """In per cent a year, NaN for the first `length` bars that count."""
+    """In per cent per year; NaN for the first `length` bars that count."""
     if bars.instrument.asset_class is not AssetClass.STOCK:
         return _deviation(bars.close, length) * 100.0 * sqrt(bars_per_year(bars.timeframe))
     table, row = session_rows(bars)
     inside = np.flatnonzero(row >= 0)
     year = sessions_per_year(bars.timeframe) * bars_per_session(bars.timeframe, table.open[row[inside]])
     values = np.append(_deviation(bars.close[inside], length) * 100.0 * np.sqrt(year), nan)
-    newest = np.searchsorted(inside, np.arange(len(bars)), side="right") - 1  # −1, the NaN at the end: none yet
+    newest = np.searchsorted(inside, np.arange(len(bars)), side="right") - 1  # −1 selects the NaN at the end
     return values[newest]
 
 
 def _deviation(close: Values, length: int) -> Values:
-    """Of the newest log returns."""
+    """The deviation of the latest log returns."""
     out = np.full(len(close), np.nan)
     out[1:] = mean_and_deviation(np.log(close[1:] / close[:-1]), length)[1]
     return out
@@ -73,7 +72,7 @@ def _compute(bars: Bars, length: int) -> Channels:
 
 
 class _Stream:
-    """Is told neither timeframe nor instrument: the shortest step between bars and the days' numbers tell."""
+    """Infers the timeframe from the shortest step between bars, and the kind of instrument from the day numbers."""
 
     def __init__(self, length: int) -> None:
         self._window = RunningWindow(length)
@@ -86,7 +85,7 @@ class _Stream:
         step, self._time = bar.time - self._time, bar.time
         another = bar.day not in (self._day, -1)
         if another:
-            self._day, self._opened = bar.day, _opened(bar)
+            self._day, self._opened = bar.day, _session_open(bar)
         if another or step < self._step:
             self._step = min(step, self._step)
             self._year = 100.0 * sqrt(_per_year(_timeframe(self._step), self._opened))
@@ -97,8 +96,8 @@ class _Stream:
         return (self._year * self._deviation,)
 
 
-def _opened(bar: Bar) -> int | None:
-    """When the bar's session opened; None where trading never stops."""
+def _session_open(bar: Bar) -> int | None:
+    """The opening time of the bar's session; None for instruments that trade around the clock."""
     if bar.day == bar.time // DAY:
         return None
     session = session_on(eastern(bar.time).date())
@@ -112,7 +111,7 @@ def _per_year(timeframe: Timeframe, opened: int | None) -> float:
 
 
 def _timeframe(step: float) -> Timeframe:
-    """That of the longest bars that can follow each other so soon: weekends, holidays and clock changes included."""
+    """The longest timeframe whose bars can be this many seconds apart. A holiday can shorten the step of weekly bars."""
     if step >= 5 * DAY:
         return Timeframe.W1
     fitting = [each for each in Timeframe if each.seconds <= min(step, DAY)]

@@ -8,26 +8,26 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.weighted import RunningWeights, linear, weigh
+from openbell.indicators.weighted import RunningWeightedAverage, linear_weights, weighted_average
 from openbell.market.bars import Bars
 
 
 def _weights(length: int) -> list[float]:
-    """The three averages in one: what each value weighs in the end."""
-    lead = -np.array(linear(length))
+    """The combined weights of the three averages."""
+    lead = -np.array(linear_weights(length))
     half = max(1, length // 2)
-    lead[-half:] += 2.0 * np.array(linear(half))
-    weights: list[float] = np.convolve(lead, linear(isqrt(length))).tolist()
+    lead[-half:] += 2.0 * np.array(linear_weights(half))
+    weights: list[float] = np.convolve(lead, linear_weights(isqrt(length))).tolist()
     return weights
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("HMA", weigh(bars.close, _weights(length))),))
+    return Channels(lines=(Line("HMA", weighted_average(bars.close, _weights(length))),))
 
 
 class _Stream:
     def __init__(self, length: int) -> None:
-        self._average = RunningWeights(_weights(length))
+        self._average = RunningWeightedAverage(_weights(length))
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         return (self._average.update(bar.close),)

@@ -1,35 +1,35 @@
-"""Nodes of the volume profile: prices at which much more, or much less, was traded than around them."""
+"""Nodes of the volume profile: prices with much more, or much less, volume than the prices around them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import WIDEST, PriceRows, all_in_one
+from openbell.indicators.profiles import WIDEST, PriceRows, one_session
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
 def peaks(heights: Values, neighborhood: int, least: float, count: int) -> list[int]:
-    """The rows that no row of their neighbourhood tops, the most prominent `count` of them, from the bottom up.
+    """The indexes of the `count` most prominent peaks, in ascending order. `least` is the smallest prominence that counts.
 
-    Of a plateau the lowest row counts. Beyond both ends there is nothing: height 0.
+    A peak is the highest row of its neighbourhood; of a plateau the lowest row counts. Beyond both ends the height is 0.
     """
     row = heights.tolist()
     found = []
     for at, height in enumerate(row):
         below, above = row[max(0, at - neighborhood) : at], row[at + 1 : at + 1 + neighborhood]
         if all(other < height for other in below) and all(other <= height for other in above):
-            stands_out = height - max(_foot(height, [*row[:at][::-1], 0.0]), _foot(height, [*row[at + 1 :], 0.0]))
-            if stands_out > 0.0 and stands_out >= least:
-                found.append((-stands_out, at))
+            prominence = height - max(_foot(height, [*row[:at][::-1], 0.0]), _foot(height, [*row[at + 1 :], 0.0]))
+            if prominence > 0.0 and prominence >= least:
+                found.append((-prominence, at))
     return sorted(at for _, at in sorted(found)[:count])
 
 
-def _foot(height: float, way: Iterable[float]) -> float:
-    """The lowest point on the way to anything higher, or to the end."""
+def _foot(height: float, heights: Iterable[float]) -> float:
+    """The lowest of the heights up to the first one above `height`, or to the end."""
     lowest = height
-    for other in way:
+    for other in heights:
         if other > height:
             break
         lowest = min(lowest, other)
@@ -47,7 +47,7 @@ def _compute(
 ) -> Channels:
     if not bars.volume.any():
         return Channels()
-    rows = PriceRows(all_in_one(bars), bins)
+    rows = PriceRows(one_session(bars), bins)
     traded = rows.spread(bars.volume)[0]
     largest = traded.max()
     nodes: list[int] = []
@@ -56,7 +56,7 @@ def _compute(
             nodes += peaks(heights, neighborhood, min_prominence * float(largest), top_n)
     widths = (WIDEST / largest * traded[nodes]).tolist() if nodes else []
     return Channels(
-        hbars=tuple(rows.mark(node, width, 0.0, False) for node, width in zip(nodes, widths, strict=True)),
+        hbars=tuple(rows.thin_bar(node, width, 0.0, False) for node, width in zip(nodes, widths, strict=True)),
         hlines=tuple(rows.price(node) for node in nodes),
     )
 

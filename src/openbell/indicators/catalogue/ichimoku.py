@@ -1,7 +1,7 @@
-"""Ichimoku: five lines of middles between highest high and lowest low, two of them ahead, the close behind.
+"""Ichimoku: four lines of middles between the highest high and the lowest low, and the lagging close.
 
-The spans stand `base` bars after the bar that they come from, cut off at the chart's edge; the lagging line is the close
-`base` bars before its own bar, and so never known at the bar at which it is drawn.
+The two spans are drawn `base` bars after the bar that they are computed at, and cut off at the chart's edge. The lagging
+line is the close drawn `base` bars before its own bar, so it is not known at the bar at which it is drawn.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
-def _later(values: Values, by: int) -> Values:
+def _shifted_later(values: Values, by: int) -> Values:
     out = np.full(len(values), np.nan)
     out[by:] = values[: max(0, len(values) - by)]
     return out
 
 
-def _earlier(values: Values, by: int) -> Values:
+def _shifted_earlier(values: Values, by: int) -> Values:
     out = np.full(len(values), np.nan)
     out[: max(0, len(values) - by)] = values[by:]
     return out
@@ -32,15 +32,15 @@ def _earlier(values: Values, by: int) -> Values:
 def _compute(bars: Bars, conversion: int, base: int, span: int) -> Channels:
     fast = middle(bars.high, bars.low, conversion)
     slow = middle(bars.high, bars.low, base)
-    span_a = _later((fast + slow) / 2.0, base)
-    span_b = _later(middle(bars.high, bars.low, span), base)
+    span_a = _shifted_later((fast + slow) / 2.0, base)
+    span_b = _shifted_later(middle(bars.high, bars.low, span), base)
     return Channels(
         lines=(
             Line("Conversion", fast),
             Line("Base", slow),
             Line("Span A", span_a),
             Line("Span B", span_b),
-            Line("Lagging", _earlier(bars.close, base)),
+            Line("Lagging", _shifted_earlier(bars.close, base)),
         ),
         fills=(Fill(span_a, span_b),),
     )

@@ -18,7 +18,7 @@ OVERBOUGHT, OVERSOLD = 40.0, -40.0
 
 
 def volume_zone(bars: Bars, length: int) -> Values:
-    """−100 to 100: average volume with the close's direction, as a share of average volume; 0 where nothing trades."""
+    """−100 to 100: average volume signed by the change of the close, in per cent of average volume; 0 without volume."""
     out = np.full(len(bars), np.nan)
     traded = ema(bars.volume[1:], length)
     signed = ema(np.sign(np.diff(bars.close)) * bars.volume[1:], length)
@@ -27,7 +27,7 @@ def volume_zone(bars: Bars, length: int) -> Values:
 
 
 def kalman(values: Values, gain: float) -> Values:
-    """A scalar Kalman filter in its steady state: the estimate moves by the gain towards each value."""
+    """A scalar Kalman filter in its steady state: the estimate moves towards each value by the gain."""
     lead = int(np.isnan(values).sum())
     known = values[lead:].tolist()
     level = known[0] if known else nan
@@ -48,7 +48,7 @@ def _compute(bars: Bars, vzo_length: int, k: float, sig_length: int) -> Channels
 
 
 def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
-    """Every cross has one signal: that of its zone if it has one."""
+    """Each cross is one signal, with its own label in the oversold and overbought zones."""
     (line_before, trigger_before), (line, trigger) = before, now
     up = crosses_above(line_before, trigger_before, line, trigger)
     down = crosses_above(trigger_before, line_before, trigger, line)

@@ -1,6 +1,6 @@
-"""Keltner channels: the exponential average and a number of average true ranges around it.
+"""Keltner channels: the exponential average, plus and minus a multiple of the average true range.
 
-Not TA-Lib's KC, whose average range leaves the first bar out.
+Not TA-Lib's KC: its average range does not include the first bar.
 """
 
 from __future__ import annotations

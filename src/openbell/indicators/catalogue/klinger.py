@@ -14,7 +14,7 @@ from openbell.market.bars import Bars, Values
 
 
 def signed_volume(bars: Bars) -> Values:
-    """Volume, negative where the typical price fell; NaN at the first bar, which has nothing to compare with."""
+    """Volume, negative where the typical price fell; NaN at the first bar, which has no previous price."""
     change = np.diff((bars.high + bars.low + bars.close) / 3.0, prepend=np.nan)
     return np.where(np.isnan(change), np.nan, np.where(change < 0.0, -bars.volume, bars.volume))
 

@@ -1,4 +1,4 @@
-"""Pring's know sure thing: four smoothed rates of change, the slower the heavier."""
+"""Pring's know sure thing: the sum of four smoothed rates of change; slower ones have more weight."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULTS = (
 
 
 def pairs(lengths: dict[str, int]) -> list[tuple[int, int]]:
-    """Each rate's length and the length of its average."""
+    """The length of each rate of change with the length of its average."""
     return [(lengths[f"roc{n}"], lengths[f"sma{n}"]) for n in range(1, 5)]
 
 

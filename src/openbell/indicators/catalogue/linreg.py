@@ -1,25 +1,25 @@
-"""The end point of the straight line that fits the newest closes best."""
+"""Linear regression: the end point of the least-squares line through the latest closes."""
 
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.weighted import RunningWeights, linear, weigh
+from openbell.indicators.weighted import RunningWeightedAverage, linear_weights, weighted_average
 from openbell.market.bars import Bars
 
 
 def _weights(length: int) -> list[float]:
-    """Least squares end at three times the weighted average less twice the simple one."""
-    return [3.0 * weight - 2.0 / length for weight in linear(length)]
+    """The end point of the line is three times the weighted average less twice the simple one."""
+    return [3.0 * weight - 2.0 / length for weight in linear_weights(length)]
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("LinReg", weigh(bars.close, _weights(length))),))
+    return Channels(lines=(Line("LinReg", weighted_average(bars.close, _weights(length))),))
 
 
 class _Stream:
     def __init__(self, length: int) -> None:
-        self._fit = RunningWeights(_weights(length))
+        self._fit = RunningWeightedAverage(_weights(length))
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         return (self._fit.update(bar.close),)

@@ -1,4 +1,4 @@
-"""Long/short ratio: accounts that are long for each that is short."""
+"""Long/short ratio: the number of long accounts per short account."""
 
 from __future__ import annotations
 

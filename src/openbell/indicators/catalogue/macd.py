@@ -1,4 +1,4 @@
-"""Moving average convergence divergence, composed of averages that begin with the simple one."""
+"""Moving average convergence divergence, from exponential averages seeded with the simple average."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dorsey's mass index: whether ranges widen, whichever way the price goes. Where nothing moves, they do not: ratio 1."""
+"""Dorsey's mass index: rises when ranges widen, in either direction. The ratio is 1 while the price does not move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Money flow index: an RSI of the turnover."""
+"""Money flow index: an RSI weighted by turnover."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Naked points of control: where earlier sessions traded most and the price has not been since."""
+"""Naked points of control: the prices with the most volume of earlier sessions that no later bar has touched."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from openbell.market.bars import Bars
 
 def _compute(bars: Bars, bins: int, session: str, max_sessions: int) -> Channels:
     sessions = by_session(bars, session)
-    under_way = int((sessions.last[-1:] == len(bars) - 1).sum())
-    sessions = sessions.newest(max_sessions + under_way)
+    unfinished = int((sessions.last[-1:] == len(bars) - 1).sum())
+    sessions = sessions.latest(max_sessions + unfinished)
     rows = PriceRows(sessions, bins)
     hbars, hlines = [], []
-    for number, traded in enumerate(rows.spread(sessions.bars.volume)[: len(sessions) - under_way]):
+    for number, traded in enumerate(rows.spread(sessions.bars.volume)[: len(sessions) - unfinished]):
         later = slice(int(sessions.last[number]) + 1, None)
         row = int(np.argmax(traded))
         price = rows.price(row, number)
         if traded[row] and not ((bars.low[later] <= price) & (price <= bars.high[later])).any():
             offset = float(sessions.first[number]) / len(bars)
             hlines.append(price)
-            hbars.append(rows.mark(row, 1.0 - offset, offset, True, number))
+            hbars.append(rows.thin_bar(row, 1.0 - offset, offset, True, number))
     return Channels(hbars=tuple(hbars), hlines=tuple(hlines))
 
 

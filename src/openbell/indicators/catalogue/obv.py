@@ -1,4 +1,4 @@
-"""On-balance volume: volume added on a higher close, taken off on a lower one. Begins with 0, as on TradingView."""
+"""On-balance volume: volume is added on a higher close and subtracted on a lower one. Starts at 0, as in TradingView."""
 
 from __future__ import annotations
 

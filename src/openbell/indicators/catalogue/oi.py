@@ -1,4 +1,4 @@
-"""Open interest: how many contracts are held open."""
+"""Open interest: the number of open contracts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Classic pivot points: support and resistance from high, low and close of the session before.
+"""Classic pivot points: support and resistance from high, low and close of the previous session.
 
-Those at a bar are of the last session that had closed when the bar began (for stocks: of its regular hours, as in the daily
-bar), so extended hours show them too. They are missing until the first session of the data has closed. A session of which
-the data hold only a part counts with that part.
+The levels of a bar come from the last session that had closed when the bar began (for stocks from its regular hours, as in
+the daily bar), so bars in extended hours have levels too. They are NaN until the first session of the data has closed. A
+session that is only partly in the data counts with that part.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NONE = (nan,) * len(LEVELS)
 
 
 def levels(high: Price, low: Price, close: Price) -> tuple[Price, ...]:
-    """What a session's high, low and close give for the next, in the order of `LEVELS`."""
+    """The levels from a session's high, low and close, in the order of `LEVELS`."""
     middle = (high + low + close) / 3.0
     height = high - low
     return (
@@ -50,7 +50,7 @@ def pivots(bars: Bars, regular: Bars) -> Values:
     high = np.maximum.reduceat(regular.high[traded], begins)
     low = np.minimum.reduceat(regular.low[traded], begins)
     close = regular.close[traded[np.append(begins[1:], len(traded)) - 1]]
-    # A session's levels stand from the first bar that has no time in it to the last of the next session.
+    # The levels of a session apply from the first bar after it to the last bar of the next session.
     runs = np.append(day_begins(day), len(bars))
     since = runs[np.searchsorted(runs, traded[begins], side="right")]
     out[:, since[0] :] = np.repeat(levels(high, low, close), np.diff(since, append=len(bars)), axis=1)
@@ -87,7 +87,7 @@ INDICATOR = Indicator(
     overlay=True,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda: 0,  # depends on where sessions begin
+    warmup=lambda: 0,  # depends on where sessions start
     aliases=("pivot_points",),
     inputs=("high", "low", "close"),
     regular=True,

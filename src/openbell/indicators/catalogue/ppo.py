@@ -1,6 +1,6 @@
 """Percentage price oscillator: MACD in per cent of its slow average.
 
-Averages are taken of the distance from the first close, so that prices that do not move give exactly nothing.
+Closes are taken relative to the first one, so that a constant price gives exactly 0.
 """
 
 from __future__ import annotations

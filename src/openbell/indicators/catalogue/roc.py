@@ -1,4 +1,4 @@
-"""Rate of change: by how many per cent the close differs from the one some bars ago."""
+"""Rate of change: the change of the close over a number of bars, in per cent."""
 
 from __future__ import annotations
 

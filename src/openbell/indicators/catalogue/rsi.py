@@ -1,4 +1,4 @@
-"""Wilder's relative strength index. Prices that do not move are neither strong nor weak: 50."""
+"""Wilder's relative strength index. 50 while the price does not move."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _compute(bars: Bars, length: int) -> Channels:
 
 
 def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
-    """A signal at the bar at which the RSI reaches a level."""
+    """A signal where the RSI reaches a level."""
     (value_before,), (value,) = before, now
     return (
         ("rsi_overbought", becomes(value_before >= OVERBOUGHT, value >= OVERBOUGHT), value),
@@ -47,7 +47,7 @@ def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
 
 
 class RunningRsi:
-    """Wilder's RSI, to the last bit as the whole array gives it."""
+    """`rsi`, one close at a time, bit for bit equal."""
 
     __slots__ = ("_close", "_gain", "_loss")
 

@@ -1,4 +1,4 @@
-"""RSI, money flow index and stochastic in one panel, and where they agree."""
+"""RSI, money flow index and stochastic in one panel, with signals where they agree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _compute(
 
 
 def _rules(before: Sequence[Value], now: Sequence[Value], overbought: float, oversold: float) -> Sequence[Rule]:
-    """A level where it is reached; buy and sell where the stochastic turns while RSI and MFI are both at their level."""
+    """A signal where a level is reached; buy and sell where the stochastic crosses while RSI and MFI are at their levels."""
     (strength_before, _, fast_before, slow_before), (strength, flow, fast, slow) = before, now
     low, high = strength <= oversold, strength >= overbought
     up = crosses_above(fast_before, slow_before, fast, slow)

@@ -1,6 +1,6 @@
 """Wilder's parabolic stop and reverse.
 
-Begins as TradingView's, on the side that the second close takes; TA-Lib's begins by the directional movement.
+As in TradingView, the second close decides the first side; TA-Lib takes it from the directional movement.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from openbell.market.bars import Bars, Values
 
 
 class _Parabola:
-    """The stop, the extreme of its trend and the pace at which it nears that."""
+    """The stop, the extreme price of its trend, and the rate at which the stop moves towards the extreme."""
 
     __slots__ = ("_extreme", "_increment", "_maximum", "_pace", "_rising", "_start", "_stop")
 
@@ -28,16 +28,16 @@ class _Parabola:
         self._rising, self._stop, self._extreme, self._pace = False, nan, nan, start
 
     def begin(self, first: tuple[float, float, float], second: tuple[float, float, float]) -> None:
-        """Take a side, given high, low and close of two bars; the second is then to be followed."""
+        """Choose the first side from high, low and close of the first two bars. Pass the second bar to `follow` next."""
         (high, low, close), (top, bottom, now) = first, second
         self._rising = now > close
         self._stop, self._extreme = (low, top) if self._rising else (high, bottom)
 
     def follow(self, rows: Iterable[tuple[float, float, float, float]]) -> tuple[list[float], list[bool]]:
-        """The stop after each bar and whether it is below the price.
+        """The stop after each bar, and True where it is below the price.
 
-        A row is a bar's high and low, then the higher high and the lower low of the two before it: the stop stays beyond
-        those. Comparisons instead of min and max, which would take twice the time.
+        A row is a bar's high and low, then the higher high and the lower low of the two bars before it, which limit the
+        stop. Uses comparisons instead of min and max, which take twice the time.
         """
         found, below = [], []
         rising, stop, extreme, pace = self._rising, self._stop, self._extreme, self._pace

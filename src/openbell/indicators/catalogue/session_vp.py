@@ -1,4 +1,4 @@
-"""Session volume profile: one profile per session, drawn where the session's bars stand."""
+"""Session volume profile: one profile per session, drawn at the session's bars."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 VALUE_AREA = 0.7
-"""The share of the volume that the value area holds at least."""
-MOST = 100
-"""Sessions that are drawn, the newest: more would each be narrower than a candle."""
+"""The least share of the volume in the value area."""
+MAX_SESSIONS = 100
+"""Only the latest sessions are drawn: with more, each would be narrower than a candle."""
 _WIDEST = 0.7
-"""The largest row's part of its session's width."""
+"""Width of the longest row, as a share of its session's width."""
 
 
 def value_area(traded: Values, share: float = VALUE_AREA) -> tuple[int, int]:
-    """The first and last row of the area around the fullest row that holds `share` of the volume.
+    """The first and last row of the area around the row with the most volume that holds `share` of the volume.
 
-    It grows by the two rows above or the two below, whichever hold more.
+    It grows by the two rows above or the two rows below, whichever have more volume.
     """
     first = last = int(np.argmax(traded))
     wanted = share * float(traded.sum())
@@ -34,7 +34,7 @@ def value_area(traded: Values, share: float = VALUE_AREA) -> tuple[int, int]:
 
 
 def _compute(bars: Bars, bins: int, session: str, show_value_area: bool) -> Channels:
-    sessions = by_session(bars, session).newest(MOST)
+    sessions = by_session(bars, session).latest(MAX_SESSIONS)
     rows = PriceRows(sessions, bins)
     profiles = rows.spread(sessions.bars.volume)
     if not profiles.any():
@@ -42,12 +42,12 @@ def _compute(bars: Bars, bins: int, session: str, show_value_area: bool) -> Chan
     largest = profiles.max(axis=1, keepdims=True)
     begin, end = (place[:, None] / len(bars) for place in (sessions.first, sessions.last + 1))
     widths = np.divide(profiles, largest, out=np.zeros(profiles.shape), where=largest > 0.0)
-    hbars = rows.drawn(_WIDEST * (end - begin) * widths, begin, True)
+    hbars = rows.horizontal_bars(_WIDEST * (end - begin) * widths, begin, True)
     return Channels(hbars=tuple(hbars), hlines=_levels(rows, profiles, show_value_area))
 
 
 def _levels(rows: PriceRows, profiles: Values, show_value_area: bool) -> tuple[float, ...]:
-    """The newest session's point of control, and the upper and lower end of its value area."""
+    """The point of control of the latest session, and the upper and lower end of its value area."""
     if not profiles[-1].any():
         return ()
     newest = len(profiles) - 1

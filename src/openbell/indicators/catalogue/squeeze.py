@@ -1,4 +1,4 @@
-"""TTM squeeze: Bollinger bands within a Keltner channel tell of calm, the momentum which way it may end."""
+"""TTM squeeze: Bollinger bands within the Keltner channel show low volatility; the momentum shows the direction."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from openbell.market.bars import Bars, Values
 
 
 def line_end(length: int) -> list[float]:
-    """The weights that give the newest point of the straight line of least squares, those of the oldest first."""
+    """The weights that give the end point of the least-squares line, oldest first."""
     return [1.0 / length + (6.0 * age - 3.0 * (length - 1)) / (length * (length + 1)) for age in range(length)]
 
 
 def _momentum(bars: Bars, average: Values, length: int) -> Values:
-    """Where the close's distance from the middle of its range and its average is heading."""
+    """Linear regression of the close's distance from the mean of its range's middle and its average."""
     distance = bars.close - (middle(bars.high, bars.low, length) + average) / 2.0
     out = np.full(len(bars), np.nan)
     count = len(bars) - length + 1
@@ -46,8 +46,8 @@ def _compute(bars: Bars, length: int, bb_mult: float, kc_mult: float) -> Channel
 
 
 def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
-    """On the zero line: where a squeeze begins and where it ends, from half the widths of bands and channel."""
-    # Bands and channel have the same middle, so one lies within the other where it is narrower.
+    """Where a squeeze starts and where it ends, from half the widths of bands and channel. The value is 0."""
+    # Bands and channel have the same middle, so the narrower one lies within the other.
     (bands_before, channel_before), (bands, channel) = before, now
     squeezed_before, squeezed = bands_before < channel_before, bands < channel
     return (

@@ -1,4 +1,4 @@
-"""Stochastic oscillator: where the close lies in the range of the newest bars."""
+"""Stochastic oscillator: the position of the close in the range of the latest bars."""
 
 from __future__ import annotations
 

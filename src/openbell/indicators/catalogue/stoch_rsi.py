@@ -1,4 +1,4 @@
-"""Stochastic RSI: where the RSI lies in its own range."""
+"""Stochastic RSI: the position of the RSI in its own range."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Supertrend: a stop that trails the price by average true ranges and changes sides when the close crosses it.
 
-Begins falling, as TradingView's does; TA-Lib's begins rising and leaves the first bar's range out.
+Starts with a falling trend, as in TradingView. TA-Lib's starts rising and leaves out the first bar's range.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from openbell.market.bars import Bars, Values
 
 
 class _Trail:
-    """Two bands, one of them the stop. A band only moves towards the price until a close has crossed it."""
+    """Two bands, one of which is the stop. A band only moves towards the price, until a close crosses it."""
 
     __slots__ = ("_close", "_lower", "_rising", "_upper")
 
@@ -28,7 +28,7 @@ class _Trail:
         self._upper, self._lower, self._close, self._rising = inf, 0.0, inf, False
 
     def follow(self, rows: Iterable[tuple[float, float, float]]) -> tuple[list[float], list[bool]]:
-        """The stop after each bar and whether it is below the price, given the bands at full distance and the close."""
+        """The stop after each bar, and True where it is below the price. A row is the unlimited bands and the close."""
         stop, below = [], []
         upper_1, lower_1, before, rising = self._upper, self._lower, self._close, self._rising
         for upper, lower, close in rows:

@@ -1,4 +1,4 @@
-"""Triple exponential moving average: an EMA with the lag taken off twice."""
+"""Triple exponential moving average: combines an EMA with its EMA and the EMA of that, which reduces the lag."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Market profile: how many bars came by each price, whatever was traded there."""
+"""Market profile: the number of bars that touched each price, regardless of volume."""
 
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import WIDEST, PriceRows, all_in_one
+from openbell.indicators.profiles import WIDEST, PriceRows, one_session
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
@@ -11,9 +11,9 @@ from openbell.market.bars import Bars
 def _compute(bars: Bars, bins: int, side: str) -> Channels:
     if not len(bars):
         return Channels()
-    rows = PriceRows(all_in_one(bars), bins)
+    rows = PriceRows(one_session(bars), bins)
     visits = rows.visits()
-    return Channels(hbars=tuple(rows.drawn(WIDEST / visits.max() * visits, 0.0, side == "left")))
+    return Channels(hbars=tuple(rows.horizontal_bars(WIDEST / visits.max() * visits, 0.0, side == "left")))
 
 
 INDICATOR = Indicator(

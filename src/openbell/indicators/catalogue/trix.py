@@ -1,7 +1,7 @@
-"""TRIX: the change of a triply smoothed logarithm of the price, in ten-thousandths, as TradingView draws it.
+"""TRIX: the change of a triply smoothed logarithm of the price, times 10,000, as in TradingView.
 
-Logarithms are taken relative to the first close: that changes no difference, keeps its digits, and prices that do not
-move give exactly nothing.
+Logarithms are taken relative to the first close: the differences stay the same and keep their digits, and a constant price
+gives exactly 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCALE = 10_000.0
 
 def trix(close: Values, length: int, signal: int) -> tuple[Values, Values]:
     """The TRIX line and its signal line."""
-    # TA-Lib's LN is the platform's logarithm, as `math.log` is in the stream; numpy has one of its own.
+    # TA-Lib's LN and `math.log` (in the stream) both call the platform's logarithm; numpy has its own.
     level = talib.LN(close / close[:1])
     for _ in range(3):
         level = ema(level, length)

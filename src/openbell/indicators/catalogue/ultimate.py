@@ -1,4 +1,4 @@
-"""Williams' ultimate oscillator: buying pressure over three horizons. Where nothing moves, a horizon is undecided: 50."""
+"""Williams' ultimate oscillator: buying pressure over three horizons. A horizon is 50 while the price does not move."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL_WEIGHTS = 7.0
 
 
 def ultimate(bars: Bars, fast: int, middle: int, slow: int) -> Values:
-    """0 to 100; NaN until there are as many bars with a previous close as the longest horizon has."""
+    """0 to 100; NaN until the longest horizon is full of bars with a previous close."""
     before = np.concatenate(([np.nan], bars.close[:-1]))[: len(bars)]
     low = np.minimum(bars.low, before)
     pressure, reach = bars.close - low, np.maximum(bars.high, before) - low

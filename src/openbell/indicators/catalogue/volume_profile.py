@@ -1,4 +1,4 @@
-"""Volume profile: how much was traded at each price of the range."""
+"""Volume profile: the volume traded at each price of the range."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import WIDEST, PriceRows, all_in_one
+from openbell.indicators.profiles import WIDEST, PriceRows, one_session
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
@@ -18,20 +18,20 @@ def _compute(
     side: str,
     range_bars: int,
     split_up_down: bool,
-    opacity: float,  # noqa: ARG001 - how it is drawn, not what
+    opacity: float,  # noqa: ARG001 - used when drawing
 ) -> Channels:
     chosen = bars.tail(range_bars) if range_bars else bars
     if not chosen.volume.any():
         return Channels()
-    rows = PriceRows(all_in_one(chosen), bins)
+    rows = PriceRows(one_session(chosen), bins)
     traded = rows.spread(chosen.volume)
     scale = WIDEST / traded.max()
     left = side == "left"
     if not split_up_down:
-        return Channels(hbars=tuple(rows.drawn(scale * traded, 0.0, left)))
+        return Channels(hbars=tuple(rows.horizontal_bars(scale * traded, 0.0, left)))
     rising = chosen.close >= chosen.open
     up, down = (scale * rows.spread(np.where(way, chosen.volume, 0.0)) for way in (rising, ~rising))
-    pairs = zip(rows.drawn(up, 0.0, left), rows.drawn(down, up, left), strict=True)
+    pairs = zip(rows.horizontal_bars(up, 0.0, left), rows.horizontal_bars(down, up, left), strict=True)
     return Channels(hbars=tuple(chain.from_iterable(pairs)))
 
 

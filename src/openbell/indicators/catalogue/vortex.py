@@ -1,4 +1,4 @@
-"""The vortex: reach from the last low up and from the last high down, over the true range. Nothing moves: both are 1."""
+"""Vortex: moves from the last low up and from the last high down, over the true range. 1 while the price does not move."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openbell.market.bars import Bars, Values
 
 
 def vortex(bars: Bars, length: int) -> tuple[Values, Values]:
-    """VI+ and VI−; NaN until `length` bars have one before them."""
+    """VI+ and VI−; NaN until there are `length` bars with a previous bar."""
     up, down, reach = np.full((3, len(bars)), np.nan)
     up[1:] = np.abs(bars.high[1:] - bars.low[:-1])
     down[1:] = np.abs(bars.low[1:] - bars.high[:-1])

@@ -1,4 +1,4 @@
-"""Volume-weighted average price of the trading day: it begins anew with every session."""
+"""Volume-weighted average price of the trading day. It restarts with every session."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from openbell.market.bars import Bars, Values
 
 
 def vwap(bars: Bars, regular: Bars | None = None) -> Values:
-    """NaN outside the trading day (for stocks: outside regular hours) and until something has traded in it.
+    """NaN outside the trading day (for stocks: outside regular hours) and before its first trade.
 
-    Without the `regular` part of the bars it is taken from the bars themselves.
+    `regular` is the regular-hours part of the bars; if it is None, it is derived from the bars.
     """
     part = regular_part(bars) if regular is None else regular
     begins = day_begins(session_days(bars))

@@ -1,6 +1,6 @@
 """Bands around the session's VWAP: volume-weighted deviations of the typical price since the session began.
 
-The squares are summed around the average of the moment (West's update), so that nothing cancels at large prices.
+Squares are summed relative to the current average (West's update), so that digits are not lost at large prices.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from openbell.market.bars import Bars, Values
 
 
 def vwap_bands(bars: Bars, regular: Bars, multiplier: float) -> tuple[Values, Values, Values]:
-    """Upper, middle and lower band; NaN where the VWAP is."""
+    """Upper, middle and lower band; NaN where the VWAP is NaN."""
     begins = day_begins(session_days(bars))
     price = typical_price(regular)
     volume = day_sums(regular.volume, begins)
-    middle = _over(day_sums(price * regular.volume, begins), volume, np.nan)
+    middle = _per_volume(day_sums(price * regular.volume, begins), volume, np.nan)
 
-    earlier = _one_later(volume)
+    earlier = _previous(volume)
     earlier[begins] = 0.0
-    away = np.where(earlier > 0.0, price - _one_later(middle), 0.0)
-    squares = day_sums(away * away * regular.volume * _over(earlier, volume, 0.0), begins)
-    width = multiplier * np.sqrt(_over(squares, volume, 0.0))
+    away = np.where(earlier > 0.0, price - _previous(middle), 0.0)
+    squares = day_sums(away * away * regular.volume * _per_volume(earlier, volume, 0.0), begins)
+    width = multiplier * np.sqrt(_per_volume(squares, volume, 0.0))
 
     return middle + width, middle, middle - width
 
 
-def _over(sums: Values, volume: Values, nothing: float) -> Values:
-    """Per unit of volume; `nothing` where none has traded."""
+def _per_volume(sums: Values, volume: Values, nothing: float) -> Values:
+    """Sums per unit of volume; `nothing` where there is no volume."""
     out = np.full(len(sums), nothing)
     np.divide(sums, volume, out=out, where=volume > 0.0)
     return out
 
 
-def _one_later(values: Values) -> Values:
+def _previous(values: Values) -> Values:
     return np.concatenate((np.zeros(min(1, len(values))), values[:-1]))
 
 

@@ -1,6 +1,6 @@
-"""Volume-weighted moving average. Where nothing has traded there is none.
+"""Volume-weighted moving average. NaN if the window has no volume.
 
-Not TA-Lib's, whose running sums leave a remainder that a window without volume divides by.
+Not TA-Lib's: its running sums keep a rounding remainder, by which it divides in a window without volume.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from openbell.market.bars import Bars, Values
 
 
 def vwma(close: Values, volume: Values, length: int) -> Values:
-    """NaN for the first `length − 1` bars and while a whole window has no volume."""
+    """NaN for the first `length − 1` bars, and while the window has no volume."""
     out = np.full(len(close), np.nan)
     if len(close) >= length:
         turnover, traded = (np.correlate(values, np.ones(length)) for values in (close * volume, volume))

@@ -24,7 +24,7 @@ def _compute(bars: Bars, channel_length: int, average_length: int) -> Channels:
 
 
 def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
-    """Every cross has one signal: that of its zone if it has one."""
+    """Each cross is one signal, with its own label in the oversold and overbought zones."""
     (fast_before, slow_before), (fast, slow) = before, now
     up = crosses_above(fast_before, slow_before, fast, slow)
     down = crosses_above(slow_before, fast_before, slow, fast)

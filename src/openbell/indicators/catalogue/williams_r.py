@@ -1,4 +1,4 @@
-"""Williams %R: how far the close is below the highest high, in per cent of the range."""
+"""Williams %R: the distance of the close below the highest high, in per cent of the range."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openbell.market.bars import Bars, Values
 
 
 def williams_r(bars: Bars, length: int) -> Values:
-    """−100 to 0; a flat window is −50."""
+    """−100 to 0; −50 if the window has no range."""
     high = highest(bars.high, length)
     height = high - lowest(bars.low, length)
     place: Values = np.divide(bars.close - high, height, out=np.full(len(bars), -0.5), where=height != 0.0)

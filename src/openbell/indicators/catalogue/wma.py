@@ -1,20 +1,20 @@
-"""Weighted moving average: the newest bar weighs most, each older one a step less."""
+"""Weighted moving average: weights fall linearly from the latest bar to the oldest."""
 
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.weighted import RunningWeights, linear, weigh
+from openbell.indicators.weighted import RunningWeightedAverage, linear_weights, weighted_average
 from openbell.market.bars import Bars
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("WMA", weigh(bars.close, linear(length))),))
+    return Channels(lines=(Line("WMA", weighted_average(bars.close, linear_weights(length))),))
 
 
 class _Stream:
     def __init__(self, length: int) -> None:
-        self._average = RunningWeights(linear(length))
+        self._average = RunningWeightedAverage(linear_weights(length))
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         return (self._average.update(bar.close),)

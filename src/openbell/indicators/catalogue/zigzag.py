@@ -1,7 +1,8 @@
-"""Zigzag: the legs between swings that are far enough apart. Only what can no longer move is shown.
+"""Zigzag: the legs between swings that are far enough apart. Only confirmed swings are drawn: they never move.
 
-As TradingView's: a swing is the extreme of `depth // 2` bars on either side (the first of equal ones), known that many bars
-later. Further ones of its kind take its place until one of the other kind lies `deviation` per cent away: that confirms it.
+As in TradingView, a candidate is the extreme of `depth // 2` bars on either side (the first of equal ones), known that many
+bars later. A more extreme candidate of the same kind replaces the latest swing; one of the other kind that is at least
+`deviation` per cent away confirms it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _HIGH, _LOW = SIGNALS
 
 
 class _Swings:
-    """The latest swing, and whether a local extreme confirms it."""
+    """The latest swing, which is not confirmed yet."""
 
     __slots__ = ("_deviation", "at", "kind", "price")
 
@@ -32,7 +33,7 @@ class _Swings:
         self.at, self.kind, self.price = -1, 0, nan
 
     def follow(self, at: int, kind: int, price: float) -> tuple[int, BarSignal] | None:
-        """The bar and the signal of the swing that the next local extreme confirms; kind is −1 for a high, 1 for a low."""
+        """The bar and the signal of the swing that the next candidate confirms, if it does; kind is −1 (high) or 1 (low)."""
         confirmed = None
         away = (self.price - price) * kind
         if kind == self.kind:
@@ -47,7 +48,7 @@ class _Swings:
 
 
 def _tops(values: Values, half: int) -> Times:
-    """The bars above all of the `half` before and below none of the `half` after them."""
+    """The indexes of values above the `half` values before and not below the `half` values after them."""
     if len(values) <= 2 * half:
         return np.zeros(0, dtype=np.int64)
     reach = highest(values, half)
@@ -56,7 +57,7 @@ def _tops(values: Values, half: int) -> Times:
 
 
 def _candidates(bars: Bars, half: int) -> list[tuple[int, int, float]]:
-    """Bar, kind (−1 a high, 1 a low) and price of every local extreme, in time; of one bar the high comes first."""
+    """Index, kind (−1 for a high, 1 for a low) and price of each candidate, sorted; at one bar the high comes first."""
     highs, lows = _tops(bars.high, half), _tops(-bars.low, half)
     found = list(zip(highs.tolist(), repeat(-1), bars.high[highs].tolist(), strict=False))
     found += zip(lows.tolist(), repeat(1), bars.low[lows].tolist(), strict=False)
@@ -78,14 +79,14 @@ def _compute(bars: Bars, deviation: float, depth: int) -> Channels:
 
 
 class _Stream:
-    """Emits signals only: it has no lines."""
+    """Emits only signals: the zigzag has no lines."""
 
     def __init__(self, deviation: float, depth: int) -> None:
         half = depth // 2
         self._swings = _Swings(deviation)
         self._extremes = RunningExtremes(half)
         nothing = (nan, nan, nan, nan)
-        # High and low of each bar, and the extremes of the `half` bars up to it: back to the bar before the centre.
+        # High, low, and the extremes of the `half` bars up to it, for each bar from the one before the centre on.
         self._bars = deque([nothing] * (half + 2), maxlen=half + 2)
         self._found: tuple[BarSignal, ...] = ()
 
