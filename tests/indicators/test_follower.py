@@ -51,15 +51,15 @@ def series_of(source: str) -> Series:
     return Series(bars, regular_part(bars))
 
 
-def request(indicator: Indicator, **chosen: Setting) -> Wanted:
+def request_for(indicator: Indicator, **chosen: Setting) -> Wanted:
     return Wanted(indicator.name, indicator, indicator.settings(**chosen))
 
 
 class Followed:
     """What following gave: values at each bar, all signals."""
 
-    def __init__(self, wanted: Wanted, series: Series, warm: int) -> None:
-        self._wanted, self._series = wanted, series
+    def __init__(self, request: Wanted, series: Series, warm: int) -> None:
+        self._request, self._series = request, series
         self.values: list[tuple[float, ...] | None] = [None] * len(series.bars)
         self.signals: list[Signal] = []
         self.rebuild(warm)
@@ -67,7 +67,7 @@ class Followed:
     def rebuild(self, count: int) -> None:
         """Begin anew on the first `count` bars."""
         bars, regular = self._upto(count)
-        self.follower = Follower(self._wanted, bars, regular)
+        self.follower = Follower(self._request, bars, regular)
         self.signals = [signal for signal in self.signals if signal.index < count]
         self._keep(count)
 
@@ -89,9 +89,9 @@ class Followed:
             self.values[count - 1] = self.follower.values
 
 
-def expected_values(wanted: Wanted, series: Series) -> list[Values]:
-    part = series.regular if wanted.indicator.regular else series.bars
-    return streamed(wanted.indicator, dict(wanted.settings), part, session_days(series.bars))
+def expected_values(request: Wanted, series: Series) -> list[Values]:
+    part = series.regular if request.indicator.regular else series.bars
+    return streamed(request.indicator, dict(request.settings), part, session_days(series.bars))
 
 
 @each_followed
@@ -106,10 +106,10 @@ class TestFollowing:
         some = slice(first, first + data.draw(st.integers(1, 150), "bars"))
         series = Series(*(part.take(some) for part in series))
         count = len(series.bars)
-        wanted = request(indicator, **data.draw(st.sampled_from(settings_of(indicator)), "settings"))
+        request = request_for(indicator, **data.draw(st.sampled_from(settings_of(indicator)), "settings"))
         warm, again = data.draw(st.integers(0, count), "warm"), data.draw(st.integers(0, count), "rebuilt at")
         at_bar = warm
-        followed = Followed(wanted, series, warm)
+        followed = Followed(request, series, warm)
         rebuilt = False
         while at_bar < count:
             upto = data.draw(st.integers(at_bar, count) if at_bar else st.integers(1, count), "batch ends")
@@ -120,10 +120,10 @@ class TestFollowing:
                 followed.rebuild(at_bar)
 
         with np.errstate(all="ignore"):
-            channels = indicator.run(series.bars, None, series.regular, **wanted.settings)
+            channels = indicator.run(series.bars, None, series.regular, **request.settings)
         assert followed.signals == [signal for signal in channels.signals if signal.index >= warm]
         lines = (*channels.lines, *channels.histogram)
-        for number, exactly in enumerate(expected_values(wanted, series)):
+        for number, exactly in enumerate(expected_values(request, series)):
             for index, values in enumerate(followed.values):
                 if values is None:
                     continue
@@ -141,7 +141,7 @@ def test_every_signal_comes_once_at_the_bounds_of_every_parameter(indicator: Ind
     for number, chosen in enumerate(extreme_settings(indicator)):
         random = np.random.default_rng(number)
         warm = int(random.integers(0, count // 2))
-        followed = Followed(request(indicator, **chosen), series, warm)
+        followed = Followed(request_for(indicator, **chosen), series, warm)
         ends = [*sorted(random.integers(warm, count, 40).tolist()), count]
         for before, end in zip([warm, *ends], ends, strict=False):
             followed.follow(max(0, before - int(random.integers(1, 20))), end)
@@ -153,7 +153,7 @@ def test_every_signal_comes_once_at_the_bounds_of_every_parameter(indicator: Ind
 
 class TestContinuity:
     def follower(self, count: int = 100) -> Follower:
-        return Follower(request(get("rsi")), crypto_bars().take(slice(0, count)))
+        return Follower(request_for(get("rsi")), crypto_bars().take(slice(0, count)))
 
     def test_bars_that_hold_nothing_new_have_no_signals(self) -> None:
         follower = self.follower()
@@ -201,7 +201,7 @@ class TestContinuity:
                 self.follower().update(other)
 
     def test_can_begin_without_bars(self) -> None:
-        follower = Follower(request(get("rsi")), empty(CRYPTO))
+        follower = Follower(request_for(get("rsi")), empty(CRYPTO))
 
         assert (follower.last_time, follower.values) == (None, None)
         found = follower.update(crypto_bars())
@@ -220,13 +220,13 @@ class TestWhatCanBeFollowed:
     @pytest.mark.parametrize("name", ["funding", "volume_profile"])
     def test_others_are_refused(self, name: str) -> None:
         with pytest.raises(ValueError, match=f"{name} cannot be followed"):
-            Follower(request(get(name)), crypto_bars())
+            Follower(request_for(get(name)), crypto_bars())
 
     def test_regular_hours_are_taken_from_bars_that_lie_inside_or_outside(self) -> None:
         bars = stock_bars()
         vwap = get("vwap").run(bars).lines[0].values
         last = int(np.flatnonzero(~np.isnan(vwap))[-1])
-        follower = Follower(request(get("vwap")), bars.take(slice(0, 300)))
+        follower = Follower(request_for(get("vwap")), bars.take(slice(0, 300)))
 
         follower.update(bars.take(slice(0, last + 1)))
 
@@ -238,14 +238,14 @@ class TestWhatCanBeFollowed:
         bars, _ = larger_stock_bars(Timeframe.H1)
 
         with pytest.raises(DataError, match="more than regular hours"):
-            Follower(request(get("vwap")), bars)
+            Follower(request_for(get("vwap")), bars)
 
     def test_a_session_that_spans_two_batches_is_one_session_at_the_turn_of_a_year(self) -> None:
         """The last session of a year and the first of the next, in batches of one bar."""
         opens = [1735655400, 1735828200]  # 2024-12-31 and 2025-01-02, 14:30 UTC
         times = np.concatenate([start + 60 * np.arange(-5, 30) for start in opens])
         bars = walk(times, 3, STOCK)
-        follower = Follower(request(get("vwap")), bars.take(slice(0, 1)))
+        follower = Follower(request_for(get("vwap")), bars.take(slice(0, 1)))
         found = []
         for last in range(1, len(bars)):
             follower.update(bars.take(slice(last - 1, last + 1)))

@@ -63,7 +63,7 @@ def wanted_indicators(entries: Sequence[str | dict[str, object]]) -> list[Wanted
 
 
 def evaluate(
-    bars: Bars, count: int, wanted: Sequence[Wanted], extras: Mapping[str, Extra], regular: Bars | None
+    bars: Bars, count: int, requests: Sequence[Wanted], extras: Mapping[str, Extra], regular: Bars | None
 ) -> list[Computed]:
     """The results for the latest `count` bars, computed on all bars so that they are warm.
 
@@ -73,7 +73,7 @@ def evaluate(
     shown = bars.tail(count)
     first = len(bars) - len(shown)
     found = []
-    for each in wanted:
+    for each in requests:
         # A profile covers only the bars shown; other indicators start earlier.
         profile = each.indicator.profile
         given = shown if profile else bars
