@@ -9,7 +9,7 @@ from pathlib import Path
 
 from measure import row
 from openbell.feeds.sim.minutes import minute_bars
-from openbell.indicators.evaluation import Wanted, evaluate
+from openbell.indicators.evaluation import IndicatorRequest, evaluate
 from openbell.indicators.follower import Follower
 from openbell.indicators.registry import all_indicators
 from openbell.market.bars import Bars
@@ -23,7 +23,7 @@ WARM = 300
 """Bars: a follower holds no more after many than after these."""
 
 
-def one_bar(request: Wanted, bars: Bars) -> tuple[float, float, float]:
+def one_bar(request: IndicatorRequest, bars: Bars) -> tuple[float, float, float]:
     """Microseconds for one new bar, followed and computed again, and for the warm-up of the follower."""
     began = time.process_time()
     follower = Follower(request, bars.take(slice(0, DEPTH)))
@@ -49,7 +49,9 @@ def memory() -> int:
 
 def main() -> int:
     bars = minute_bars(parse("BTC/USD"), 7, END - (DEPTH + NEW) * 60, END)
-    requests = [Wanted(name, each, each.settings()) for name, each in all_indicators().items() if each.signals]
+    requests = [
+        IndicatorRequest(name, each, each.settings()) for name, each in all_indicators().items() if each.signals
+    ]
     all_warm_ups = 0.0
     for request in requests:
         followed, computed, warm_up = one_bar(request, bars)

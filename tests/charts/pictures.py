@@ -10,7 +10,7 @@ from openbell.charts.compose import compose
 from openbell.charts.look import Look
 from openbell.charts.scene import Label, Scene
 from openbell.feeds.sim.minutes import minute_bars
-from openbell.indicators.evaluation import Computed, wanted_indicators
+from openbell.indicators.evaluation import Computed, parse_requests
 from openbell.market.bars import Bars, resample
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
@@ -37,7 +37,7 @@ def computed(bars: Bars, entries: list[str | dict[str, object]], count: int) -> 
     """Returns indicators at the latest `count` bars: profiles computed from these bars, others from all bars."""
     shown = bars.tail(count)
     found = []
-    for wanted in wanted_indicators(entries):
+    for wanted in parse_requests(entries):
         profile = wanted.indicator.profile
         channels = wanted.indicator.run(shown if profile else bars, **wanted.settings)
         found.append(Computed(wanted, channels if profile else channels.since(len(bars) - len(shown))))

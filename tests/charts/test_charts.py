@@ -22,7 +22,7 @@ from openbell.charts.scales import nice_ticks
 from openbell.charts.scene import Boxes, Scene, Stroke
 from openbell.charts.svg import svg
 from openbell.charts.time_axis import time_ticks
-from openbell.indicators.evaluation import wanted_indicators
+from openbell.indicators.evaluation import parse_requests
 from openbell.market.errors import InvalidParameter
 from tests.charts.pictures import FIXTURE, chart_scene, computed, extent, hours, labels
 
@@ -164,7 +164,7 @@ class TestNumbers:
 
 class TestRequests:
     def test_repeated_indicators_have_different_keys(self) -> None:
-        wanted = wanted_indicators(["rsi", {"name": "rsi", "length": 21}, "rsi"])
+        wanted = parse_requests(["rsi", {"name": "rsi", "length": 21}, "rsi"])
         assert [each.key for each in wanted] == ["rsi", "rsi_2", "rsi_3"]
         assert [each.label for each in wanted] == ["RSI(14)", "RSI(21)", "RSI(14)"]
 
@@ -185,7 +185,7 @@ class TestRequests:
     )
     def test_bad_indicators_are_refused(self, entries: list[str | dict[str, object]], words: str) -> None:
         with pytest.raises(InvalidParameter, match=words):
-            wanted_indicators(entries)
+            parse_requests(entries)
 
     @pytest.mark.parametrize(
         "look",

@@ -20,7 +20,7 @@ from openbell.desk.bars import BarService
 from openbell.desk.charts import ChartService
 from openbell.desk.indicators import Evaluation, IndicatorService
 from openbell.feeds.sim.feed import SimFeed
-from openbell.indicators.evaluation import wanted_indicators
+from openbell.indicators.evaluation import parse_requests
 from openbell.market.bars import Bars, Values, resample
 from openbell.market.clock import FixedClock
 from openbell.market.errors import FeedUnavailable, InsufficientData, UnknownSymbol
@@ -55,7 +55,7 @@ def test_a_failed_fetch_is_an_error(tmp_path: Path, down: bool, known: bool, exp
 
     async def ask() -> None:
         instrument = await bars.find("BTC/USD")
-        await indicators.evaluate(instrument, Timeframe.H1, 200, wanted_indicators(["rsi"]))
+        await indicators.evaluate(instrument, Timeframe.H1, 200, parse_requests(["rsi"]))
 
     with pytest.raises(expected):
         asyncio.run(ask())
@@ -69,7 +69,7 @@ def test_pictures_asked_for_at_once_are_each_drawn(tmp_path: Path) -> None:
     charts = ChartService(WORKER)
 
     async def ask() -> list[bytes]:
-        chart = await indicators.evaluate(BTC, Timeframe.M5, 50, wanted_indicators(["rsi"]))
+        chart = await indicators.evaluate(BTC, Timeframe.M5, 50, parse_requests(["rsi"]))
         looks = [Look(width=300 + 10 * n, height=300) for n in range(6)]
         return await asyncio.gather(*(charts.draw(chart, look, "BTC/USD", "") for look in looks))
 
@@ -105,7 +105,7 @@ class Simulated:
 
     def chart(self, timeframe: Timeframe, count: int, *names: str, instrument: Instrument = STOCK) -> Evaluation:
         self.store.reads.clear()
-        return asyncio.run(self.indicators.evaluate(instrument, timeframe, count, wanted_indicators(list(names))))
+        return asyncio.run(self.indicators.evaluate(instrument, timeframe, count, parse_requests(list(names))))
 
     def close(self) -> None:
         self.store.close()
@@ -231,7 +231,7 @@ def test_averaged_candles_begin_before_the_first_shown_bar(tmp_path: Path) -> No
     feed = ScriptedFeed()
     feed.table[BTC] = {NOW - 60 * n: 100.0 + n % 9 for n in range(1, 600)}
     indicators, _, store = service(tmp_path, feed)
-    chart = asyncio.run(indicators.evaluate(BTC, Timeframe.M5, 4, wanted_indicators([])))
+    chart = asyncio.run(indicators.evaluate(BTC, Timeframe.M5, 4, parse_requests([])))
     assert len(chart.bars) == 4
     assert len(chart.whole) == 120
     look = Look(style="heikin_ashi", volume=False)

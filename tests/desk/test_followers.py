@@ -12,7 +12,7 @@ from openbell.desk.bars import BarService
 from openbell.desk.followers import SignalFollowers
 from openbell.desk.indicators import IndicatorService
 from openbell.feeds.none.feed import NoFeed
-from openbell.indicators.evaluation import Wanted, evaluate
+from openbell.indicators.evaluation import IndicatorRequest, evaluate
 from openbell.indicators.follower import Follower
 from openbell.indicators.registry import all_indicators
 from openbell.market.bars import MINUTE, Bars, bucket_bounds, make
@@ -26,7 +26,7 @@ from tests.servers.desks import awaited
 SOURCE = Source(Origin.IMPORTED, "import")
 START = 1_758_240_000  # a midnight
 EMITTING = [each for each in all_indicators().values() if each.signals and not each.needs]
-REQUESTS = [Wanted(each.name, each, each.settings()) for each in EMITTING]
+REQUESTS = [IndicatorRequest(each.name, each, each.settings()) for each in EMITTING]
 
 
 def bars_of(symbol: str, chance: random.Random, first: int, count: int, price: float) -> Bars:
@@ -42,7 +42,7 @@ def computed(bars: Bars, since: float) -> dict[str, list[tuple[int, str]]]:
     """By indicator the signals of bars that closed after a time, from arrays."""
     ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
     return {
-        each.wanted.indicator.name: [
+        each.request.indicator.name: [
             (int(bars.time[signal.index]), signal.label)
             for signal in each.channels.signals
             if ends[signal.index] > since

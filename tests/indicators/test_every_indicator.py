@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from openbell.indicators.channels import Channels
 from openbell.indicators.registry import all_indicators, get
-from openbell.indicators.regular_hours import regular_part_of_minutes, session_days
+from openbell.indicators.regular_hours import regular_part_from_minutes, session_days
 from openbell.indicators.spec import Bar, Indicator, Parameter, Setting
 from openbell.market.bars import Bars, Values, empty, make, resample
 from openbell.market.errors import InvalidParameter
@@ -188,7 +188,7 @@ def larger_stock_bars(timeframe: Timeframe) -> tuple[Bars, Bars]:
     time = time[(np.random.default_rng(4).random(len(time)) < 0.9) & ((time // 86400 + 3) % 7 < 5)]
     traded = walk(time, 22, STOCK, price=187.3)
     bars = resample(traded, timeframe, at("2025-12-02T12:00Z"))
-    return bars, regular_part_of_minutes(bars, traded)
+    return bars, regular_part_from_minutes(bars, traded)
 
 
 @pytest.mark.parametrize("timeframe", [Timeframe.H1, Timeframe.H4])

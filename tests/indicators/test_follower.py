@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.indicators.channels import Signal
-from openbell.indicators.evaluation import Wanted
+from openbell.indicators.evaluation import IndicatorRequest
 from openbell.indicators.follower import FollowedSignal, Follower, SeriesChanged, can_follow
 from openbell.indicators.registry import all_indicators, get
 from openbell.indicators.regular_hours import regular_part, session_days
@@ -51,14 +51,14 @@ def series_of(source: str) -> Series:
     return Series(bars, regular_part(bars))
 
 
-def request_for(indicator: Indicator, **chosen: Setting) -> Wanted:
-    return Wanted(indicator.name, indicator, indicator.settings(**chosen))
+def request_for(indicator: Indicator, **chosen: Setting) -> IndicatorRequest:
+    return IndicatorRequest(indicator.name, indicator, indicator.settings(**chosen))
 
 
 class Followed:
     """What following gave: values at each bar, all signals."""
 
-    def __init__(self, request: Wanted, series: Series, warm: int) -> None:
+    def __init__(self, request: IndicatorRequest, series: Series, warm: int) -> None:
         self._request, self._series = request, series
         self.values: list[tuple[float, ...] | None] = [None] * len(series.bars)
         self.signals: list[Signal] = []
@@ -89,7 +89,7 @@ class Followed:
             self.values[count - 1] = self.follower.values
 
 
-def expected_values(request: Wanted, series: Series) -> list[Values]:
+def expected_values(request: IndicatorRequest, series: Series) -> list[Values]:
     part = series.regular if request.indicator.regular else series.bars
     return streamed(request.indicator, dict(request.settings), part, session_days(series.bars))
 

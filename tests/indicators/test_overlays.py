@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.indicators.channels import Channels, Segment
-from openbell.indicators.day_sums import day_begins, day_sums
+from openbell.indicators.day_sums import day_starts, day_sums
 from openbell.indicators.registry import get
 from openbell.indicators.spec import Bar
 from openbell.market.bars import Bars, Values, make
@@ -294,7 +294,7 @@ class TestVwapBands:
         for i, value in enumerate(values):
             expected.append(value if not i or days[i] != days[i - 1] else expected[-1] + value)
 
-        assert day_sums(np.array(values, dtype=np.float64), day_begins(days)).tolist() == expected
+        assert day_sums(np.array(values, dtype=np.float64), day_starts(days)).tolist() == expected
 
 
 def pine_supertrend(bars: Bars, length: int, factor: float) -> tuple[list[float], list[int]]:

@@ -10,7 +10,7 @@ import pytest
 
 from openbell.indicators.channels import Channels
 from openbell.indicators.registry import all_indicators, get
-from openbell.indicators.regular_hours import cut_by_session, regular_part, regular_part_of_minutes, session_days
+from openbell.indicators.regular_hours import partly_regular, regular_part, regular_part_from_minutes, session_days
 from openbell.market.bars import Bars, Values, empty, make, resample
 from openbell.market.errors import DataError
 from openbell.market.instruments import Instrument
@@ -52,7 +52,7 @@ def traded(span: tuple[str, str]) -> Bars:
 def larger(span: tuple[str, str], timeframe: Timeframe) -> tuple[Bars, Bars]:
     """Bars and their regular part."""
     bars = resample(traded(span), timeframe, at(span[1]))
-    return bars, regular_part_of_minutes(bars, traded(span))
+    return bars, regular_part_from_minutes(bars, traded(span))
 
 
 def rows(bars: Bars) -> list[references.Row]:
@@ -186,7 +186,7 @@ class TestLevelsByHand:
         each = make(STOCK, Timeframe.M1, [at(t) for t in time], price, price, price, price, volume)
         bars = resample(each, Timeframe.H4, at("2025-01-09T00:00Z"))
         assert bars.time.tolist() == [at(start) for start, _ in self.BARS]
-        return bars, regular_part_of_minutes(bars, each)
+        return bars, regular_part_from_minutes(bars, each)
 
     def test_vwap(self) -> None:
         bars, regular = self.prices()
@@ -208,7 +208,7 @@ def both_ways(name: str, *points: tuple[str, float]) -> dict[str, Values]:
     time, price = zip(*points, strict=True)
     trades = make(STOCK, Timeframe.M1, [at(t) for t in time], price, price, price, price, np.ones(len(points)))
     bars = resample(trades, Timeframe.H4, at("2025-01-11T00:00Z"))
-    regular = regular_part_of_minutes(bars, trades)
+    regular = regular_part_from_minutes(bars, trades)
     found = lines(get(name).run(bars, None, regular))
     running = streamed(get(name), get(name).settings(), regular, session_days(bars))
     for values, expected in zip(running, found.values(), strict=True):
@@ -242,7 +242,7 @@ class TestRegularPart:
 
         found = regular_part(bars)
 
-        assert not cut_by_session(bars).any()
+        assert not partly_regular(bars).any()
         opens = np.append(table_for(int(bars.time[0]), int(bars.time[-1])).open, -1)
         assert np.array_equal(session_days(bars), opens[trading_day(STOCK, bars.time)])
         for mine, theirs in zip(found.columns(), regular.columns(), strict=True):
@@ -266,12 +266,12 @@ class TestRegularPart:
             for start in bars.time.tolist()
         ]
 
-        assert cut_by_session(bars).tolist() == expected
+        assert partly_regular(bars).tolist() == expected
         assert any(expected)
 
     def test_large_bars_that_lie_inside_will_do(self) -> None:
         bars, _ = larger(SPANS[0], Timeframe.H1)
-        inside = bars.take((session_days(bars) >= 0) & ~cut_by_session(bars))
+        inside = bars.take((session_days(bars) >= 0) & ~partly_regular(bars))
 
         assert len(inside) > 30
         assert regular_part(inside).same_as(inside)
@@ -303,13 +303,13 @@ class TestRegularPart:
         bars, regular = larger(SPANS[0], timeframe)
         later = at("2025-11-28T00:00Z")
 
-        found = regular_part_of_minutes(bars, traded(SPANS[0]).between(later, at(SPANS[0][1])))
+        found = regular_part_from_minutes(bars, traded(SPANS[0]).between(later, at(SPANS[0][1])))
 
         first = int(np.searchsorted(bars.time, later))
         assert np.isnan(found.close[:first]).all()
         assert not found.volume[:first].any()
         assert np.array_equal(found.close[first:], regular.close[first:], equal_nan=True)
-        assert np.isnan(regular_part_of_minutes(bars, empty(STOCK)).close).all()
+        assert np.isnan(regular_part_from_minutes(bars, empty(STOCK)).close).all()
 
     @at_every_cut
     def test_minutes_of_other_bars_are_left_out(self, timeframe: Timeframe) -> None:
@@ -317,7 +317,7 @@ class TestRegularPart:
         bars, regular = larger(SPANS[0], timeframe)
         some = np.arange(len(bars)) % 3 != 2
 
-        found = regular_part_of_minutes(bars.take(some), traded(SPANS[0]))
+        found = regular_part_from_minutes(bars.take(some), traded(SPANS[0]))
 
         for mine, all_of_it in zip(found.columns(), regular.columns(), strict=True):
             assert np.array_equal(mine, all_of_it[some], equal_nan=True)

@@ -30,8 +30,8 @@ def compose(
     """
     theme = THEMES[look.theme]
     scene = Scene(look.width, look.height, theme.background)
-    overlays = [each for each in indicators if each.wanted.indicator.overlay]
-    others = [each for each in indicators if not each.wanted.indicator.overlay]
+    overlays = [each for each in indicators if each.request.indicator.overlay]
+    others = [each for each in indicators if not each.request.indicator.overlay]
     candles = candles_of(bars, look.style, whole)
     # The width of the axis depends on the scales, and the scales slightly on the width of the axis: start with a guess.
     number_format = NumberFormat(decimals_for(bars.close))

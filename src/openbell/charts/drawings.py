@@ -35,4 +35,4 @@ DRAWINGS = {
 
 def drawing_of(computed: Computed) -> Drawing:
     """Returns how this indicator is drawn."""
-    return DRAWINGS.get(computed.wanted.indicator.name, _PLAIN)
+    return DRAWINGS.get(computed.request.indicator.name, _PLAIN)

@@ -117,7 +117,7 @@ def _pale_bodies(layer: Layer, picture: Picture, scale: Scale, computed: Compute
 
 def _profile(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -> None:
     """Draws the rows of a profile. A split profile has pairs of rows: first rising volume, then falling volume."""
-    theme, settings, bars = picture.theme, computed.wanted.settings, computed.channels.hbars
+    theme, settings, bars = picture.theme, computed.request.settings, computed.channels.hbars
     if not bars:
         return
     alpha = round(255 * float(settings.get("opacity", _OPACITY)))
@@ -158,7 +158,7 @@ def _lines(layer: Layer, picture: Picture, scale: Scale, computed: Computed, fir
         y = scale.y(np.array([segment.y1, segment.y2]))
         dash = (5.0, 4.0) if segment.dashed else None
         layer.items.append(Stroke(x, y, theme.highlight, 1.5, dash))
-    if computed.wanted.indicator.overlay:
+    if computed.request.indicator.overlay:
         edges = np.array([picture.plot.left, picture.plot.right])
         for value in channels.hlines:
             level = np.full(2, scale.at(value))
@@ -192,7 +192,7 @@ def _trail(layer: Layer, picture: Picture, y: Values, below: npt.NDArray[np.bool
 def _signal_color(theme: Theme, computed: Computed, label: str) -> Color:
     """Returns green for an upward signal, red for a downward one; the drawing decides if a signal has no direction."""
     colors = {Direction.UP: theme.up, Direction.DOWN: theme.down, Direction.STRONGLY_UP: theme.highlight}
-    direction = computed.wanted.indicator.signals[label]
+    direction = computed.request.indicator.signals[label]
     return colors.get(direction) or (theme.up if label in drawing_of(computed).green else theme.down)
 
 

@@ -19,7 +19,7 @@ def summary(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) 
         "symbol": symbol,
         "interval": interval,
         "price": _price(bars),
-        "indicators": {each.wanted.key: last_values(each) for each in indicators},
+        "indicators": {each.request.key: last_values(each) for each in indicators},
     }
 
 
@@ -78,7 +78,7 @@ def series(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -
         "symbol": symbol,
         "interval": interval,
         "bars": [{"t": t, "o": o, "h": h, "l": low, "c": c, "v": v} for t, o, h, low, c, v in rows],
-        "indicators": {each.wanted.key: _all_values(each, bars) for each in indicators},
+        "indicators": {each.request.key: _all_values(each, bars) for each in indicators},
     }
 
 
@@ -110,7 +110,7 @@ def _all_values(computed: Computed, bars: Bars) -> dict[str, Any]:
 
 
 def _head(computed: Computed) -> dict[str, Any]:
-    shape: dict[str, Any] = {"label": computed.wanted.label, "is_overlay": computed.wanted.indicator.overlay}
+    shape: dict[str, Any] = {"label": computed.request.label, "is_overlay": computed.request.indicator.overlay}
     if computed.channels.y_range and all(map(isfinite, computed.channels.y_range)):
         shape["y_range"] = list(computed.channels.y_range)
     return shape

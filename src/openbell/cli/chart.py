@@ -115,11 +115,11 @@ async def _draw(
 ) -> tuple[bytes, int]:
     """The file, and how many bars it shows."""
     from openbell.desk.desk import Desk
-    from openbell.indicators.evaluation import wanted_indicators
+    from openbell.indicators.evaluation import parse_requests
     from openbell.servers.chartgen import shapes
 
     span = shapes.timeframe(timeframe)
-    wanted = wanted_indicators([entry(text) for text in indicators])
+    wanted = parse_requests([entry(text) for text in indicators])
     async with Desk(settings) as desk:
         instrument = await desk.bars.find(symbol)
         shown = await desk.indicators.evaluate(instrument, span, count, wanted)

@@ -11,7 +11,7 @@ from openbell.charts.look import Look
 from openbell.charts.raster import render
 from openbell.charts.scene import Scene
 from openbell.feeds.sim.feed import SimFeed
-from openbell.indicators.evaluation import Computed, Wanted, wanted_indicators
+from openbell.indicators.evaluation import Computed, IndicatorRequest, parse_requests
 from openbell.indicators.registry import all_indicators
 from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars, resample
@@ -53,7 +53,7 @@ def showpiece() -> bytes:
     """The README's picture."""
     bars = _bars()
     shown = bars.tail(200)
-    chosen = wanted_indicators(["bbands", {"name": "ema_line", "length": 21}, "rsi", "macd"])
+    chosen = parse_requests(["bbands", {"name": "ema_line", "length": 21}, "rsi", "macd"])
     first = len(bars) - len(shown)
     found = [Computed(each, each.indicator.run(bars, **each.settings).since(first)) for each in chosen]
     return png(render(compose(shown, found, Look(), "BTC/USD · 1h", "SIMULATED")))
@@ -67,7 +67,7 @@ def scene(indicator: Indicator, bars: Bars) -> Scene:
     shown = bars.tail(_SHOWN)
     channels = indicator.run(shown if indicator.profile else bars, extras)
     cut = channels if indicator.profile else channels.since(len(bars) - len(shown))
-    wanted = Wanted(indicator.name, indicator, indicator.settings())
+    wanted = IndicatorRequest(indicator.name, indicator, indicator.settings())
     return compose(shown, [Computed(wanted, cut)], _LOOK, "BTC/USD · 1h", "SIMULATED")
 
 

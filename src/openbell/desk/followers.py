@@ -13,7 +13,7 @@ import numpy as np
 from openbell.desk.bars import RING, BarService
 from openbell.desk.indicators import IndicatorService
 from openbell.indicators.channels import Signal
-from openbell.indicators.evaluation import Wanted
+from openbell.indicators.evaluation import IndicatorRequest
 from openbell.indicators.follower import FollowedSignal, Follower, SeriesChanged, can_follow
 from openbell.market.bars import Bars, bucket_bounds, closed_at
 from openbell.market.instruments import Instrument
@@ -63,7 +63,7 @@ class SignalFollowers:
         self._warm_ups = _WARM_UPS
 
     async def since(
-        self, instrument: Instrument, timeframe: Timeframe, requests: list[Wanted], since: float
+        self, instrument: Instrument, timeframe: Timeframe, requests: list[IndicatorRequest], since: float
     ) -> NewSignals:
         """Returns the signals of bars that closed after `since`; older ones may be among them."""
         mark = self._bars.store.mark(instrument)
@@ -78,12 +78,12 @@ class SignalFollowers:
         if missing:
             evaluated = await self._indicators.evaluate(instrument, timeframe, RING, missing)
             bars = evaluated.bars
-            computed = {each.wanted.indicator.name: list(each.channels.signals) for each in evaluated.indicators}
+            computed = {each.request.indicator.name: list(each.channels.signals) for each in evaluated.indicators}
             for request in missing:
                 await self._warm_up(request, bars, mark)
         return NewSignals(bars, {name: _placed(signals, bars) for name, signals in followed.items()} | computed)
 
-    def _follow(self, request: Wanted, bars: Bars, mark: Mark, since: float) -> list[FollowedSignal] | None:
+    def _follow(self, request: IndicatorRequest, bars: Bars, mark: Mark, since: float) -> list[FollowedSignal] | None:
         """Returns the signals since a time from the kept stream; None if there is none that can tell."""
         key = (bars.instrument, bars.timeframe, request.indicator.name)
         kept = self._followed.get(key)
@@ -108,7 +108,7 @@ class SignalFollowers:
         changed = self._bars.store.changed_since(bars.instrument, kept.mark)
         return changed is None or changed >= _end(bars, last)
 
-    async def _warm_up(self, request: Wanted, bars: Bars, mark: Mark) -> None:
+    async def _warm_up(self, request: IndicatorRequest, bars: Bars, mark: Mark) -> None:
         if not can_follow(request.indicator) or request.indicator.regular or self._warm_ups <= 0:
             return
         self._warm_ups -= 1

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 from openbell.desk.bars import BarService
 from openbell.feeds.port import Feed
-from openbell.indicators.day_sums import day_begins
-from openbell.indicators.evaluation import Computed, Wanted, evaluate
-from openbell.indicators.regular_hours import cut_by_session, regular_part_of_minutes, session_days
+from openbell.indicators.day_sums import day_starts
+from openbell.indicators.evaluation import Computed, IndicatorRequest, evaluate
+from openbell.indicators.regular_hours import partly_regular, regular_part_from_minutes, session_days
 from openbell.market.bars import Bars, empty, merge
 from openbell.market.errors import InsufficientData
 from openbell.market.extras import Extra
@@ -47,7 +47,7 @@ class IndicatorService:
         self._worker = worker
 
     async def evaluate(
-        self, instrument: Instrument, timeframe: Timeframe, count: int, wanted: list[Wanted]
+        self, instrument: Instrument, timeframe: Timeframe, count: int, wanted: list[IndicatorRequest]
     ) -> Evaluation:
         """The newest `count` closed bars; indicators are computed on all that is kept, so that they are warm."""
         bars = await self._bars.latest(instrument, timeframe)
@@ -59,15 +59,15 @@ class IndicatorService:
         found = await loop.run_in_executor(self._worker, evaluate, bars, count, wanted, extras, regular)
         return Evaluation(bars.tail(count), found, bars)
 
-    async def _extras(self, bars: Bars, wanted: list[Wanted]) -> dict[str, Extra]:
+    async def _extras(self, bars: Bars, wanted: list[IndicatorRequest]) -> dict[str, Extra]:
         kinds = {kind for each in wanted for kind in each.indicator.needs}
         # A value holds until the next one: the first bars need the last one before them.
         start, end = int(bars.time[0]) - _BEFORE, int(bars.time[-1]) + bars.timeframe.seconds
         return {kind: await self._feed.extra(kind, bars.instrument, start, end) for kind in sorted(kinds)}
 
-    async def _regular(self, bars: Bars, count: int, wanted: list[Wanted]) -> Bars | None:
+    async def _regular(self, bars: Bars, count: int, wanted: list[IndicatorRequest]) -> Bars | None:
         """What was traded of the bars in regular hours, if somebody needs that and the bars themselves do not tell."""
-        if not any(each.indicator.regular for each in wanted) or not cut_by_session(bars).any():
+        if not any(each.indicator.regular for each in wanted) or not partly_regular(bars).any():
             return None
         return await self._bars.threads.run(_read_regular, self._bars.store, bars, len(bars) - count)
 
@@ -75,11 +75,11 @@ class IndicatorService:
 def _read_regular(store: BarStore, bars: Bars, first: int) -> Bars:
     """From one session before the first shown bar's on: nothing that needs regular hours looks further back."""
     day = session_days(bars)
-    sessions = [at for at in day_begins(day).tolist() if day[at] >= 0 and at <= first]
+    sessions = [at for at in day_starts(day).tolist() if day[at] >= 0 and at <= first]
     start, end = int(bars.time[sessions[-2] if len(sessions) > 1 else 0]), int(bars.time[-1]) + bars.timeframe.seconds
     # In pieces, so that a year of minutes is never in memory at once; bars within a day do not cross midnight.
     edges = [start, *range(start - start % _DAY + _PIECE, end, _PIECE), end]
     pieces = [
-        regular_part_of_minutes(bars.between(a, b), store.read(bars.instrument, a, b)) for a, b in pairwise(edges)
+        regular_part_from_minutes(bars.between(a, b), store.read(bars.instrument, a, b)) for a, b in pairwise(edges)
     ]
-    return merge(regular_part_of_minutes(bars.between(0, start), empty(bars.instrument)), *pieces)
+    return merge(regular_part_from_minutes(bars.between(0, start), empty(bars.instrument)), *pieces)

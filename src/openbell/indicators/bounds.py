@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-MOST_INDICATORS = 24
+MAX_INDICATORS = 24

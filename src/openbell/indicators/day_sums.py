@@ -8,7 +8,7 @@ from openbell.market.bars import Values
 from openbell.market.session_table import Times
 
 
-def day_begins(day: Times) -> Times:
+def day_starts(day: Times) -> Times:
     """The index of the first bar of each run of equal days."""
     return np.flatnonzero(np.concatenate((np.full(min(1, len(day)), fill_value=True), day[1:] != day[:-1])))
 

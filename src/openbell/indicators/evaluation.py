@@ -1,6 +1,6 @@
 """Requests for indicators, and their evaluation over bars.
 
-`wanted_indicators` parses and validates names, aliases and settings as clients write them. `evaluate` computes over arrays.
+`parse_requests` parses and validates names, aliases and settings as clients write them. `evaluate` computes over arrays.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from openbell.indicators.bounds import MOST_INDICATORS
+from openbell.indicators.bounds import MAX_INDICATORS
 from openbell.indicators.channels import Channels
 from openbell.indicators.registry import get
 from openbell.indicators.spec import Indicator, Setting
@@ -20,7 +20,7 @@ from openbell.market.extras import Extra
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class IndicatorRequest:
     """A request for one indicator: its key in the result, and its settings."""
 
     key: str
@@ -37,17 +37,17 @@ class Wanted:
 class Computed:
     """A request with its result."""
 
-    wanted: Wanted
+    request: IndicatorRequest
     channels: Channels
 
 
-def wanted_indicators(entries: Sequence[str | dict[str, object]]) -> list[Wanted]:
+def parse_requests(entries: Sequence[str | dict[str, object]]) -> list[IndicatorRequest]:
     """Parse names, or objects with a name and settings. The key of the nth request for a name ends in `_n`.
 
     Raises `InvalidParameter` for unknown names, bad settings and too many entries.
     """
-    if len(entries) > MOST_INDICATORS:
-        raise InvalidParameter(f"at most {MOST_INDICATORS} indicators, not {len(entries)}")
+    if len(entries) > MAX_INDICATORS:
+        raise InvalidParameter(f"at most {MAX_INDICATORS} indicators, not {len(entries)}")
     seen: dict[str, int] = {}
     found = []
     for entry in entries:
@@ -58,12 +58,12 @@ def wanted_indicators(entries: Sequence[str | dict[str, object]]) -> list[Wanted
         indicator = get(name)
         seen[name] = seen.get(name, 0) + 1
         key = name if seen[name] == 1 else f"{name}_{seen[name]}"
-        found.append(Wanted(key, indicator, indicator.settings(**overrides)))
+        found.append(IndicatorRequest(key, indicator, indicator.settings(**overrides)))
     return found
 
 
 def evaluate(
-    bars: Bars, count: int, requests: Sequence[Wanted], extras: Mapping[str, Extra], regular: Bars | None
+    bars: Bars, count: int, requests: Sequence[IndicatorRequest], extras: Mapping[str, Extra], regular: Bars | None
 ) -> list[Computed]:
     """The results for the latest `count` bars, computed on all bars so that they are warm.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import repeat
 
 from openbell.indicators.channels import Signal
-from openbell.indicators.evaluation import Wanted
+from openbell.indicators.evaluation import IndicatorRequest
 from openbell.indicators.regular_hours import regular_part, session_days
 from openbell.indicators.spec import Bar, Indicator, SignalStream
 from openbell.market.bars import Bars
@@ -38,7 +38,7 @@ class Follower:
     `update` raises, build another.
     """
 
-    def __init__(self, request: Wanted, bars: Bars, regular: Bars | None = None) -> None:
+    def __init__(self, request: IndicatorRequest, bars: Bars, regular: Bars | None = None) -> None:
         """Warm up on the bars known so far, which may be none. `regular` is as in `update`."""
         indicator = request.indicator
         if indicator.stream is None or not can_follow(indicator):

@@ -47,7 +47,7 @@ def session_days(bars: Bars) -> Times:
     return np.append(table.open, -1)[row]
 
 
-def cut_by_session(bars: Bars) -> npt.NDArray[np.bool_]:
+def partly_regular(bars: Bars) -> npt.NDArray[np.bool_]:
     """Mask of the bars that lie partly inside and partly outside regular hours."""
     if bars.instrument.asset_class is not AssetClass.STOCK or not bars.timeframe.intraday:
         return np.zeros(len(bars), dtype=bool)
@@ -60,11 +60,11 @@ def cut_by_session(bars: Bars) -> npt.NDArray[np.bool_]:
 def regular_part(bars: Bars) -> Bars:
     """The part of each bar that was traded in regular hours; NaN prices and volume 0 for bars outside of them.
 
-    Raises `DataError` if a bar lies partly inside regular hours: use `regular_part_of_minutes` for such bars.
+    Raises `DataError` if a bar lies partly inside regular hours: use `regular_part_from_minutes` for such bars.
     """
     if bars.instrument.asset_class is not AssetClass.STOCK or not bars.timeframe.intraday:
         return bars
-    if cut_by_session(bars).any():
+    if partly_regular(bars).any():
         raise DataError(
             f"{bars.instrument}: {bars.timeframe.name} bars hold more than regular hours; "
             "pass their regular-hours part, or use bars of 30 minutes or less"
@@ -74,7 +74,7 @@ def regular_part(bars: Bars) -> Bars:
     return Bars(bars.instrument, bars.timeframe, bars.time, *(np.where(inside, *pair) for pair in pairs))
 
 
-def regular_part_of_minutes(bars: Bars, minutes: Bars) -> Bars:
+def regular_part_from_minutes(bars: Bars, minutes: Bars) -> Bars:
     """The regular-hours part of a stock's intraday bars, from the minutes that they were built from.
 
     Bars before the first minute are returned as bars without trades.

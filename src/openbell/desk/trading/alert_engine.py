@@ -19,7 +19,7 @@ from openbell.desk.bars import RING, BarService
 from openbell.desk.followers import SignalFollowers
 from openbell.desk.indicators import IndicatorService
 from openbell.desk.trading.inbox import Inbox
-from openbell.indicators.evaluation import Wanted
+from openbell.indicators.evaluation import IndicatorRequest
 from openbell.indicators.registry import get
 from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso
@@ -231,7 +231,7 @@ class AlertEngine:
     async def _signals(
         self, instrument: Instrument, timeframe: Timeframe, wanted: dict[str, list[Alert]], since: float
     ) -> list[_Found]:
-        requests = [Wanted(name, get(name), get(name).settings()) for name in wanted]
+        requests = [IndicatorRequest(name, get(name), get(name).settings()) for name in wanted]
         new = await self._followers.since(instrument, timeframe, requests, since)
         found: list[_Found] = []
         for name, signals in new.by_name.items():

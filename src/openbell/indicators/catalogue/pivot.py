@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.day_sums import day_begins
+from openbell.indicators.day_sums import day_starts
 from openbell.indicators.regular_hours import session_days
 from openbell.indicators.spec import Bar, Indicator
 from openbell.market.bars import Bars, Values
@@ -46,12 +46,12 @@ def pivots(bars: Bars, regular: Bars) -> Values:
     traded = np.flatnonzero((day >= 0) & ~np.isnan(regular.close))
     if not len(traded):
         return out
-    begins = day_begins(day[traded])
+    begins = day_starts(day[traded])
     high = np.maximum.reduceat(regular.high[traded], begins)
     low = np.minimum.reduceat(regular.low[traded], begins)
     close = regular.close[traded[np.append(begins[1:], len(traded)) - 1]]
     # The levels of a session apply from the first bar after it to the last bar of the next session.
-    runs = np.append(day_begins(day), len(bars))
+    runs = np.append(day_starts(day), len(bars))
     since = runs[np.searchsorted(runs, traded[begins], side="right")]
     out[:, since[0] :] = np.repeat(levels(high, low, close), np.diff(since, append=len(bars)), axis=1)
     return out

@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.day_sums import day_begins, day_sums
+from openbell.indicators.day_sums import day_starts, day_sums
 from openbell.indicators.regular_hours import regular_part, session_days, typical_price
 from openbell.indicators.spec import Bar, Indicator
 from openbell.market.bars import Bars, Values
@@ -19,7 +19,7 @@ def vwap(bars: Bars, regular: Bars | None = None) -> Values:
     `regular` is the regular-hours part of the bars; if it is None, it is derived from the bars.
     """
     part = regular_part(bars) if regular is None else regular
-    begins = day_begins(session_days(bars))
+    begins = day_starts(session_days(bars))
     traded = day_sums(part.volume, begins)
     out = np.full(len(bars), np.nan)
     np.divide(day_sums(typical_price(part) * part.volume, begins), traded, out=out, where=traded > 0.0)

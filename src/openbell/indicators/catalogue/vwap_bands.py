@@ -10,7 +10,7 @@ from math import nan, sqrt
 import numpy as np
 
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.day_sums import day_begins, day_sums
+from openbell.indicators.day_sums import day_starts, day_sums
 from openbell.indicators.regular_hours import session_days, typical_price
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
@@ -18,7 +18,7 @@ from openbell.market.bars import Bars, Values
 
 def vwap_bands(bars: Bars, regular: Bars, multiplier: float) -> tuple[Values, Values, Values]:
     """Upper, middle and lower band; NaN where the VWAP is NaN."""
-    begins = day_begins(session_days(bars))
+    begins = day_starts(session_days(bars))
     price = typical_price(regular)
     volume = day_sums(regular.volume, begins)
     middle = _per_volume(day_sums(price * regular.volume, begins), volume, np.nan)

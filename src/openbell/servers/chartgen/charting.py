@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from pydantic import Field
 
 from openbell.charts.choices import LARGEST, LEAST_SCALE, MOST_SCALE, SCALES, SMALLEST, STYLES, THEME_NAMES
-from openbell.indicators.bounds import MOST_INDICATORS
+from openbell.indicators.bounds import MAX_INDICATORS
 from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, StoreError, UnknownSymbol
 from openbell.market.nearest import check_one_of
 from openbell.protocol.call import Basis, Call, Result, on_bars
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Symbol = Annotated[str | None, Field(description="BTCUSDT, BTC/USD, AAPL")]
 Indicators = Annotated[
     list[shapes.IndicatorEntry],
-    Field(description='names, or objects with overrides: {"name": "rsi", "length": 21}', max_length=MOST_INDICATORS),
+    Field(description='names, or objects with overrides: {"name": "rsi", "length": 21}', max_length=MAX_INDICATORS),
 ]
 Side = Annotated[int, Field(ge=SMALLEST, le=LARGEST)]
 
@@ -58,7 +58,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     """A picture, its numbers, or both."""
     from openbell.charts.look import Look
     from openbell.charts.payload import series, summary
-    from openbell.indicators.evaluation import wanted_indicators
+    from openbell.indicators.evaluation import parse_requests
 
     check_one_of("format", given.format, shapes.FORMATS)
     symbol = _either("symbol", given.symbol, given.ticker)
@@ -66,7 +66,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
         raise InvalidParameter("symbol is required")
     names = [None if name is None else shapes.short_name(name) for name in (given.timeframe, given.interval)]
     interval = _either("timeframe", *names) or shapes.DEFAULT_TIMEFRAME
-    wanted = wanted_indicators(shapes.entries(given.indicators))
+    wanted = parse_requests(shapes.entries(given.indicators))
     look = Look(given.width, given.height, given.scale, given.style, given.theme, given.price_scale)
     instrument = await call.desk.bars.find(symbol)
     chart = await call.desk.indicators.evaluate(instrument, shapes.TIMEFRAMES[interval], given.bars, wanted)
@@ -133,10 +133,10 @@ def _parameter(parameter: Any) -> shapes.ParameterShape:
 async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.IndicatorsResponse]:
     """The newest values of indicators."""
     from openbell.charts.payload import last_values
-    from openbell.indicators.evaluation import wanted_indicators
+    from openbell.indicators.evaluation import parse_requests
 
     interval = shapes.short_name(shapes.DEFAULT_TIMEFRAME if given.interval is None else given.interval)
-    wanted = wanted_indicators(shapes.entries(given.indicators))
+    wanted = parse_requests(shapes.entries(given.indicators))
     if not wanted:
         raise InvalidParameter("indicators must name at least one")
     instrument = await call.desk.bars.find(given.symbol)
@@ -148,7 +148,7 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.In
         "interval": interval,
         "source": "engine_cache" if call.desk.settings.trade and not asked_feed else "fetched",
         "bars": len(chart.bars),
-        "indicators": {each.wanted.key: cast("shapes.ValuesShape", last_values(each)) for each in chart.indicators},
+        "indicators": {each.request.key: cast("shapes.ValuesShape", last_values(each)) for each in chart.indicators},
         "data_source": data_source(call.desk),
     }
     return Result(shown, _basis(instrument, chart))
