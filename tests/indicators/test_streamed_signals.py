@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.indicators.channels import Signal
-from openbell.indicators.registry import all_indicators
+from openbell.indicators.registry import all_indicators, get
 from openbell.indicators.spec import Bar, Indicator, Parameter, Setting, SignalStream
 from openbell.market.bars import Bars, make
 from openbell.market.timeframes import Timeframe
@@ -27,17 +27,18 @@ each_with_signals = pytest.mark.parametrize("indicator", WITH_SIGNALS, ids=lambd
 def long_swings() -> Bars:
     """A walk with long swings up and down, and with more bars than any two of the longest settings need."""
     noise = walk(minutes("2025-03-04T00:00Z", "2025-03-05T12:00Z"), 9, step=0.01)
-    swing = np.exp(0.5 * np.sin(np.arange(len(noise)) / 50.0))
+    swing = np.exp(np.sin(np.arange(len(noise)) / 50.0))
     return make(CRYPTO, Timeframe.M1, noise.time, *(column * swing for column in noise.columns()[1:5]), noise.volume)
 
 
 @cache
 def in_ticks() -> Bars:
-    """Prices in few whole ticks, so that many are equal; with a halt and a while without volume."""
+    """Prices in few whole ticks, so that many are equal; with halts, and a while without volume."""
     moving = walk(minutes("2025-03-04T00:00Z", "2025-03-04T16:00Z"), 12, price=1.0, step=0.003)
     opened, high, low, close = (np.round(column * 500) / 500 for column in moving.columns()[1:5])
-    for column in (opened, high, low, close):
-        column[300:420] = close[299]
+    for begin in range(100, len(moving), 200):
+        for column in (opened, high, low, close):
+            column[begin : begin + 100] = close[begin - 1]
     volume = np.where((moving.time // 60) % 960 < 100, 0.0, moving.volume)
     return make(CRYPTO, Timeframe.M1, moving.time, opened, high, low, close, volume)
 
@@ -85,6 +86,17 @@ def test_every_indicator_with_signals_streams_them() -> None:
     for indicator in all_indicators().values():
         stream = indicator.stream(**indicator.settings()) if indicator.stream else None
         assert isinstance(stream, SignalStream) == bool(indicator.signals)
+
+
+def test_a_candle_without_a_body_is_no_flip() -> None:
+    """Heikin-Ashi: no body, up (the first colour: no flip), no body, up, no body, down."""
+    rows = [(10, 12, 10, 12), (12, 14, 12, 14), (12, 12, 12, 12), (13, 13, 13, 13), (12.5, 12.5, 12.5, 12.5), (11,) * 4]
+    time = at("2025-03-04T00:00Z") + np.arange(len(rows)) * 60
+    bars = make(CRYPTO, Timeframe.M1, time, *zip(*rows, strict=True), np.ones(len(rows)))
+    opened, _, _, close = (line.values for line in get("heikin_ashi").run(bars).lines)
+    assert np.sign(close - opened).tolist() == [0, 1, 0, 1, 0, -1]
+
+    assert streamed_signals(get("heikin_ashi"), {}, bars) == [Signal(5, 11.0, "flip_down")]
 
 
 @each_with_signals
