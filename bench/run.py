@@ -40,6 +40,7 @@ def main() -> int:
     failed = 0
     for python, script, words in (
         (PYTHON, "measure.py", sys.argv[1:]),
+        (PYTHON, "tools.py", []),
         (tests, "charts.py", []),
         (PYTHON, "streams.py", []),
         (tests, "market_data.py", []),
