@@ -17,13 +17,13 @@ from typing import Any
 
 from measure import Client, row, rows
 from openbell.charts.compose import compose
+from openbell.charts.look import Look
 from openbell.charts.picture import picture
-from openbell.charts.request import Look
 from openbell.desk.desk import Desk
 from openbell.desk.indicators import Evaluation
 from openbell.desk.settings import load
 from openbell.feeds.sim.minutes import minute_bars
-from openbell.indicators.evaluation import wanted_indicators
+from openbell.indicators.evaluation import parse_requests
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
@@ -147,7 +147,7 @@ def chart(home: Path) -> None:
     desk = Desk(load({"OPENBELL_HOME": str(home), "OPENBELL_AS_OF": str(NOW)}))
 
     async def evaluated() -> Evaluation:
-        wanted = wanted_indicators(INDICATORS)
+        wanted = parse_requests(INDICATORS)
         found = await desk.indicators.evaluate(parse("BTC/USD"), Timeframe.H1, 200, wanted)
         await desk.close()
         return found

@@ -124,6 +124,56 @@ def test_another_process_s_bars_are_seen(tmp_path: Path) -> None:
     run(tmp_path, work)
 
 
+MANY = [parse(symbol) for symbol in ("BTC/USD", "ETH/USD", "SOL/USD", "AAPL", "MSFT")]
+
+
+def test_the_bars_of_many_are_those_of_each(tmp_path: Path) -> None:
+    """When they are first read, in memory, after another process's write, and in a new minute."""
+
+    async def work(store: ParquetStore) -> None:
+        clock = HandClock(NOW + 1)
+        many, single = (BarService(store, NoFeed(), clock) for _ in range(2))
+        other = ParquetStore(tmp_path)
+
+        async def compare() -> dict[Instrument, Bars]:
+            found = await many.latest_of([*MANY, parse("ZZZ")], Timeframe.M1)
+            assert list(found) and parse("ZZZ") not in found
+            for each in MANY:
+                assert found[each].same_as(await single.latest(each, Timeframe.M1))
+            return found
+
+        for each in MANY:
+            other.write([bars(*minutes(60).items(), instrument=each)], LIVE)
+        first = await compare()
+        again = await compare()
+        assert all(again[each] is first[each] for each in MANY)
+        other.write([bars((NOW - 120, 555.0), instrument=each) for each in MANY[:3]], LIVE)
+        corrected = await compare()
+        assert [corrected[each].close[-2] == 555.0 for each in MANY] == [True, True, True, False, False]
+        clock.advance(60)
+        assert [len(some) for some in (await compare()).values()] == [60] * len(MANY)
+        other.write([bars((NOW, 7.0), instrument=each) for each in MANY[1:]], LIVE)
+        fresh = await compare()
+        assert [len(fresh[each]) for each in MANY] == [60, 61, 61, 61, 61]
+        other.compact(NOW + 60)
+        await compare()
+        other.close()
+
+    run(tmp_path, work)
+
+
+def test_of_many_those_that_the_feed_fails_on_are_left_out(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        feed = ScriptedFeed(known=MANY)
+        feed.down = True
+        store.write([bars(*minutes(50).items())], LIVE)
+        service = BarService(store, feed, FixedClock(NOW))
+        found = await service.latest_of(MANY, Timeframe.M1)
+        assert {each: len(some) for each, some in found.items()} == {BTC: 50}
+
+    run(tmp_path, work)
+
+
 def test_a_bar_of_a_live_feed_closes_with_the_watermark_or_after_the_grace(tmp_path: Path) -> None:
     async def work(store: ParquetStore) -> None:
         clock = HandClock(NOW + 5)

@@ -14,7 +14,7 @@ from openbell.market.errors import InsufficientData
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
 from openbell.signals.crossings import find_crossings
-from openbell.signals.series import SignalSeries
+from openbell.signals.series import SignalSeries, overview
 from tests.indicators import references
 from tests.market.new_york import oracle
 from tests.market.walks import CRYPTO, DAY, STOCK, at, closes, minutes, walk
@@ -116,6 +116,17 @@ class TestEveryBar:
         assert newest.previous == series.snapshot(58)
         assert newest.crossings == find_crossings(newest.previous, newest.last) == series.crossings(59)
 
+    @given(st.integers(0, 2**32), st.integers(35, 300), st.sampled_from([0.0, 0.0005, 0.03]))
+    @settings(deadline=None, max_examples=25)
+    def test_an_overview_has_the_newest_numbers_to_the_last_bit(self, seed: int, count: int, step: float) -> None:
+        bars = walk(at("2025-03-04T22:50Z") + np.arange(count) * 60, seed, price=245.52, step=step)
+        newest = SignalSeries(bars, bars).newest()
+
+        found = overview(bars)
+
+        assert (found.price, found.rsi, found.time) == (newest.last.price, newest.last.rsi, newest.last.time)
+        assert found.crossings == newest.crossings
+
     def test_numbers_are_python_floats(self) -> None:
         bars = walk(minutes("2025-03-04T22:00Z", "2025-03-04T23:00Z"), 6)
         last = SignalSeries(bars, bars).newest().last
@@ -134,6 +145,8 @@ class TestHowManyBars:
 
         with pytest.raises(InsufficientData) as refused:
             SignalSeries(bars, many)
+        with pytest.raises(InsufficientData):
+            overview(bars)
 
         assert refused.value.details == {"symbol": "AAPL", "bars_available": count, "bars_needed": 35}
 

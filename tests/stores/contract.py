@@ -417,6 +417,7 @@ class BarStoreContract:
             assert_same(store.read(reader.instrument, 0, EVER), model.bars(reader.instrument), "in the end")
             assert_same(reader.refresh(store), model.bars(reader.instrument), "in the end")
             assert store.changed_since(reader.instrument, reader.mark) is None
+            assert store.changed({reader.instrument: reader.mark}) == set()
         store.close()
 
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=15)
@@ -468,6 +469,18 @@ class BarStoreContract:
         changed = store.changed_since(instrument, mark)
         assert changed is not None
         assert changed <= SEPTEMBER + 5 * MINUTE
+
+    def test_of_many_the_changed_ones_are_found(self, store: BarStore) -> None:
+        symbols = [parse(symbol) for symbol in ("AAPL", "BTC/USD", "EUR/USD", "MSFT", "QQQ", "SPY")]
+        store.write([run(each, SEPTEMBER, 5) for each in symbols[:-1]], LIVE)
+        marks = {each: store.mark(each) for each in symbols}
+        assert store.changed(marks) == set()
+        store.write([run("AAPL", SEPTEMBER, 1, 2), run("SPY", SEPTEMBER, 1)], LIVE)
+        store.write([run("QQQ", SEPTEMBER, MANY)], LIVE)
+        assert store.changed(marks) == {parse("AAPL"), parse("QQQ"), parse("SPY")}
+        for few in ({"AAPL", "MSFT"}, {"MSFT"}, set()):
+            some = {each: mark for each, mark in marks.items() if each.symbol in few}
+            assert store.changed(some) == {each for each in some if each.symbol == "AAPL"}
 
     # What lasts
 

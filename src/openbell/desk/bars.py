@@ -7,9 +7,10 @@ so any number of processes see each other's writes.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openbell.desk.flight import SingleFlight
@@ -19,7 +20,7 @@ from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.capacity import most_bars
 from openbell.market.clock import Clock, bounded
-from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
+from openbell.market.errors import DataError, FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.timeframes import Timeframe
@@ -47,6 +48,10 @@ class _Ring:
     mark: Mark
     end: int
     depth: int
+
+    def current(self, depth: int, end: int) -> bool:
+        """Returns True if it holds `depth` bars up to `end`, provided that the store has not changed since."""
+        return self.end == end and self.depth >= depth
 
 
 class BarService:
@@ -95,6 +100,45 @@ class BarService:
         Raises `FeedUnavailable` when the feed fails and nothing is stored, `UnknownSymbol` when nobody knows it.
         """
         return (await self._newest(instrument, timeframe, RING, self.closed_until())).tail(RING)
+
+    async def latest_of(self, instruments: Sequence[Instrument], timeframe: Timeframe) -> dict[Instrument, Bars]:
+        """What `latest` returns for many instruments at once, without those for which it raises `DataError` or
+        `UnknownSymbol`. Those whose bars are in memory take one query of the store together, those to which only stored
+        bars were added one turn of a thread.
+        """
+        end = self.closed_until()
+        rings = {each: ring for each in instruments if (ring := self._rings.get((each, timeframe)))}
+        changed = self.store.changed({each: ring.mark for each, ring in rings.items()})
+        found = {each: ring.bars for each, ring in rings.items() if ring.current(RING, end) and each not in changed}
+        if behind := [each for each in changed if rings[each].depth >= RING]:
+            found |= await self._read_again(behind, timeframe, end)
+        rest = [each for each in instruments if each not in found]
+        bars = await asyncio.gather(*(self._latest_or_none(each, timeframe, end) for each in rest))
+        return found | {each: some for each, some in zip(rest, bars, strict=True) if some is not None}
+
+    async def _read_again(
+        self, instruments: list[Instrument], timeframe: Timeframe, end: int
+    ) -> dict[Instrument, Bars]:
+        """The bars of instruments whose stored bars have changed, except where the feed has to be asked for more."""
+
+        def work() -> dict[Instrument, _Ring]:
+            read = {each: self._read(each, timeframe, RING, end) for each in instruments}
+            return {
+                each: ring
+                for each, ring in read.items()
+                if len(ring.bars)
+                and not self._gaps(each, Span(lookback_start(each, timeframe, RING, end), self._complete(end)))
+            }
+
+        found = await self.threads.run(work)
+        self._rings.update({(each, timeframe): ring for each, ring in found.items()})
+        return {each: ring.bars for each, ring in found.items()}
+
+    async def _latest_or_none(self, instrument: Instrument, timeframe: Timeframe, end: int) -> Bars | None:
+        try:
+            return (await self._newest(instrument, timeframe, RING, end)).tail(RING)
+        except (DataError, UnknownSymbol):
+            return None
 
     async def newest(self, instrument: Instrument, timeframe: Timeframe, count: int) -> Bars:
         """The newest `count` closed bars, at most `RING`. Raises as `latest` does."""
@@ -179,8 +223,7 @@ class BarService:
     async def _newest(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> Bars:
         """At least the newest `depth` closed bars, if there are so many."""
         ring = self._rings.get((instrument, timeframe))
-        fits = ring is not None and ring.end == end and ring.depth >= depth
-        if ring and fits and self.store.changed_since(instrument, ring.mark) is None:
+        if ring and ring.current(depth, end) and self.store.changed_since(instrument, ring.mark) is None:
             return ring.bars
         depth = max(depth, ring.depth) if ring else depth
         key = (instrument, timeframe, end, depth)

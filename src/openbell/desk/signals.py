@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from openbell.market.errors import InsufficientData, UnknownSymbol
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.timeframes import Timeframe
 from openbell.signals.crossings import NEEDED
-from openbell.signals.series import Signals, SignalSeries
+from openbell.signals.series import Overview, Signals, SignalSeries, overview
 
 _KEPT = 4
 """Series whose indicators stay in memory: enough for what is asked again and again, a third of a megabyte each."""
@@ -39,6 +40,8 @@ class SignalService:
         self._recent: OrderedDict[tuple[Instrument, Timeframe], tuple[Bars, Bars, SignalSeries, Signals]] = (
             OrderedDict()
         )
+        self._overviews: dict[Instrument, tuple[Bars, Overview]] = {}
+        """Those of the newest watchlist, each with the bars that it was computed of."""
 
     async def find(self, symbol: str) -> Instrument:
         """The instrument of a symbol that is watched, stored or known to the feed, and that this service covers."""
@@ -68,6 +71,20 @@ class SignalService:
         minutes = bars if timeframe is Timeframe.M1 else await self._bars.latest(instrument, Timeframe.M1)
         series, signals = self._compute(bars, minutes)
         return Reading(instrument, bars, series, signals)
+
+    async def overviews(self, instruments: Sequence[Instrument]) -> dict[Instrument, Overview]:
+        """The newest overviews at one minute, without instruments that have too few bars."""
+        found = await self._bars.latest_of(instruments, Timeframe.M1)
+        shown = {each: self._overview(bars) for each, bars in found.items() if len(bars) >= NEEDED}
+        self._overviews = {each: (found[each], overview) for each, overview in shown.items()}
+        return shown
+
+    def _overview(self, bars: Bars) -> Overview:
+        known = self._overviews.get(bars.instrument)
+        if known and known[0] is bars:
+            return known[1]
+        with np.errstate(all="ignore"):
+            return overview(bars)
 
     def _compute(self, bars: Bars, minutes: Bars) -> tuple[SignalSeries, Signals]:
         """Computed once per set of bars: the bar service hands out the same object until something changes."""

@@ -14,19 +14,25 @@ SQUEEZE = 0.04
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The indicator values at one closed bar; `time` is its open time."""
+class Levels:
+    """The numbers of one closed bar that crossings compare."""
 
     price: float
     ema9: float
-    ma10: float
     macd: float
     signal: float
-    hist: float
     rsi: float
     bb_upper: float
     bb_middle: float
     bb_lower: float
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Levels):
+    """All indicators at one closed bar; `time` is its open."""
+
+    ma10: float
+    hist: float
     volume: float
     vwap: float | None
     time: int
@@ -55,7 +61,7 @@ class Crossings:
         return [name for name in self.__slots__ if getattr(self, name)]
 
 
-def find_crossings(prev: Snapshot, last: Snapshot) -> Crossings:
+def find_crossings(prev: Levels, last: Levels) -> Crossings:
     """Returns the crossings at bar `last`, by the contract's formulas."""
     return Crossings(
         macd_cross_up=prev.macd <= prev.signal and last.macd > last.signal,

@@ -14,9 +14,11 @@ from openbell.indicators.catalogue.rsi import rsi
 from openbell.indicators.catalogue.vwap import vwap
 from openbell.market.bars import Bars
 from openbell.market.errors import InsufficientData
-from openbell.signals.crossings import NEEDED, Crossings, Snapshot, find_crossings
+from openbell.signals.crossings import NEEDED, Crossings, Levels, Snapshot, find_crossings
 
 ANCHOR_ATRS = 2.0
+_BAND = 20
+"""Bars in the window of the Bollinger bands."""
 
 Trend = Literal["bullish", "bearish", "consolidating", "mixed"]
 
@@ -41,6 +43,30 @@ class Signals:
     anchor: RiskAnchor
 
 
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What a watchlist shows of the newest closed bar; `time` is its open."""
+
+    price: float
+    rsi: float
+    crossings: Crossings
+    time: int
+
+
+def overview(bars: Bars) -> Overview:
+    """Price, RSI and crossings of the newest bar: the values of `SignalSeries.newest`, bit for bit, in a tenth of its time.
+
+    Averages that remember every bar are computed on all of them, the bands on the bars that their last two windows hold.
+    """
+    if len(bars) < NEEDED:
+        raise InsufficientData(bars.instrument.symbol, len(bars), NEEDED)
+    close = bars.close
+    line, trigger, _ = macd(close, 12, 26, 9)
+    columns = (close, ema(close, 9), line, trigger, rsi(close, 14), *bbands(close[-_BAND - 1 :], _BAND, 2.0))
+    before, last = (Levels(*(float(column[index]) for column in columns)) for index in (-2, -1))
+    return Overview(last.price, last.rsi, find_crossings(before, last), int(bars.time[-1]))
+
+
 class SignalSeries:
     """The indicators of a run of closed bars, computed once and read at any bar after warm-up."""
 
@@ -56,7 +82,7 @@ class SignalSeries:
         self._minutes = minutes.time
         self._vwap = vwap(minutes)
         self._macd = macd(close, 12, 26, 9)
-        self._bands = bbands(close, 20, 2.0)
+        self._bands = bbands(close, _BAND, 2.0)
         self._ema9, self._ma10, self._rsi = ema(close, 9), sma(close, 10), rsi(close, 14)
 
     def snapshot(self, index: int) -> Snapshot:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby, repeat
 from operator import itemgetter
 from pathlib import Path
@@ -64,6 +64,8 @@ ALTER TABLE coverage ADD COLUMN written REAL NOT NULL DEFAULT 0;
 UPDATE coverage SET written = CAST(strftime('%s', 'now') AS REAL);
 """,
 }
+_FEW = 3
+"""Series of which one query each is quicker than one query for all."""
 _UPSERT = """
 INSERT INTO bars (series, time, seq, data) VALUES (?, ?, ?, ?)
 ON CONFLICT (series, time) DO UPDATE SET seq = excluded.seq, data = excluded.data WHERE data <> excluded.data
@@ -376,6 +378,15 @@ class Buffer(Database):
         """The state to compare with later."""
         epoch, version, _, _ = self.state(instrument)
         return Mark(epoch, version)
+
+    def marks(self, instruments: Iterable[Instrument]) -> dict[Instrument, Mark]:
+        """The states of many instruments in one query."""
+        wanted = list(instruments)
+        if len(wanted) <= _FEW:
+            return {each: self.mark(each) for each in wanted}
+        known = {symbol: Mark(*state) for symbol, *state in self.ask("SELECT symbol, epoch, version FROM series")}
+        missing = Mark(self.ask("PRAGMA application_id")[0][0], 0)
+        return {each: known.get(each.symbol, missing) for each in wanted}
 
 
 def minute(epoch: float) -> int:

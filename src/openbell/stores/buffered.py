@@ -134,6 +134,11 @@ class BufferedStore(ABC):
         """See the port."""
         return self._buffer.changes()
 
+    def changed(self, marks: Mapping[Instrument, Mark]) -> set[Instrument]:
+        """See the port: one query, however many instruments."""
+        now = self._buffer.marks(marks)
+        return {each for each, mark in marks.items() if now[each] != mark or mark.epoch % 2}
+
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
         """See the port."""
         return self._buffer.news(marks, span, covered)

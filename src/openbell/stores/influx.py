@@ -279,6 +279,10 @@ class InfluxStore(BufferedStore):
         """See the port. Bars that other systems write into the database show within 5 s."""
         return super().changes(), int(time.monotonic() // 5) if self._shared else 0
 
+    def changed(self, marks: Mapping[Instrument, Mark]) -> set[Instrument]:
+        """See the port."""
+        return set(marks) if self._shared else super().changed(marks)
+
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
         """See the port: what others write is nowhere but in the database."""
         return {} if self._shared else super().news(marks, span, covered=covered)

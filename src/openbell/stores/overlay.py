@@ -142,6 +142,13 @@ class OverlayStore:
         """See the port."""
         return self._home.changes(), self._own.changes()
 
+    def changed(self, marks: Mapping[Instrument, Mark]) -> set[Instrument]:
+        """See the port."""
+        both = {each: mark for each, mark in marks.items() if isinstance(mark, _Marks)}
+        home = self._home.changed({each: mark.home for each, mark in both.items()})
+        own = self._own.changed({each: mark.own for each, mark in both.items()})
+        return (set(marks) - set(both)) | home | own
+
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
         """See the port. Told where only one of the stores has changed."""
         both = {each: mark for each, mark in marks.items() if isinstance(mark, _Marks)}

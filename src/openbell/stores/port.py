@@ -103,6 +103,12 @@ class BarStore(Protocol):
     def changes(self) -> Hashable:
         """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
 
+    def changed(self, marks: Mapping[Instrument, Mark]) -> set[Instrument]:
+        """The instruments whose bars may have changed since their marks, found for many at once.
+
+        Every instrument for which `changed_since` returns a time is among them; others may be.
+        """
+
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
         """The minute bars in a span of many instruments at once, as far as that is quick.
 

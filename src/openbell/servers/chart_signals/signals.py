@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from math import isfinite
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from openbell.market.clock import iso
 from openbell.market.errors import (
-    DataError,
     FeedUnavailable,
     InsufficientData,
     InvalidSymbol,
@@ -24,6 +22,9 @@ from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
 from openbell.servers.chart_signals.words import MARKET_HOURS
 from openbell.signals.crossings import NEEDED, Snapshot
+
+if TYPE_CHECKING:
+    from openbell.signals.series import Overview
 
 NOT_READY = f"insufficient bars (need {NEEDED}+)"
 
@@ -84,10 +85,11 @@ def _shape(snapshot: Snapshot) -> shapes.PreviousShape:
 async def get_watchlist(call: Call, _given: NoArguments) -> Result[shapes.WatchlistResponse]:
     """Price, RSI and what holds for every watched symbol; null and [] while one is not ready."""
     instruments = call.desk.watchlist.read().instruments
-    rows = await asyncio.gather(*(_watched(call, each) for each in instruments))
+    found = await call.desk.signals.overviews(instruments)
+    ready = {each: overview for each, overview in found.items() if isfinite(overview.rsi)}
     by_class: dict[AssetClass, list[shapes.WatchedShape]] = {each: [] for each in AssetClass}
-    for instrument, (row, _) in zip(instruments, rows, strict=True):
-        by_class[instrument.asset_class].append(row)
+    for instrument in instruments:
+        by_class[instrument.asset_class].append(_watched(instrument, ready.get(instrument)))
     shown: shapes.WatchlistResponse = {
         "watchlist": {"stocks": by_class[AssetClass.STOCK], "crypto": by_class[AssetClass.CRYPTO]},
         "timestamp": iso(int(call.desk.clock.epoch())),
@@ -95,25 +97,19 @@ async def get_watchlist(call: Call, _given: NoArguments) -> Result[shapes.Watchl
         "data_source": data_source(call.desk),
     }
     # The whole list is as old as its oldest row.
-    return Result(shown, Basis(newest=min((end for _, end in rows if end is not None), default=None)))
+    oldest = min((overview.time + Timeframe.M1.seconds for overview in ready.values()), default=None)
+    return Result(shown, Basis(newest=oldest))
 
 
-async def _watched(call: Call, instrument: Instrument) -> tuple[shapes.WatchedShape, int | None]:
-    """A row, and the end of its bar."""
-    try:
-        reading = await call.desk.signals.read(instrument, Timeframe.M1)
-    except DataError:
-        reading = None
-    if reading is None or reading.signals is None or not isfinite(reading.signals.last.rsi):
-        return {"symbol": instrument.symbol, "price": None, "rsi": None, "signals": []}, None
-    last = reading.signals.last
-    row: shapes.WatchedShape = {
+def _watched(instrument: Instrument, overview: Overview | None) -> shapes.WatchedShape:
+    if overview is None:
+        return {"symbol": instrument.symbol, "price": None, "rsi": None, "signals": []}
+    return {
         "symbol": instrument.symbol,
-        "price": last.price,
-        "rsi": last.rsi,
-        "signals": reading.signals.crossings.true(),
+        "price": overview.price,
+        "rsi": overview.rsi,
+        "signals": overview.crossings.true(),
     }
-    return row, last.time + Timeframe.M1.seconds
 
 
 TOOLS = (
