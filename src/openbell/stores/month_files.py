@@ -14,6 +14,8 @@ import time
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +56,7 @@ class MonthFile:
     """The only ones that it may hold; None if any will do."""
 
 
+@lru_cache(maxsize=64)
 def folder(root: Path, asset_class: AssetClass) -> Path:
     """The folder of minute bars of one asset class."""
     return root / asset_class.value / "1min"
@@ -236,6 +239,14 @@ def times(file: MonthFile) -> Times:
 
 
 _sound: dict[Path, tuple[int, ...]] = {}
+_last: dict[Path, tuple[tuple[int, ...], float]] = {}
+"""When the newest bar of a file opened, by the file's version."""
+
+
+def ends_before(file: MonthFile, start: int) -> bool:
+    """Returns True if the file was read before, has not changed since, and has no bar that opened at `start` or later."""
+    known = _last.get(file.path)
+    return known is not None and known[1] < start and known[0] == version(file)
 
 
 def _open(file: MonthFile) -> pq.ParquetFile:
@@ -264,9 +275,19 @@ def _open(file: MonthFile) -> pq.ParquetFile:
         if time.time_ns() - found.st_ctime_ns > 100_000_000:
             _sound[file.path] = now
     try:
-        return pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
+        parquet = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise _corrupt(file, str(error)) from error
+    if _sound.get(file.path) == now:
+        _note_last(file, parquet, now)
+    return parquet
+
+
+def _note_last(file: MonthFile, parquet: pq.ParquetFile, now: tuple[int, ...]) -> None:
+    groups = parquet.metadata.num_row_groups
+    times = parquet.metadata.row_group(groups - 1).column(0).statistics if groups else None
+    if times is not None and isinstance(times.max, datetime):
+        _last[file.path] = now, times.max.timestamp()
 
 
 def _source(parquet: pq.ParquetFile, file: MonthFile) -> Source:

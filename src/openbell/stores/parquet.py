@@ -237,7 +237,7 @@ class ParquetStore(BufferedStore):
             first, last = month_span(file.month)
             if first >= end:
                 continue
-            if last <= start or (newest is not None and rows >= newest):
+            if last <= start or (newest is not None and rows >= newest) or month_files.ends_before(file, start):
                 break
             part = self._read_file(file, start, end, None if newest is None else newest - rows)
             rows += len(part)
