@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.desk.bars import BarService
+from openbell.desk.writes import GroupedWrites
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
 from openbell.feeds.sim.feed import SimFeed
@@ -25,6 +26,7 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
+from openbell.stores.threads import Threads
 from tests.clocks import HandClock
 from tests.desk.scripted import BTC, ScriptedFeed, bars
 
@@ -170,6 +172,69 @@ def test_of_many_those_that_the_feed_fails_on_are_left_out(tmp_path: Path) -> No
         service = BarService(store, feed, FixedClock(NOW))
         found = await service.latest_of(MANY, Timeframe.M1)
         assert {each: len(some) for each, some in found.items()} == {BTC: 50}
+
+    run(tmp_path, work)
+
+
+class Counting(ParquetStore):
+    """Counts its writes."""
+
+    writes = 0
+
+    def write(self, parts: Sequence[Bars], *given: Any, **more: Any) -> None:
+        self.writes += 1
+        super().write(parts, *given, **more)
+
+
+def test_a_new_minute_of_many_is_stored_in_one_write(tmp_path: Path) -> None:
+    async def work() -> None:
+        store = Counting(tmp_path)
+        clock = HandClock(NOW + 1)
+        feed = ScriptedFeed(known=MANY)
+        feed.table = {each: minutes(50) for each in MANY}
+        service = BarService(store, feed, clock)
+        await service.latest_of(MANY, Timeframe.M1)
+        for each in MANY:
+            feed.table[each][NOW] = 7.0
+        clock.advance(60)
+        before = store.writes
+        found = await service.latest_of(MANY, Timeframe.M1)
+        assert store.writes == before + 1
+        assert [float(found[each].close[-1]) for each in MANY] == [7.0] * len(MANY)
+        assert not any(store.gaps(each, Span(NOW, NOW + 60)) for each in MANY)
+        await service.threads.close()
+        store.close()
+
+    asyncio.run(work())
+
+
+def test_bars_that_cannot_be_stored_do_not_keep_others_from_it(tmp_path: Path) -> None:
+    """One instrument's month is another source's."""
+
+    async def work(store: ParquetStore) -> None:
+        clock = HandClock(NOW + 1)
+        feed = ScriptedFeed(known=MANY)
+        feed.table = {each: {NOW: 7.0} for each in MANY}
+        store.write([bars((NOW - 60, 5.0))], Source(Origin.IMPORTED, "csv"))
+        service = BarService(store, feed, clock)
+        clock.advance(60)
+        failures = await asyncio.gather(*(service.fill(each, Span(NOW, NOW + 60)) for each in MANY))
+        assert failures == [None] * len(MANY)
+        assert [len(store.read(each, NOW, NOW + 60)) for each in MANY] == [0, 1, 1, 1, 1]
+
+    run(tmp_path, work)
+
+
+def test_a_caller_that_leaves_has_its_bars_stored_all_the_same(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        threads = Threads()
+        writes = GroupedWrites(store, threads)
+        task = asyncio.create_task(writes.write(bars((NOW, 7.0)), LIVE, Span(NOW, NOW + 60)))
+        await asyncio.sleep(0)
+        task.cancel()
+        await writes.write(bars((NOW, 8.0), instrument=MANY[1]), LIVE, Span(NOW, NOW + 60))
+        await threads.close()
+        assert [len(store.read(each, NOW, NOW + 60)) for each in MANY[:2]] == [1, 1]
 
     run(tmp_path, work)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from openbell.desk.flight import SingleFlight
 from openbell.desk.screening import screen
+from openbell.desk.writes import SMALL, GroupedWrites
 from openbell.feeds.port import Feed
 from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
@@ -67,6 +68,7 @@ class BarService:
         self._flights = SingleFlight()
         self.on_stored: Callable[[], None] = lambda: None
         """Called after bars were stored."""
+        self._writes = GroupedWrites(store, self.threads)
         self.fetches: Counter[Instrument] = Counter()
         """How often the feed has delivered history of an instrument: whether an answer needed it can be told from that."""
 
@@ -270,11 +272,11 @@ class BarService:
                 covers = Span(gap.start, complete) if complete > gap.start else None
                 bars = await self.feed.history(instrument, gap.start, gap.end)
                 self.fetches[instrument] += 1
-                good, refused = await self.threads.run(screen, [bars], self.clock.epoch())
+                good, refused = await self._screened(bars)
                 for reason, count in refused.items():
                     log.warning("%s: refused %d bars of the history: %s", instrument, count, reason)
                 bars = barlib.merge(barlib.empty(instrument), *good).between(gap.start, gap.end)
-                await self.threads.run(self.store.write, [bars], source, covers=covers)
+                await self._writes.write(bars, source, covers)
                 self.on_stored()
             except (FeedUnavailable, UnknownSymbol) as error:
                 log.warning("%s: %s", instrument, error)
@@ -285,6 +287,11 @@ class BarService:
                 log.warning("%s", error)
                 return error
         return None
+
+    async def _screened(self, bars: Bars) -> tuple[list[Bars], Counter[str]]:
+        """A few bars are screened here: a thread would take longer to answer."""
+        now = self.clock.epoch()
+        return screen([bars], now) if len(bars) <= SMALL else await self.threads.run(screen, [bars], now)
 
     def _gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """What the feed could still deliver of a span by now."""
