@@ -53,7 +53,7 @@ class ParquetStore(BufferedStore):
         except OSError as error:
             raise StoreError(f"cannot use {root}: {error}") from error
         self._buffer = Buffer(root / "buffer.sqlite", origins)
-        self._counts: dict[tuple[Path, Timeframe], tuple[tuple[int, ...], int]] = {}
+        self._counts: dict[tuple[Path, Timeframe], tuple[object, int]] = {}
 
     def _file(self, instrument: Instrument, month: str) -> MonthFile:
         return month_files.month_file(self.root, instrument, month, self._origins)
@@ -200,17 +200,16 @@ class ParquetStore(BufferedStore):
     def _count(self, instrument: Instrument, timeframe: Timeframe, month: str, end: int, fresh: bool) -> int:
         """How many bars of a month had closed; `fresh` if some of them are still in the buffer."""
         start, stop = month_span(month)
-        file = self._file(instrument, month)
-        version = None if fresh or stop > end else month_files.version(file)
-        known = self._counts.get((file.path, timeframe))
-        if version and known and known[0] == version:
-            return known[1]
         if start >= end:
             return 0
-        if not version:
-            return barlib.count(instrument, timeframe, self.read(instrument, start, min(stop, end)).time, end)
-        found = barlib.count(instrument, timeframe, self._mending(self._times, file), end)
-        self._counts[file.path, timeframe] = version, found
+        file, until = self._file(instrument, month), min(stop, end)
+        state = (until, month_files.version(file), self._buffer.state(instrument) if fresh else None)
+        known = self._counts.get((file.path, timeframe))
+        if known and known[0] == state:
+            return known[1]
+        times = self.read(instrument, start, until).time if fresh else self._mending(self._times, file)
+        found = barlib.count(instrument, timeframe, times, until)
+        self._counts[file.path, timeframe] = state, found
         return found
 
     def _times(self, file: MonthFile) -> Times:
