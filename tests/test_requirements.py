@@ -158,7 +158,6 @@ MUST_HOLD = {
         "desk/trading/test_fencing.py::test_an_engine_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on",
     ],
     "the risk gate cannot be gone around": [
-        "desk/trading/test_gate_walk.py::test_an_order_is_sent_in_exactly_one_place",
         "desk/trading/test_gate_walk.py::test_what_a_rule_refuses_reaches_no_broker_on_any_path",
     ],
     "live with the simulator, replay or --as-of is refused at start": [
@@ -203,7 +202,7 @@ MUST_HOLD = {
     ],
     "limits for every account, minute by minute": [
         "desk/trading/test_present.py::test_limits_are_kept_for_every_account_that_is_filled",
-        "trading/test_advance.py::test_the_walk_is_the_plain_one",
+        "trading/test_advance.py::test_skipping_quiet_minutes_changes_nothing",
     ],
     "every payload names its data, call prints the truth": [
         "servers/test_truth.py::test_payloads_name_their_data",

@@ -1,4 +1,4 @@
-"""A ledger with some of everything, made by the real machines, and every way to put into it what never happened."""
+"""A ledger with entries of every kind, made by the real code, and a list of forgeries that the audit must find."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOON = START + 3600.0
 
 @dataclass
 class Line:
-    """An entry before it is sealed; its row may be changed."""
+    """An entry before it gets its hash; tests may change its row."""
 
     kind: str
     row: dict[str, Any]
@@ -40,7 +40,7 @@ Lines = list[Line]
 
 
 def bars() -> Bars:
-    """Three minutes around 100, of which two have little volume."""
+    """Returns three minutes around 100; two of them have little volume."""
     return minutes([(100.0, 101.0, 99.8, 1e6), (100.0, 100.5, 98.0, 30.0), (99.0, 99.9, 98.5, 10.0)])
 
 
@@ -56,7 +56,7 @@ def written(*changes: Order | Fill | Account | Alert) -> Lines:
 
 
 def _on_paper() -> Lines:
-    """A bracket that fills at once, a limit order that fills in parts, one that was refused and one that was cancelled."""
+    """Returns a bracket that fills, a limit order that fills in parts, a refused order and a cancelled one."""
     entry = order("a", BUY, "10", role=Role.ENTRY, take_profit="120", stop_loss="80")
     exits = exits_of(entry)
     resting = limit("b", BUY, "5", "99.5")
@@ -69,7 +69,7 @@ def _on_paper() -> Lines:
 
 
 def _at_a_broker() -> Lines:
-    """An order that the broker ends before it tells of the last fill."""
+    """Returns an order whose last fill the broker reports after its end."""
     one = replace(order("d", SELL, "6", state=State.PENDING), account="live")
     first = fill_of(one, "d-x1", D(2), D("99.5"), START + 7.25, fee=D("0.01"))
     late = fill_of(one, "d-x2", D(1), D("99.4"), START + 7.5)
@@ -87,7 +87,7 @@ def _alerts() -> Lines:
 
 
 def honest() -> Lines:
-    """All of it."""
+    """Returns all entries."""
     paper = Account("paper", "paper", "me", D(100_000), None, 1.0)
     renewed = replace(paper, token="f" * 64)
     live = Account("live", "alpaca", "me", D(5000), None, 1.0)
@@ -97,7 +97,7 @@ def honest() -> Lines:
 
 
 def sealed(lines: Iterable[Line]) -> list[Entry]:
-    """The chain that holds some lines, with hashes that fit."""
+    """Returns the entries of a chain with correct hashes."""
     entries: list[Entry] = []
     prev = GENESIS
     for seq, line in enumerate(lines, 1):
@@ -106,21 +106,21 @@ def sealed(lines: Iterable[Line]) -> list[Entry]:
     return entries
 
 
-# What somebody may put into it
+# Forgeries
 
 
 def of(lines: Lines, kind: str, key: str, number: int = 0) -> Line:
-    """One entry about something."""
+    """Returns one entry of a kind and key."""
     return [line for line in lines if (line.kind, line.key) == (kind, key)][number]
 
 
 def change(kind: str, key: str, number: int = 0, **values: Any) -> Callable[[Lines], None]:
-    """Other values in one entry."""
+    """Returns a change of values in one entry."""
     return lambda lines: of(lines, kind, key, number).row.update(values)
 
 
 def change_all(kind: str, key: str, **values: Any) -> Callable[[Lines], None]:
-    """Other values in every entry about something."""
+    """Returns a change of values in every entry of a kind and key."""
 
     def work(lines: Lines) -> None:
         for line in lines:
@@ -131,7 +131,7 @@ def change_all(kind: str, key: str, **values: Any) -> Callable[[Lines], None]:
 
 
 def drop(kind: str, key: str, number: int = 0) -> Callable[[Lines], None]:
-    """One entry less."""
+    """Returns the removal of one entry."""
 
     def work(lines: Lines) -> None:
         found = of(lines, kind, key, number)
@@ -141,7 +141,7 @@ def drop(kind: str, key: str, number: int = 0) -> Callable[[Lines], None]:
 
 
 def add(kind: str, key: str, number: int = -1, **values: Any) -> Callable[[Lines], None]:
-    """An entry like one that is there, with other values, at the end."""
+    """Returns the addition of a changed copy of an entry at the end."""
 
     def work(lines: Lines) -> None:
         row = json.loads(json.dumps(of([line for line in lines if line.key == key], kind, key, number).row))
@@ -150,18 +150,18 @@ def add(kind: str, key: str, number: int = -1, **values: Any) -> Callable[[Lines
     return work
 
 
-def both(*deeds: Callable[[Lines], None]) -> Callable[[Lines], None]:
-    """One after the other."""
+def both(*changes: Callable[[Lines], None]) -> Callable[[Lines], None]:
+    """Returns a change that makes several changes."""
 
     def work(lines: Lines) -> None:
-        for deed in deeds:
-            deed(lines)
+        for each in changes:
+            each(lines)
 
     return work
 
 
 def fills_of(key: str) -> list[str]:
-    """The fills of an order."""
+    """Returns the ids of the fills of an order."""
     return [line.key for line in honest() if line.kind == "fill" and line.row["order_id"] == key]
 
 
@@ -170,7 +170,7 @@ FORGERIES: dict[str, tuple[Callable[[Lines], None], str]] = {
     # Fills and their orders
     "a fill of no order": (
         add("fill", B, id="z-1", order_id="z"),
-        "fill z-1 is of the order z, which is not there",
+        "fill z-1 is of the order z, which does not exist",
     ),
     "a fill of an order that was filled": (
         add("fill", A, id="a-9"),
@@ -190,20 +190,26 @@ FORGERIES: dict[str, tuple[Callable[[Lines], None], str]] = {
         add("fill", B, id="b-9", quantity="0.5"),
         "order b does not show its last fill",
     ),
-    "more filled than the fills": (change("order", "b", -1, filled="5"), "order b has filled 5, and its fills make"),
-    "less paid than the fills": (change("order", "b", -1, paid="1"), "order b has paid 1, and its fills make"),
-    "no fees": (change("order", "b", -1, fees="0"), "order b has fees 0, and its fills make"),
-    "an order that begins with fills": (change("order", "b", filled="1"), "order b has filled 1, and its fills make 0"),
+    "more filled than the fills": (
+        change("order", "b", -1, filled="5"),
+        "order b has filled 5, and its fills add up to",
+    ),
+    "less paid than the fills": (change("order", "b", -1, paid="1"), "order b has paid 1, and its fills add up to"),
+    "no fees": (change("order", "b", -1, fees="0"), "order b has fees 0, and its fills add up to"),
+    "an order that begins with fills": (
+        change("order", "b", filled="1"),
+        "order b has filled 1, and its fills add up to 0",
+    ),
     "an order that is filled and is not": (
         change("order", "d", 1, state="filled"),
-        "order d is filled, and 2 of its 6 are",
+        "order d is filled, but its fills are only 2 of 6",
     ),
     # Fills on paper and their bars
     "a fill before the order": (
         both(change("fill", A, bar=START - 60), change("fill", A, at=float(START))),
         f"fill {A} is in a bar that opened before its order was placed",
     ),
-    "a fill known too early": (change("fill", A, at=START + 1.0), f"fill {A} was not known at the end of its bar"),
+    "a fill known too early": (change("fill", A, at=START + 1.0), f"fill {A} does not have the time of its bar's end"),
     "a fill above its limit": (change("fill", B, price="99.6"), f"fill {B} at 99.6 is worse than the limit 99.5"),
     "a fill below its limit": (
         add("fill", A, id="a-tp-9", order_id="a-tp", side="sell", price="110", quantity="1"),
@@ -219,7 +225,7 @@ FORGERIES: dict[str, tuple[Callable[[Lines], None], str]] = {
             add("fill", A, id="a-tp-9", order_id="a-tp", side="sell"),
             lambda lines: lines.insert(lines.index(of(lines, "order", "a-tp")) + 1, lines.pop()),
         ),
-        "fill a-tp-9 came while its order was held",
+        "fill a-tp-9 happened while its order was held",
     ),
     "a fill that opens too much": (
         both(change_all("order", "b", opening="1"), change("verdict", "b", opening="1")),
@@ -247,7 +253,7 @@ FORGERIES: dict[str, tuple[Callable[[Lines], None], str]] = {
     ),
     "a verdict that says nothing": (
         change("verdict", "b", valid="yes"),
-        "the verdict on order b says neither yes nor no",
+        "the verdict on order b is neither valid nor invalid",
     ),
     "an order that begins in the middle": (change("order", "d", state="cancelling"), "order d begins as cancelling"),
     "a state that cannot follow": (add("order", "d", state="open"), "order d was cancelled and cannot become open"),
@@ -258,14 +264,14 @@ FORGERIES: dict[str, tuple[Callable[[Lines], None], str]] = {
     "an earlier order": (change("order", "b", -1, placed_at=1.0), "order b has other terms than it was placed with"),
     "a larger order": (change("order", "b", -1, quantity="6"), "order b is larger, or opens more"),
     "an order that opens more": (change("order", "a", -1, opening="11"), "order a is larger, or opens more"),
-    "an account that is not there": (
+    "an account that does not exist": (
         both(change_all("order", "e", account="ghost"), change("verdict", "e", account="ghost")),
-        "order e is on the account ghost, which is not there",
+        "order e is on the account ghost, which does not exist",
     ),
     # Exits, which have no verdict
     "an exit of nothing": (
         change_all("order", "a-tp", parent="z"),
-        "order a-tp is the exit of an order that is not there",
+        "order a-tp is the exit of an order that does not exist",
     ),
     "a second target": (add("order", "a-tp", 0, id="a-tp2"), "order a-tp2 is the exit of an order"),
     "an exit of what is no bracket": (
@@ -274,7 +280,7 @@ FORGERIES: dict[str, tuple[Callable[[Lines], None], str]] = {
     ),
     "an exit of what has ended": (
         both(change_all("order", "d", role="entry"), add("order", "a-tp", 0, id="d-tp", parent="d", account="live")),
-        "order d-tp is the exit of an order that is not there, has ended",
+        "order d-tp is the exit of an order that does not exist, has ended",
     ),
     "an exit on the same side": (
         change_all("order", "a-tp", side="buy"),
@@ -303,11 +309,11 @@ FORGERIES: dict[str, tuple[Callable[[Lines], None], str]] = {
     "an alert that fired twice": (add("alert", "x"), "alert x was written again after its end"),
     "an alert that comes back": (add("alert", "y", 0), "alert y was written again after its end"),
     "another threshold": (change("alert", "x", -1, threshold="90"), "alert x has other terms than it was set with"),
-    # What is no row at all
-    "a quantity that is none": (change("fill", B, quantity="many"), f"(fill {B}) does not hold what it should"),
-    "a number beyond sense": (change("fill", B, quantity="1e999999"), f"(fill {B}) does not hold what it should"),
-    "not a number": (change("order", "b", -1, paid="NaN"), "(order b) does not hold what it should"),
-    "a state that is none": (change("order", "b", -1, state="lucky"), "(order b) does not hold what it should"),
-    "a column less": (lambda lines: of(lines, "order", "b").row.pop("side"), "(order b) does not hold what it should"),
+    # Rows that cannot be read
+    "a quantity that is none": (change("fill", B, quantity="many"), f"(fill {B}) cannot be read"),
+    "a number beyond sense": (change("fill", B, quantity="1e999999"), f"(fill {B}) cannot be read"),
+    "not a number": (change("order", "b", -1, paid="NaN"), "(order b) cannot be read"),
+    "a state that is none": (change("order", "b", -1, state="lucky"), "(order b) cannot be read"),
+    "a column less": (lambda lines: of(lines, "order", "b").row.pop("side"), "(order b) cannot be read"),
 }
-"""What is done to an honest ledger, whose hashes are then made anew, and what must be said of it."""
+"""By name, a change of an honest ledger, whose hashes are then computed again, and the fault that the audit must report."""

@@ -1,4 +1,4 @@
-"""The matcher over many bars at once, for tests that begin with a position and end with a moment."""
+"""Runs the matcher over several bars, from a given position."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def match(
     costs: Costs,
     *,
     halted: bool = False,
-    seen: Mapping[str, float] | None = None,
+    matched_until: Mapping[str, float] | None = None,
 ) -> list[Change]:
-    """What becomes of orders of one symbol in some minute bars, and of those whose time is over by `until`."""
+    """Returns the changes of orders of one symbol by minute bars, and their expiry up to `until`."""
     symbol = bars.instrument.symbol
     held = {symbol: Position(symbol, position, position * 100, 0.0)} if position else {}
-    account = Matcher(Book(ZERO, held), orders, costs, seen)
+    matcher = Matcher(Book(ZERO, held), orders, costs, matched_until)
     for index in range(len(bars)):
-        account.meet(bars, index, may_open=not halted)
-    account.expire(until)
-    return account.changes
+        matcher.match(bars, index, may_open=not halted)
+    matcher.expire(until)
+    return matcher.changes

@@ -1,4 +1,4 @@
-"""Orders, fills and bars to try things with."""
+"""Orders, fills and bars for tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ START = int(parse_time("2025-09-01"))
 
 
 def order(order_id: str = "a", side: Side = BUY, quantity: str | Decimal = "10", **changes: Any) -> Order:
-    """A market order that may open all of itself, resting."""
+    """Returns a resting market order whose whole quantity may open a position."""
     amount = D(quantity)
     wanted: dict[str, Any] = {
         "opening": amount,
@@ -38,17 +38,17 @@ def order(order_id: str = "a", side: Side = BUY, quantity: str | Decimal = "10",
 
 
 def limit(order_id: str, side: Side, quantity: str, price: str, **changes: Any) -> Order:
-    """A limit order."""
+    """Returns a resting limit order."""
     return order(order_id, side, quantity, kind=Kind.LIMIT, limit_price=price, **changes)
 
 
 def stop(order_id: str, side: Side, quantity: str, price: str, **changes: Any) -> Order:
-    """A stop order."""
+    """Returns a resting stop order."""
     return order(order_id, side, quantity, kind=Kind.STOP, stop_price=price, **changes)
 
 
 def fill(side: Side, quantity: str | Decimal, price: str | Decimal, fee: str | Decimal = ZERO, **changes: Any) -> Fill:
-    """A fill."""
+    """Returns a fill."""
     wanted: dict[str, Any] = {"id": "a-1", "symbol": "BTC/USD", "at": float(START)} | changes
     return Fill(
         order_id="a",
@@ -69,7 +69,7 @@ Row = tuple[float, float, float, float]
 def minutes(
     rows: Sequence[Row], symbol: str = "BTC/USD", start: int = START, times: Iterable[int] | None = None
 ) -> Bars:
-    """Minute bars that close in their middle."""
+    """Returns minute bars; each closes halfway between its low and high."""
     columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[], [], [], []]
     opens, highs, lows, volumes = columns
     closes = [(high + low) / 2 for high, low in zip(highs, lows, strict=True)]
@@ -78,5 +78,5 @@ def minutes(
 
 
 def look(thing: object, names: str) -> tuple[Any, ...]:
-    """Some of its attributes."""
+    """Returns some attributes of an object."""
     return tuple(getattr(thing, name) for name in names.split())

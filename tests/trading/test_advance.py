@@ -1,4 +1,4 @@
-"""An account walked through minutes gives what the plainest walk gives: every minute, every symbol, exact sums."""
+"""`advance` gives the same result as a plain reference that visits every minute of every symbol with exact sums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from openbell.market.bars import MINUTE, Bars, empty, make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 from openbell.trading import amounts
-from openbell.trading.advance import DAY, Rules, Standing, advance
+from openbell.trading.advance import DAY, AccountState, Rules, advance
 from openbell.trading.amounts import ZERO
 from openbell.trading.book import Book
 from openbell.trading.brackets import end_exits, exits_of
@@ -36,35 +36,35 @@ EXAMPLES = 5000 if os.environ.get("OPENBELL_SOAK") == "1" else 250
 
 @dataclass
 class Plain:
-    """The reference: one minute after another, one bar at a time."""
+    """The reference: every minute, one bar at a time."""
 
     book: Book
     orders: dict[str, Order]
-    marks: dict[str, Decimal]
+    prices: dict[str, Decimal]
     day_start: Decimal | None
     since: int
     halted: bool
-    met: Mapping[str, int]
+    matched_until: Mapping[str, int]
     changes: list[Change]
 
     @classmethod
-    def of(cls, standing: Standing) -> Plain:
-        orders = {each.id: each for each in standing.orders}
-        marks = dict(standing.marks)
-        met = standing.met
-        return cls(standing.book, orders, marks, standing.day_start, standing.since, standing.halted, met, [])
+    def of(cls, state: AccountState) -> Plain:
+        orders = {each.id: each for each in state.orders}
+        prices = dict(state.prices)
+        matched_until = state.matched_until
+        return cls(state.book, orders, prices, state.day_start, state.since, state.halted, matched_until, [])
 
-    def standing(self, now: int) -> Standing:
-        """What is left of the account, for whoever goes on from here."""
+    def state(self, now: int) -> AccountState:
+        """Returns the state to continue from."""
         since = max(self.since, now)
         orders = tuple(self.orders.values())
-        return Standing(self.book, orders, self.marks, self.day_start, since, self.halted, self.met)
+        return AccountState(self.book, orders, self.prices, self.day_start, since, self.halted, self.matched_until)
 
-    def walk(self, series: Mapping[str, Bars], start: int, until: int, rules: Rules) -> None:
+    def advance(self, series: Mapping[str, Bars], start: int, until: int, rules: Rules) -> None:
         rows = {symbol: {int(time): index for index, time in enumerate(bars.time)} for symbol, bars in series.items()}
         for minute in range(start, until, MINUTE):
             self._expire(minute)
-            # Known when the minute begins: what one symbol does in it does not change what another may.
+            # Decided when the minute begins: one symbol's fills in it do not change whether another may open.
             opens = self._may_open(series)
             for symbol in sorted(series):
                 if (index := rows[symbol].get(minute)) is None:
@@ -73,7 +73,7 @@ class Plain:
                 self._match(symbol, bar, minute, rules, opens=opens)
             for symbol, bars in series.items():
                 if (index := rows[symbol].get(minute)) is not None:
-                    self.marks[symbol] = amounts.of_bar(bars.close[index])
+                    self.prices[symbol] = amounts.of_bar(bars.close[index])
             end = minute + MINUTE
             if end > self.since:
                 self._judge(end, rules)
@@ -87,10 +87,10 @@ class Plain:
 
     def _match(self, symbol: str, bars: Bars, until: int, rules: Rules, *, opens: bool = False) -> None:
         mine = [each for each in self.orders.values() if each.symbol == symbol]
-        # In the order in which they came; what a bar has changed has met it.
-        seen = {each.id: max(each.updated_at, self.met.get(each.id, 0)) for each in mine}
+        # Bars that end by `updated_at` were matched already.
+        seen = {each.id: max(each.updated_at, self.matched_until.get(each.id, 0)) for each in mine}
         held = self.book.quantity(symbol)
-        for change in match(mine, bars, held, float(until), rules.costs, halted=not opens, seen=seen):
+        for change in match(mine, bars, held, float(until), rules.costs, halted=not opens, matched_until=seen):
             self._take(change)
 
     def _expire(self, moment: int) -> None:
@@ -104,17 +104,19 @@ class Plain:
         self.changes.append(change)
         if isinstance(change, Fill):
             self.book = self.book.after(change)
-            self.marks.setdefault(change.symbol, change.price)
+            self.prices.setdefault(change.symbol, change.price)
         elif change.final:
             self.orders.pop(change.id, None)
         else:
             self.orders[change.id] = change
 
     def _equity(self) -> Decimal | None:
-        if not set(self.book.positions) <= set(self.marks):
+        if not set(self.book.positions) <= set(self.prices):
             return None
         with amounts.exact():
-            return self.book.cash + sum((p.quantity * self.marks[p.symbol] for p in self.book.positions.values()), ZERO)
+            return self.book.cash + sum(
+                (p.quantity * self.prices[p.symbol] for p in self.book.positions.values()), ZERO
+            )
 
     def _judge(self, end: int, rules: Rules) -> None:
         equity, start, most = self._equity(), self.day_start, rules.limits.daily_loss
@@ -133,7 +135,7 @@ class Plain:
 
 
 def shown(changes: list[Change]) -> list[Change]:
-    """Changes with the words of a reason left out where they tell of a loss."""
+    """Returns the changes with the text of a daily loss replaced by "lost"."""
     return [
         replace(each, reason="lost") if isinstance(each, Order) and "today" in (each.reason or "") else each
         for each in changes
@@ -142,7 +144,7 @@ def shown(changes: list[Change]) -> list[Change]:
 
 @dataclass(frozen=True)
 class Play:
-    standing: Standing
+    state: AccountState
     series: dict[str, Bars]
     start: int
     until: int
@@ -150,7 +152,7 @@ class Play:
 
 
 def play(chance: Random) -> Play:
-    """An account with some positions, orders and bars."""
+    """Returns a random account with positions, orders and bars."""
     start = MIDNIGHT - MINUTE * chance.choice((0, 1, 7, 400))
     count = chance.randrange(1, 25)
     series = {symbol: _bars(chance, symbol, start, count) for symbol in SYMBOLS if chance.random() < 0.9}
@@ -158,16 +160,16 @@ def play(chance: Random) -> Play:
     for symbol in SYMBOLS:
         if chance.random() < 0.4:
             book = book.after(fill(Side.BUY, str(chance.choice((5, 20, 60))), "50", id=symbol, symbol=symbol))
-    marks = {symbol: D(chance.randrange(45, 56)) for symbol in SYMBOLS if chance.random() < 0.9}
+    prices = {symbol: D(chance.randrange(45, 56)) for symbol in SYMBOLS if chance.random() < 0.9}
     orders = [each for number in range(chance.randrange(7)) for each in _orders(chance, number, start, book)]
-    worth = book.cash + sum((p.quantity * marks.get(p.symbol, D(50)) for p in book.positions.values()), ZERO)
+    worth = book.cash + sum((p.quantity * prices.get(p.symbol, D(50)) for p in book.positions.values()), ZERO)
     day_start = None if chance.random() < 0.1 else worth + chance.randrange(-300, 300)
     since = start + MINUTE * chance.choice((-5, 0, 0, 0, 3, 10))
     costs = Costs(volume_share=chance.choice((D(1), D("0.1"))))
     rules = Rules(costs, Limits(daily_loss=chance.choice((D(0), D("0.01"), D("0.03"), D("0.05")))))
-    met = {each.id: start + MINUTE * chance.randrange(12) for each in orders if chance.random() < 0.3}
-    standing = Standing(book, tuple(orders), marks, day_start, since, chance.random() < 0.1, met)
-    return Play(standing, series, start, start + MINUTE * chance.choice((count, count + 3, 1)), rules)
+    matched_until = {each.id: start + MINUTE * chance.randrange(12) for each in orders if chance.random() < 0.3}
+    state = AccountState(book, tuple(orders), prices, day_start, since, chance.random() < 0.1, matched_until)
+    return Play(state, series, start, start + MINUTE * chance.choice((count, count + 3, 1)), rules)
 
 
 def _bars(chance: Random, symbol: str, start: int, count: int) -> Bars:
@@ -218,25 +220,25 @@ seeds = st.integers(0, 2**32)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(seeds)
 @example(512)
-def test_the_walk_is_the_plain_one(seed: int) -> None:
+def test_skipping_quiet_minutes_changes_nothing(seed: int) -> None:
     it = play(Random(seed))
-    plain = Plain.of(it.standing)
-    plain.walk(it.series, it.start, it.until, it.rules)
-    assert shown(advance(it.standing, it.series, it.start, it.until, it.rules)) == plain.changes
+    plain = Plain.of(it.state)
+    plain.advance(it.series, it.start, it.until, it.rules)
+    assert shown(advance(it.state, it.series, it.start, it.until, it.rules)) == plain.changes
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(seeds, st.integers(0, 30))
 @example(86242540, 1)
-def test_cut_into_pieces_it_is_the_same(seed: int, first: int) -> None:
+def test_two_parts_give_the_same_as_one(seed: int, first: int) -> None:
     it = play(Random(seed))
     cut = min(it.until, it.start + first * MINUTE)
-    plain = Plain.of(it.standing)
-    plain.walk(it.series, it.start, cut, it.rules)
-    pieces = advance(it.standing, it.series, it.start, cut, it.rules)
-    then = plain.standing(cut)
+    plain = Plain.of(it.state)
+    plain.advance(it.series, it.start, cut, it.rules)
+    pieces = advance(it.state, it.series, it.start, cut, it.rules)
+    then = plain.state(cut)
     pieces += advance(then, it.series, cut, it.until, it.rules)
-    assert pieces == advance(it.standing, it.series, it.start, it.until, it.rules)
+    assert pieces == advance(it.state, it.series, it.start, it.until, it.rules)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -244,8 +246,8 @@ def test_cut_into_pieces_it_is_the_same(seed: int, first: int) -> None:
 def test_the_order_of_symbols_does_not_matter(seed: int) -> None:
     it = play(Random(seed))
     turned = dict(reversed(it.series.items()))
-    whole = advance(it.standing, it.series, it.start, it.until, it.rules)
-    assert advance(it.standing, turned, it.start, it.until, it.rules) == whole
+    whole = advance(it.state, it.series, it.start, it.until, it.rules)
+    assert advance(it.state, turned, it.start, it.until, it.rules) == whole
 
 
 # By hand
@@ -269,24 +271,24 @@ def test_a_loss_in_one_symbol_ends_the_orders_of_the_others_before_the_next_minu
     book = held("50")
     deep = limit("deep", Side.BUY, "10", "45", symbol="ETH/USD", placed_at=start - 60.0, updated_at=start - 60.0)
     series = {"BTC/USD": flat("BTC/USD", start, 100, 80, 100), "ETH/USD": flat("ETH/USD", start, 50, 50, 40)}
-    standing = Standing(book, (deep,), {"BTC/USD": D(100)}, D(10_000), start)
-    changes = advance(standing, series, start, start + 180, FREE)
+    state = AccountState(book, (deep,), {"BTC/USD": D(100)}, D(10_000), start)
+    changes = advance(state, series, start, start + 180, FREE)
     assert states(changes) == [("deep", "cancelled", start + 120.0)]
 
 
-def test_in_the_same_minute_an_order_fills_before_the_loss_is_looked_at() -> None:
+def test_in_the_same_minute_an_order_fills_before_the_loss_is_checked() -> None:
     start = MIDNIGHT - 3600
     deep = limit("deep", Side.BUY, "10", "45", symbol="ETH/USD", placed_at=start - 60.0, updated_at=start - 60.0)
     series = {"BTC/USD": flat("BTC/USD", start, 80), "ETH/USD": flat("ETH/USD", start, 40)}
-    standing = Standing(held("50"), (deep,), {"BTC/USD": D(100)}, D(10_000), start)
-    assert states(advance(standing, series, start, start + 60, FREE)) == [("deep", "filled", start + 60.0)]
+    state = AccountState(held("50"), (deep,), {"BTC/USD": D(100)}, D(10_000), start)
+    assert states(advance(state, series, start, start + 60, FREE)) == [("deep", "filled", start + 60.0)]
 
 
 def test_two_orders_of_different_symbols_fill_in_one_minute_though_neither_had_a_price_before() -> None:
     start = MIDNIGHT - 3600
     orders = tuple(order(name, symbol=name, placed_at=float(start)) for name in ("BTC/USD", "ETH/USD"))
     series = {"BTC/USD": flat("BTC/USD", start, 100), "ETH/USD": flat("ETH/USD", start, 50)}
-    changes = advance(Standing(Book(D(10_000)), orders, {}, D(10_000), start), series, start, start + 60, FREE)
+    changes = advance(AccountState(Book(D(10_000)), orders, {}, D(10_000), start), series, start, start + 60, FREE)
     assert states(changes) == [(name, "filled", start + 60.0) for name in ("BTC/USD", "ETH/USD")]
 
 
@@ -294,31 +296,31 @@ def test_a_new_day_begins_with_what_the_account_is_worth_at_midnight() -> None:
     start = MIDNIGHT - 120
     deep = limit("deep", Side.BUY, "10", "45", symbol="ETH/USD", placed_at=start - 660.0, updated_at=start - 660.0)
     series = {"BTC/USD": flat("BTC/USD", start, 97, 92, 88, 84), "ETH/USD": flat("ETH/USD", start, 50, 50, 50, 50)}
-    standing = Standing(held("50"), (deep,), {"BTC/USD": D(100)}, D(10_000), start)
-    # 4 % by midnight, then 2.1 % and 4.2 % of what was left: never five on one day, though eight in all.
-    assert advance(standing, series, start, start + 240, FREE) == []
+    state = AccountState(held("50"), (deep,), {"BTC/USD": D(100)}, D(10_000), start)
+    # 4 % by midnight, then 4.2 % of the rest: never 5 % on one day, but 8 % in total.
+    assert advance(state, series, start, start + 240, FREE) == []
     earlier = {symbol: replace(bars, time=bars.time - 600) for symbol, bars in series.items()}
-    changes = advance(replace(standing, since=start - 600), earlier, start - 600, start - 360, FREE)
+    changes = advance(replace(state, since=start - 600), earlier, start - 600, start - 360, FREE)
     assert states(changes) == [("deep", "cancelled", start - 420.0)]
 
 
-def test_before_the_time_of_its_book_fills_are_made_up_for_and_no_loss_is_judged() -> None:
+def test_before_the_time_of_its_book_orders_fill_and_no_loss_is_checked() -> None:
     start = MIDNIGHT - 3600
     late = limit("late", Side.BUY, "10", "45", symbol="ETH/USD", placed_at=start - 60.0, updated_at=start - 60.0)
     series = {"BTC/USD": flat("BTC/USD", start, 80, 80, 100), "ETH/USD": flat("ETH/USD", start, 50, 40, 50)}
-    standing = Standing(held("50"), (late,), {"BTC/USD": D(100)}, D(10_000), start + 180)
-    assert states(advance(standing, series, start, start + 180, FREE)) == [("late", "filled", start + 120.0)]
+    state = AccountState(held("50"), (late,), {"BTC/USD": D(100)}, D(10_000), start + 180)
+    assert states(advance(state, series, start, start + 180, FREE)) == [("late", "filled", start + 120.0)]
 
 
 def test_an_order_whose_day_is_over_expires_before_a_later_loss_ends_it() -> None:
     start = MIDNIGHT - 7200
     deep = limit("deep", Side.BUY, "10", "45", placed_at=start - 60.0, updated_at=start - 60.0, expires_at=start + 60.0)
     series = {"BTC/USD": flat("BTC/USD", start, 100, 100, 80)}
-    standing = Standing(held("50"), (deep,), {"BTC/USD": D(100)}, D(10_000), start)
-    assert states(advance(standing, series, start, start + 180, FREE)) == [("deep", "expired", start + 60.0)]
+    state = AccountState(held("50"), (deep,), {"BTC/USD": D(100)}, D(10_000), start)
+    assert states(advance(state, series, start, start + 180, FREE)) == [("deep", "expired", start + 60.0)]
 
 
-def test_nothing_is_opened_while_a_position_has_no_price_and_what_reduces_fills() -> None:
+def test_while_a_position_has_no_price_orders_only_reduce() -> None:
     start = MIDNIGHT - 3600
     book = held("5", symbol="ETH/USD").after(fill(Side.BUY, "5", "100", id="b"))
     orders = (
@@ -326,21 +328,21 @@ def test_nothing_is_opened_while_a_position_has_no_price_and_what_reduces_fills(
         order("reduces", Side.SELL, "5", opening="0", placed_at=float(start)),
     )
     series = {"BTC/USD": flat("BTC/USD", start, 100, 100)}
-    standing = Standing(book, orders, {"BTC/USD": D(100)}, D(10_000), start)
-    changes = advance(standing, series, start, start + 120, FREE)
+    state = AccountState(book, orders, {"BTC/USD": D(100)}, D(10_000), start)
+    changes = advance(state, series, start, start + 120, FREE)
     assert states(changes) == [("reduces", "filled", start + 60.0)]
 
 
-def test_a_bar_that_an_order_has_met_does_not_fill_it_again() -> None:
+def test_a_bar_that_was_matched_already_does_not_fill_an_order_again() -> None:
     start = MIDNIGHT - 3600
     thin = minutes([(100, 100, 100, 4), (100, 100, 100, 4)], start=start)
     buy = limit("buy", Side.BUY, "10", "101", placed_at=float(start))
-    standing = Standing(Book(D(10_000)), (buy,), {}, D(10_000), start)
-    first = advance(standing, {"BTC/USD": thin}, start, start + 60, FREE)
+    state = AccountState(Book(D(10_000)), (buy,), {}, D(10_000), start)
+    first = advance(state, {"BTC/USD": thin}, start, start + 60, FREE)
     partly = first[-1]
     assert isinstance(partly, Order)
     book = Book(D(10_000)).after(first[0]) if isinstance(first[0], Fill) else Book(D(10_000))
-    again = Standing(book, (partly,), {"BTC/USD": D(100)}, D(10_000), start + 60)
+    again = AccountState(book, (partly,), {"BTC/USD": D(100)}, D(10_000), start + 60)
     assert advance(again, {"BTC/USD": thin}, start, start + 60, FREE) == []
     assert [
         each.bar for each in advance(again, {"BTC/USD": thin}, start, start + 120, FREE) if isinstance(each, Fill)
@@ -352,36 +354,38 @@ def test_an_order_that_was_placed_after_a_loss_is_not_ended_by_it() -> None:
     older = limit("older", Side.BUY, "1", "10", placed_at=start - 60.0, updated_at=start - 60.0)
     newer = limit("newer", Side.BUY, "1", "10", placed_at=start + 130.0, updated_at=start + 130.0)
     series = {"BTC/USD": flat("BTC/USD", start, 100, 80, 100, 100)}
-    standing = Standing(held("50"), (older, newer), {"BTC/USD": D(100)}, D(10_000), start)
-    assert states(advance(standing, series, start, start + 240, FREE)) == [("older", "cancelled", start + 120.0)]
+    state = AccountState(held("50"), (older, newer), {"BTC/USD": D(100)}, D(10_000), start)
+    assert states(advance(state, series, start, start + 240, FREE)) == [("older", "cancelled", start + 120.0)]
 
 
-def test_an_order_that_found_nothing_left_of_a_bar_does_not_meet_it_again() -> None:
-    """Another symbol's orders may wait for their bars, so that the account is walked through the same minutes again."""
+def test_an_order_that_got_no_volume_of_a_bar_is_not_matched_with_it_again() -> None:
+    """If bars of another symbol arrive late, the account is advanced through the same minutes again."""
     start = MIDNIGHT - 3600
     thin = minutes([(100, 100, 100, 4), (100, 100, 100, 4)], start=start)
     orders = [limit(name, Side.BUY, "10", "101", placed_at=float(start)) for name in ("first", "second")]
     waiting = limit("waits", Side.BUY, "1", "60", symbol="ETH/USD", placed_at=float(start))
-    whole = Standing(Book(D(10_000)), (*orders, waiting), {}, D(10_000), start)
+    whole = AccountState(Book(D(10_000)), (*orders, waiting), {}, D(10_000), start)
     changes = advance(whole, {"BTC/USD": thin}, start, start + 60, FREE)
     assert [each.order_id for each in changes if isinstance(each, Fill)] == ["first"]
     first = next(each for each in changes if isinstance(each, Order))
     book = Book(D(10_000)).after(next(each for each in changes if isinstance(each, Fill)))
-    met = {"first": start + 60, "second": start + 60}
-    again = Standing(book, (first, orders[1], waiting), {"BTC/USD": D(100)}, D(10_000), start, met=met)
+    matched_until = {"first": start + 60, "second": start + 60}
+    again = AccountState(
+        book, (first, orders[1], waiting), {"BTC/USD": D(100)}, D(10_000), start, matched_until=matched_until
+    )
     series = {"BTC/USD": thin, "ETH/USD": flat("ETH/USD", start, 50)}
     filled = [each.order_id for each in advance(again, series, start, start + 60, FREE) if isinstance(each, Fill)]
     assert filled == ["waits"]
 
 
 @pytest.mark.parametrize("side", [Side.BUY, Side.SELL])
-def test_a_stop_that_found_no_volume_takes_the_next_open(side: Side) -> None:
+def test_a_triggered_stop_without_volume_fills_at_the_next_open(side: Side) -> None:
     start = MIDNIGHT - 3600
     bars = minutes([(100, 101, 99, 0), (100, 100, 100, 1e6)], start=start)
     price = "101" if side is Side.BUY else "99"
     only = stop("s", side, "5", price, placed_at=float(start), opening="5" if side is Side.BUY else "0")
-    standing = Standing(held("5"), (only,), {"BTC/USD": D(100)}, D(10_000), start)
-    assert states(advance(standing, {"BTC/USD": bars}, start, start + 120, FREE)) == [
+    state = AccountState(held("5"), (only,), {"BTC/USD": D(100)}, D(10_000), start)
+    assert states(advance(state, {"BTC/USD": bars}, start, start + 120, FREE)) == [
         ("s", "open", start + 60.0),
         ("s", "filled", start + 120.0),
     ]

@@ -1,4 +1,4 @@
-"""Alerts: which bar fires one, and which never does."""
+"""Alerts: which bars fire them, and which do not."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_price_alert_fires_on_the_first_bar_that_reaches_it() -> None:
     assert price_firings([alert(Type.PRICE_BELOW, threshold=D("89.99"))], RISING, 0) == []
 
 
-def test_what_is_true_already_fires_on_the_first_bar() -> None:
+def test_a_condition_that_is_true_already_fires_on_the_first_bar() -> None:
     assert only(price_firings([alert(threshold=D(1))], RISING, 0)) == (0, 95.0, START + 60.0)
     assert only(price_firings([alert(Type.PRICE_BELOW, threshold=D(500))], RISING, 0)) == (0, 90.0, START + 60.0)
 
@@ -64,7 +64,7 @@ def test_no_bar_that_opened_before_an_alert_was_set_fires_it(set_at: float, inde
     assert [each.index for each in found] == ([] if index is None else [index])
 
 
-def test_a_bar_that_was_looked_at_already_does_not_fire_again() -> None:
+def test_a_bar_that_was_checked_already_does_not_fire_again() -> None:
     assert only(price_firings([alert(threshold=D(1))], RISING, START + 120))[0] == 2
     assert only(price_firings([alert(threshold=D(1), set_at=START + 150)], RISING, START + 120))[0] == 3
 
@@ -136,7 +136,7 @@ def test_signals_that_a_chart_still_shows_never_fire_a_later_alert() -> None:
     assert signal_firings([alert(WAITING)], RISING.take(slice(0, 0)), (), 0) == []
 
 
-def test_signals_of_bars_that_were_looked_at_already_do_not_fire() -> None:
+def test_signals_of_bars_that_were_checked_already_do_not_fire() -> None:
     assert only(signal_firings([alert(WAITING)], RISING, SIGNALS, START + 60))[0] == 2
     assert signal_firings([alert(WAITING)], RISING, SIGNALS, START + 180) == []
 
@@ -148,7 +148,7 @@ def test_a_signal_of_a_larger_bar_counts_when_the_bar_closes() -> None:
     assert signal_firings([alert(WAITING, START + 8 * 3600)], bars, signals, 0) == []
 
 
-def test_only_labels_that_an_indicator_has_are_taken() -> None:
+def test_only_signals_that_an_indicator_has_are_accepted() -> None:
     for indicator in all_indicators().values():
         for label in indicator.labels:
             for name in (indicator.name, *indicator.aliases):
@@ -167,10 +167,10 @@ def test_only_labels_that_an_indicator_has_are_taken() -> None:
     assert len(caught.value.message) < 200
 
 
-# What reaches somebody
+# Notifications
 
 
-def test_a_filter_takes_what_it_names_and_an_empty_one_takes_all() -> None:
+def test_a_filter_passes_the_alerts_it_names_and_an_empty_one_passes_all() -> None:
     above, signal = alert(), alert(WAITING, symbol="AAPL")
     both = (above, signal)
     assert [Filter().takes(each) for each in both] == [True, True]
@@ -180,7 +180,7 @@ def test_a_filter_takes_what_it_names_and_an_empty_one_takes_all() -> None:
     assert [crossed.takes(each) for each in both] == [False, False]
 
 
-def test_a_notification_says_it_in_the_callers_spelling() -> None:
+def test_a_notification_has_the_callers_spelling_of_the_symbol() -> None:
     found = price_firings([alert()], RISING, 0)[0]
     assert notification(found, "2025-09-01T00:03:00Z") == {
         "alert_id": "a",

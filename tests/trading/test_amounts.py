@@ -1,4 +1,4 @@
-"""Amounts: the caller's own digits, or a refusal."""
+"""Amounts: parsed exactly as written, or refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ both = pytest.mark.parametrize("read", [amounts.quantity, amounts.price])
         ("0." + "1" * 8 + "0" * 20, "0.11111111"),
     ],
 )
-def test_an_amount_is_what_was_written(read: Reader, given_as: Any, meant: str) -> None:
+def test_an_amount_has_the_digits_that_were_written(read: Reader, given_as: Any, meant: str) -> None:
     found = read(given_as)
     assert found == D(meant)
     assert amounts.text(found) == meant
@@ -78,7 +78,7 @@ def test_an_amount_is_what_was_written(read: Reader, given_as: Any, meant: str) 
         pytest.param(-(10**5000), id="5001 digits less than zero"),
     ],
 )
-def test_what_is_no_number_is_refused_by_name(read: Reader, given_as: Any) -> None:
+def test_a_value_that_is_no_number_is_refused_by_name(read: Reader, given_as: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"^size must be a number$"):
         read(given_as, "size")
 
@@ -102,7 +102,7 @@ def test_what_is_no_number_is_refused_by_name(read: Reader, given_as: Any) -> No
         1e300,
     ],
 )
-def test_a_number_beyond_all_size_is_refused(read: Reader, given_as: Any) -> None:
+def test_a_number_of_extreme_size_is_refused(read: Reader, given_as: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"^size must be a number of ordinary size$"):
         read(given_as, "size")
 
@@ -116,7 +116,7 @@ def test_an_exponent_that_no_decimal_has_is_refused(read: Reader, given_as: str)
 
 @both
 @pytest.mark.parametrize("given_as", [0, 0.0, -0.0, "0", "-0", "0e99999", "-1", -0.5, 10**15, "1e15", "1e16", "-1e15"])
-def test_zero_less_and_far_too_much_are_refused(read: Reader, given_as: Any) -> None:
+def test_zero_negative_and_very_large_numbers_are_refused(read: Reader, given_as: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"^size must be more than 0 and less than 1000000000000000$"):
         read(given_as, "size")
 
@@ -136,7 +136,7 @@ def test_a_quantity_has_eight_places_and_a_price_twelve() -> None:
 
 @given(st.integers(1, 10**23 - 1), st.sampled_from(["plain", "padded", "exponent", "float"]))
 @settings(deadline=None, max_examples=300)
-def test_every_quantity_survives_its_text(units: int, form: str) -> None:
+def test_every_quantity_equals_its_parsed_text(units: int, form: str) -> None:
     value = D(units).scaleb(-8, amounts._EXACT)
     written: Any = amounts.text(value)
     if form == "padded":
@@ -152,7 +152,7 @@ def test_every_quantity_survives_its_text(units: int, form: str) -> None:
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=20, min_value=-(10**30), max_value=10**30))
 @settings(deadline=None, max_examples=300)
-def test_the_text_of_an_amount_is_plain_exact_and_the_only_one(value: Decimal) -> None:
+def test_the_text_of_an_amount_is_plain_exact_and_unique(value: Decimal) -> None:
     written = amounts.text(value)
     assert D(written) == value
     assert "E" not in written.upper()
@@ -183,20 +183,20 @@ def test_rounding_goes_one_way_and_less_than_a_step(value: Decimal, step: Decima
         assert up % step == down % step == 0
 
 
-def test_a_price_is_rounded_against_whoever_trades() -> None:
+def test_a_price_is_rounded_up_for_buys_and_down_for_sells() -> None:
     assert amounts.against(D("1.0000000000001"), buying=True) == D("1.000000000001")
     assert amounts.against(D("1.0000000000009"), buying=False) == 1
 
 
 @given(st.integers(-(10**20), 10**20), st.integers(1, 10**10))
 @settings(deadline=None, max_examples=200)
-def test_a_quotient_is_never_more_than_it_is(part: int, whole: int) -> None:
+def test_a_quotient_is_rounded_down(part: int, whole: int) -> None:
     found, exact = Fraction(amounts.share(D(part), D(whole))), Fraction(part, whole)
     assert found <= exact
     assert exact - found <= abs(exact) / 10**27
 
 
-def test_exact_sums_lose_nothing_whatever_the_context_outside() -> None:
+def test_exact_sums_do_not_depend_on_the_outer_context() -> None:
     with localcontext() as context:
         context.prec, context.rounding = 5, ROUND_UP
         with amounts.exact():
@@ -207,7 +207,7 @@ def test_exact_sums_lose_nothing_whatever_the_context_outside() -> None:
 
 @given(st.floats(1e-6, 1e12))
 @settings(deadline=None, max_examples=200)
-def test_a_bars_price_is_the_digits_that_name_it(value: float) -> None:
+def test_a_bars_price_has_the_shortest_digits_of_its_float(value: float) -> None:
     found = amounts.of_bar(value)
     assert float(found) == value
     assert D(repr(value)) == found

@@ -1,4 +1,4 @@
-"""The audit: an honest ledger passes, and whatever never happened is found even under hashes that fit."""
+"""The audit: an honest ledger passes, and forged entries are found even if their hashes are correct."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_it_has_some_of_everything() -> None:
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_what_never_happened_is_found_though_the_chain_is_whole(name: str) -> None:
+def test_a_forgery_is_found_though_its_hashes_are_correct(name: str) -> None:
     forge, said = FORGERIES[name]
     lines = honest()
     forge(lines)
@@ -51,19 +51,19 @@ def test_what_never_happened_is_found_though_the_chain_is_whole(name: str) -> No
 
 @pytest.mark.parametrize("before", State)
 @pytest.mark.parametrize("after", State)
-def test_orders_move_as_their_machine_does(before: State, after: State) -> None:
+def test_only_allowed_changes_of_state_pass(before: State, after: State) -> None:
     one = replace(order("o", BUY, "10", state=State.PENDING), account="live")
     lines = [*written(Account("live", "alpaca", "me", D(1), None, 1.0)), verdict(one), *written(one)]
     begun = len(reasons(sealed([*lines, *written(replace(one, state=before))])))
     found = reasons(sealed([*lines, *written(replace(one, state=before), replace(one, state=after))]))[begun:]
     allowed = after is before or after in MOVES[before]
-    if before is State.FILLED:  # it was dropped: nothing can follow
+    if before is State.FILLED:  # a filled order is not kept
         assert found == ["order o was written again after its end"]
     else:
         assert (f"order o was {before} and cannot become {after}" in found) == (not allowed)
 
 
-def test_the_books_are_those_that_the_fills_make() -> None:
+def test_the_books_are_computed_from_the_fills() -> None:
     walk = Audit()
     lines = honest()
     for entry in sealed(lines):
@@ -79,7 +79,7 @@ def test_the_books_are_those_that_the_fills_make() -> None:
     "body", ["", "null", "[]", "{}", "7", '{"id":[]}', "[" * 100_000, '{"id":"a","state":{}}', None, b"x"]
 )
 @pytest.mark.parametrize("kind", ["account", "verdict", "order", "fill", "alert"])
-def test_a_body_that_is_none_is_a_fault_and_no_accident(kind: str, body: Any) -> None:
+def test_an_unreadable_body_is_a_fault_and_raises_nothing(kind: str, body: Any) -> None:
     entry = replace(seal(1, 1.0, kind, "a", "{}", GENESIS), body=body)
     assert reasons([entry])
 
@@ -88,11 +88,11 @@ def test_an_entry_under_another_key_is_a_fault() -> None:
     entries = sealed(honest())
     at = next(number for number, entry in enumerate(entries) if entry.kind == "fill")
     entries[at] = replace(entries[at], key="other")
-    assert "is about fill other and holds another" in reasons(entries)[0]
+    assert "has the key of fill other and the content of another" in reasons(entries)[0]
 
 
 @pytest.mark.parametrize("value", [None, "1", 2.5, [], b"x"])
-def test_a_strange_number_or_kind_is_no_accident(value: Any) -> None:
+def test_a_number_or_kind_of_the_wrong_type_raises_nothing(value: Any) -> None:
     entries = sealed(honest())
     changed: dict[str, Any] = {"seq": value}
     assert reasons([replace(entries[0], **changed), *entries[1:]]) == []
@@ -100,8 +100,8 @@ def test_a_strange_number_or_kind_is_no_accident(value: Any) -> None:
     Audit().take(replace(entries[0], **changed))
 
 
-def test_what_has_ended_is_not_kept() -> None:
-    """A ledger of a million entries must not need all memory."""
+def test_ended_orders_take_no_memory() -> None:
+    """Memory must not grow with the number of entries."""
     walk = Audit()
     lines = written(Account("paper", "paper", "me", D(1), None, 1.0))
     for number in range(50):
@@ -144,8 +144,8 @@ def test_a_limit_of_more_digits_than_a_bar_has_is_allowed() -> None:
     assert outside_its_bar(fill(SELL, "1", price), float(price), float(price)) is None
 
 
-def test_entries_that_follow_in_every_way_are_the_heads_to_find() -> None:
-    """Somebody who does all as the desk does is not found by what the entries say."""
+def test_consistent_entries_after_the_head_are_found_only_by_the_head() -> None:
+    """The audit cannot find entries that the desk could have written itself."""
     lines = honest()
     one = order("forged", BUY, "1")
     bar = of(lines, "fill", next(line.key for line in lines if line.kind == "fill")).row

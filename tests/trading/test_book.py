@@ -1,4 +1,4 @@
-"""The book against an independent account of the same fills in fractions."""
+"""The book against an independent calculation of the same fills in fractions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SYMBOLS = ("BTC/USD", "AAPL", "EUR/USD")
 
 @dataclass
 class Slow:
-    """Average cost, in fractions that round nothing."""
+    """Average cost of one position in exact fractions."""
 
     quantity: Fraction = Fraction(0)
     average: Fraction = Fraction(0)
     realised: Fraction = Fraction(0)
     closes: int = 0
-    """How often a part was closed: each may cost the book a rounding."""
+    """The number of partial closes; the book rounds once in each."""
 
     def take(self, signed: Fraction, price: Fraction) -> None:
         closing = min(abs(signed), abs(self.quantity)) if signed * self.quantity < 0 else Fraction(0)
@@ -45,7 +45,7 @@ class Slow:
 
 @dataclass
 class Ledger:
-    """All symbols, slowly."""
+    """All symbols in exact fractions."""
 
     cash: Fraction
     held: dict[str, Slow] = field(default_factory=lambda: {symbol: Slow() for symbol in SYMBOLS})
@@ -60,7 +60,7 @@ def scaled(low: int, high: int, places: int) -> st.SearchStrategy[Decimal]:
     return st.integers(low, high).map(lambda units: D(units).scaleb(-places))
 
 
-# Few round numbers, so that positions close and flip, and many odd ones, so that divisions do not come out even.
+# A few round numbers, so that positions close and flip, and many odd ones, so that divisions have remainders.
 quantity = st.sampled_from([D(1), D(2), D(3), D("0.5")]) | scaled(1, 10**12, 8) | scaled(1, 10**3, 8)
 price = st.sampled_from([D(100), D(101), D("99.5")]) | scaled(1, 10**17, 12) | scaled(1, 10**4, 12)
 a_fill = st.builds(
@@ -73,12 +73,12 @@ a_fill = st.builds(
     at=st.integers(0, 10**9).map(float),
 )
 flows = st.lists(a_fill, max_size=25)
-marks = st.fixed_dictionaries(dict.fromkeys(SYMBOLS, price))
+last_prices = st.fixed_dictionaries(dict.fromkeys(SYMBOLS, price))
 
 
 @given(flows)
 @settings(deadline=None, max_examples=200)
-def test_cash_and_costs_are_what_was_begun_with_and_earned_to_the_last_digit(flow: list[Fill]) -> None:
+def test_cash_and_costs_are_the_starting_cash_and_the_profit_exactly(flow: list[Fill]) -> None:
     book = Book(CASH)
     for each in flow:
         book = book.after(each)
@@ -89,9 +89,9 @@ def test_cash_and_costs_are_what_was_begun_with_and_earned_to_the_last_digit(flo
     assert Fraction(book.fees) == sum((Fraction(each.fee) for each in flow), Fraction(0))
 
 
-@given(flows, marks)
+@given(flows, last_prices)
 @settings(deadline=None, max_examples=150)
-def test_equity_is_what_was_begun_with_and_all_profit_less_fees(flow: list[Fill], at: dict[str, Decimal]) -> None:
+def test_equity_is_the_starting_cash_and_all_profit_less_fees(flow: list[Fill], at: dict[str, Decimal]) -> None:
     book = replay(CASH, flow)
     with amounts.exact():
         assert book.equity(at) == CASH + book.realised + book.unrealised(at) - book.fees
@@ -131,7 +131,7 @@ def test_a_cost_has_the_sign_of_its_quantity(flow: list[Fill]) -> None:
 
 @given(flows, st.integers(0, 25))
 @settings(deadline=None, max_examples=100)
-def test_the_book_of_a_part_goes_on_to_the_book_of_all(flow: list[Fill], cut: int) -> None:
+def test_fills_in_two_parts_give_the_same_book(flow: list[Fill], cut: int) -> None:
     book = replay(CASH, flow[:cut])
     for each in flow[cut:]:
         book = book.after(each)
@@ -191,7 +191,7 @@ def test_a_full_close_leaves_no_position_and_no_dust_of_cost() -> None:
     assert book.cash == CASH + book.realised == CASH + 6 - D("3.00000003")
 
 
-def test_what_a_division_leaves_stays_in_the_position() -> None:
+def test_the_remainder_of_a_division_stays_in_the_position() -> None:
     book = replay(CASH, [fill(BUY, "3", "0.000000003"), fill(SELL, "1", "1")])
     assert held(book).cost == D("9e-9")
     assert book.realised == 1
@@ -199,7 +199,7 @@ def test_what_a_division_leaves_stays_in_the_position() -> None:
     assert held(dust).cost == D("6e-9"), "rounded up it would be less than nothing"
 
 
-def test_a_book_is_not_changed_by_what_follows_it() -> None:
+def test_a_book_is_immutable() -> None:
     before = replay(CASH, [fill(BUY, "1", "100")])
     before.after(fill(SELL, "1", "100"))
     assert before.quantity("BTC/USD") == 1

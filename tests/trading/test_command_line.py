@@ -1,4 +1,4 @@
-"""Fills without a volume, shorts and reduce_only, as a user of the command line meets them."""
+"""Fills without volume, shorts and reduce_only, through the command line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from openbell.market.clock import iso, parse_time
 from tests.client import run
 
 MONDAY = int(parse_time("2026-01-05T15:00:00Z"))
-"""A moment at which stocks and forex trade."""
+"""A time at which stocks and forex are open."""
 
 
 def market(home: Path, symbol: str, price: float, volume: float) -> None:
-    """An hour of minutes of one price, from a file."""
+    """Import an hour of minute bars of one price."""
     rows = [f"{iso(MONDAY + 60 * minute)},{price},{price},{price},{price},{volume}" for minute in range(60)]
     path = home / "bars.csv"
     path.write_text("\n".join(["time,open,high,low,close,volume", *rows]) + "\n")
@@ -67,7 +67,7 @@ def test_an_order_for_a_stock_without_volume_waits(tmp_path: Path) -> None:
     assert (found["status"], found["filled_quantity"]) == ("open", "0")
 
 
-def test_what_is_not_held_cannot_be_sold_unless_shorts_are_allowed(tmp_path: Path) -> None:
+def test_a_symbol_that_is_not_held_cannot_be_sold_unless_shorts_are_allowed(tmp_path: Path) -> None:
     market(tmp_path, "AAPL", 100, 10_000)
     code, refused = place(tmp_path, 10.5, "sell", "2")
     assert code == 1
@@ -77,7 +77,7 @@ def test_what_is_not_held_cannot_be_sold_unless_shorts_are_allowed(tmp_path: Pat
     assert positions(tmp_path, 20.5) == {"AAPL": ("short", "2")}
 
 
-def test_selling_more_than_is_held_is_refused_with_what_would_pass(tmp_path: Path) -> None:
+def test_selling_more_than_is_held_is_refused_with_the_largest_size(tmp_path: Path) -> None:
     market(tmp_path, "BTC/USD", 100, 10_000)
     place(tmp_path, 10.5, "buy", "0.81", "BTC/USD")
     for settings in ({}, {"RISK_SHORT": "true"}):
@@ -102,7 +102,7 @@ def test_a_reduce_only_order_never_opens(tmp_path: Path) -> None:
     assert code == 1
     assert "only 3 of AAPL can be reduced" in refused["error"]
     assert "at most 3 would pass" in refused["error"]
-    for key in ("first", "second"):  # together they are more than is held
+    for key in ("first", "second"):  # together they exceed the position
         code, placed = place(tmp_path, 20.5, "sell", "2", settings=shorts, reduce_only=True, client_order_id=key)
         assert code == 0, placed
     assert positions(tmp_path, 30.5) == {}

@@ -1,4 +1,4 @@
-"""The ledger: a chain that checks out, and what is done to it that must be found."""
+"""The ledger: a valid chain passes, and every manipulation is found."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FIELDS = ("seq", "at", "kind", "key", "body", "prev", "hash")
 ROUNDS = 10_000 if os.environ.get("OPENBELL_SOAK") == "1" else 500
 
 
-def chain(count: int, mark: str = "") -> list[Entry]:
+def chain(count: int, suffix: str = "") -> list[Entry]:
     entries: list[Entry] = []
     prev = GENESIS
     for seq in range(1, count + 1):
-        body = canonical({"id": f"o{seq}", "quantity": str(seq), "note": "Grüße" + mark, "at": seq / 7})
+        body = canonical({"id": f"o{seq}", "quantity": str(seq), "note": "Grüße" + suffix, "at": seq / 7})
         entries.append(seal(seq, 1_700_000_000 + seq / 3, ("order", "fill", "verdict")[seq % 3], f"o{seq}", body, prev))
         prev = entries[-1].hash
     return entries
@@ -35,7 +35,7 @@ def head(entries: list[Entry]) -> Head:
 
 
 def sealed_again(entries: list[Entry]) -> list[Entry]:
-    """The same content under hashes that fit: what somebody does who knows how."""
+    """Returns the same content with new, correct hashes, as a skilled forger would write it."""
     prev, found = GENESIS, []
     for seq, each in enumerate(entries, 1):
         found.append(seal(seq, each.at, each.kind, each.key, each.body, prev))
@@ -62,7 +62,7 @@ def test_a_hash_covers_every_field_but_itself() -> None:
     assert len({digest(**parts | {name: value}) for name, value in other.items()} | {one.hash}) == 7
 
 
-def test_what_is_joined_otherwise_is_something_else() -> None:
+def test_moving_text_between_two_fields_changes_the_hash() -> None:
     assert digest(1, 1.0, "ab", "c", "{}", GENESIS) != digest(1, 1.0, "a", "bc", "{}", GENESIS)
 
 
@@ -72,22 +72,22 @@ def test_a_body_has_one_form() -> None:
         canonical(float("nan"))
 
 
-def test_a_whole_time_is_sealed_as_it_will_be_read_back() -> None:
+def test_an_int_time_has_the_hash_of_the_float_that_is_read_back() -> None:
     entry = seal(1, 5, "order", "a", "{}", GENESIS)
     assert repr(entry.at) == "5.0"
     assert reasons([replace(entry, at=5.0)], Head(1, entry.hash)) == []
 
 
-# What is done to it
+# Manipulations
 
 
-def test_faults_say_what_happened_and_where() -> None:
+def test_a_fault_names_the_entry_and_the_manipulation() -> None:
     entries = chain(6)
     noted = head(entries)
     edited = [*entries[:2], replace(entries[2], body="{}"), *entries[3:]]
     assert reasons(edited, noted) == ["entry 3 (order o3) was changed"]
     removed = entries[:2] + entries[3:]
-    assert reasons(removed, noted) == ["entry 3 is missing; entry 4 stands there"]
+    assert reasons(removed, noted) == ["entry 3 is missing; entry 4 is in its place"]
     rehashed = [*entries[:2], seal(3, 1.0, "order", "o3", "{}", entries[2].prev), *entries[3:]]
     assert reasons(rehashed, noted) == ["entry 4 does not follow the one before it"]
     assert reasons(entries[:4], noted) == [
@@ -102,7 +102,7 @@ def test_without_a_noted_head_a_cut_end_cannot_be_seen() -> None:
     assert reasons(chain(6)[:4]) == []
 
 
-def test_who_seals_everything_anew_after_an_edit_is_found_by_the_head() -> None:
+def test_an_edit_with_all_hashes_computed_again_is_found_by_the_head() -> None:
     entries = chain(9)
     for number in range(9):
         forged = list(entries)
@@ -125,7 +125,7 @@ def ended(entries: list[Entry], *ends: Head) -> list[str]:
     return [fault.reason for fault in check(entries, ends=ends)]
 
 
-def test_a_ledger_ends_at_its_standing_head_or_at_the_one_that_was_announced() -> None:
+def test_a_ledger_may_end_at_its_stored_head_or_at_the_announced_one() -> None:
     entries = chain(6)
     heads = [Head(each.seq, each.hash) for each in entries]
     assert ended(entries, heads[5]) == []
@@ -135,7 +135,7 @@ def test_a_ledger_ends_at_its_standing_head_or_at_the_one_that_was_announced() -
     assert ended(entries[:5], heads[3], heads[4], heads[5]) == []
 
 
-def test_what_comes_after_the_heads_is_a_fault_though_its_chain_is_whole() -> None:
+def test_entries_after_the_heads_are_a_fault_though_their_hashes_are_correct() -> None:
     entries = chain(6)
     heads = [Head(each.seq, each.hash) for each in entries]
     said = "{} after the head that was noted (entry {}): this home did not write them"
@@ -149,7 +149,7 @@ def test_what_comes_after_the_heads_is_a_fault_though_its_chain_is_whole() -> No
     assert [fault.reason.rpartition(": ")[2] for fault in elsewhere] == ["or another machine did"]
 
 
-def test_the_standing_head_must_be_there_and_the_announced_one_need_not() -> None:
+def test_the_stored_head_must_exist_and_the_announced_one_need_not() -> None:
     entries, others = chain(6), chain(6, "other")
     heads = [Head(each.seq, each.hash) for each in entries]
     assert ended(entries[:3], heads[3], heads[5]) == [
@@ -184,7 +184,7 @@ STRANGE: tuple[Any, ...] = (
 @pytest.mark.parametrize("name", FIELDS)
 @pytest.mark.parametrize("number", [0, 2, 4])
 @pytest.mark.parametrize("value", STRANGE, ids=[str(number) for number in range(len(STRANGE))])
-def test_a_value_of_the_wrong_kind_is_a_fault_and_no_accident(name: str, number: int, value: Any) -> None:
+def test_a_value_of_the_wrong_type_is_a_fault_and_raises_nothing(name: str, number: int, value: Any) -> None:
     entries = chain(5)
     noted = head(entries)
     changed: dict[str, Any] = {name: value}
@@ -205,7 +205,7 @@ def test_a_body_nested_without_end_is_a_fault() -> None:
         deep = deep.pop()
 
 
-# A campaign
+# Random manipulations
 
 
 def _edit(entries: list[Entry], pick: random.Random) -> None:
@@ -281,7 +281,7 @@ ATTACKS: tuple[Callable[[list[Entry], random.Random], None], ...] = (
 )
 
 
-def test_whatever_is_done_to_a_ledger_is_found() -> None:
+def test_every_random_manipulation_is_found() -> None:
     pick = random.Random(20251)
     whole = {count: chain(count) for count in (2, 3, 7, 20)}
     tried = dict.fromkeys(ATTACKS, 0)
@@ -291,7 +291,7 @@ def test_whatever_is_done_to_a_ledger_is_found() -> None:
         attacked = list(entries)
         attack(attacked, pick)
         if list(map(repr, attacked)) == list(map(repr, entries)):
-            continue  # it happens that an edit writes what stood there
+            continue  # the edit wrote the same value
         tried[attack] += 1
         assert reasons(attacked, head(entries)), f"{attack.__name__} in round {number}"
     assert all(count > ROUNDS / len(ATTACKS) / 2 for count in tried.values())

@@ -26,7 +26,7 @@ OPEN = START + 86400 + 14 * 3600
 
 @dataclass(frozen=True)
 class Placing:
-    """An order that is asked for."""
+    """Places an order."""
 
     side: Side
     kind: Kind
@@ -39,7 +39,7 @@ class Placing:
 
 @dataclass(frozen=True)
 class Cancelling:
-    """The end of one of the resting orders."""
+    """Cancels one of the resting orders."""
 
     which: int
 
@@ -56,7 +56,7 @@ class Minute:
 
 @dataclass
 class Account:
-    """An account of one symbol: what it holds, and its orders that are not final."""
+    """An account of one symbol: its book, and its orders that are not final."""
 
     symbol: str
     limits: Limits
@@ -75,7 +75,7 @@ class Account:
         return self.book.quantity(self.symbol)
 
     def place(self, asked: Placing) -> Verdict:
-        """What is accepted rests from the next minute on."""
+        """Judge an order; an accepted order rests from the next minute on."""
         price = asked.limit_price or asked.stop_price
         limited = asked.limit_price is not None
         proposal = Proposal(self.symbol, asked.side, asked.quantity, price, limited, asked.reduce_only)
@@ -108,8 +108,8 @@ class Account:
             ended = resting[which % len(resting)].to(State.CANCELLED, float(OPEN), "cancelled")
             self._keep([*end_exits(ended, self.orders.values(), float(OPEN)), ended])
 
-    def meet(self, minute: Minute) -> None:
-        """Fill on paper."""
+    def match_bar(self, minute: Minute) -> None:
+        """Fill orders on paper from one bar."""
         row = (
             float(minute.open),
             float(minute.open + minute.up),
@@ -129,7 +129,7 @@ class Account:
                 assert reduced or change.order_id not in self.only_reducing
 
     def fill_anything(self, minute: Minute) -> None:
-        """Fill as a broker may: any resting order, any part of it, whatever is held."""
+        """Fill as a broker may: any part of any resting order, regardless of the position."""
         resting = [each for each in self.orders.values() if each.state in RESTING]
         for each in resting[minute.up % 2 :: 2]:
             quantity = min(each.remaining, D(max(1, minute.volume)))
@@ -186,7 +186,7 @@ CASES = [("AAPL", False), ("BTC/USD", False), ("BTC/USD", True)]
 @settings(deadline=None, max_examples=100)
 def test_on_paper_no_position_is_ever_negative(symbol: str, short: bool, actions: list[Action]) -> None:
     account = Account(symbol, replace(FREE, short=short), cut=True)
-    play(account, actions, "meet")
+    play(account, actions, "match_bar")
 
 
 @pytest.mark.parametrize(("symbol", "short"), CASES)
@@ -201,5 +201,5 @@ def test_at_a_broker_that_cuts_nothing_no_position_is_ever_negative(
 
 @given(actions=st.lists(placings() | placings() | bars | bars | cancellings, min_size=10, max_size=40))
 @settings(deadline=None, max_examples=100)
-def test_with_shorts_on_a_reduce_only_order_still_only_makes_positions_smaller(actions: list[Action]) -> None:
-    play(Account("AAPL", replace(FREE, short=True), cut=True), actions, "meet")
+def test_with_shorts_on_a_reduce_only_order_still_only_reduces(actions: list[Action]) -> None:
+    play(Account("AAPL", replace(FREE, short=True), cut=True), actions, "match_bar")

@@ -1,4 +1,4 @@
-"""Orders: which state may follow which, and what fills do."""
+"""Orders: the allowed changes of state, and fills."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.trading.samples import D, look, order
 
 
 def documented() -> dict[State, set[State]]:
-    """The table in the module's docstring."""
+    """Returns the table in the module's docstring."""
     found = re.findall(r"^(\w+) +\w.*\n +→ (.*)$", orders.__doc__ or "", re.MULTILINE)
     return {State(state): {State(each) for each in after.split(", ")} for state, after in found}
 
@@ -67,7 +67,7 @@ def test_every_state_that_is_not_final_can_come_to_an_end() -> None:
     assert all(MOVES[state] & FINAL for state in set(State) - FINAL)
 
 
-def test_what_may_trade_is_exposed_and_an_unknown_order_is_never_pending_again() -> None:
+def test_resting_orders_are_exposed_and_an_unknown_order_is_never_pending_again() -> None:
     assert RESTING < EXPOSED
     assert not EXPOSED & FINAL
     assert {State.PENDING, State.UNKNOWN} < EXPOSED
@@ -92,12 +92,12 @@ def test_fills_add_up_until_an_order_is_done() -> None:
 
 
 @pytest.mark.parametrize("state", [State.PENDING, State.OPEN, State.PARTIALLY_FILLED, State.UNKNOWN, State.LOST])
-def test_a_first_fill_makes_it_partial_whatever_was_known(state: State) -> None:
+def test_the_first_fill_makes_an_order_partially_filled(state: State) -> None:
     assert order(state=state).with_fill(D(1), D(1), D(0), 1.0).state is State.PARTIALLY_FILLED
     assert order(state=state).with_fill(D(10), D(1), D(0), 1.0).state is State.FILLED
 
 
-def test_what_is_being_cancelled_stays_so_until_it_is_full() -> None:
+def test_a_cancelling_order_stays_so_until_it_is_filled() -> None:
     part = order(state=State.CANCELLING).with_fill(D(3), D(1), D(0), 1.0)
     assert part.state is State.CANCELLING
     assert part.with_fill(D(7), D(1), D(0), 2.0).state is State.FILLED
@@ -112,18 +112,18 @@ def test_no_order_is_filled_beyond_its_quantity(quantity: str) -> None:
 
 
 @pytest.mark.parametrize("quantity", ["0", "-1"])
-def test_a_fill_is_of_something(quantity: str) -> None:
+def test_a_fill_of_zero_or_less_is_impossible(quantity: str) -> None:
     with pytest.raises(ImpossibleMove, match="a fill of nothing"):
         order(filled="5").with_fill(D(quantity), D(1), D(0), 1.0)
 
 
 @pytest.mark.parametrize("state", sorted(FINAL | {State.HELD}))
-def test_what_is_over_or_not_yet_at_work_takes_no_fill(state: State) -> None:
+def test_final_and_held_orders_take_no_fill(state: State) -> None:
     with pytest.raises(ImpossibleMove):
         order(state=state).with_fill(D(1), D(1), D(0), 1.0)
 
 
-def test_what_reduces_is_done_before_what_opens() -> None:
+def test_fills_reduce_before_they_open() -> None:
     flip = order(quantity="10", opening="4")
     assert [replace(flip, filled=D(done)).remaining_opening for done in (0, 6, 8, 10)] == [4, 4, 2, 0]
 

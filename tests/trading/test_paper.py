@@ -1,4 +1,4 @@
-"""Fills on paper: what a real order would have got, or a little less."""
+"""Fills on paper: never better than a real order would have got."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(
 
 
 def fills(changes: Sequence[Change], order_id: str | None = None) -> list[tuple[Any, ...]]:
-    """Price and quantity of each."""
+    """Returns price and quantity of each fill."""
     return [
         look(each, "price quantity") for each in changes if isinstance(each, Fill) and order_id in {None, each.order_id}
     ]
@@ -66,7 +66,7 @@ def test_a_market_order_fills_at_the_next_bars_open() -> None:
     assert look(last(changes), "state filled paid updated_at") == (State.FILLED, 2, 200, START + 60)
 
 
-def test_slippage_is_against_whoever_trades() -> None:
+def test_slippage_makes_every_price_worse() -> None:
     costs = replace(EXACT, slippage=D("0.0005"))
     assert fills(run([order("a", BUY, "1")], [row(100)], costs=costs)) == [(D("100.05"), 1)]
     assert fills(run([order("a", SELL, "1")], [row(100)], costs=costs)) == [(D("99.95"), 1)]
@@ -78,12 +78,12 @@ def test_slippage_is_against_whoever_trades() -> None:
 @pytest.mark.parametrize(
     ("late", "price"), [(-90.0, 100), (0.0, 100), (0.001, 101), (59.9, 101), (60.0, 101), (60.1, 102)]
 )
-def test_no_order_sees_a_bar_that_opened_before_it_was_placed(late: float, price: int) -> None:
+def test_no_order_fills_from_a_bar_that_opened_before_it_was_placed(late: float, price: int) -> None:
     changes = run([order(placed_at=START + late)], [row(100), row(101), row(102)])
     assert fills(changes) == [(price, 10)]
 
 
-def test_a_fill_names_its_bar_and_is_known_when_that_closes() -> None:
+def test_a_fill_names_its_bar_and_has_the_time_of_its_close() -> None:
     bars = minutes([row(100), row(101)])
     (found,) = [each for each in run([order(placed_at=START + 1)], bars) if isinstance(each, Fill)]
     assert look(found, "id order_id bar at") == (f"a-{START + 60}", "a", START + 60, START + 120.0)
@@ -110,7 +110,7 @@ def test_a_limit_fills_only_when_the_price_trades_through_it() -> None:
     assert fills(run([limit("a", SELL, "1", "105")], [row(100, 105.01, 100)])) == [(105, 1)]
 
 
-def test_an_open_on_the_limit_is_no_better_than_touching_it() -> None:
+def test_an_open_exactly_at_the_limit_does_not_fill() -> None:
     assert fills(run([limit("a", BUY, "1", "95")], [row(95, 96, 95)])) == []
     assert fills(run([limit("a", BUY, "1", "95")], [row(95, 96, 94)])) == [(95, 1)]
     assert fills(run([limit("a", SELL, "1", "95")], [row(95, 95, 94)])) == []
@@ -148,7 +148,7 @@ def test_a_stop_pays_slippage() -> None:
     assert fills(run([stop("a", SELL, "1", "95")], [row(100, 100, 90)], costs=costs)) == [(D("94.05"), 1)]
 
 
-def test_a_stop_that_was_reached_goes_on_at_the_next_open_wherever_that_is() -> None:
+def test_the_rest_of_a_triggered_stop_fills_at_the_next_open() -> None:
     changes = run([stop("a", SELL, "3", "95")], [row(100, 100, 90, volume=1), row(120, 120, 119)])
     assert fills(changes) == [(95, 1), (120, 2)]
     assert last(changes).triggered
@@ -190,7 +190,7 @@ def test_a_stop_limit_pays_slippage_up_to_its_limit() -> None:
     assert fills(run([stop_limit(SELL, "95", "94.5")], [row(100, 101, 90)], costs=costs)) == [(D("94.5"), 1)]
 
 
-def test_that_a_stop_was_reached_is_remembered() -> None:
+def test_a_triggered_stop_limit_stays_triggered() -> None:
     changes = run([stop_limit(BUY, "105", "106")], [row(108, 110, 107)])
     assert look(last(changes), "triggered state updated_at") == (True, State.OPEN, START + 60)
     assert fills(run([replace(last(changes), updated_at=0.0)], [row(50)])) == [(50, 1)], "in the next bars"
@@ -199,7 +199,7 @@ def test_that_a_stop_was_reached_is_remembered() -> None:
 # Volume
 
 
-def test_of_a_bars_volume_only_a_share_is_had_and_the_rest_waits() -> None:
+def test_an_order_gets_a_share_of_a_bars_volume_and_the_rest_waits() -> None:
     costs = replace(EXACT, volume_share=D("0.1"))
     bars = [row(100, volume=30), row(101, volume=25.5), row(102, volume=0), row(103, volume=1000)]
     changes = run([order("a", BUY, "10")], bars, costs=costs)
@@ -209,8 +209,8 @@ def test_of_a_bars_volume_only_a_share_is_had_and_the_rest_waits() -> None:
 
 
 @pytest.mark.parametrize("volume", [0.0, 2.0, PLENTY])
-def test_forex_has_no_volume_so_that_none_limits_its_fills(volume: float) -> None:
-    """What its bars have in that column is a count of ticks, or nothing."""
+def test_forex_fills_are_not_limited_by_volume(volume: float) -> None:
+    """The volume column of forex bars is a count of ticks, or zero."""
     costs = replace(EXACT, volume_share=D("0.1"))
     bars = minutes([row(1.1, volume=volume)], "EUR/USD")
     both = [order("a", BUY, "70000", symbol="EUR/USD"), order("b", BUY, "0.5", symbol="EUR/USD")]
@@ -218,7 +218,7 @@ def test_forex_has_no_volume_so_that_none_limits_its_fills(volume: float) -> Non
 
 
 @pytest.mark.parametrize("symbol", ["BTC/USD", "AAPL"])
-def test_what_has_a_volume_waits_while_there_is_none(symbol: str) -> None:
+def test_stocks_and_crypto_wait_while_there_is_no_volume(symbol: str) -> None:
     start = session("2025-09-02").open
     bars = minutes([row(100, volume=0)] * 3, symbol, start)
     assert run([order("a", BUY, "1", symbol=symbol)], bars) == []
@@ -231,7 +231,7 @@ def test_the_share_is_exact() -> None:
     ]
 
 
-def test_a_volume_beyond_sense_is_enough_and_no_accident() -> None:
+def test_an_absurdly_large_volume_raises_nothing() -> None:
     assert fills(run([order("a", BUY, "999999999999999")], [row(1, volume=1.7e308)])) == [(1, 999999999999999)]
 
 
@@ -255,7 +255,7 @@ def session(day: str) -> Session:
     return found
 
 
-def test_whole_shares_are_filled_whole_and_a_fraction_as_it_comes() -> None:
+def test_orders_for_whole_shares_fill_in_whole_shares() -> None:
     costs = replace(EXACT, volume_share=D("0.1"))
     bars = stock_bars([row(100, volume=29), row(101, volume=9), row(102, volume=1000)])
     assert fills(run([order("a", BUY, "5", symbol="AAPL")], bars, costs=costs)) == [(100, 2), (102, 3)]
@@ -275,7 +275,7 @@ def test_stocks_fill_in_regular_hours_only(day: str) -> None:
         assert fills(run([order("a", BUY, "1", placed_at=0.0)], minutes([row(100)], times=[time])))
 
 
-def test_half_days_are_half() -> None:
+def test_on_half_days_stocks_fill_until_the_early_close() -> None:
     assert session("2025-11-28").close - session("2025-11-28").open == 3.5 * 3600
 
 
@@ -308,7 +308,7 @@ def test_a_day_order_ends_without_any_bar() -> None:
     assert run([replace(placed, expires_at=None)], [], until=LATER) == []
 
 
-def test_what_was_over_first_ends_first() -> None:
+def test_orders_expire_in_the_order_of_their_expiry() -> None:
     placed = [
         limit("a", BUY, "1", "90", expires_at=START + 200.0),
         limit("b", BUY, "1", "90", expires_at=START + 100.0),
@@ -318,14 +318,14 @@ def test_what_was_over_first_ends_first() -> None:
 
 
 @pytest.mark.parametrize("state", sorted(set(State) - RESTING | {State.CANCELLING}))
-def test_only_orders_at_work_fill(state: State) -> None:
+def test_only_open_and_partially_filled_orders_fill(state: State) -> None:
     assert run([replace(order(), state=state)], [row(100)]) == []
 
 
 # Reducing
 
 
-def test_what_only_reduces_is_cut_to_the_position_and_never_flips_it() -> None:
+def test_an_order_that_only_reduces_is_cut_to_the_position() -> None:
     changes = run([order("a", SELL, "10", opening="0")], [row(100), row(101)], position="6")
     assert fills(changes) == [(100, 6)]
     assert look(last(changes), "state filled reason") == (State.CANCELLED, 6, "nothing is left to reduce")
@@ -334,7 +334,7 @@ def test_what_only_reduces_is_cut_to_the_position_and_never_flips_it() -> None:
 
 
 @pytest.mark.parametrize("position", ["0", "-5"])
-def test_with_nothing_to_reduce_it_ends(position: str) -> None:
+def test_an_order_with_nothing_to_reduce_is_cancelled(position: str) -> None:
     changes = run([order("a", SELL, "10", opening="0")], [row(100)], position=position)
     assert fills(changes) == []
     assert last(changes).state is State.CANCELLED
@@ -342,7 +342,7 @@ def test_with_nothing_to_reduce_it_ends(position: str) -> None:
     assert resting == []
 
 
-def test_two_that_reduce_do_not_reduce_more_than_there_is() -> None:
+def test_two_orders_that_reduce_stop_at_the_position() -> None:
     placed = [order("a", SELL, "4", opening="0"), order("b", SELL, "4", opening="0")]
     changes = run(placed, [row(100)], position="6")
     assert (fills(changes, "a"), fills(changes, "b")) == ([(100, 4)], [(100, 2)])
@@ -350,10 +350,8 @@ def test_two_that_reduce_do_not_reduce_more_than_there_is() -> None:
 
 @pytest.mark.parametrize("volume", [PLENTY, 4.0, 1.0])
 @pytest.mark.parametrize("position", ["6", "3", "0", "-2", "9"])
-def test_a_flip_opens_what_it_may_and_no_more_though_the_position_is_another_by_now(
-    position: str, volume: float
-) -> None:
-    """Judged as six to reduce and four to open."""
+def test_a_flip_opens_no_more_than_judged_though_the_position_has_changed(position: str, volume: float) -> None:
+    """The order was judged as six to reduce and four to open."""
     placed = order("a", SELL, "10", opening="4")
     changes = run([placed], [row(100, volume=volume)] * 15, position=position)
     sold = sum(quantity for _, quantity in fills(changes))
@@ -362,7 +360,7 @@ def test_a_flip_opens_what_it_may_and_no_more_though_the_position_is_another_by_
     assert last(changes).state is (State.FILLED if sold == 10 else State.CANCELLED)
 
 
-def test_halted_nothing_opens_and_what_reduces_still_does() -> None:
+def test_while_halted_orders_only_reduce() -> None:
     flip, fresh = order("a", SELL, "10", opening="4"), order("b", BUY, "1", symbol="BTC/USD")
     changes = run([flip], [row(100), row(101)], position="6", halted=True)
     assert fills(changes) == [(100, 6)]
@@ -375,13 +373,13 @@ def test_halted_nothing_opens_and_what_reduces_still_does() -> None:
 
 
 def bracket(side: Side = BUY, quantity: str = "10", **changes: Any) -> list[Order]:
-    """An entry at the market with a target 10 away and a stop 10 away from 100."""
+    """Returns a market entry with a target and a stop, each 10 away from 100, and its exits."""
     far, near = ("110", "90") if side is BUY else ("90", "110")
     entry = order("e", side, quantity, role=Role.ENTRY, **{"take_profit": far, "stop_loss": near} | changes)
     return [entry, *exits_of(entry)]
 
 
-def test_the_exits_of_an_order_are_held_reduce_only_and_for_good() -> None:
+def test_exits_are_held_only_reduce_and_are_good_till_cancelled() -> None:
     entry, target, guard = bracket(client_order_id="mine", expires_at=5.0, time_in_force=Force.DAY, broker_id="e")
     for each in (target, guard):
         assert look(each, "side parent opening state") == (SELL, "e", 0, State.HELD)
@@ -392,13 +390,13 @@ def test_the_exits_of_an_order_are_held_reduce_only_and_for_good() -> None:
     assert exits_of(replace(entry, take_profit=None, stop_loss=None)) == []
 
 
-def test_a_fill_of_the_entry_sets_the_exits_to_work() -> None:
+def test_a_fill_of_the_entry_opens_the_exits() -> None:
     changes = run(bracket(), [row(100)])
     for name in ("e-tp", "e-sl"):
         assert look(last(changes, name), "state quantity updated_at") == (State.OPEN, 10, START + 60)
 
 
-def test_the_exits_are_as_large_as_what_was_entered_and_not_yet_left() -> None:
+def test_the_exits_are_as_large_as_the_open_part_of_the_entry() -> None:
     changes = run(bracket(), [row(100, volume=4), row(100, volume=3)])
     sizes = [each.quantity for each in changes if isinstance(each, Order) and each.id == "e-sl"]
     assert sizes == [4, 7]
@@ -419,7 +417,7 @@ def test_the_exits_are_as_large_as_what_was_entered_and_not_yet_left() -> None:
         (SELL, row(100, 110, 91), "e-sl", 110),
     ],
 )
-def test_one_exit_closes_the_position_and_the_other_exit(side: Side, bar: Row, exit_id: str, price: int) -> None:
+def test_one_exit_closes_the_position_and_cancels_the_other(side: Side, bar: Row, exit_id: str, price: int) -> None:
     changes = run(bracket(side), [row(100), bar, row(100, 150, 50)])
     assert fills(changes)[1:] == [(price, 10)]
     assert fills(changes, exit_id) == [(price, 10)]
@@ -433,7 +431,7 @@ def test_within_one_bar_the_stop_comes_before_the_target(side: Side) -> None:
     assert [name for name in ("e-sl", "e-tp") if fills(changes, name)] == ["e-sl"]
 
 
-def test_an_exit_closes_the_rest_of_its_entry() -> None:
+def test_an_exit_cancels_the_rest_of_its_entry() -> None:
     entry, *exits = bracket(kind=Kind.LIMIT, limit_price="100")
     changes = run([entry, *exits], [row(99, 99, 99, volume=4), row(89, 89, 89, volume=4), row(95)])
     assert fills(changes, "e") == [(99, 4)]
@@ -442,7 +440,7 @@ def test_an_exit_closes_the_rest_of_its_entry() -> None:
 
 
 def test_exits_work_without_their_entry_which_has_ended() -> None:
-    """What is final is not given to the next match."""
+    """Final orders are not passed to the next match."""
     changes = run(bracket(), [row(100)])
     working = [last(changes, "e-tp"), last(changes, "e-sl")]
     later = run(working, minutes([row(100, 100, 80, volume=4), row(80)], start=START + 60), position="25")
@@ -458,7 +456,7 @@ def test_in_the_entrys_bar_the_target_is_only_reached_if_the_entry_was_at_the_op
     assert fills(run(resting, [row(105, 111, 95), row(111)])) == [(100, 10), (111, 10)]
 
 
-def test_in_the_entrys_bar_the_stop_is_reached_however_it_was_entered() -> None:
+def test_in_the_entrys_bar_the_stop_fills_however_the_entry_filled() -> None:
     assert fills(run(bracket(), [row(100, 111, 90)])) == [(100, 10), (90, 10)]
     assert fills(run(bracket(kind=Kind.LIMIT, limit_price="100"), [row(105, 111, 90)])) == [(100, 10), (90, 10)]
 
@@ -472,13 +470,13 @@ def test_a_stop_in_the_bar_of_a_late_entry_does_not_fill_at_the_open_before_it(
     assert [price for price, _ in fills(run(placed, [bar]))] == expected
 
 
-def test_a_stop_beyond_a_late_entry_is_left_where_it_was_entered() -> None:
+def test_a_stop_beyond_a_late_entry_fills_at_the_entrys_price() -> None:
     placed = bracket(kind=Kind.STOP_LIMIT, stop_price="100", limit_price="105", stop_loss="103")
     assert fills(run(placed, [row(99, 101, 98)])) == [(100, 10), (100, 10)]
 
 
-def test_an_exit_has_one_turn_in_a_bar() -> None:
-    """The entry takes fractions and its exits whole shares, so that something is left of the bar after them."""
+def test_an_exit_fills_at_most_once_in_a_bar() -> None:
+    """The entry fills fractions and its exits whole shares, so that some volume of the bar remains after them."""
     placed = [
         replace(each, symbol="AAPL", placed_at=0.0)
         for each in bracket(quantity="3.5", kind=Kind.LIMIT, limit_price="100")
@@ -490,7 +488,7 @@ def test_an_exit_has_one_turn_in_a_bar() -> None:
     assert fills(changes, "e-sl") == [(90, 2)]
 
 
-def test_an_entry_that_ends_unfilled_ends_its_exits() -> None:
+def test_an_entry_that_ends_unfilled_cancels_its_exits() -> None:
     placed = bracket(kind=Kind.LIMIT, limit_price="50", stop_loss="40", expires_at=START + 60.0)
     changes = run(placed, [row(100)])
     assert [each.state for each in changes if isinstance(each, Order)] == [
@@ -501,14 +499,14 @@ def test_an_entry_that_ends_unfilled_ends_its_exits() -> None:
     assert last(changes, "e-sl").reason == "its entry opened nothing"
 
 
-def test_an_entry_that_ends_in_part_keeps_its_exits() -> None:
+def test_an_entry_that_ends_partly_filled_keeps_its_exits() -> None:
     placed = bracket(kind=Kind.LIMIT, limit_price="100", expires_at=START + 60.0)
     changes = run(placed, [row(99, volume=4), row(100), row(120)])
     assert last(changes, "e").state is State.EXPIRED
     assert fills(changes) == [(99, 4), (120, 4)]
 
 
-def test_exits_end_with_an_entry_only_when_they_have_nothing_to_close() -> None:
+def test_exits_are_cancelled_with_an_entry_only_if_they_have_nothing_to_close() -> None:
     entry, *held = bracket()
     ended = entry.to(State.CANCELLED, 1.0)
     working = [each.to(State.OPEN, 1.0) for each in held]
@@ -519,7 +517,7 @@ def test_exits_end_with_an_entry_only_when_they_have_nothing_to_close() -> None:
     assert end_exits(ended, [replace(each, parent="f") for each in held], 2.0) == []
 
 
-def test_the_exits_of_an_entry_that_flips_are_as_large_as_what_it_opened() -> None:
+def test_the_exits_of_a_flip_are_as_large_as_the_opened_part() -> None:
     placed = bracket(opening="4")
     changes = run(placed, [row(100, volume=5), row(100, volume=3), row(100)], position="-6")
     sizes = [each.quantity for each in changes if isinstance(each, Order) and each.id == "e-sl"]
@@ -529,7 +527,7 @@ def test_the_exits_of_an_entry_that_flips_are_as_large_as_what_it_opened() -> No
     assert [last(only, name).state for name in ("e-tp", "e-sl")] == [State.CANCELLED] * 2
 
 
-def test_exits_never_sell_more_than_there_is_and_their_bracket_ends_with_the_position() -> None:
+def test_exits_stop_at_the_position_and_the_bracket_ends_with_it() -> None:
     entry, *exits = bracket(quantity="20", kind=Kind.LIMIT, limit_price="100")
     changes = run([entry, *exits], [row(99, volume=10)])
     working = [last(changes, name) for name in ("e", "e-tp", "e-sl")]
@@ -541,7 +539,7 @@ def test_exits_never_sell_more_than_there_is_and_their_bracket_ends_with_the_pos
     assert [last(gone, name).state for name in ("e", "e-tp", "e-sl")] == [State.CANCELLED] * 3
 
 
-def test_halted_exits_still_work() -> None:
+def test_exits_fill_while_trading_is_halted() -> None:
     changes = run(bracket(), [row(100)])
     working = [last(changes, name) for name in ("e-tp", "e-sl")]
     later = run(working, minutes([row(89)], start=START + 60), position="10", halted=True)
@@ -616,7 +614,7 @@ def held_after(position: Decimal, changes: Sequence[Change]) -> Decimal:
 
 @given(cases())
 @settings(deadline=None, max_examples=150)
-def test_no_fill_is_better_than_the_bar_and_nothing_is_more_than_allowed(
+def test_no_fill_is_better_than_its_bar_or_larger_than_allowed(
     case: tuple[list[Order], Bars, Decimal, bool],
 ) -> None:
     orders, bars, position, halted = case
@@ -668,14 +666,14 @@ def test_no_fill_is_better_than_the_bar_and_nothing_is_more_than_allowed(
 
 @given(cases(), st.integers(0, 8))
 @settings(deadline=None, max_examples=120)
-def test_bars_in_two_parts_give_what_they_give_in_one(case: tuple[list[Order], Bars, Decimal, bool], cut: int) -> None:
+def test_bars_in_two_parts_give_the_same_as_in_one(case: tuple[list[Order], Bars, Decimal, bool], cut: int) -> None:
     orders, bars, position, halted = case
     end = float(bars.time[-1]) + 60
     middle = float(bars.time[cut]) if cut < len(bars) else end
     whole = match(orders, bars, position, end, COSTS, halted=halted)
     first = match(orders, bars.take(slice(0, cut)), position, middle, COSTS, halted=halted)
     known = {each.id: each for each in orders} | {each.id: each for each in first if isinstance(each, Order)}
-    # What is final is not kept among the working orders.
+    # Final orders are not among the working orders.
     working = [each for each in known.values() if not each.final]
     then = match(working, bars.take(slice(cut, None)), held_after(position, first), end, COSTS, halted=halted)
     assert first + then == whole
@@ -691,7 +689,7 @@ def test_the_order_in_which_orders_are_given_does_not_matter(case: tuple[list[Or
     )
 
 
-def test_closing_by_hand_ends_the_exits() -> None:
+def test_closing_by_hand_cancels_the_exits() -> None:
     entry = order("e", BUY, "5", role=Role.ENTRY, take_profit="200", stop_loss="50")
     first = run([entry, *exits_of(entry)], [row(100)])
     working = [last(first, "e-tp"), last(first, "e-sl")]

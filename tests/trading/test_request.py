@@ -1,4 +1,4 @@
-"""Requests: what is refused and in which words, and when two are the same order."""
+"""Requests: the checks with their messages, and the digest of equal orders."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_each_kind_takes_its_prices_and_no_others() -> None:
         (Kind.MARKET, {"stop_price": 1}, "a market order takes no stop_price"),
     ],
 )
-def test_a_price_that_is_missing_or_too_many_is_named(kind: Kind, prices: dict[str, Any], message: str) -> None:
+def test_a_missing_or_superfluous_price_is_named(kind: Kind, prices: dict[str, Any], message: str) -> None:
     assert refusal(BUY, kind, **prices) == message
 
 
@@ -88,7 +88,7 @@ def test_a_bracket_on_the_wrong_side_is_refused(side: Side, kind: Kind, prices: 
         (SELL, {"take_profit": 99}),
     ],
 )
-def test_a_bracket_on_the_right_side_is_taken(side: Side, prices: dict[str, Any]) -> None:
+def test_a_bracket_on_the_right_side_is_accepted(side: Side, prices: dict[str, Any]) -> None:
     entries: list[tuple[Kind, dict[str, Any]]]
     entries = [(Kind.MARKET, {}), (Kind.LIMIT, {"price": 100}), (Kind.STOP, {"stop_price": 100})]
     for kind, entry in entries:
@@ -97,7 +97,7 @@ def test_a_bracket_on_the_right_side_is_taken(side: Side, prices: dict[str, Any]
 
 
 @pytest.mark.parametrize("symbol", ["EUR/JPY", "ETH/BTC", "BTC/EUR", "USD/JPY", "USDT/EUR"])
-def test_what_is_priced_in_other_money_is_refused(symbol: str) -> None:
+def test_instruments_priced_in_other_currencies_are_refused(symbol: str) -> None:
     quote = symbol[-3:]
     assert refusal(symbol=symbol) == (
         f"{symbol} is priced in {quote} and the account is in USD: trade it against USD or a stable coin of it"
@@ -105,12 +105,12 @@ def test_what_is_priced_in_other_money_is_refused(symbol: str) -> None:
 
 
 @pytest.mark.parametrize("symbol", ["AAPL", "BRK.B", "BTC/USD", "BTC/USDT", "ETH/USDC", "EUR/USD"])
-def test_dollars_and_their_stable_coins_are_taken(symbol: str) -> None:
+def test_dollars_and_dollar_stablecoins_are_accepted(symbol: str) -> None:
     assert asked(symbol=symbol).instrument.symbol == symbol
 
 
 @pytest.mark.parametrize("key", ["a", "!~", "x" * 128, "0b6f-77:1/2"])
-def test_a_key_of_printable_characters_is_taken(key: str) -> None:
+def test_a_key_of_printable_characters_is_accepted(key: str) -> None:
     assert asked(client_order_id=key).client_order_id == key
 
 
@@ -121,7 +121,7 @@ def test_any_other_key_is_refused(key: str) -> None:
 
 @pytest.mark.parametrize("quantity", [1, 1.0, "1", "1.00", "1e0", D("1.000")])
 @pytest.mark.parametrize("price", [250, "250.0", "2.5e2"])
-def test_the_same_order_written_otherwise_has_the_same_digest(quantity: Any, price: Any) -> None:
+def test_equal_orders_have_the_same_digest_however_numbers_are_written(quantity: Any, price: Any) -> None:
     one = asked(kind=Kind.LIMIT, price="250")
     other = asked(kind=Kind.LIMIT, quantity=quantity, price=price, client_order_id="mine", spelling="aapl")
     assert other.digest() == one.digest()
@@ -164,15 +164,15 @@ def test_any_other_order_has_another_digest() -> None:
     }, "a new field must be told apart here too"
 
 
-def test_an_order_that_may_open_has_the_digest_that_it_always_had() -> None:
-    """Those of earlier orders are stored: the same order again must find them."""
+def test_without_reduce_only_the_digest_is_the_one_before_it_existed() -> None:
+    """Digests of earlier orders are stored; a retry must find them."""
     earlier = "115e6d9562b3ebe71fa9c7fbd41b73684f0773b85ff5448315d1649156a8bedf"
     assert asked(kind=Kind.LIMIT, price="250").digest() == earlier
     assert asked(kind=Kind.LIMIT, price="250", reduce_only=True).digest() != earlier
 
 
 @pytest.mark.parametrize("prices", [{"stop_loss": 99}, {"take_profit": 101}])
-def test_what_only_reduces_has_no_exits(prices: dict[str, Any]) -> None:
+def test_a_reduce_only_order_has_no_exits(prices: dict[str, Any]) -> None:
     assert refusal(reduce_only=True, **prices) == (
         "a reduce_only order opens nothing: leave out take_profit and stop_loss"
     )

@@ -1,4 +1,4 @@
-"""The risk gate: each rule where it objects, what always passes, and the size at which it changes its mind."""
+"""The risk rules: when each one refuses, what always passes, and the largest size that passes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from openbell.trading.risk import Limits, Proposal, Situation, Verdict, judge, r
 from tests.trading.samples import BUY, SELL, D, fill, limit, look, order, stop
 
 BTC, ETH, EUR = "BTC/USD", "ETH/USD", "EUR/USD"
-MARKS = {BTC: D(100), ETH: D(10), "AAPL": D(50), EUR: D(100)}
+PRICES = {BTC: D(100), ETH: D(10), "AAPL": D(50), EUR: D(100)}
 FREE = Limits(order_share=D(0), symbol_share=D(0), positions=0, daily_loss=D(0), collar=D(0), short=True)
-"""Only what the account can pay."""
+"""Limits of which only the balance applies."""
 
 
 def flat(cash: str = "10000") -> Book:
@@ -44,7 +44,7 @@ def verdict(
     **situation: Any,
 ) -> Verdict:
     proposal = Proposal(symbol, side, D(quantity), None if price is None else D(price), is_limit, reduce_only)
-    return judge(proposal, Situation(book or flat(), MARKS, **situation), limits)
+    return judge(proposal, Situation(book or flat(), PRICES, **situation), limits)
 
 
 def refused(rule: str, *words: str, **case: Any) -> Verdict:
@@ -55,7 +55,7 @@ def refused(rule: str, *words: str, **case: Any) -> Verdict:
     return found
 
 
-def test_what_nothing_objects_to_may_be() -> None:
+def test_an_order_within_all_limits_passes() -> None:
     found = verdict("1", limits=Limits())
     assert found == Verdict(True, "", "", D(10), D("0.1"), D(1))
 
@@ -124,7 +124,7 @@ def test_the_daily_loss_is_reached_exactly() -> None:
 
 @pytest.mark.parametrize("start", ["0", "-100"])
 @pytest.mark.parametrize("cash", ["0", "-100", "100"])
-def test_a_day_begun_with_nothing_is_no_accident(start: str, cash: str) -> None:
+def test_a_day_that_starts_without_equity_raises_nothing(start: str, cash: str) -> None:
     found = verdict(book=flat(cash), day_start=D(start), limits=replace(FREE, daily_loss=D("0.05")))
     assert found.rule == ("" if D(cash) > 0 else "equity")
     assert 0 <= found.risk_score <= 1
@@ -135,7 +135,7 @@ def test_without_equity_nothing_opens() -> None:
     refused("equity", side=SELL, symbol=EUR, book=replay(D(100), [fill(SELL, "10", "90", symbol=EUR)]))
 
 
-def test_rules_without_size_come_in_their_order() -> None:
+def test_rules_without_size_are_checked_in_order() -> None:
     worst = replace(FREE, symbols=frozenset({ETH}), collar=D("0.01"), positions=1, daily_loss=D("0.01"), short=False)
     book = replay(D(-5), [fill(BUY, "1", "10", symbol=ETH)])
     case: dict[str, Any] = {"halted": "so", "stale": "old", "day_start": D(100), "price": "200", "book": book}
@@ -157,7 +157,7 @@ def test_rules_without_size_come_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(("symbol", "words"), [(EUR, "OPENBELL_RISK_SHORT"), (BTC, "spot crypto cannot be sold short")])
-def test_nothing_is_sold_that_is_not_held(symbol: str, words: str) -> None:
+def test_a_symbol_that_is_not_held_cannot_be_sold(symbol: str, words: str) -> None:
     case: dict[str, Any] = {"side": SELL, "symbol": symbol, "limits": replace(FREE, short=False)}
     assert refused("short", f"0 of {symbol} is held", words, **case).max_size == 0
     long = holding("0.81", symbol=symbol)
@@ -166,7 +166,7 @@ def test_nothing_is_sold_that_is_not_held(symbol: str, words: str) -> None:
     assert refused("short", book=holding("-2", symbol=symbol), **case).max_size == 0
 
 
-def test_what_is_sold_already_cannot_be_sold_again() -> None:
+def test_a_quantity_that_resting_orders_sell_cannot_be_sold_again() -> None:
     case: dict[str, Any] = {"side": SELL, "book": holding("10"), "orders": (limit("a", SELL, "4", "100", opening="0"),)}
     found = refused("short", "10 of BTC/USD is held, of which resting orders sell 4", quantity="6.1", **case)
     assert found.max_size == 6
@@ -182,7 +182,7 @@ def test_shorts_are_opened_only_where_they_are_allowed_and_never_of_spot_crypto(
     assert not Limits().short
 
 
-def test_a_short_may_be_bought_back_and_turned_whatever_the_setting() -> None:
+def test_a_short_may_be_bought_back_and_flipped_whatever_the_setting() -> None:
     long_only = replace(FREE, short=False)
     assert verdict("12", BUY, symbol=EUR, book=holding("-10", symbol=EUR), limits=long_only).opening == 2
 
@@ -190,24 +190,24 @@ def test_a_short_may_be_bought_back_and_turned_whatever_the_setting() -> None:
 # Rules by size
 
 
-def test_an_order_must_be_paid_for() -> None:
+def test_an_order_needs_enough_balance() -> None:
     found = refused("balance", "10,000.01 USD", "10,000.00 USD is available", quantity="100.0001")
     assert found.max_size == 100
     assert verdict("100").valid
     assert verdict("100").risk_score == 1
 
 
-def test_the_fee_is_kept_back() -> None:
+def test_the_fee_is_reserved() -> None:
     found = verdict("100", limits=replace(FREE, fee=D("0.001")))
     assert (found.rule, found.max_size) == ("balance", D("99.9000999"))
 
 
-def test_leverage_lets_more_be_bought_and_its_fee_is_of_the_whole() -> None:
+def test_leverage_allows_more_and_the_fee_is_of_the_whole_value() -> None:
     assert verdict("1", limits=replace(FREE, leverage=D(3))).max_size == 300
     assert verdict("1", limits=replace(FREE, leverage=D(2), fee=D("0.01"))).max_size == D("196.07843137")
 
 
-def test_what_an_order_may_be_worth() -> None:
+def test_the_largest_value_of_an_order() -> None:
     small = replace(FREE, order_share=D("0.1"))
     assert refused("order", "1,000.00 USD", "OPENBELL_RISK_ORDER_SHARE", quantity="10.1", limits=small).max_size == 10
     plain = replace(FREE, order_notional=D(250))
@@ -215,7 +215,7 @@ def test_what_an_order_may_be_worth() -> None:
     assert verdict("2.5", limits=plain).valid
 
 
-def test_what_a_symbol_may_be_worth_with_what_is_held_and_ordered() -> None:
+def test_the_largest_value_of_a_symbol_includes_positions_and_orders() -> None:
     share = replace(FREE, symbol_share=D("0.25"))
     case: dict[str, Any] = {"book": holding("10"), "orders": (limit("a", BUY, "5", "100"),), "limits": share}
     assert refused("symbol", BTC, "OPENBELL_RISK_SYMBOL_SHARE", quantity="10.1", **case).max_size == 10
@@ -226,14 +226,14 @@ def test_what_a_symbol_may_be_worth_with_what_is_held_and_ordered() -> None:
     assert found.max_size == 5
 
 
-def test_what_cannot_be_paid_is_said_before_what_is_too_large() -> None:
+def test_the_balance_is_checked_before_the_value_limits() -> None:
     found = refused("balance", quantity="1000", limits=Limits())
     assert found.max_size == 10
     assert refused("order", quantity="11", limits=Limits()).max_size == 10
     assert refused("symbol", quantity="6", limits=Limits(), book=holding("20")).max_size == 5
 
 
-def test_what_is_sold_is_counted_at_what_it_may_bring_and_a_bought_limit_at_its_price() -> None:
+def test_a_sell_is_valued_at_the_higher_price_and_a_buy_limit_at_its_limit() -> None:
     assert verdict(price="80").max_size == 125
     assert verdict(price="125").max_size == 80
     assert verdict(side=SELL, symbol=EUR, price="80").max_size == 100
@@ -246,12 +246,12 @@ def test_what_is_sold_is_counted_at_what_it_may_bring_and_a_bought_limit_at_its_
 
 
 @pytest.mark.parametrize("state", list(State))
-def test_an_order_that_may_trade_counts_as_if_it_had(state: State) -> None:
+def test_an_order_that_may_fill_counts_as_filled(state: State) -> None:
     waiting = replace(limit("a", BUY, "40", "50"), state=state)
     assert verdict(orders=(waiting,)).max_size == (80 if state in EXPOSED else 100)
 
 
-def test_orders_count_at_what_they_may_cost() -> None:
+def test_orders_are_valued_at_their_highest_cost() -> None:
     assert verdict(orders=(order("a", BUY, "40"),)).max_size == 60
     assert verdict(orders=(stop("a", BUY, "40", "120"),)).max_size == 52
     assert verdict(orders=(limit("a", SELL, "40", "120"),)).max_size == 52
@@ -260,8 +260,8 @@ def test_orders_count_at_what_they_may_cost() -> None:
     assert verdict(orders=(order("a", BUY, "40", symbol=ETH),)).max_size == 96
 
 
-def test_orders_that_rest_count_with_their_fees() -> None:
-    """Otherwise two that each could be paid could not be paid together."""
+def test_resting_orders_count_with_their_fees() -> None:
+    """Otherwise two orders that each can be paid could not be paid together."""
     fee = replace(FREE, fee=D("0.01"))
     first = verdict("50", limits=fee)
     assert first.valid
@@ -271,8 +271,8 @@ def test_orders_that_rest_count_with_their_fees() -> None:
     assert 0 <= book.cash < D("0.0001")
 
 
-def test_what_a_resting_order_will_reduce_cannot_be_reduced_again() -> None:
-    situation = Situation(holding("10"), MARKS, (limit("a", SELL, "4", "100", opening="0"),))
+def test_a_quantity_that_a_resting_order_reduces_cannot_be_reduced_again() -> None:
+    situation = Situation(holding("10"), PRICES, (limit("a", SELL, "4", "100", opening="0"),))
     assert reducible(SELL, BTC, situation) == 6
     assert reducible(BUY, BTC, situation) == 0
     flip = limit("b", SELL, "12", "100", opening="4")
@@ -292,9 +292,9 @@ def exits(state: State, parent: str = "e") -> tuple[Order, ...]:
 
 
 @pytest.mark.parametrize("state", [State.OPEN, State.PARTIALLY_FILLED, State.HELD, State.CANCELLED, State.LOST])
-def test_exits_claim_nothing_so_that_a_bracket_can_always_be_closed_by_hand(state: State) -> None:
+def test_exits_do_not_count_so_that_a_bracket_can_always_be_closed_by_hand(state: State) -> None:
     both = exits(state) + exits(state, "f")
-    assert reducible(SELL, BTC, Situation(holding("10"), MARKS, both)) == 10
+    assert reducible(SELL, BTC, Situation(holding("10"), PRICES, both)) == 10
     assert verdict(orders=both).max_size == 100
 
 
@@ -319,13 +319,13 @@ worst_of_all: dict[str, Any] = {
 @pytest.mark.parametrize("cash", ["10000", "-5000"])
 @pytest.mark.parametrize(("held", "side"), [("10", SELL), ("-10", BUY)])
 @pytest.mark.parametrize("quantity", ["0.00000001", "3", "10"])
-def test_what_only_reduces_always_may(cash: str, held: str, side: Side, quantity: str) -> None:
+def test_an_order_that_only_reduces_always_passes(cash: str, held: str, side: Side, quantity: str) -> None:
     found = verdict(quantity, side, book=holding(held, cash), **worst_of_all)
     assert found == Verdict(True, "", "", D(10), D(0), D(0))
 
 
 @pytest.mark.parametrize(("held", "side"), [("10", SELL), ("-10", BUY)])
-def test_a_flip_is_judged_by_what_it_opens(held: str, side: Side) -> None:
+def test_a_flip_is_judged_by_the_quantity_that_it_opens(held: str, side: Side) -> None:
     beyond = verdict("10.00000001", side, book=holding(held), **worst_of_all)
     assert look(beyond, "valid rule max_size opening") == (False, "halt", 10, D("1e-8"))
     case: dict[str, Any] = {"side": side, "symbol": EUR, "book": holding(held, symbol=EUR)}
@@ -339,7 +339,7 @@ def test_a_flip_is_judged_by_what_it_opens(held: str, side: Side) -> None:
 
 
 @pytest.mark.parametrize(("held", "side"), [("10", SELL), ("-10", BUY)])
-def test_what_is_reduce_only_is_as_large_as_what_it_reduces_or_refused(held: str, side: Side) -> None:
+def test_a_reduce_only_order_larger_than_the_position_is_refused(held: str, side: Side) -> None:
     case: dict[str, Any] = {"side": side, "reduce_only": True}
     book = holding(held, symbol=EUR)
     assert verdict("10", symbol=EUR, book=book, **case, **worst_of_all) == Verdict(True, "", "", D(10), D(0), D(0))
@@ -421,13 +421,13 @@ limitses = st.builds(
 
 
 def step_of(size: Decimal) -> Decimal:
-    """The smallest step of a size: of quantities, or of the fifteen digits that a JSON number carries."""
+    """Returns the smallest step of a size: 1e-8, or the last of the 15 digits that a JSON number carries."""
     return max(D("1e-8"), D(1).scaleb(size.adjusted() - 14)) if size else D("1e-8")
 
 
 @given(proposals, situations(), limitses, st.lists(quantity, max_size=4))
 @settings(deadline=None, max_examples=120)
-def test_the_largest_size_is_where_the_gate_changes_its_mind(
+def test_the_largest_size_passes_and_the_next_larger_one_does_not(
     proposal: Proposal, situation: Situation, limits: Limits, sizes: list[Decimal]
 ) -> None:
     largest = judge(proposal, situation, limits).max_size
@@ -452,11 +452,11 @@ def test_the_largest_size_is_where_the_gate_changes_its_mind(
 
 @given(proposals, situations(), limitses)
 @settings(deadline=None, max_examples=120)
-def test_the_rules_by_size_are_what_fractions_say(proposal: Proposal, situation: Situation, limits: Limits) -> None:
-    """The gate again, in other words and without its sums."""
+def test_the_rules_by_size_agree_with_fractions(proposal: Proposal, situation: Situation, limits: Limits) -> None:
+    """An independent implementation of the rules by size, in exact fractions."""
     found = judge(proposal, situation, limits)
-    marks = {name: Fraction(value) for name, value in situation.marks.items()}
-    book, mark = situation.book, marks[proposal.symbol]
+    last_prices = {name: Fraction(value) for name, value in situation.prices.items()}
+    book, last = situation.book, last_prices[proposal.symbol]
     claimed, waiting, here = Fraction(0), Fraction(0), Fraction(0)
     for each in situation.orders:
         if each.state not in EXPOSED or each.role.exit:
@@ -465,7 +465,7 @@ def test_the_rules_by_size_are_what_fractions_say(proposal: Proposal, situation:
             claimed += Fraction(each.quantity - each.opening)
         prices = [Fraction(at) for at in (each.limit_price or each.stop_price,) if at]
         if not prices or each.limit_price is None or each.side is SELL:
-            prices.append(marks[each.symbol])
+            prices.append(last_prices[each.symbol])
         worth = Fraction(each.opening) * max(prices)
         waiting += worth
         here += worth if each.symbol == proposal.symbol else 0
@@ -482,19 +482,19 @@ def test_the_rules_by_size_are_what_fractions_say(proposal: Proposal, situation:
     if proposal.side is SELL and (proposal.symbol == BTC or not limits.short):
         assert found.rule in {"halt", "short"}
         return
-    exposure = sum((abs(Fraction(p.quantity)) * marks[name] for name, p in book.positions.items()), Fraction(0))
+    exposure = sum((abs(Fraction(p.quantity)) * last_prices[name] for name, p in book.positions.items()), Fraction(0))
     equity = Fraction(book.cash) + sum(
-        (Fraction(p.quantity) * marks[name] for name, p in book.positions.items()), Fraction(0)
+        (Fraction(p.quantity) * last_prices[name] for name, p in book.positions.items()), Fraction(0)
     )
     if found.rule in {"halt", "stale_price", "collar", "positions", "daily_loss", "equity"}:
         return
     assert equity > 0
     counted = [Fraction(proposal.price)] if proposal.price else []
     if not counted or not proposal.limit or proposal.side is SELL:
-        counted.append(mark)
+        counted.append(last)
     worth = opening * max(counted)
     leverage, fee = Fraction(limits.leverage), Fraction(limits.fee)
-    tied = exposure + waiting - free * mark
+    tied = exposure + waiting - free * last
     broken = []
     if (worth + tied) / leverage + (worth + waiting) * fee > equity:
         broken.append("balance")
@@ -502,12 +502,12 @@ def test_the_rules_by_size_are_what_fractions_say(proposal: Proposal, situation:
     if any(cap and worth > cap for cap in caps):
         broken.append("order")
     caps = [Fraction(limits.symbol_share) * equity, Fraction(limits.symbol_notional)]
-    if any(cap and abs(held) * mark + here - free * mark + worth > cap for cap in caps):
+    if any(cap and abs(held) * last + here - free * last + worth > cap for cap in caps):
         broken.append("symbol")
     assert found.rule == (broken[0] if broken else "")
 
 
-def test_a_size_of_more_digits_than_a_number_carries_is_rounded_down() -> None:
+def test_a_size_of_more_than_15_digits_is_rounded_down() -> None:
     found = verdict(side=SELL, book=holding("12345678.12345678", "1e9"), halted="so")
     assert found.max_size == D("12345678.1234567")
     assert verdict("12345678.12345678", SELL, book=holding("12345678.12345678", "1e9"), halted="so").valid

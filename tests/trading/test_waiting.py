@@ -1,4 +1,4 @@
-"""What an order waits for: each thing it can be, in words, and in agreement with what fills it."""
+"""The reason why an order waits: every text, and its agreement with the matcher."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COSTS = Costs()
 MONDAY, SATURDAY = parse_time("2026-01-05T15:00:00Z"), parse_time("2026-01-10T15:00:00Z")
 
 
-def said(placed: Order, now: float = START + 90.0, **more: Any) -> str | None:
+def reason_of(placed: Order, now: float = START + 90.0, **more: Any) -> str | None:
     return waiting(placed, parse(placed.symbol), now, **more)
 
 
@@ -31,14 +31,14 @@ def volume(since: float, amount: float = 0.0, most: str = "0") -> Traded:
 
 
 def test_a_market_order_names_the_minute_from_which_it_fills() -> None:
-    assert said(order(placed_at=START + 30.0)) == (
+    assert reason_of(order(placed_at=START + 30.0)) == (
         "fills at the open of the next minute, from 2025-09-01T00:01:00+00:00 on"
     )
-    assert said(order(placed_at=START + 60.0)) == (
+    assert reason_of(order(placed_at=START + 60.0)) == (
         "fills at the open of the next minute, from 2025-09-01T00:01:00+00:00 on"
     )
     partly = order(state=State.PARTIALLY_FILLED, filled="4", updated_at=START + 180.0)
-    assert said(partly) == "the remainder fills at the open of the next minute, from 2025-09-01T00:03:00+00:00 on"
+    assert reason_of(partly) == "the remainder fills at the open of the next minute, from 2025-09-01T00:03:00+00:00 on"
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_a_market_order_names_the_minute_from_which_it_fills() -> None:
     ],
 )
 def test_a_resting_order_names_its_price_and_its_end(placed: Order, words: str) -> None:
-    assert said(placed) == words
+    assert reason_of(placed) == words
 
 
 def test_a_stop_that_was_reached_waits_like_a_market_order() -> None:
     reached = stop("a", SELL, "2", "95", triggered=True, filled="1", updated_at=START + 60.0)
-    assert said(reached) == "the remainder fills at the open of the next minute, from 2025-09-01T00:01:00+00:00 on"
+    assert reason_of(reached) == "the remainder fills at the open of the next minute, from 2025-09-01T00:01:00+00:00 on"
 
 
 @pytest.mark.parametrize(
@@ -85,38 +85,38 @@ def test_a_stop_that_was_reached_waits_like_a_market_order() -> None:
         ("EUR/USD", "2026-07-11T12:00:00Z", "waits for the forex market, which opens at 2026-07-12T21:00:00+00:00"),
     ],
 )
-def test_while_its_market_is_closed_it_says_when_that_opens(symbol: str, moment: str, words: str) -> None:
+def test_while_its_market_is_closed_the_reason_says_when_it_opens(symbol: str, moment: str, words: str) -> None:
     at = parse_time(moment)
-    assert said(order(symbol=symbol, placed_at=at), at) == words
+    assert reason_of(order(symbol=symbol, placed_at=at), at) == words
     resting = limit("a", BUY, "1", "99", symbol=symbol, placed_at=at, expires_at=at + 86400)
-    assert str(said(resting, at)).startswith(f"{words}; rests until the price trades through 99; until 2026-")
+    assert str(reason_of(resting, at)).startswith(f"{words}; rests until the price trades through 99; until 2026-")
 
 
 @pytest.mark.parametrize(("symbol", "at"), [("AAPL", MONDAY), ("EUR/USD", MONDAY), ("BTC/USD", SATURDAY)])
-def test_while_its_market_is_open_it_says_nothing_of_that(symbol: str, at: float) -> None:
-    assert said(order(symbol=symbol, placed_at=at), at).startswith("fills at the open")  # type: ignore[union-attr]
+def test_while_its_market_is_open_the_reason_does_not_mention_it(symbol: str, at: float) -> None:
+    assert reason_of(order(symbol=symbol, placed_at=at), at).startswith("fills at the open")  # type: ignore[union-attr]
 
 
 def test_an_order_of_yesterday_waits_for_todays_session() -> None:
     placed = order(symbol="AAPL", placed_at=MONDAY)
-    assert said(placed, SATURDAY) == "waits for the regular session, which opens at 2026-01-12T14:30:00+00:00"
+    assert reason_of(placed, SATURDAY) == "waits for the regular session, which opens at 2026-01-12T14:30:00+00:00"
 
 
-def test_without_volume_it_says_since_when_there_was_none() -> None:
+def test_without_volume_the_reason_says_since_when() -> None:
     since = "the minutes since 2025-09-01T00:01:00+00:00 had"
     none, little = volume(START + 60), volume(START + 60, 3.0)
-    assert said(order(), traded=none) == f"waits for volume: {since} none"
-    assert said(order(), traded=little) == f"waits for volume: {since} too little"
-    assert said(limit("a", BUY, "1", "99"), traded=none) == (
+    assert reason_of(order(), traded=none) == f"waits for volume: {since} none"
+    assert reason_of(order(), traded=little) == f"waits for volume: {since} too little"
+    assert reason_of(limit("a", BUY, "1", "99"), traded=none) == (
         f"waits for volume: {since} none; rests until the price trades through 99; good till cancelled"
     )
-    assert "volume" not in str(said(order(), traded=volume(START + 60, 30.0, "3")))
+    assert "volume" not in str(reason_of(order(), traded=volume(START + 60, 30.0, "3")))
 
 
-def test_while_trading_is_halted_what_opens_waits_and_what_reduces_does_not() -> None:
-    assert said(order(), halted="the news") == "trading is halted: the news; until openbell resume"
-    assert "halted" not in str(said(order("a", SELL, opening="0"), halted="the news"))
-    flip = said(order("a", SELL, "10", opening="4"), halted="the news")
+def test_while_trading_is_halted_only_the_opening_part_waits() -> None:
+    assert reason_of(order(), halted="the news") == "trading is halted: the news; until openbell resume"
+    assert "halted" not in str(reason_of(order("a", SELL, opening="0"), halted="the news"))
+    flip = reason_of(order("a", SELL, "10", opening="4"), halted="the news")
     assert flip == (
         "what it opens waits: trading is halted: the news; until openbell resume; "
         "fills at the open of the next minute, from 2025-09-01T00:00:00+00:00 on"
@@ -125,34 +125,34 @@ def test_while_trading_is_halted_what_opens_waits_and_what_reduces_does_not() ->
 
 def test_an_exit_is_held_until_its_entry_fills() -> None:
     held = limit("e-tp", SELL, "1", "110", opening="0", role=Role.TAKE_PROFIT, parent="e", state=State.HELD)
-    assert said(held, halted="the news") == "held until its entry e fills"
+    assert reason_of(held, halted="the news") == "held until its entry e fills"
 
 
 @pytest.mark.parametrize("state", sorted(FINAL))
-def test_what_is_final_waits_for_nothing(state: State) -> None:
-    assert said(order(state=state)) is None
+def test_a_final_order_has_no_waiting_reason(state: State) -> None:
+    assert reason_of(order(state=state)) is None
 
 
 @pytest.mark.parametrize("state", sorted(set(State) - FINAL))
-def test_whatever_is_not_final_says_what_it_waits_for_unless_it_has_a_reason(state: State) -> None:
-    assert said(order(state=state, parent="e"))
-    assert said(replace(order(state=state), reason="trading was halted")) is None
+def test_a_working_order_has_a_waiting_reason_unless_one_is_recorded(state: State) -> None:
+    assert reason_of(order(state=state, parent="e"))
+    assert reason_of(replace(order(state=state), reason="trading was halted")) is None
 
 
-def test_at_a_broker_it_says_only_what_is_known_here() -> None:
-    assert said(order(), on_paper=False, traded=volume(0)) == "waits for the broker to fill it"
-    closed = said(order(symbol="AAPL", placed_at=SATURDAY), SATURDAY, on_paper=False)
+def test_at_a_broker_the_reason_says_only_what_this_desk_knows() -> None:
+    assert reason_of(order(), on_paper=False, traded=volume(0)) == "waits for the broker to fill it"
+    closed = reason_of(order(symbol="AAPL", placed_at=SATURDAY), SATURDAY, on_paper=False)
     assert closed == (
         "waits for the regular session, which opens at 2026-01-12T14:30:00+00:00; waits for the broker to fill it"
     )
     for state in (State.PENDING, State.UNKNOWN, State.CANCELLING):
-        assert "broker" in str(said(order(state=state), on_paper=False))
+        assert "broker" in str(reason_of(order(state=state), on_paper=False))
 
 
 # The volume
 
 
-def test_only_minutes_in_which_it_could_have_filled_count() -> None:
+def test_only_minutes_in_which_an_order_could_fill_count() -> None:
     bars = minutes([(1.0, 1.0, 1.0, 500.0), (1.0, 1.0, 1.0, 0.0), (1.0, 1.0, 1.0, 0.0)])
     assert traded(order(), bars, COSTS) == Traded(START, 500.0, D(10))
     assert traded(order(placed_at=START + 1.0), bars, COSTS) == volume(START + 60)
@@ -183,7 +183,7 @@ def test_a_market_order_waits_for_volume_exactly_while_nothing_fills_it(
     bars = minutes([(100.0, 100.0, 100.0, each) for each in volumes], symbol, start)
     until = start + 60 * len(volumes)
     filled = any(isinstance(each, Fill) for each in match([placed], bars, D(0), until, COSTS))
-    reason = said(placed, float(until), traded=traded(placed, bars, COSTS))
+    reason = reason_of(placed, float(until), traded=traded(placed, bars, COSTS))
     assert reason
-    met = any(time >= placed.placed_at for time in bars.time.tolist())
-    assert ("waits for volume" in reason) == (met and not filled)
+    matched = any(time >= placed.placed_at for time in bars.time.tolist())
+    assert ("waits for volume" in reason) == (matched and not filled)

@@ -1,1 +1,1 @@
-"""Orders, fills, the book, risk, alerts and the ledger: state machines and sums, pure but for their ports."""
+"""Orders, fills, books, risk rules, alerts and the ledger: pure code, with ports to brokers."""

@@ -1,4 +1,4 @@
-"""Accounts: whose money it is, and who may touch it."""
+"""Accounts: the owner, the starting cash, and the check of who may use one."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class AccountNotFound(OpenbellError):
 
 
 class Unauthorized(Refused):
-    """The account is another's, or its token was not given."""
+    """The account belongs to another principal, or its token is missing or wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One account: its book begins with `cash`, the rest is fills."""
+    """One account. Its book starts with `cash`; fills change it from there."""
 
     name: str
     broker: str
     owner: str
-    """The principal whose it is."""
+    """The principal that owns it."""
     cash: Decimal
     token: str | None
-    """The hash of what a caller must know; None: nothing."""
+    """The hash of the token that a caller must pass; None if no token is needed."""
     created_at: float
 
     def admit(self, principal: str, token: str) -> None:
@@ -50,10 +50,10 @@ def slug(principal: str) -> str:
 
 
 def hashed(token: str) -> str:
-    """What is kept of a token: it is random and long, so a plain hash gives nothing away."""
+    """Returns the hash of a token that is stored. Tokens are long and random, so an unsalted hash is safe."""
     return sha256(token.encode()).hexdigest()
 
 
 def new_token() -> str:
-    """A token that nobody guesses."""
+    """Returns a new random token."""
     return f"ob_{secrets.token_urlsafe(32)}"

@@ -1,8 +1,8 @@
-"""Alerts: one condition on one symbol, that fires once.
+"""Alerts: one condition on one symbol, which fires once.
 
-A price alert fires on the first minute that opened at or after the moment it was set and whose high (low) reaches the
-threshold, already true included; its interval decides nothing. A signal alert fires when a bar that closes after it was set
-confirms the signal. What happened before an alert was set never fires it, however much of it a chart still shows.
+A price alert fires on the first minute bar that opened at or after the time at which it was set and whose high (low) reaches
+the threshold, even if the price was there already; its interval has no effect. A signal alert fires when a bar that closes
+after it was set confirms the signal. Earlier signals never fire it, even if a chart still shows them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from openbell.trading import amounts
 
 
 class Type(StrEnum):
-    """What an alert waits for."""
+    """The type of an alert's condition."""
 
     PRICE_ABOVE = "price_above"
     PRICE_BELOW = "price_below"
@@ -31,12 +31,12 @@ class Type(StrEnum):
 
     @property
     def of_price(self) -> bool:
-        """Whether bars alone decide it."""
+        """Whether it is a condition on the price."""
         return self is not Type.INDICATOR_SIGNAL
 
 
 class AlertState(StrEnum):
-    """Where an alert stands."""
+    """The state of an alert."""
 
     ACTIVE = "active"
     FIRED = "fired"
@@ -51,9 +51,9 @@ class Alert:
     principal: str
     symbol: str
     spelling: str
-    """The symbol as the caller wrote it, which answers echo."""
+    """The symbol as the caller wrote it; results repeat it."""
     interval: str
-    """As the caller named the timeframe; prices are judged on minutes whatever it is."""
+    """The timeframe as the caller wrote it; price alerts always use minute bars."""
     type: Type
     set_at: float
     threshold: Decimal | None = None
@@ -61,7 +61,7 @@ class Alert:
     signal: str | None = None
     state: AlertState = AlertState.ACTIVE
     fired_at: float | None = None
-    """When the bar closed that fired it."""
+    """When the bar that fired it closed."""
     value: float | None = None
     """The price or the indicator's value at which it fired."""
     bar_hash: str | None = None
@@ -69,7 +69,7 @@ class Alert:
 
     @property
     def condition(self) -> dict[str, Any]:
-        """As pushed: the type and what it is about."""
+        """The condition as notifications show it."""
         if self.threshold is not None:
             return {"type": self.type.value, "threshold": amounts.number(self.threshold)}
         return {"type": self.type.value, "indicator": self.indicator, "signal": self.signal}
@@ -77,7 +77,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """That an alert has come true: at which bar, and with what value."""
+    """The firing of an alert: the index of the bar that fired it, and the value."""
 
     alert: Alert
     index: int
@@ -87,7 +87,7 @@ class Firing:
 
 
 def registered(indicator: str, signal: str) -> str:
-    """The indicator's own name, if it can emit such a signal. Raises `InvalidParameter` naming those that it can."""
+    """Returns the registered name of an indicator. Raises `InvalidParameter` if it has no such signal."""
     found = get(indicator)
     if signal not in found.labels:
         known = ", ".join(found.labels) or "none"
@@ -96,7 +96,7 @@ def registered(indicator: str, signal: str) -> str:
 
 
 def price_firings(alerts: Iterable[Alert], bars: Bars, since: float) -> list[Firing]:
-    """Which price alerts on the symbol of some bars come true in those that closed after `since`."""
+    """Returns the firings of price alerts by bars of their symbol that closed after `since`."""
     if not len(bars):
         return []
     ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
@@ -118,7 +118,7 @@ def price_firings(alerts: Iterable[Alert], bars: Bars, since: float) -> list[Fir
 
 
 def signal_firings(alerts: Iterable[Alert], bars: Bars, signals: Iterable[Signal], since: float) -> list[Firing]:
-    """Which signal alerts come true by signals of bars that closed after `since` and after the alert was set."""
+    """Returns the firings of signal alerts by signals of bars that closed after `since` and after the alert was set."""
     if not len(bars):
         return []
     ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]

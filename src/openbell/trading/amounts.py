@@ -1,7 +1,7 @@
-"""Money, prices and quantities: exact decimals from the caller's own digits, never floats.
+"""Money, prices and quantities as exact decimals, never floats.
 
-A JSON number arrives as a float; its shortest round-trip text is what the caller wrote, to 15 significant digits. Who needs
-more sends a string. Products and sums are exact; the few divisions are rounded where they stand.
+A JSON number arrives as a float; its shortest round-trip text equals what the caller wrote, up to 15 significant digits.
+Callers that need more digits send a string. Products and sums are exact; each division rounds explicitly.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _EXACT = Context(prec=80)
 
 
 def exact() -> Any:
-    """A context in which products and sums of amounts lose no digit."""
+    """Returns a decimal context in which products and sums of amounts are exact."""
     return localcontext(_EXACT)
 
 
 def quantity(value: float | str | Decimal, name: str = "quantity") -> Decimal:
-    """A positive number of units with at most 8 decimal places. Raises `InvalidParameter`."""
+    """Returns a positive quantity with at most 8 decimal places. Raises `InvalidParameter`."""
     return _positive(value, name, QUANTITY_PLACES)
 
 
 def price(value: float | str | Decimal, name: str = "price") -> Decimal:
-    """A positive price with at most 12 decimal places. Raises `InvalidParameter`."""
+    """Returns a positive price with at most 12 decimal places. Raises `InvalidParameter`."""
     return _positive(value, name, PRICE_PLACES)
 
 
@@ -48,51 +48,51 @@ def _positive(value: float | str | Decimal, name: str, places: int) -> Decimal:
 
 
 def decimal(value: float | str | Decimal, name: str) -> Decimal:
-    """The number as written. Raises `InvalidParameter`."""
+    """Returns the number with the digits that the caller wrote. Raises `InvalidParameter`."""
     try:
-        written = str(value).strip()  # a whole number of thousands of digits has no text
+        written = str(value).strip()  # raises ValueError for an int of thousands of digits
         if isinstance(value, bool) or len(written) > _LONGEST or not written.isascii() or "_" in written:
             raise InvalidParameter(f"{name} must be a number")
         number = Decimal(written)
     except (InvalidOperation, ValueError):
         raise InvalidParameter(f"{name} must be a number") from None
-    # An exponent of thousands is a short text and a very long number.
+    # A short text can have an exponent of thousands: the number would be very long.
     if not number.is_finite() or (number and not -_LONGEST < number.adjusted() < _LONGEST):
         raise InvalidParameter(f"{name} must be a number of ordinary size")
     return number
 
 
 def of_bar(value: float) -> Decimal:
-    """A bar's price: the feed's own digits."""
+    """Returns a price or volume of a bar with the digits of the feed."""
     return Decimal(repr(float(value)))
 
 
 def text(value: Decimal) -> str:
-    """The one way an amount is written: plain digits, no exponent, no trailing zeros."""
+    """Returns an amount as text: plain digits, no exponent, no trailing zeros."""
     written = f"{value.normalize(_EXACT):f}"
     return "0" if written == "-0" else written
 
 
 def number(value: Decimal) -> float:
-    """For answers that the contract wants as JSON numbers."""
+    """Returns an amount as a float, for results in which the contract requires a JSON number."""
     return float(value)
 
 
 def up(value: Decimal, step: Decimal = CENT) -> Decimal:
-    """Rounded up to a whole number of steps: what is owed."""
+    """Returns a value rounded up to a multiple of `step`; for amounts that are owed."""
     return value.quantize(step, ROUND_CEILING, _EXACT)
 
 
 def down(value: Decimal, step: Decimal = CENT) -> Decimal:
-    """Rounded down to a whole number of steps: what may be had."""
+    """Returns a value rounded down to a multiple of `step`; for amounts that are available."""
     return value.quantize(step, ROUND_FLOOR, _EXACT)
 
 
 def against(value: Decimal, buying: bool) -> Decimal:
-    """A price rounded to its last place, against whoever trades."""
+    """Returns a price rounded to 12 places: up if buying, down if selling."""
     return up(value, _TICK) if buying else down(value, _TICK)
 
 
 def share(part: Decimal, whole: Decimal) -> Decimal:
-    """A quotient, rounded down to 28 digits."""
+    """Returns `part / whole`, rounded down to 28 digits."""
     return Context(prec=28, rounding=ROUND_FLOOR).divide(part, whole)

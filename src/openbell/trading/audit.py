@@ -1,20 +1,20 @@
-"""Whether what the ledger tells makes sense: every fill is explained by its order and bar, every order by its verdict.
+"""Checks that the entries of the ledger are consistent: fills with their orders and bars, orders with their verdicts.
 
-The hash chain finds what was edited afterwards. This finds what should never have been written, such as an entry that was
-put at the end with a correct hash: it must also follow from the entries before it.
+The hash chain detects entries that were edited. The audit detects entries that should never have been written, such as an
+entry that somebody appended with a correct hash. It checks each entry against the earlier ones:
 
 account         keeps its broker, owner and cash
-order           follows a verdict on it that allows it, or is an exit of an order that did; begins without fills; keeps its
-                terms and never grows; moves as `MOVES` says; shows what its fills make
-fill            is of an order that is there, on its account, symbol and side, within its quantity; is written once
-fill on paper   names a bar that opened when its order was placed or later, was known at the end of that bar, is no worse
-                than the order's limit, came while the order was working, and opens no more than the order may
-fill elsewhere  names no bar: it is the broker's
+order           follows a verdict that allows it, or is an exit of such an order; has no fills at first; keeps its terms and
+                never grows; changes its state as `MOVES` allows; shows the sum of its fills
+fill            belongs to a known order with the same account, symbol and side, within its quantity; is written once
+fill on paper   names a bar that opened no earlier than its order was placed, has the time of that bar's end, is no worse
+                than the order's limit, happened while the order was working, and opens no more than the order may
+fill elsewhere  names no bar: a broker made it
 alert           fires once, after it was set, at a value that reaches its threshold, and names the bar
 
-`Audit` takes the entries in their order and keeps only what later entries can refer to: orders that have ended are
-remembered by the hash of their id. `books` are the accounts as the fills make them; whatever else keeps positions or cash
-must be equal to that.
+`Audit.take` must get the entries in order. `Audit` keeps only what later entries can refer to; of ended orders it keeps only
+the hash of the id. `Audit.books` has the book of each account, computed from its fills; stored positions and cash must equal
+it.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ from openbell.trading.rows import from_row
 
 Row = dict[str, Any]
 _PARTIES = ("account", "principal", "symbol", "side")
-"""What a fill and its order have in common."""
+"""Fields that are equal in a fill and its order."""
 _ORDER_TERMS = (
     *_PARTIES,
     *("kind", "time_in_force", "placed_at", "spelling", "limit_price", "stop_price", "take_profit", "stop_loss"),
     *("role", "parent", "client_order_id", "expires_at"),
 )
-"""What never changes of an order; its quantity neither, unless it is an exit, which is as large as what its entry opened."""
+"""Fields of an order that never change. The quantity changes only for exits, which follow the fills of their entry."""
 _ALERT_TERMS = ("principal", "symbol", "spelling", "interval", "type", "set_at", "threshold", "indicator", "signal")
 _WORKING = frozenset({State.OPEN, State.PARTIALLY_FILLED})
-"""Those in which an order can fill on paper."""
+"""States in which an order can fill on paper."""
 _LARGEST = 60
-"""Digits before or after the point: no product of two amounts has more."""
+"""The most digits before or after the decimal point; the product of two amounts has no more."""
 _UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
 
 
 @dataclass(slots=True)
 class _Order:
-    """What later entries may refer to."""
+    """The fields of an order that later entries are checked against."""
 
     account: str
     principal: str
@@ -70,9 +70,9 @@ class _Order:
     terms: int
     role: Role
     opening: Decimal
-    """How much of it may yet open a position."""
+    """The quantity that may still open a position."""
     most: Decimal
-    """What its quantity may grow to: an exit's to that of its entry."""
+    """The largest quantity that it may have; for an exit, the quantity of its entry."""
     filled: Decimal = ZERO
     paid: Decimal = ZERO
     fees: Decimal = ZERO
@@ -89,23 +89,23 @@ class _Account:
 
 
 class Audit:
-    """The ledger's entries, taken one by one from the first."""
+    """Checks the entries of a ledger, one by one from the first."""
 
     def __init__(self) -> None:
         self.books: dict[str, Book] = {}
-        """What each account's fills make of it."""
+        """The book of each account, computed from its fills."""
         self._accounts: dict[str, _Account] = {}
         self._verdicts: dict[str, Row] = {}
-        """Those whose order comes next."""
+        """Verdicts whose order has not followed yet, by order id."""
         self._orders: dict[str, _Order] = {}
         self._ended: set[int] = set()
-        """Hashes of the ids of orders and alerts to which nothing more can happen."""
+        """Hashes of the ids of orders and alerts that have ended."""
         self._fills: set[int] = set()
         """Hashes of the ids of all fills."""
         self._unshown: dict[str, int] = {}
-        """Orders that do not yet show a fill, with the entry of the fill."""
+        """Orders whose row does not include their last fill yet, with the number of the fill's entry."""
         self._alerts: dict[str, tuple[int, float]] = {}
-        self._takers: dict[str, Callable[[Row], Iterator[str]]] = {
+        self._checks: dict[str, Callable[[Row], Iterator[str]]] = {
             "account": self._account,
             "verdict": self._verdict,
             "order": self._order,
@@ -115,23 +115,23 @@ class Audit:
         self._seq = 0
 
     def take(self, entry: Entry) -> list[Fault]:
-        """What is wrong with the next entry."""
+        """Returns the faults of the next entry."""
         self._seq = entry.seq if type(entry.seq) is int else self._seq + 1
         reasons = []
         try:
-            taker = self._takers.get(entry.kind)
-            if taker is None:
+            check = self._checks.get(entry.kind)
+            if check is None:
                 return []
             row = json.loads(entry.body)
             if row[_KEYS[entry.kind]] != entry.key:
-                reasons.append(f"entry {self._seq} is about {entry.kind} {entry.key} and holds another")
-            reasons.extend(taker(row))
+                reasons.append(f"entry {self._seq} has the key of {entry.kind} {entry.key} and the content of another")
+            reasons.extend(check(row))
         except _UNREADABLE:
-            reasons.append(f"entry {self._seq} ({entry.kind} {entry.key}) does not hold what it should")
+            reasons.append(f"entry {self._seq} ({entry.kind} {entry.key}) cannot be read")
         return [Fault(self._seq, reason) for reason in reasons]
 
     def finish(self) -> list[Fault]:
-        """What is wrong once the last entry was taken."""
+        """Returns the faults that are certain only after the last entry."""
         return [Fault(seq, f"order {name} does not show its last fill") for name, seq in self._unshown.items()]
 
     # Accounts and verdicts
@@ -148,7 +148,7 @@ class Audit:
     def _verdict(self, row: Row) -> Iterator[str]:
         self._verdicts[row["order_id"]] = row
         if type(row["valid"]) is not bool:
-            yield f"the verdict on order {row['order_id']} says neither yes nor no"
+            yield f"the verdict on order {row['order_id']} is neither valid nor invalid"
 
     # Orders
 
@@ -163,7 +163,7 @@ class Audit:
             order = self._orders[name] = _first(row, quantity, state)
             yield from self._exit(name, row, order) if order.role.exit else self._judged(name, row, order)
             if order.account not in self._accounts:
-                yield f"order {name} is on the account {order.account}, which is not there"
+                yield f"order {name} is on the account {order.account}, which does not exist"
         else:
             if hash(tuple(row[each] for each in _ORDER_TERMS)) != order.terms:
                 yield f"order {name} has other terms than it was placed with"
@@ -180,7 +180,7 @@ class Audit:
             self._ended.add(hash(name))
 
     def _judged(self, name: str, row: Row, order: _Order) -> Iterator[str]:
-        """A new order that is no exit."""
+        """Check a new order that is not an exit."""
         verdict = self._verdicts.pop(name, None)
         if verdict is None:
             yield f"order {name} was written without a verdict before it"
@@ -194,10 +194,10 @@ class Audit:
             yield f"order {name} begins as {order.state}"
 
     def _exit(self, name: str, row: Row, order: _Order) -> Iterator[str]:
-        """A new exit: the verdict on its entry is its own."""
+        """Check a new exit. It has no verdict; that of its entry applies."""
         entry, suffix = self._orders.get(row["parent"]), "tp" if order.role is Role.TAKE_PROFIT else "sl"
         if entry is None or entry.state in FINAL or entry.role is not Role.ENTRY or name != f"{row['parent']}-{suffix}":
-            yield f"order {name} is the exit of an order that is not there, has ended, or has another"
+            yield f"order {name} is the exit of an order that does not exist, has ended, or has another"
             return
         order.most = entry.quantity
         same = (order.account, order.principal, order.symbol) == (entry.account, entry.principal, entry.symbol)
@@ -212,9 +212,9 @@ class Audit:
     def _shows(name: str, row: Row, order: _Order) -> Iterator[str]:
         for column in ("filled", "paid", "fees"):
             if _amount(row[column]) != getattr(order, column):
-                yield f"order {name} has {column} {row[column]}, and its fills make {getattr(order, column)}"
+                yield f"order {name} has {column} {row[column]}, and its fills add up to {getattr(order, column)}"
         if order.state is State.FILLED and order.filled != order.quantity:
-            yield f"order {name} is filled, and {order.filled} of its {order.quantity} are"
+            yield f"order {name} is filled, but its fills are only {order.filled} of {order.quantity}"
 
     # Fills
 
@@ -231,7 +231,7 @@ class Audit:
             self.books[fill.account] = book.after(fill)
         order = self._orders.get(fill.order_id)
         if order is None:
-            gone = "had ended" if hash(fill.order_id) in self._ended else "is not there"
+            gone = "had ended" if hash(fill.order_id) in self._ended else "does not exist"
             yield f"fill {fill.id} is of the order {fill.order_id}, which {gone}"
             return
         if other := [each for each in _PARTIES if row[each] != getattr(order, each)]:
@@ -257,14 +257,14 @@ class Audit:
                 yield f"fill {fill.id} is a broker's and names a bar"
             return
         if order.state not in _WORKING:
-            yield f"fill {fill.id} came while its order was {order.state}"
+            yield f"fill {fill.id} happened while its order was {order.state}"
         if fill.bar is None or not fill.bar_hash:
             yield f"fill {fill.id} is on paper and names no bar"
             return
         if fill.bar < order.placed_at:
             yield f"fill {fill.id} is in a bar that opened before its order was placed"
         if fill.at != fill.bar + MINUTE:
-            yield f"fill {fill.id} was not known at the end of its bar"
+            yield f"fill {fill.id} does not have the time of its bar's end"
         if order.limit is not None and (fill.price - order.limit) * fill.side.sign > 0:
             yield f"fill {fill.id} at {fill.price} is worse than the limit {order.limit}"
 
@@ -295,7 +295,7 @@ _KEYS = {"account": "name", "verdict": "order_id", "order": "id", "fill": "id", 
 
 
 def audit(entries: Iterable[Entry]) -> Iterator[Fault]:
-    """Everything that does not follow, in a ledger from its beginning."""
+    """Yields the faults of a ledger from its first entry."""
     each = Audit()
     for entry in entries:
         yield from each.take(entry)
@@ -325,7 +325,7 @@ def _fired(name: str, row: Row, set_at: float) -> Iterator[str]:
 
 @lru_cache(4096)
 def _amount(text: Any) -> Decimal:
-    """An amount as a row has it, the same object for the same text. Raises `ValueError` for anything else."""
+    """Returns the amount of a row's text; equal texts share one object. Raises `ValueError` if it is not an amount."""
     number = Decimal(text) if isinstance(text, str) else None
     if number is None or not number.is_finite() or (number and not -_LARGEST < number.adjusted() < _LARGEST):
         raise ValueError(text)

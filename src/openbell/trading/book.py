@@ -1,8 +1,8 @@
-"""The book: cash and positions, made of fills alone.
+"""The book of an account: cash and positions, computed from fills only.
 
-Everything is sums of exact products; the one division (the cost that a partial close releases) is cut to 1e-8, and what is
-left of it stays in the position, so that cash, cost and realised profit always add up to the last digit, and no cost ever
-has another sign than its quantity.
+All amounts are sums of exact products. The one division, the cost that a partial close releases, is rounded down to 1e-8,
+and the remainder stays in the position's cost. So cash, cost and realised profit always add up exactly, and a cost always
+has the sign of its quantity.
 """
 
 from __future__ import annotations
@@ -15,45 +15,45 @@ from openbell.trading import amounts
 from openbell.trading.amounts import CENT, ONE, ZERO
 from openbell.trading.fills import Fill
 
-Marks = Mapping[str, Decimal]
-"""What each symbol was last worth."""
+Values = Mapping[str, Decimal]
+"""By symbol, the price at which a position is valued."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What is held of one symbol: more than zero is long, less is short."""
+    """The position in one symbol. A positive quantity is long, a negative one short."""
 
     symbol: str
     quantity: Decimal
     cost: Decimal
-    """Quantity times average price, of the same sign."""
+    """Quantity times average price, with the sign of the quantity."""
     opened_at: float
 
     @property
     def average_price(self) -> Decimal:
-        """What one unit was entered at, without fees."""
+        """The average price per unit at which it was opened, without fees."""
         return amounts.share(self.cost, self.quantity)
 
-    def unrealised(self, mark: Decimal) -> Decimal:
-        """Profit if it were closed at a price, before fees."""
+    def unrealised(self, price: Decimal) -> Decimal:
+        """Returns the profit if the position were closed at a price, before fees."""
         with amounts.exact():
-            return self.quantity * mark - self.cost
+            return self.quantity * price - self.cost
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """An account at one moment."""
+    """Cash and positions of an account at one moment."""
 
     cash: Decimal
     positions: Mapping[str, Position] = field(default_factory=dict)
     realised: Decimal = ZERO
-    """Profit of what was closed, before fees."""
+    """Profit of closed positions, before fees."""
     fees: Decimal = ZERO
     count: int = 0
-    """Fills that it is made of."""
+    """The number of fills so far."""
 
     def after(self, fill: Fill) -> Book:
-        """The book with one more fill."""
+        """Returns the book after one more fill."""
         held = self.positions.get(fill.symbol)
         positions = dict(self.positions)
         with amounts.exact():
@@ -72,28 +72,28 @@ class Book:
             )
 
     def quantity(self, symbol: str) -> Decimal:
-        """What is held of a symbol."""
+        """Returns the quantity held of a symbol; 0 if there is no position."""
         held = self.positions.get(symbol)
         return held.quantity if held else ZERO
 
-    def equity(self, marks: Marks) -> Decimal:
-        """What all would be worth if it were closed at these prices, before fees."""
+    def equity(self, prices: Values) -> Decimal:
+        """Returns cash plus the value of all positions at these prices, before fees."""
         with amounts.exact():
-            return self.cash + sum((p.quantity * marks[p.symbol] for p in self.positions.values()), ZERO)
+            return self.cash + sum((p.quantity * prices[p.symbol] for p in self.positions.values()), ZERO)
 
-    def exposure(self, marks: Marks) -> Decimal:
-        """The worth of all positions, short ones counted as large as long ones."""
+    def exposure(self, prices: Values) -> Decimal:
+        """Returns the sum of the absolute values of all positions."""
         with amounts.exact():
-            return sum((abs(p.quantity) * marks[p.symbol] for p in self.positions.values()), ZERO)
+            return sum((abs(p.quantity) * prices[p.symbol] for p in self.positions.values()), ZERO)
 
-    def unrealised(self, marks: Marks) -> Decimal:
-        """Profit of what is open."""
+    def unrealised(self, prices: Values) -> Decimal:
+        """Returns the profit of all open positions, before fees."""
         with amounts.exact():
-            return sum((p.unrealised(marks[p.symbol]) for p in self.positions.values()), ZERO)
+            return sum((p.unrealised(prices[p.symbol]) for p in self.positions.values()), ZERO)
 
 
 def replay(cash: Decimal, fills: Iterable[Fill]) -> Book:
-    """The book that some fills make, begun with some cash."""
+    """Returns the book that starts with `cash` and has had these fills."""
     book = Book(cash)
     for fill in fills:
         book = book.after(fill)
@@ -101,12 +101,12 @@ def replay(cash: Decimal, fills: Iterable[Fill]) -> Book:
 
 
 def margin(exposure: Decimal, leverage: Decimal) -> Decimal:
-    """What an exposure ties up."""
+    """Returns the margin that an exposure requires."""
     return amounts.share(exposure, leverage) if leverage != ONE else exposure
 
 
 def _filled(held: Position | None, fill: Fill) -> tuple[Position | None, Decimal]:
-    """A symbol's position after a fill, and the profit that the fill realised."""
+    """Returns a symbol's position after a fill (None if closed), and the profit that the fill realised."""
     signed = fill.signed
     if held is None or held.quantity * signed > 0:
         old_quantity, old_cost, opened = (held.quantity, held.cost, held.opened_at) if held else (ZERO, ZERO, fill.at)

@@ -1,4 +1,4 @@
-"""Brackets: an entry with a take-profit and a stop-loss, of which one ends the other."""
+"""Brackets: an entry with a take-profit and a stop-loss order; when one of these exits fills, the other is cancelled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENTRY_ENDED = "its entry opened nothing"
 
 
 def exits_of(entry: Order) -> list[Order]:
-    """The exits that come with an order, held until it fills."""
+    """Returns the exits of an entry, in the state `held` until it fills."""
     exits: list[Order] = []
     for role, price in ((Role.TAKE_PROFIT, entry.take_profit), (Role.STOP_LOSS, entry.stop_loss)):
         if price is None:
@@ -42,7 +42,7 @@ def exits_of(entry: Order) -> list[Order]:
 
 
 def end_exits(ended: Order, orders: Iterable[Order], at: float) -> list[Order]:
-    """The exits of an entry that ended without opening anything end with it; those still held have nothing to close."""
+    """Returns the cancelled exits of an entry that has ended: those still held, and all if the entry filled nothing."""
     if ended.role is not Role.ENTRY or not ended.final:
         return []
     return [

@@ -16,24 +16,24 @@ from openbell.trading.orders import Order, State
 
 
 class BrokerError(OpenbellError):
-    """About what stands behind the port."""
+    """Base of all errors of brokers."""
 
 
 class BrokerRefused(BrokerError):
-    """The broker says no, and nothing was done: a bad order, not enough money, not allowed."""
+    """The broker rejected the request and did nothing: a bad order, not enough money, not allowed."""
 
 
 class BrokerUnavailable(BrokerError):
-    """The broker could not be asked; of a submission: it certainly did not arrive."""
+    """The broker could not be reached. If raised by `submit`, the order certainly did not arrive."""
 
 
 class OutcomeUnknown(BrokerError):
-    """It was sent, and no answer came: it may have arrived or not."""
+    """The request was sent and no answer arrived; the broker may have received it or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One fill as the broker tells it."""
+    """One fill as the broker reports it."""
 
     id: str
     quantity: Decimal
@@ -44,7 +44,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the broker knows of an order now."""
+    """The current state of an order at the broker."""
 
     broker_id: str
     state: State
@@ -52,28 +52,28 @@ class Report:
     """All of its fills so far."""
     reason: str | None = None
     exits: tuple[tuple[str, Report], ...] = ()
-    """Of a bracket, what became of its exits: their role and their report."""
+    """The exits of a bracket: role and report of each."""
 
 
 class Broker(Protocol):
-    """Whoever carries orders out."""
+    """A broker that carries out orders."""
 
     name: str
-    """As in OPENBELL_BROKER."""
+    """The name, as in OPENBELL_BROKER."""
     account: str
-    """What results call the account: `paper` or `live`."""
+    """The kind of account that results show: `paper` or `live`."""
 
     async def submit(self, order: Order) -> Report:
         """Send an order, exits included. Raises `BrokerRefused`, `BrokerUnavailable` or `OutcomeUnknown`."""
 
     async def cancel(self, order: Order) -> None:
-        """Ask for an order's end; what became of it is told by `find`. Raises as `submit` does."""
+        """Request the cancellation of an order; `find` returns whether it took effect. Raises the errors of `submit`."""
 
     async def find(self, order: Order) -> Report | None:
-        """What became of an order, by our id; None if the broker has no record of it. Raises `BrokerUnavailable`."""
+        """Returns the report of an order by our id; None if the broker has no such order. Raises `BrokerUnavailable`."""
 
     async def cash(self) -> Decimal:
-        """The money in the account, of a broker outside. Raises `BrokerUnavailable`."""
+        """Returns the cash in the broker's account. Raises `BrokerUnavailable`."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""

@@ -1,4 +1,4 @@
-"""What paper trading costs, and how much of a minute its orders can have."""
+"""The costs of paper fills, and how much of a minute's volume paper orders can get."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from openbell.trading.amounts import CENT, ONE
 from openbell.trading.orders import Order
 
 _MOST = Decimal("1e18")
-"""More than all orders together: a volume beyond sense must not spoil the sums."""
+"""An upper bound for volumes, above any sum of orders: absurd volumes must not overflow the arithmetic."""
 _DAY = 86400
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What trading on paper costs."""
+    """Fees, slippage and volume share of paper fills."""
 
     fee: Decimal = Decimal("0.001")
-    """Of what is traded."""
+    """Share of the traded value."""
     slippage: Decimal = Decimal("0.0005")
-    """Of the price, against whoever takes it."""
+    """Share of the price, always to the disadvantage of the order."""
     volume_share: Decimal = Decimal("0.1")
-    """Of a bar's volume that can be had, where the instrument has a volume."""
+    """Share of a bar's volume that orders can get, if the instrument has a volume."""
 
     def fee_of(self, quantity: Decimal, price: Decimal) -> Decimal:
-        """The fee for a fill."""
+        """Returns the fee of a fill."""
         with amounts.exact():
             return amounts.up(quantity * price * self.fee)
 
     def taken(self, price: Decimal, *, buying: bool) -> Decimal:
-        """A price with slippage: what somebody pays or gets who takes it."""
+        """Returns a price with slippage: higher if buying, lower if selling."""
         with amounts.exact():
             return amounts.against(price * (ONE + self.slippage * (1 if buying else -1)), buying)
 
 
 def available(instrument: Instrument, volume: float, costs: Costs) -> Decimal:
-    """How much orders can have of a minute: a share of its volume, and any amount of what has no volume."""
+    """Returns the quantity that orders can get in one minute: a share of its volume, or any quantity without volume."""
     if not instrument.has_volume:
         return _MOST
     with amounts.exact():
@@ -49,13 +49,13 @@ def available(instrument: Instrument, volume: float, costs: Costs) -> Decimal:
 
 
 def in_steps(quantity: Decimal, order: Order, instrument: Instrument) -> Decimal:
-    """A quantity rounded down to what a fill of an order may be: of whole shares, if it is of whole shares."""
+    """Returns a fill's quantity rounded down: to whole shares if a stock order is for whole shares, else to 1e-8."""
     whole = instrument.asset_class is AssetClass.STOCK and order.quantity == order.quantity.to_integral_value()
     return amounts.down(quantity, ONE if whole else CENT)
 
 
 def tradable(bars: Bars) -> Iterable[int]:
-    """The bars in which orders can fill: of stocks, those of regular hours."""
+    """Returns the indexes of bars in which orders can fill: for stocks, those in regular hours."""
     if bars.instrument.asset_class is not AssetClass.STOCK or not len(bars):
         return range(len(bars))
     table = table_for(int(bars.time[0]) - _DAY, int(bars.time[-1]) + _DAY)

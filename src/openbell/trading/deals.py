@@ -1,7 +1,7 @@
-"""The price at which one minute fills one order: what a real order would have got, or a little less.
+"""The price at which one bar fills one order. It is never better than a real order would have got.
 
-Market orders fill at the open. A limit fills only when the price trades through it, and a gap fills at the open. Buying
-costs a little more than the price and selling brings a little less (slippage).
+Market orders fill at the open. A limit order fills only if the price trades through its limit; after a gap it fills at the
+open. Slippage makes the price of market and stop orders a little higher if buying, and a little lower if selling.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ class Minute:
 
     @property
     def end(self) -> float:
-        """When it has closed."""
+        """The time at which the bar closes."""
         return float(self.time + MINUTE)
 
 
 def minute(bars: Bars, index: int) -> Minute:
-    """A bar as plain numbers."""
+    """Returns one bar as plain numbers."""
     time, o, h, low, _, volume = (column[index].item() for column in bars.columns())
     return Minute(bars, index, time, o, h, low, volume)
 
 
 @dataclass(frozen=True, slots=True)
 class Deal:
-    """At which price an order fills, and whether at once when the minute began."""
+    """The price at which an order fills, and whether it fills at the open of the bar."""
 
     price: Decimal
     at_open: bool
 
 
 def deal(order: Order, bar: Minute, costs: Costs, entered: Deal | None = None) -> tuple[Deal | None, bool]:
-    """The price at which a minute fills an order, if it does, and whether the minute triggers it.
+    """Returns the price at which a bar fills an order (None if it does not), and whether the bar triggers its stop.
 
-    `entered` is how the entry of its bracket has filled in the same minute.
+    `entered` is the price at which the same bar filled the entry of the order's bracket.
     """
     buying = order.side is Side.BUY
     if order.kind is Kind.MARKET or (order.kind is Kind.STOP and order.triggered):
@@ -69,7 +69,7 @@ def _stop(order: Order, bar: Minute, costs: Costs, entered: Deal | None) -> tupl
         return None, False
     at_open = bar.open >= level if buying else bar.open <= level
     if entered and not entered.at_open:
-        # The open was before the entry, and what was beyond the stop by then is left where it was entered.
+        # The entry filled after the open: the exit cannot fill at the open, nor at a better price than the entry.
         at_open, stop = False, max(stop, entered.price) if buying else min(stop, entered.price)
     reached = amounts.of_bar(bar.open) if at_open else stop
     if order.kind is Kind.STOP:
@@ -78,13 +78,13 @@ def _stop(order: Order, bar: Minute, costs: Costs, entered: Deal | None) -> tupl
         return _limit(order.limit_price, bar, buying), True
     limit = order.limit_price or ZERO
     if not (limit > stop if buying else limit < stop):
-        return None, True  # it rests from the next bar on: what came first in this one is not known
+        return None, True  # it rests from the next bar on: the order of prices within this bar is not known
     taken = costs.taken(stop, buying=buying)
     return Deal(min(taken, limit) if buying else max(taken, limit), at_open=False), True
 
 
 def _limit(limit: Decimal | None, bar: Minute, buying: bool) -> Deal | None:
-    """A limit fills at the open if that is better, else at its price if the bar trades through it."""
+    """Returns the open if it is better than the limit, else the limit if the bar trades through it, else None."""
     wanted = limit or ZERO
     level = float(wanted)
     if bar.open < level if buying else bar.open > level:

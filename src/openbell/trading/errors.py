@@ -1,4 +1,4 @@
-"""Bad arguments that the contracts name by themselves."""
+"""Errors for arguments that have an error code of their own in the contracts."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from openbell.market.errors import InputError
 
 
 class InvalidSide(InputError):
-    """Neither a buy nor a sale."""
+    """The side is neither buy nor sell."""
 
 
 class InvalidSize(InputError):
-    """Not a positive number of units."""
+    """The size is not a positive number."""
 
 
 class InvalidAction(InputError):
-    """Neither buy, sell nor hold."""
+    """The action is not buy, sell or hold."""
 
 
 class InvalidConfidence(InputError):
-    """Not between 0 and 1."""
+    """The confidence is not between 0 and 1."""
 
 
 class ReasoningTooLong(InputError):
-    """More than a journal entry holds."""
+    """The reasoning is longer than a journal entry may be."""

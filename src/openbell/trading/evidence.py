@@ -1,4 +1,4 @@
-"""The bar that a fill or an alert rests on: its hash, for the ledger, and the prices that it allows."""
+"""The bar that caused a fill or an alert: its hash for the ledger, and the check that its prices allow the fill."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from openbell.trading.orders import Side
 _SLIPPAGE = Decimal("0.5")
 """The largest slippage that the settings allow, as a share of the price."""
 _ROUNDING = Decimal("1e-9")
-"""A share of the price: a limit has more digits than the floats of a bar."""
+"""Share of the price: a limit has more digits than the floats of a bar."""
 
 
 def bar_hash(bars: Bars, index: int) -> str:
@@ -27,7 +27,7 @@ def bar_hash(bars: Bars, index: int) -> str:
 def outside_its_bar(fill: Fill, low: float, high: float) -> str | None:
     """Returns what is wrong with a paper fill's price in a bar from `low` to `high`; None if the bar allows it.
 
-    The settings of the time are not known. Slippage only makes a price worse for the order, by at most 50 %.
+    The slippage setting at the time of the fill is not known; it makes a price worse for the order by at most 50 %.
     """
     least, most = amounts.of_bar(low), amounts.of_bar(high)
     buying = fill.side is Side.BUY

@@ -1,4 +1,4 @@
-"""A fill: the only thing that moves money."""
+"""Fills. Only fills change the cash and the positions of an account."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from openbell.trading.orders import Order, Side
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """A part of an order that was done, at one price."""
+    """The execution of an order, or of a part of it, at one price."""
 
     id: str
-    """Made of the order's id and a number, or of the broker's own: the same fill is never counted twice."""
+    """The order's id with the bar's time or the broker's execution id, so that a fill is never counted twice."""
     order_id: str
     account: str
     principal: str
@@ -25,19 +25,19 @@ class Fill:
     price: Decimal
     fee: Decimal
     at: float
-    """When it was known: on paper, the end of the bar that it happened in."""
+    """When it became known: on paper, when its bar closed."""
     bar: int | None = None
     """On paper, the open time of that bar."""
     bar_hash: str | None = None
 
     @property
     def signed(self) -> Decimal:
-        """What it adds to the position."""
+        """The change of the position."""
         return self.quantity * self.side.sign
 
     @property
     def cash(self) -> Decimal:
-        """What it adds to the cash."""
+        """The change of the cash, fee included."""
         with amounts.exact():
             return -self.signed * self.price - self.fee
 
@@ -53,7 +53,7 @@ def fill_of(
     bar: int | None = None,
     bar_hash: str | None = None,
 ) -> Fill:
-    """A fill of an order."""
+    """Returns a fill of an order."""
     return Fill(
         fill_id,
         order.id,

@@ -1,4 +1,4 @@
-"""What reaches a person or an agent: notifications in the inbox, and the filter of those that are also pushed."""
+"""Notifications of fired alerts, and the filter that selects those that are pushed."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from openbell.trading.alerts import Alert, Firing
 
 METHOD = "notifications/alert_triggered"
 QUEUE_SECONDS = 3600
+"""How long a notification waits to be pushed."""
 QUEUE_MOST = 1000
+"""The most notifications that wait for one principal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which alerts are pushed; empty means all."""
+    """Selects the alerts that are pushed; an empty set selects all."""
 
     symbols: frozenset[str] = frozenset()
     alert_types: frozenset[str] = frozenset()
 
     def takes(self, alert: Alert) -> bool:
-        """Whether an alert passes."""
+        """Returns True if an alert passes the filter."""
         return (not self.symbols or alert.symbol in self.symbols) and (
             not self.alert_types or alert.type in self.alert_types
         )
 
 
 def notification(firing: Firing, triggered_at: str) -> dict[str, Any]:
-    """What the inbox and a push say of a fired alert."""
+    """Returns the notification of a fired alert, as it is stored and pushed."""
     alert = firing.alert
     return {
         "alert_id": alert.id,

@@ -1,9 +1,9 @@
 """The ledger: every decision, verdict, order, fill and alert as an entry in a chain of hashes.
 
-An entry's hash covers its number, time, kind, key, content and the hash before it, so that no entry can be edited, removed
-or moved without breaking the chain. Cutting off the end, or adding to it, leaves a chain that is whole: that is why the
-newest hash, the head, is also kept outside the database, durable before anything is acknowledged. An entry's content is a
-whole row of its table, so the ledger alone rebuilds what it tells of, and `openbell verify` compares the two.
+An entry's hash covers its number, time, kind, key, content and the previous entry's hash, so that no entry can be edited,
+removed or moved without breaking the chain. Removing or adding entries at the end would leave a valid chain. Therefore the
+newest hash, the head, is also stored outside the database, and is durable before a write is acknowledged. An entry's content
+is a whole row of its table, so that all tables can be rebuilt from the ledger; `openbell verify` compares the two.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ GENESIS = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the ledger."""
+    """One entry of the ledger."""
 
     seq: int
-    """From 1 on, without gaps."""
+    """The entry's number, from 1 on, without gaps."""
     at: float
-    """The desk's clock."""
+    """When it was written, by the desk's clock."""
     kind: str
     key: str
-    """Which row of its kind."""
+    """The key of the row in the table of its kind."""
     body: str
-    """The row as JSON in its one canonical form."""
+    """The row as canonical JSON."""
     prev: str
     hash: str
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest entry, as noted outside the database."""
+    """Number and hash of the newest entry, as stored outside the database."""
 
     seq: int
     hash: str
@@ -44,30 +44,30 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is not as it was written."""
+    """A defect of the ledger: the number of the entry, and what is wrong."""
 
     seq: int
     reason: str
 
 
 def canonical(body: Any) -> str:
-    """JSON in the one form that is hashed."""
+    """Returns canonical JSON: the text that is hashed."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def seal(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> Entry:
-    """An entry with its hash."""
-    at = float(at)  # as it will be read back: 5 and 5.0 are two texts
+    """Returns an entry with its hash."""
+    at = float(at)  # as the database returns it: 5 and 5.0 have different hashes
     return Entry(seq, at, kind, key, body, prev, digest(seq, at, kind, key, body, prev))
 
 
 def digest(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> str:
-    """What an entry's hash must be."""
+    """Returns the hash that an entry must have."""
     return sha256(canonical([seq, at, kind, key, body, prev]).encode()).hexdigest()
 
 
 def goes_beyond(newest: Head, ends: Sequence[Head]) -> bool:
-    """Whether a ledger goes on after the heads at which it may end, of which the first is the standing one."""
+    """Returns True if a ledger has entries after the heads at which it may end; the first of `ends` is the stored head."""
     return newest not in ends and newest.seq > ends[0].seq
 
 
@@ -77,10 +77,10 @@ def check(
     ends: Sequence[Head] = (),
     beyond: str = "this home did not write them",
 ) -> Iterator[Fault]:
-    """Walk the chain from its beginning; each break is a fault, and so is a noted head that it does not have.
+    """Check the chain from its first entry; yields a fault for each break, and for each stored head that is missing.
 
-    `ends` are the heads at which the ledger may end, the standing one first. With them, entries that come after are a fault
-    too, and `beyond` is what it says of them.
+    `ends` are the heads at which the ledger may end, the stored head first. If given, later entries are a fault too, and
+    `beyond` is its explanation.
     """
     wanted: dict[int, list[str]] = {}
     for head in (*heads, *ends[:1]):
@@ -89,10 +89,10 @@ def check(
     expected, prev = 1, GENESIS
     covered = ends[0].seq if ends else 0
     for entry in entries:
-        # A damaged database may give anything for a number.
+        # A damaged database may return any type for the number.
         seq = entry.seq if type(entry.seq) is int else expected
         if entry.seq != expected:
-            yield Fault(expected, f"entry {expected} is missing; entry {entry.seq} stands there")
+            yield Fault(expected, f"entry {expected} is missing; entry {entry.seq} is in its place")
         elif entry.prev != prev:
             yield Fault(seq, f"entry {seq} does not follow the one before it")
         if not _sealed(entry):
@@ -112,7 +112,7 @@ def check(
 
 
 def _sealed(entry: Entry) -> bool:
-    """Whether an entry has the hash of what it says; what cannot be written as it should be has none."""
+    """Returns True if an entry's hash is correct; False also if its content cannot be hashed."""
     try:
         return digest(entry.seq, entry.at, entry.kind, entry.key, entry.body, entry.prev) == entry.hash
     except (TypeError, ValueError, RecursionError):

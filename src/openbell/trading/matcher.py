@@ -1,10 +1,10 @@
-"""The matcher: the orders of one account meet minute bars, one at a time, and fill from them.
+"""The matcher: fills the orders of one account from minute bars, one bar at a time.
 
-Within one minute a stop comes before a target. Of its volume only a share can be had, the rest waits for later minutes;
-forex has no volume, and its orders fill whole. Fees come on top of the price that `deals` finds. Stocks fill in regular
-hours only, and an order meets no bar that opened before it was placed.
+Within one minute, stops fill before targets. Orders share a part of the minute's volume, and what remains of them waits for
+later minutes; forex has no volume, and its orders fill whole. `deals` finds the price, and fees are added to it. Stocks fill
+in regular hours only. An order never fills from a bar that opened before it was placed.
 
-Paper trading and backtests fill orders with this and nothing else.
+Paper trading and backtests fill orders only with this module.
 """
 
 from __future__ import annotations
@@ -30,67 +30,71 @@ _OTHER_EXIT = "the other exit closed the position"
 
 
 @dataclass(slots=True)
-class _Meeting:
-    """One minute that the orders of its symbol meet."""
+class _CurrentBar:
+    """The bar that is being matched with the orders of its symbol."""
 
     bar: Minute
     may_open: bool
     left: Decimal
-    """What can still be had of the volume."""
-    met: Mapping[str, float]
-    """Up to when each order has met bars. What this minute brings to life is not in it, and may fill at once."""
+    """The volume that orders can still get in this minute."""
+    matched_until: Mapping[str, float]
+    """By order id, the time before which bars were already matched. Exits that this bar activates are not in it."""
 
 
 class Matcher:
-    """An account on its way through bars: its book, its orders, and what has changed, in the order in which it happened."""
+    """Applies bars to an account: its book, its orders, and the list of changes in the order in which they happened."""
 
     def __init__(
-        self, book: Book, orders: Iterable[Order], costs: Costs, met: Mapping[str, float] | None = None
+        self, book: Book, orders: Iterable[Order], costs: Costs, matched_until: Mapping[str, float] | None = None
     ) -> None:
-        """`met` says of some orders up to when they have met every bar already, though none has changed them."""
+        """`matched_until`: by order id, the time before which bars were already matched, if later than `updated_at`."""
         self.book = book
         self.orders = {order.id: order for order in sorted(orders, key=lambda o: (o.placed_at, o.id))}
-        """Those that are not final."""
+        """All orders that are not final, by id."""
         self.costs = costs
         self.changes: list[Change] = []
-        self._met = met or {}
+        self._matched_until = matched_until or {}
 
     def resting(self, symbol: str | None = None) -> list[Order]:
-        """The orders that a bar may fill."""
+        """Returns the orders that a bar may fill."""
         return [each for each in self.orders.values() if each.state in RESTING and symbol in {None, each.symbol}]
 
-    def meet(self, bars: Bars, index: int, *, may_open: bool = True) -> list[Change]:
-        """Show one minute to the orders of its symbol; what it changed. Without `may_open` it only reduces positions."""
+    def match(self, bars: Bars, index: int, *, may_open: bool = True) -> list[Change]:
+        """Match one bar with the orders of its symbol; returns the changes. Without `may_open`, orders only reduce."""
         before = len(self.changes)
         if 0 in tradable(bars.take(slice(index, index + 1))):
             bar, symbol = minute(bars, index), bars.instrument.symbol
             self.expire(bar.time, symbol)
-            # Only a bar changes an order that rests, and at the bar's end.
-            mine = [order for order in self.orders.values() if order.symbol == symbol]
-            met = {order.id: max(order.updated_at, float(self._met.get(order.id, 0))) for order in mine}
-            self._run(_Meeting(bar, may_open, available(bars.instrument, bar.volume, self.costs), met), symbol)
+            # Only bars change resting orders, so that bars that end by `updated_at` were matched already.
+            matched_until = {
+                order.id: max(order.updated_at, float(self._matched_until.get(order.id, 0)))
+                for order in self.orders.values()
+                if order.symbol == symbol
+            }
+            volume = available(bars.instrument, bar.volume, self.costs)
+            self._match_all(_CurrentBar(bar, may_open, volume, matched_until), symbol)
             self._drop_ended()
         return self.changes[before:]
 
     def expire(self, moment: float, symbol: str | None = None) -> None:
-        """End the orders whose time is over by some moment, what was over first first."""
-        over = [
+        """Expire the orders whose time in force is over at `moment`, in the order of their expiry."""
+        expired = [
             (order.expires_at, order.id)
             for order in self.resting(symbol)
             if order.expires_at is not None and order.expires_at <= moment
         ]
-        for at, order_id in sorted(over, key=lambda each: each[0]):
+        for at, order_id in sorted(expired, key=lambda each: each[0]):
             if not self.orders[order_id].final:
                 self._end(self.orders[order_id], State.EXPIRED, "its day is over", at)
         self._drop_ended()
 
     def cancel(self, order: Order, reason: str, at: float) -> None:
-        """End an order."""
+        """Cancel an order."""
         self._end(order, State.CANCELLED, reason, at)
         self._drop_ended()
 
     def _reducible(self, order: Order) -> Decimal:
-        """How much of the position an order can close."""
+        """Returns how much of the position an order can close."""
         return max(ZERO, self.book.quantity(order.symbol) * -order.side.sign)
 
     def _change(self, order: Order) -> Order:
@@ -103,43 +107,43 @@ class Matcher:
 
     # One minute
 
-    def _run(self, meeting: _Meeting, symbol: str) -> None:
-        """First the exits that were there before, a stop before a target; then entries, and what they bring with them."""
+    def _match_all(self, current: _CurrentBar, symbol: str) -> None:
+        """Match resting exits first, stops before targets; then other orders, each entry followed by its own exits."""
         before = self._exits(symbol)
         for order_id in before:
-            self._try(order_id, meeting)
-        for order_id in [each for each in meeting.met if not self.orders[each].role.exit]:
-            found = self._try(order_id, meeting)
+            self._try(order_id, current)
+        for order_id in [each for each in current.matched_until if not self.orders[each].role.exit]:
+            found = self._try(order_id, current)
             if found is None or self.orders[order_id].role is not Role.ENTRY:
                 continue
-            # Whether the price came to the target before or after the entry is not known, unless that was at the open.
+            # Unless the entry filled at the open, the bar may have reached the target before the entry.
             for exit_id in self._exits(symbol, order_id):
                 if exit_id not in before and (found.at_open or self.orders[exit_id].role is Role.STOP_LOSS):
-                    self._try(exit_id, meeting, found)
+                    self._try(exit_id, current, found)
 
-    def _try(self, order_id: str, meeting: _Meeting, entered: Deal | None = None) -> Deal | None:
-        """Fill what the minute fills of an order, once; `entered` is how its entry has filled in the same one."""
-        order, bar = self.orders[order_id], meeting.bar
-        # Cancelling is no shelter: until the end is confirmed an order may trade, but on paper the end is at once.
+    def _try(self, order_id: str, current: _CurrentBar, entered: Deal | None = None) -> Deal | None:
+        """Fill an order from the bar, at most once; returns the price. `entered`: the fill of its entry in this bar."""
+        order, bar = self.orders[order_id], current.bar
+        # A broker may fill an order while it is being cancelled; on paper a cancellation takes effect at once.
         if order.state not in RESTING or order.state is State.CANCELLING:
             return None
-        if bar.time < max(order.placed_at, meeting.met.get(order_id, 0.0)):
+        if bar.time < max(order.placed_at, current.matched_until.get(order_id, 0.0)):
             return None
         found, triggered = deal(order, bar, self.costs, entered)
         if triggered:
             order = self._change(order.to(order.state, bar.end, triggered=True))
         if found is None:
             return None
-        # All that reduces may be traded, and what it may open unless that is halted.
-        allowed = self._reducible(order) + (order.remaining_opening if meeting.may_open else ZERO)
+        # The reducing part may always trade, the opening part only if `may_open`.
+        allowed = self._reducible(order) + (order.remaining_opening if current.may_open else ZERO)
         if not allowed:
             if not order.remaining_opening:
                 self._nothing_left(order, bar.end)
             return None
-        quantity = min(order.remaining, allowed, in_steps(meeting.left, order, bar.bars.instrument))
+        quantity = min(order.remaining, allowed, in_steps(current.left, order, bar.bars.instrument))
         if quantity <= 0:
             return None
-        meeting.left -= quantity
+        current.left -= quantity
         self._fill(order, quantity, found.price, bar)
         return found
 
@@ -158,26 +162,26 @@ class Matcher:
         if not self._reducible(order) and not order.final and not order.remaining_opening:
             self._nothing_left(order, at)
         for exit_id in self._exits(order.symbol):
-            # Somebody has closed the position by hand: what was to close it is over.
+            # The position was closed by another order: the exits have nothing left to close.
             if not self._reducible(self.orders[exit_id]) and not self.orders[exit_id].final:
                 self._nothing_left(self.orders[exit_id], at)
 
     # Brackets
 
     def _exits(self, symbol: str, parent: str | None = None) -> list[str]:
-        """The exits that rest, stops before targets."""
+        """Returns the ids of the resting exits of a symbol or of one entry, stops before targets."""
         found = [each for each in self.resting(symbol) if each.role.exit and parent in {None, each.parent}]
         return [each.id for each in sorted(found, key=lambda each: each.role is not Role.STOP_LOSS)]
 
     def _others(self, order: Order) -> list[Order]:
-        """The exits of an order's bracket that have not ended, but for itself. Its entry may have, and not be here."""
+        """Returns the other working exits of an order's bracket. The entry itself may have ended already."""
         entry_id = order.parent or order.id
         return [
             each for each in self.orders.values() if each.parent == entry_id and each.id != order.id and not each.final
         ]
 
     def _entered(self, entry: Order, opened: Decimal, at: float) -> None:
-        """The exits grow by what their entry has opened."""
+        """Increase the exits by the quantity that their entry has opened."""
         for each in self._others(entry) if opened else ():
             held = each.state is State.HELD
             state, before = (State.OPEN, ZERO) if held else (each.state, each.quantity)
@@ -185,7 +189,7 @@ class Matcher:
         self._end_exits(entry, at)
 
     def _exited(self, order: Order, at: float) -> None:
-        """What one exit has closed the other need not; when nothing is left the bracket is over."""
+        """Reduce the other exit by the quantity that this one has closed; cancel it if nothing is left."""
         if not order.remaining:
             self._close_bracket(order, _OTHER_EXIT, at)
             return
@@ -193,16 +197,17 @@ class Matcher:
             self._change(each.to(each.state, at, quantity=each.filled + order.remaining))
 
     def _close_bracket(self, order: Order, reason: str, at: float) -> None:
+        """Cancel the entry and the other exit of an exit's bracket."""
         entry = self.orders.get(order.parent or "")
         if entry is not None and not entry.final:
             self._change(entry.to(State.CANCELLED, at, _EXIT_REACHED))
         for each in self._others(order):
             self._change(each.to(State.CANCELLED, at, reason))
 
-    # Ends
+    # Ending orders
 
     def _nothing_left(self, order: Order, at: float) -> None:
-        """End what can only reduce when there is nothing to reduce; of a bracket, all of it."""
+        """Cancel an order that can only reduce but has nothing to reduce; of a bracket, cancel all of it."""
         self._end(order, State.CANCELLED, _NOTHING_LEFT, at)
         if order.role.exit:
             self._close_bracket(order, _NOTHING_LEFT, at)

@@ -1,23 +1,23 @@
 """An order and the states it can be in.
 
-pending           written down, not yet known to the broker
+pending           recorded, and not yet confirmed by the broker
                   → open, partially_filled, filled, cancelled, expired, rejected, unknown
 held              an exit of a bracket, until its entry fills
                   → open, cancelled, expired, rejected
 open              working at the broker
                   → partially_filled, filled, cancelling, cancelled, expired, rejected
-partially_filled  working, some of it done
+partially_filled  working, and filled in part
                   → filled, cancelling, cancelled, expired
-cancelling        its cancellation was asked for; fills may still come, and the broker may refuse
+cancelling        its cancellation was requested; the broker may still fill it, or refuse to cancel it
                   → open, partially_filled, filled, cancelled, expired
-unknown           sent, and nobody knows whether it arrived: whatever the broker says of it
+unknown           sent, and no answer arrived: takes the state that the broker reports
                   → open, partially_filled, cancelling, filled, cancelled, expired, rejected, lost
-lost              the broker has no record of it: whatever it says should it appear after all
+lost              the broker has no record of it: takes the state that the broker reports if it appears later
                   → open, partially_filled, cancelling, filled, cancelled, expired, rejected
 filled, cancelled, expired, rejected: final
 
-`unknown` is never sent again: it is asked for by its id until the broker has answered. `MOVES` is the whole machine;
-`Order.to` is the one way to change a state.
+An `unknown` order is never sent again; it is looked up by its id until the broker answers. `MOVES` has all allowed changes
+of state, and only `Order.to` changes a state.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from openbell.trading.amounts import ZERO
 
 
 class Side(StrEnum):
-    """Which way."""
+    """The side of an order."""
 
     BUY = "buy"
     SELL = "sell"
 
     @property
     def sign(self) -> int:
-        """+1 for what adds to a position, −1 for what takes from it."""
+        """+1 for buy, −1 for sell."""
         return 1 if self is Side.BUY else -1
 
     @property
     def other(self) -> Side:
-        """The way back."""
+        """The opposite side."""
         return Side.SELL if self is Side.BUY else Side.BUY
 
 
 class Kind(StrEnum):
-    """How it is priced."""
+    """How an order is priced."""
 
     MARKET = "market"
     LIMIT = "limit"
@@ -59,14 +59,14 @@ class Kind(StrEnum):
 
 
 class Force(StrEnum):
-    """How long it stands."""
+    """Time in force: how long an order works."""
 
     GTC = "gtc"
     DAY = "day"
 
 
 class Role(StrEnum):
-    """What it is within a bracket."""
+    """The role of an order in a bracket; `single` if it has none."""
 
     SINGLE = "single"
     ENTRY = "entry"
@@ -75,12 +75,12 @@ class Role(StrEnum):
 
     @property
     def exit(self) -> bool:
-        """Whether it closes what an entry opened."""
+        """Whether the order closes the position of an entry."""
         return self in {Role.TAKE_PROFIT, Role.STOP_LOSS}
 
 
 class State(StrEnum):
-    """Where an order stands."""
+    """The state of an order."""
 
     PENDING = "pending"
     HELD = "held"
@@ -107,16 +107,16 @@ MOVES: dict[State, frozenset[State]] = {
     State.LOST: _AT_BROKER,
     **dict.fromkeys(_ENDS, frozenset()),
 }
-"""From each state those that may follow; staying is always allowed."""
+"""For each state, the states that may follow it; an order may always keep its state."""
 FINAL = _ENDS
 RESTING = frozenset({State.OPEN, State.PARTIALLY_FILLED, State.CANCELLING})
-"""Those that may still trade at the broker."""
+"""States in which an order may still fill."""
 EXPOSED = RESTING | {State.PENDING, State.UNKNOWN}
-"""Those that the risk gate must count: they trade, or may."""
+"""States that the risk gate counts: orders that may fill, or that the broker may have received."""
 
 
 class ImpossibleMove(OpenbellError):
-    """A state that cannot follow: a bug, or a broker that contradicts itself."""
+    """A change of state that is not allowed: a bug, or contradictory reports of a broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +131,11 @@ class Order:
     kind: Kind
     quantity: Decimal
     opening: Decimal
-    """How much of it may yet open a position; the rest only reduces one, and is cut if there is less to reduce by then."""
+    """The quantity that may still open a position. The rest only reduces one, and is cut to the position when it fills."""
     time_in_force: Force
     placed_at: float
     spelling: str = ""
-    """The symbol as the caller wrote it, which answers echo."""
+    """The symbol as the caller wrote it; results repeat it."""
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
     take_profit: Decimal | None = None
@@ -146,10 +146,10 @@ class Order:
     expires_at: float | None = None
     state: State = State.PENDING
     triggered: bool = False
-    """Of a stop-limit: the stop was reached, it is a limit order now."""
+    """Whether the stop price was reached; a stop-limit order is a limit order from then on."""
     filled: Decimal = ZERO
     paid: Decimal = ZERO
-    """Price times quantity of its fills."""
+    """Sum of price times quantity of its fills."""
     fees: Decimal = ZERO
     broker_id: str | None = None
     reason: str | None = None
@@ -157,32 +157,32 @@ class Order:
 
     @property
     def remaining(self) -> Decimal:
-        """What is not done yet."""
+        """The quantity that is not filled."""
         return self.quantity - self.filled
 
     @property
     def remaining_opening(self) -> Decimal:
-        """What may still open a position: reducing comes first."""
+        """The unfilled quantity that may open a position; fills reduce a position first."""
         return min(self.remaining, self.opening)
 
     @property
     def average_price(self) -> Decimal | None:
-        """Of its fills."""
+        """The average price of its fills; None if there are none."""
         return amounts.share(self.paid, self.filled) if self.filled else None
 
     @property
     def final(self) -> bool:
-        """Whether nothing more can happen to it."""
+        """Whether its state is final."""
         return self.state in FINAL
 
     def to(self, state: State, at: float, reason: str | None = None, **changes: Any) -> Order:
-        """The order in another state. Raises `ImpossibleMove`."""
+        """Returns the order in another state. Raises `ImpossibleMove`."""
         if state is not self.state and state not in MOVES[self.state]:
             raise ImpossibleMove(f"order {self.id} is {self.state} and cannot become {state}", order_id=self.id)
         return replace(self, state=state, updated_at=at, reason=reason or self.reason, **changes)
 
     def with_fill(self, quantity: Decimal, price: Decimal, fee: Decimal, at: float) -> Order:
-        """The order after one more fill; what was being cancelled stays so until it is all done."""
+        """Returns the order after one more fill; a `cancelling` order stays so until filled. Raises `ImpossibleMove`."""
         filled = self.filled + quantity
         if quantity <= 0:
             raise ImpossibleMove(f"order {self.id} cannot have a fill of nothing", order_id=self.id)

@@ -1,4 +1,4 @@
-"""What a caller asks for, checked for sense before anything else looks at it."""
+"""A request for an order, with the checks that need no account and no price."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CURRENCY = "USD"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An order as asked for."""
+    """An order as requested."""
 
     instrument: Instrument
     side: Side
@@ -35,19 +35,19 @@ class Request:
     stop_loss: Decimal | None = None
     client_order_id: str | None = None
     spelling: str = ""
-    """The symbol as the caller wrote it; no part of what is asked for."""
+    """The symbol as the caller wrote it; results repeat it. It is not part of the digest."""
     reduce_only: bool = False
-    """Whether it may only make a position smaller."""
+    """Whether the order may only reduce a position."""
 
     @property
     def bracket(self) -> bool:
-        """Whether exits come with it."""
+        """Whether the order has exits."""
         return self.take_profit is not None or self.stop_loss is not None
 
     def digest(self) -> str:
-        """The same for the same order, however its numbers were written.
+        """Returns a hash that is equal for equal orders, however their numbers are written.
 
-        `reduce_only` is a part of it only when true: without it an order has the digest that it always had.
+        `reduce_only` is included only if true, so that digests stored before it existed remain valid.
         """
         parts = (
             self.instrument.symbol,
@@ -78,7 +78,7 @@ def request(
     spelling: str = "",
     reduce_only: bool = False,
 ) -> Request:
-    """A checked request. Raises `InvalidParameter` with what to change."""
+    """Returns a checked request. Raises `InvalidParameter`, whose message says what to change."""
     refuse_foreign_money(instrument)
 
     def priced(name: str, value: Any) -> Decimal | None:
@@ -105,7 +105,7 @@ def request(
 
 
 def refuse_foreign_money(instrument: Instrument) -> None:
-    """The account counts dollars; stable coins of the dollar are taken at par, anything else would be a guess."""
+    """Raise `InvalidParameter` unless the instrument is priced in dollars or in a dollar stablecoin, valued at 1 USD."""
     if instrument.asset_class is AssetClass.STOCK:
         return
     quote = instrument.symbol.rpartition("/")[2]
@@ -136,7 +136,7 @@ def _check_prices(asked: Request) -> None:
 
 
 def _check_bracket(asked: Request) -> None:
-    """Profit must lie on the far side of the entry, the stop on the near one."""
+    """Raise `InvalidParameter` unless the stop-loss, the entry's price and the take-profit are in this order."""
     if asked.bracket and asked.reduce_only:
         raise InvalidParameter("a reduce_only order opens nothing: leave out take_profit and stop_loss")
     entries: list[Decimal | None] = [price for price in (asked.limit_price, asked.stop_price) if price is not None]

@@ -1,11 +1,12 @@
-"""The risk gate: one function that says of any order whether it may be, why not, and how large it may be.
+"""The risk rules: `judge` decides whether an order is allowed, why not, and how large it may be.
 
-An order that only reduces a position always may. Everything else is judged by what it opens: first the rules that no size
-passes (halt, symbol, short, stale price, collar, number of positions, daily loss), then what the account can pay, then the
-shares of equity an order and a symbol may take. A reduce_only order is judged by one rule, that there is as much to reduce.
-Orders that rest count as if they were filled. place_order and validate_trade ask
-the same `judge`, so that `max_size` is exactly the size at which it changes its mind; the engine asks `lost_too_much`, and
-ends what rests and could open when it says so.
+Orders that only reduce a position are always accepted. All others are judged by the quantity that opens a position: first by
+rules that do not depend on the size (halt, symbol, short, stale price, collar, number of positions, daily loss), then by the
+cash of the account, then by the shares of equity that one order and one symbol may take. A reduce_only order is accepted if
+the position is at least as large. Resting orders count as if they were filled.
+
+place_order and validate_trade both call `judge`, so that `max_size` is exactly the largest size that passes. The engine
+calls `lost_too_much` and cancels resting orders that could open a position after a large daily loss.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from openbell.trading.book import Book
 from openbell.trading.orders import EXPOSED, Order, Side
 
 _DIGITS = 15
-"""What a JSON number carries exactly: no largest size has more."""
+"""Significant digits that a JSON number carries exactly; `max_size` has no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The rules' settings. Zero of an amount means that there is no such limit."""
+    """The settings of the rules. A limit of zero is switched off."""
 
     order_share: Decimal = Decimal("0.10")
     symbol_share: Decimal = Decimal("0.25")
@@ -37,79 +38,79 @@ class Limits:
     leverage: Decimal = ONE
     collar: Decimal = Decimal("0.05")
     symbols: frozenset[str] = frozenset()
-    """Allowed ones; none named: all."""
+    """Symbols that may be opened; if empty, all."""
     fee: Decimal = ZERO
-    """Of notional, kept back when an order is judged: fees, and what a price may slip."""
+    """Share of an order's value that is reserved for fees and slippage."""
     short: bool = False
-    """Whether more may be sold than is held, of what can be shorted."""
+    """Whether stocks and forex may be sold short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What is to be judged."""
+    """An order to be judged."""
 
     symbol: str
     side: Side
     quantity: Decimal
     price: Decimal | None = None
-    """Its limit or stop; None: the market's."""
+    """Its limit or stop price; None for a market order."""
     limit: bool = True
-    """Whether that price is the worst it can trade at."""
+    """Whether `price` is a limit: the worst price at which it can fill."""
     reduce_only: bool = False
-    """Whether it is refused rather than open anything."""
+    """Whether it is refused if any part of it would open a position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What it is judged in."""
+    """The state of the account and the market that an order is judged in."""
 
     book: Book
-    marks: Mapping[str, Decimal]
+    prices: Mapping[str, Decimal]
     """The last price of every symbol that is held, ordered or proposed."""
     orders: tuple[Order, ...] = ()
-    """Those of the account that are not final."""
+    """The orders of the account that are not final."""
     day_start: Decimal | None = None
-    """Equity at the start of the UTC day."""
+    """Equity at the start of the UTC day; None if it is not known."""
     halted: str | None = None
-    """Why nothing may be opened."""
+    """Why trading is halted; None if it is not."""
     stale: str | None = None
-    """Why the proposed symbol's price cannot be relied on."""
+    """Why the prices are too old or missing; None if they are current."""
     cut: bool = False
-    """Whether fills are cut to the position, as on paper: then orders that reduce cannot get in each other's way."""
+    """Whether fills are cut to the position, as on paper; several orders may then reduce the same position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the gate says."""
+    """The decision of the risk gate."""
 
     valid: bool
     rule: str
-    """Which one decided; empty if none objects."""
+    """The rule that refused; empty if the order is allowed."""
     reason: str
     max_size: Decimal
     risk_score: Decimal
-    """0 to 1: how much of the tightest limit it uses; 1 if it may not be."""
+    """0 to 1: the used share of the tightest limit; 1 if refused."""
     opening: Decimal
-    """How much of the quantity opens; the rest reduces."""
+    """The part of the quantity that opens a position; the rest reduces one."""
 
 
 def judge(proposal: Proposal, situation: Situation, limits: Limits) -> Verdict:
-    """The verdict on a proposal."""
+    """Returns the verdict on a proposal."""
     with amounts.exact():
         return _Judgement(proposal, situation, limits).verdict()
 
 
 def reducible(side: Side, symbol: str, situation: Situation) -> Decimal:
-    """How much an order of this side could take from the position, less what resting orders will take already."""
+    """Returns by how much an order of this side could reduce the position, after the resting orders that reduce it too."""
     held = situation.book.quantity(symbol) * -side.sign
     claimed = ZERO if situation.cut else _claimed(side, symbol, situation.orders)
     return max(ZERO, held - claimed) if held > 0 else ZERO
 
 
 def _claimed(side: Side, symbol: str, orders: Iterable[Order]) -> Decimal:
-    """What resting orders of a side will take from a position.
+    """Returns by how much the resting orders of a side will reduce a position.
 
-    The exits of a bracket claim nothing: whoever closes the position by hand takes it from them, and they end.
+    The exits of a bracket do not count: they are cancelled if another order closes the position.
     """
     return sum(
         (
@@ -122,18 +123,18 @@ def _claimed(side: Side, symbol: str, orders: Iterable[Order]) -> Decimal:
 
 
 class _Judgement:
-    """One proposal in its situation, with the sums that several rules need."""
+    """The judgement of one proposal, with the sums that several rules need."""
 
     def __init__(self, proposal: Proposal, situation: Situation, limits: Limits) -> None:
         self.proposal, self.situation, self.limits = proposal, situation, limits
         symbol = proposal.symbol
-        self.mark = situation.marks[symbol]
+        self.last = situation.prices[symbol]
         self.price = self._worst_price()
         self.reducible = reducible(proposal.side, symbol, situation)
         self.opening = max(ZERO, proposal.quantity - self.reducible)
-        self.equity = situation.book.equity(situation.marks)
+        self.equity = situation.book.equity(situation.prices)
         waiting = [
-            (order, order.remaining_opening * price_of(order, situation.marks[order.symbol]))
+            (order, order.remaining_opening * price_of(order, situation.prices[order.symbol]))
             for order in situation.orders
             if order.state in EXPOSED and not order.role.exit
         ]
@@ -142,12 +143,12 @@ class _Judgement:
         self.opening_symbols = {order.symbol for order, worth in waiting if worth}
 
     def _worst_price(self) -> Decimal:
-        """What a unit is counted at: a bought limit costs no more than that; what is sold may bring more than asked."""
+        """Returns the price that the order is valued at: a buy's limit, else the higher of its price and the last price."""
         price = self.proposal.price
         if price is None:
-            return self.mark
+            return self.last
         bounded = self.proposal.limit and self.proposal.side is Side.BUY
-        return price if bounded else max(price, self.mark)
+        return price if bounded else max(price, self.last)
 
     def verdict(self) -> Verdict:
         if not self.opening:
@@ -160,7 +161,7 @@ class _Judgement:
         return Verdict(True, "", "", self._largest(), self._score(), self.opening)
 
     def _without_size(self) -> Iterable[tuple[str, str | None]]:
-        """Rules that object to opening anything."""
+        """Yields each rule that does not depend on the size, with its objection or None."""
         situation, limits, symbol = self.situation, self.limits, self.proposal.symbol
         yield (
             "halt",
@@ -199,10 +200,10 @@ class _Judgement:
 
     def _outside_collar(self) -> str | None:
         price, collar = self.proposal.price, self.limits.collar
-        if price is None or not collar or abs(price - self.mark) <= collar * self.mark:
+        if price is None or not collar or abs(price - self.last) <= collar * self.last:
             return None
         return (
-            f"the price {amounts.text(price)} is more than {_percent(collar)} from the last, {amounts.text(self.mark)} "
+            f"the price {amounts.text(price)} is more than {_percent(collar)} from the last, {amounts.text(self.last)} "
             "(OPENBELL_RISK_COLLAR)"
         )
 
@@ -214,17 +215,17 @@ class _Judgement:
         return f"{len(symbols)} positions are open or being opened, the most allowed (OPENBELL_RISK_POSITIONS)"
 
     def _by_size(self) -> Iterable[tuple[str, str | None]]:
-        """Rules that object to the size, each by comparing exact products."""
+        """Yields each rule about the size, with its objection or None."""
         for rule, need, have, words in self._sizes(self.opening):
             yield rule, None if need <= have else words(need, have)
 
     def _sizes(self, opening: Decimal) -> Iterable[tuple[str, Decimal, Decimal, Callable[[Decimal, Decimal], str]]]:
-        """Each rule by size: what an opening quantity needs and what there is, both in dollars."""
+        """Yields each rule about the size: its name, the dollars that `opening` needs, the dollars allowed, its text."""
         limits, leverage = self.limits, self.limits.leverage
         worth = opening * self.price
-        # Multiplied by the leverage on both sides, which is exact where a quotient would not be.
+        # Both sides are multiplied by the leverage: products are exact, quotients are not.
         with_fee = ONE + limits.fee * leverage
-        taken = self.situation.book.exposure(self.situation.marks) + self.waiting * with_fee - self._freed()
+        taken = self.situation.book.exposure(self.situation.prices) + self.waiting * with_fee - self._freed()
         yield (
             "balance",
             worth * with_fee,
@@ -235,18 +236,18 @@ class _Judgement:
         for cap, name in ((share, "ORDER_SHARE"), (limits.order_notional or None, "ORDER_NOTIONAL")):
             if cap is not None:
                 yield "order", worth, cap, _over("an order", name)
-        here = abs(self.situation.book.quantity(self.proposal.symbol)) * self.mark + self.waiting_here - self._freed()
+        here = abs(self.situation.book.quantity(self.proposal.symbol)) * self.last + self.waiting_here - self._freed()
         share = limits.symbol_share * self.equity if limits.symbol_share else None
         for cap, name in ((share, "SYMBOL_SHARE"), (limits.symbol_notional or None, "SYMBOL_NOTIONAL")):
             if cap is not None:
                 yield "symbol", here + worth, cap, _over(self.proposal.symbol, name)
 
     def _freed(self) -> Decimal:
-        """What the reducing part of the proposal gives back before the rest opens."""
-        return self.reducible * self.mark
+        """Returns the value that the reducing part of the proposal frees before the rest opens a position."""
+        return self.reducible * self.last
 
     def _largest(self) -> Decimal:
-        """The largest quantity that would pass."""
+        """Returns the largest quantity that would be accepted."""
         if self.proposal.reduce_only or any(objection for _, objection in self._without_size()):
             return _exactly_sent(self.reducible)
         most = min(
@@ -267,7 +268,7 @@ class _Judgement:
 
 
 def lost_too_much(day_start: Decimal | None, equity: Decimal, limits: Limits) -> str | None:
-    """Why nothing may be opened today."""
+    """Returns why nothing may be opened today; None if the daily loss is below its limit or not known."""
     most = limits.daily_loss
     if day_start is None or day_start <= 0 or not most or day_start - equity < most * day_start:
         return None
@@ -276,16 +277,16 @@ def lost_too_much(day_start: Decimal | None, equity: Decimal, limits: Limits) ->
     return f"the account has lost {_percent(lost)} today, and opens nothing after {_percent(most)} {setting}"
 
 
-def price_of(order: Order, mark: Decimal) -> Decimal:
-    """What a unit of a resting order is counted at."""
+def price_of(order: Order, last: Decimal) -> Decimal:
+    """Returns the price that a resting order is valued at: a buy's limit, else the higher of its price and the last."""
     price = order.limit_price or order.stop_price
     if price is None:
-        return mark
-    return price if order.side is Side.BUY and order.limit_price is not None else max(price, mark)
+        return last
+    return price if order.side is Side.BUY and order.limit_price is not None else max(price, last)
 
 
 def _exactly_sent(size: Decimal) -> Decimal:
-    """Down to the step of quantities, and to as many digits as a JSON number carries."""
+    """Returns a size rounded down to 1e-8, and to the digits that a JSON number carries exactly."""
     step = max(CENT, Decimal(1).scaleb(size.adjusted() - _DIGITS + 1)) if size else CENT
     return amounts.down(size, step)
 

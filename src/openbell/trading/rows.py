@@ -1,4 +1,4 @@
-"""Values as rows: what the store keeps and the ledger seals is plain JSON, amounts as text."""
+"""Dataclasses to rows and back. Rows are plain JSON with amounts as text, as tables and the ledger store them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def to_row(value: Any) -> dict[str, Any]:
-    """A dataclass as a row; a time that happens to be whole is written as it will be read back."""
+    """Returns a dataclass as a row. Float fields become floats even if they hold an int, as the database returns them."""
     row = {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
     for name, wanted in _types(cast("Hashable", type(value))).items():
         if wanted is float and row[name] is not None:
@@ -25,7 +25,7 @@ def to_row(value: Any) -> dict[str, Any]:
 
 
 def from_row(kind: type[T], row: dict[str, Any]) -> T:
-    """The dataclass of a row."""
+    """Returns the dataclass of a row."""
     return kind(**{name: _typed(wanted, row[name]) for name, wanted in _types(cast("Hashable", kind)).items()})
 
 
@@ -47,7 +47,7 @@ def _typed(wanted: type[Any], value: Any) -> Any:
 
 @cache
 def _types(kind: Any) -> dict[str, type[Any]]:
-    """Each field's type; of an optional one, that which it has when it is there."""
+    """Returns the type of each field; for an optional field, the type other than None."""
     found: dict[str, type[Any]] = {}
     for name, hint in get_type_hints(kind).items():
         wanted = (

@@ -1,4 +1,4 @@
-"""When orders for the day end."""
+"""When day orders expire."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _DAY = 86400
 
 
 def day_end(instrument: Instrument, at: float) -> float:
-    """Returns when an order for the day ends: with the session for stocks, with the UTC day for markets that never close."""
+    """Returns when a day order expires: at the close of the session for stocks, else at the end of the UTC day."""
     if instrument.asset_class is not AssetClass.STOCK:
         return float((at // _DAY + 1) * _DAY)
     session = session_on(eastern(at).date())

@@ -1,7 +1,7 @@
-"""What a working order waits for, and until when: the `reason` of an order that has none of its own.
+"""What a working order waits for, and until when: the `reason` of orders that have none recorded.
 
-It follows from the order, the clock and what was traded since the order could last have filled. Nothing of it is stored:
-the next minute it may be something else.
+The reason is computed from the order, the clock and the volume since the order last changed. It is not stored, because it
+may be different one minute later.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Traded:
-    """What was traded in the minutes since an order last changed."""
+    """The volume in the minutes since an order last changed."""
 
     since: float
-    """When the first of them opened."""
+    """When the first of these minutes opened."""
     volume: float
     most: Decimal
-    """The largest part of the order that one of them could have filled."""
+    """The largest quantity of the order that one of these minutes could have filled."""
 
 
 def traded(order: Order, bars: Bars, costs: Costs) -> Traded | None:
-    """What some minute bars say about the volume that a paper order needs; None if that is nothing.
+    """Returns the volume that a paper order could have filled from; None if the instrument has no volume, or no bar counts.
 
-    Bars that opened before the order was placed or last changed are left out, and so are those in which it cannot fill.
+    Bars that opened before the order was placed or last changed do not count, nor do bars in which it cannot fill.
     """
     if not bars.instrument.has_volume:
         return None
@@ -67,10 +67,10 @@ def waiting(
     traded: Traded | None = None,
     on_paper: bool = True,
 ) -> str | None:
-    """What an order waits for, and until when; None if it is final or has a reason of its own.
+    """Returns what an order waits for, and until when; None if it is final or has a recorded reason.
 
-    `halted` is why nothing may be opened. `on_paper`: it is filled from bars here, and not by a broker. The account must
-    have caught up with the bars that closed by `now`.
+    `halted` is the reason why trading is halted. `on_paper`: orders are filled from bars, not by a broker. The bars that
+    closed by `now` must have been applied to the account.
     """
     if order.final or order.reason:
         return None
@@ -107,12 +107,12 @@ def _subject(order: Order) -> str:
 
 
 def _next_minute(order: Order) -> float:
-    """The open of the first minute that can still fill it."""
+    """Returns the open time of the first minute that can fill an order."""
     return float(ceil(max(order.placed_at, order.updated_at) / MINUTE) * MINUTE)
 
 
 def _closed(instrument: Instrument, moment: float) -> str | None:
-    """When the market opens in which it can fill; None if it is open."""
+    """Returns when the instrument's market opens, as text; None if it is open."""
     if phase(instrument, moment) is Phase.REGULAR:
         return None
     if instrument.asset_class is AssetClass.FOREX:
@@ -122,7 +122,7 @@ def _closed(instrument: Instrument, moment: float) -> str | None:
 
 
 def _forex_opens(moment: float) -> float:
-    """Sunday 17:00 in New York, after a moment of the weekend."""
+    """Returns the next Sunday 17:00 in New York, for a moment on a weekend."""
     today = eastern(moment).date()
     sunday = today + timedelta((_SUNDAY - today.weekday()) % 7)
     return datetime.combine(sunday, _FOREX_OPENS, EASTERN).timestamp()
@@ -136,7 +136,7 @@ def _dry(traded: Traded | None) -> str | None:
 
 
 def _price(order: Order) -> str | None:
-    """The price that must come first; None if it takes any."""
+    """Returns the price that an order waits for, as text; None if it fills at any price."""
     through = f"trades through {amounts.text(order.limit_price)}" if order.limit_price is not None else None
     if order.stop_price is None or order.triggered:
         return f"the price {through}" if through else None

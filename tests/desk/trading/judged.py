@@ -76,12 +76,12 @@ class Court:
         waiting = tuple(each for each in self._orders.values() if not each.final and each.account == order.account)
         needed = {order.symbol} | set(book.positions) | {each.symbol for each in waiting}
         yield from self._prices(entry, judgement, needed)
-        marks = {symbol: price.value for symbol, price in sheet.current.items()}
+        values = {symbol: price.value for symbol, price in sheet.current.items()}
         stale = self._doubt(judgement, book, order.symbol, waiting)
-        for symbol in needed - set(marks):
-            marks[symbol] = self._script.close(symbol, entry.at)  # only what reduces passes: no price matters
+        for symbol in needed - set(values):
+            values[symbol] = self._script.close(symbol, entry.at)  # only what reduces passes: no price matters
         situation = Situation(
-            book, marks, waiting, self._worth(judgement, order.account), self._halted, stale, self._inside
+            book, values, waiting, self._worth(judgement, order.account), self._halted, stale, self._inside
         )
         price = order.limit_price or order.stop_price
         proposal = Proposal(order.symbol, order.side, order.quantity, price, order.limit_price is not None)
@@ -144,20 +144,20 @@ class Court:
 
 def _by_hand(order: Order, opening: Decimal, situation: Situation) -> Iterator[str]:
     """The same limits once more, added up by hand."""
-    marks = situation.marks
+    values = situation.prices
     with amounts.exact():
-        equity = situation.book.cash + sum(p.quantity * marks[p.symbol] for p in situation.book.positions.values())
+        equity = situation.book.cash + sum(p.quantity * values[p.symbol] for p in situation.book.positions.values())
         taken, here = ZERO, ZERO
         for each in [each for each in situation.orders if each.state in EXPOSED and not each.role.exit]:
-            worth = each.remaining_opening * _at_worst(each, marks[each.symbol])
+            worth = each.remaining_opening * _at_worst(each, values[each.symbol])
             taken, here = taken + worth, here + (worth if each.symbol == order.symbol else ZERO)
         for held in situation.book.positions.values():
             left = abs(held.quantity)
             if held.symbol == order.symbol:
                 left -= risk.reducible(order.side, order.symbol, situation)
-                here += left * marks[held.symbol]
-            taken += left * marks[held.symbol]
-        worth = opening * _at_worst(order, marks[order.symbol])
+                here += left * values[held.symbol]
+            taken += left * values[held.symbol]
+        worth = opening * _at_worst(order, values[order.symbol])
         if taken + worth > equity * LIMITS.leverage:
             yield f"{order.id} makes {taken + worth} of an equity of {equity}"
         if worth > LIMITS.order_share * equity or here + worth > LIMITS.symbol_share * equity:
@@ -169,8 +169,8 @@ def _by_hand(order: Order, opening: Decimal, situation: Situation) -> Iterator[s
             yield f"{order.id} opens while trading is halted"
 
 
-def _at_worst(order: Order, mark: Decimal) -> Decimal:
+def _at_worst(order: Order, last: Decimal) -> Decimal:
     price = order.limit_price or order.stop_price
     if price is None:
-        return mark
-    return price if order.side is Side.BUY and order.limit_price is not None else max(price, mark)
+        return last
+    return price if order.side is Side.BUY and order.limit_price is not None else max(price, last)

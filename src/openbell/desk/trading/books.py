@@ -1,4 +1,4 @@
-"""The book of an account, kept up to date from its fills, its working orders, and what it held when a day began."""
+"""The book of each account, its working orders, and what it held when a day began, cached between transactions."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ from openbell.trading.book import Book
 from openbell.trading.fills import Fill
 from openbell.trading.orders import Order
 
-_KEPT_DAYS = 2 * 86400
+_RECENT_SECONDS = 2 * 86400
+"""Fills up to this much older than the last one are cached."""
 _MOMENTS = 8
-"""Accounts at earlier moments that stay in memory."""
+"""The number of accounts at earlier moments that are cached."""
 
 
 @dataclass(slots=True)
-class _Kept:
-    """One account's book as of some entry of the ledger, and its fills of the last days."""
+class _Cached:
+    """An account's book after some entry of the ledger, and its fills of the last two days."""
 
     book: Book
     recent: list[Fill] = field(default_factory=list)
     seq: int = 0
+    """The entry of the last fill that is in `book`."""
     last: float = 0.0
+    """The time of the last fill."""
 
     def add(self, fill: Fill) -> None:
         self.book = self.book.after(fill)
@@ -46,42 +49,46 @@ class DayStart:
     cash: Decimal
     held: dict[str, Decimal]
 
-    def equity(self, marks: dict[str, Decimal]) -> Decimal:
-        """What that was worth at some prices."""
+    def equity(self, prices: dict[str, Decimal]) -> Decimal:
+        """Returns the equity at these prices."""
         with amounts.exact():
-            return self.cash + sum((quantity * marks[symbol] for symbol, quantity in self.held.items()), ZERO)
+            return self.cash + sum((quantity * prices[symbol] for symbol, quantity in self.held.items()), ZERO)
 
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """An account's orders that are not final, each with the entry that wrote it last, as of some entry of the ledger."""
+    """An account's orders that are not final, after some entry of the ledger."""
 
     orders: dict[str, tuple[int, Order]]
+    """By order id, the entry of the ledger that wrote the order last, and the order."""
     seq: int
+    """The newest entry that is included."""
 
 
 class Books:
-    """Books of accounts, and the orders that still work, as a view shows them.
+    """Returns books and working orders of accounts as a view shows them, and caches them.
 
-    Fills only ever come after those that are counted, so that each is added once. What a view of an earlier moment shows is
-    kept: the present's for good, a scenario's until its ledger has a new entry.
+    A view of now only reads the entries that are newer than the cached state: entries are never removed or inserted before
+    others. Accounts at an earlier moment (`view.until`) are cached apart. In the present's records they never change; in a
+    scenario's they are read again when its ledger has a new entry.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, _Kept] = {}
+        self._cached: dict[str, _Cached] = {}
         self._working: dict[str, Working] = {}
         self._guard = threading.Lock()
-        self._fills_then: tuple[tuple[str, float, int, int], list[Fill]] = (("", 0.0, 0, 0), [])
+        self._past_fills: tuple[tuple[str, float, int, int], list[Fill]] = (("", 0.0, 0, 0), [])
+        """The result of the last `_fills_since` at an earlier moment, with its arguments."""
         self._past: OrderedDict[tuple[str, float, int], tuple[Book, tuple[Order, ...]]] = OrderedDict()
 
     def orders(self, view: View, account: Account) -> tuple[Order, ...]:
-        """The account's orders that are not final; only what has changed is read."""
+        """Returns the account's orders that are not final; reads only those that have changed."""
         if view.until is not None:
-            return self._then(view, view.until, account)[1]
+            return self._at_moment(view, view.until, account)[1]
         return tuple(order for _, order in self.working(view, account).orders.values())
 
     def working(self, view: View, account: Account) -> Working:
-        """The same with the entries that wrote them, for an engine."""
+        """Returns the orders that are not final, each with the entry that wrote it last. Only for views of now."""
         known = self._working.get(account.name)
         if known is None:
             seq = head_of(view.connection).seq
@@ -97,19 +104,19 @@ class Books:
         return self._working[account.name]
 
     def book(self, view: View, account: Account) -> Book:
-        """The account's book."""
+        """Returns the account's book."""
         if view.until is not None:
-            return self._then(view, view.until, account)[0]
-        return self._advanced(view, account).book
+            return self._at_moment(view, view.until, account)[0]
+        return self._updated(view, account).book
 
     def last_fill(self, view: View, account: Account) -> float:
-        """When the account's last fill happened; 0 if there is none."""
-        return self._advanced(view, account).last
+        """Returns the time of the account's last fill; 0 if there is none. Only for views of now."""
+        return self._updated(view, account).last
 
     def day_start(self, view: View, account: Account, day: int) -> DayStart:
-        """What the account held when a day began: the book without the fills since.
+        """Returns what the account held when a day began: the book less the fills since then.
 
-        A fill of the minute that ends at midnight has that time, and is of the day before.
+        A fill at midnight is from the last minute of the day before, and belongs to that day.
         """
         book = self.book(view, account)
         since = [fill for fill in self._fills_since(view, account, day) if fill.at > day]
@@ -121,35 +128,36 @@ class Books:
         return DayStart(day, cash, {symbol: quantity for symbol, quantity in held.items() if quantity})
 
     def forget(self) -> None:
-        """Drop what is remembered: a transaction that was counted may have been undone."""
-        self._kept.clear()
+        """Clear the cache of current books and orders; needed if a transaction that was read is rolled back."""
+        self._cached.clear()
         self._working.clear()
 
     def _fills_since(self, view: View, account: Account, day: int) -> list[Fill]:
         if view.until is not None:
-            # Only the newest question is kept.
-            asked = (account.name, view.until, day, _grows(view))
-            known = self._fills_then
-            if known[0] != asked:
-                known = self._fills_then = (asked, queries.fills_since(view, account.name, day))
+            # Only the last result is cached.
+            wanted = (account.name, view.until, day, _version(view))
+            known = self._past_fills
+            if known[0] != wanted:
+                known = self._past_fills = (wanted, queries.fills_since(view, account.name, day))
             return known[1]
-        kept = self._kept[account.name]
-        if kept.last - day <= _KEPT_DAYS:
-            return kept.recent
+        cached = self._cached[account.name]
+        if cached.last - day <= _RECENT_SECONDS:
+            return cached.recent
         return [fill for _, fill in queries.fills_after(view, account.name, 0)]
 
-    def _advanced(self, view: View, account: Account) -> _Kept:
-        before = self._kept.get(account.name) or _Kept(Book(account.cash))
-        kept = _Kept(before.book, list(before.recent), before.seq, before.last)
-        for seq, fill in queries.fills_after(view, account.name, kept.seq):
-            kept.add(fill)
-            kept.seq = seq
-        kept.recent = [fill for fill in kept.recent if fill.at >= kept.last - _KEPT_DAYS]
-        self._kept[account.name] = kept
-        return kept
+    def _updated(self, view: View, account: Account) -> _Cached:
+        before = self._cached.get(account.name) or _Cached(Book(account.cash))
+        cached = _Cached(before.book, list(before.recent), before.seq, before.last)
+        for seq, fill in queries.fills_after(view, account.name, cached.seq):
+            cached.add(fill)
+            cached.seq = seq
+        cached.recent = [fill for fill in cached.recent if fill.at >= cached.last - _RECENT_SECONDS]
+        self._cached[account.name] = cached
+        return cached
 
-    def _then(self, view: View, until: float, account: Account) -> tuple[Book, tuple[Order, ...]]:
-        key = (account.name, until, _grows(view))
+    def _at_moment(self, view: View, until: float, account: Account) -> tuple[Book, tuple[Order, ...]]:
+        """Returns the book and the working orders at an earlier moment."""
+        key = (account.name, until, _version(view))
         with self._guard:
             known = self._past.pop(key, None)
             if known is None:
@@ -161,10 +169,10 @@ class Books:
             return known
 
 
-def _grows(view: View) -> int:
-    """What an earlier moment shows stays the same while this number does.
+def _version(view: View) -> int:
+    """Returns a number that changes when an account at an earlier moment may have changed.
 
-    The present's entries have the time at which they were written. A scenario's have the time of the event, so that a later
-    walk adds to earlier moments.
+    The present's entries have the time at which they were written, so that earlier moments never change. A scenario's
+    entries have the time of the event, so that a new entry may belong to an earlier moment.
     """
     return head_of(view.connection).seq if view.by_event else 0

@@ -1,8 +1,9 @@
-"""Paper fills: each account is walked through the minutes that have closed since it was last walked.
+"""Fills paper orders: advances paper accounts through the minute bars that have closed since they were last advanced.
 
-`trading.advance` says what becomes of the account; this reads its records and bars, and writes the changes and how far they
-go in one transaction. The engine does it for every account, each minute; a question about an account, and a cancellation,
-does it for that account first. Both may happen at once in several processes: the second one finds the first one's changes.
+`trading.advance` computes the changes of an account. This module reads the account's records and bars, and records the
+changes together with the progress (up to which minute bars were matched) in one transaction. The engine advances every
+account each minute. Reading an account and cancelling an order advance that account first. Several processes may do this at
+the same time: before it writes, each checks that the account is still the one that it read, and reads it again if not.
 """
 
 from __future__ import annotations
@@ -28,56 +29,66 @@ from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading.accounts import PAPER, Account
-from openbell.trading.advance import DAY, Rules, Standing, advance
+from openbell.trading.advance import DAY, AccountState, Rules, advance
 from openbell.trading.amounts import ZERO
 from openbell.trading.fills import Fill
 from openbell.trading.orders import RESTING, Order
 
 log = logging.getLogger(__name__)
 
-_PIECE = 7 * DAY
-"""Seconds of bars that are walked and written at once: what was done stays if a later piece is cut short."""
-_NOTE_SECONDS = 900
-"""After so many quiet seconds how far an account was walked is noted, so that the next engine need not read them again."""
+_CHUNK_SECONDS = 7 * DAY
+"""The longest span that is read and recorded at once. If a later chunk fails, the earlier ones stay recorded."""
+_PROGRESS_SECONDS = 900
+"""If bars change nothing, the progress is recorded once per this many seconds, so that a new engine can start from there."""
 _TRIES = 3
 _ENTRY = " through entry"
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
-    """An account as its records have it."""
+class _Progress:
+    """Up to when the orders of one symbol were matched with bars, as it is recorded."""
 
-    account: Account
-    orders: tuple[Order, ...]
-    noted: int
-    """Up to when the account was walked, as its records have it."""
-    walked: Mapping[str, tuple[int, int]]
-    """By symbol, how far those orders were walked that were written up to some entry."""
+    until: int
+    """All bars before this time were matched."""
     seq: int
-    """The ledger's newest entry about this account."""
-    start: int
-    """The first minute that an order has not met."""
-    symbols: frozenset[str]
-    """What must be known to walk it."""
-    standing: Standing
-    held_then: Mapping[str, Decimal]
-    """What was held when the day of `standing.since` began."""
-    cash_then: Decimal
+    """This is true of orders that the ledger's entries up to this one wrote; later orders were not matched."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """Which part of an account's time is walked next."""
+class _Snapshot:
+    """An account as its records show it at one moment, and what must be read to advance it."""
+
+    account: Account
+    orders: tuple[Order, ...]
+    """All orders that are not final."""
+    recorded_until: int
+    """Up to when the account was advanced, as it is recorded."""
+    seq: int
+    """The ledger's newest entry about this account."""
+    start: int
+    """The first minute that is not matched with all resting orders."""
+    symbols: frozenset[str]
+    """The symbols whose bars are needed."""
+    state: AccountState
+    """The state without its prices, which are not in the records."""
+    held_at_day_start: Mapping[str, Decimal]
+    """Quantities by symbol when the UTC day of `state.since` began."""
+    cash_at_day_start: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """The next part of the time through which one account is advanced."""
 
     account: str
     reached: int = 0
-    """Up to where the pieces before went."""
-    left_out: frozenset[str] = frozenset()
-    """Symbols whose bars could not be read in those pieces: their orders meet no later bars first."""
+    """The end of the chunk before."""
+    skipped: frozenset[str] = frozenset()
+    """Symbols whose bars could not be read in earlier chunks. Their orders wait: later bars must not fill them first."""
 
 
 class PaperMatching:
-    """Walks paper accounts."""
+    """Advances paper accounts."""
 
     def __init__(
         self,
@@ -94,196 +105,214 @@ class PaperMatching:
         self._prices = prices
         self.rules = rules
         self._halted = halted
-        self._walking: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._looked: dict[str, dict[str, int]] = defaultdict(dict)
-        """By account and order, up to when they have met bars that did nothing to them."""
+        self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """By account: callers that advance the same account wait for each other."""
+        self._matched: dict[str, dict[str, int]] = defaultdict(dict)
+        """By account and order id, up to when this process has matched bars. It is ahead of the recorded progress."""
         self._troubles: dict[str, str] | None = None
-        """What is noted for `openbell doctor`; None: not read yet."""
+        """The recorded problems that `openbell doctor` shows; None if they were not read yet."""
 
     async def step(self, lease: Lease | None, until: int) -> int:
-        """Walk every account up to `until`; how many changes there were."""
+        """Advance every account up to `until`; returns the number of changes."""
         changes = 0
         working = await self._records.read(queries.working_accounts)
         for account in sorted({name for name, _ in working}):
             try:
-                changes += await self.account(account, until, lease)
+                changes += await self.advance(account, until, lease)
             except (LeaseLost, Refused):
                 raise
             except OpenbellError as error:
-                await self._trouble(f"account {account}", str(error), lease)
+                await self._set_trouble(f"account {account}", str(error), lease)
             except Exception as error:
-                log.exception("account %s could not be walked", account)
-                await self._trouble(f"account {account}", f"{type(error).__name__}: {error}", lease)
+                log.exception("account %s could not be brought up to date", account)
+                await self._set_trouble(f"account {account}", f"{type(error).__name__}: {error}", lease)
             else:
-                await self._trouble(f"account {account}", None, lease)
+                await self._set_trouble(f"account {account}", None, lease)
         names = {name for name, _ in working}
-        await self._settle_troubles(lambda name: not names & set(name.split(" ")[:2]), lease)
+        await self._clear_troubles(lambda name: not names & set(name.split(" ")[:2]), lease)
         return changes
 
-    async def account(self, name: str, until: int, lease: Lease | None = None) -> int:
-        """Walk one account; how many changes there were. Whoever asks meanwhile waits for the same walk."""
-        async with self._walking[name]:
-            done, piece = 0, _Piece(name)
+    async def advance(self, name: str, until: int, lease: Lease | None = None) -> int:
+        """Advance one account up to `until`, chunk by chunk; returns the number of changes."""
+        async with self._locks[name]:
+            done, chunk = 0, _Chunk(name)
             while True:
-                scene = await self._records.read(lambda view: self._scene(view, piece))  # noqa: B023
-                if scene is None:
+                snapshot = await self._records.read(lambda view: self._snapshot(view, chunk))  # noqa: B023
+                if snapshot is None:
                     return done
-                start = scene.start
-                end = min(until, start + _PIECE)
-                if start >= end and not _expiring(scene.orders, until):
+                start = snapshot.start
+                end = min(until, start + _CHUNK_SECONDS)
+                if start >= end and not _any_expired(snapshot.orders, until):
                     return done
-                changed, unread = await self._walk(scene, piece, max(start, end), lease)
+                changed, unread = await self._advance_chunk(snapshot, chunk, max(start, end), lease)
                 done += changed
                 if end >= until or unread is None:
                     return done
-                piece = _Piece(name, end, piece.left_out | unread)
+                chunk = _Chunk(name, end, chunk.skipped | unread)
 
-    async def _walk(
-        self, scene: _Scene, piece: _Piece, end: int, lease: Lease | None
+    async def _advance_chunk(
+        self, snapshot: _Snapshot, chunk: _Chunk, end: int, lease: Lease | None
     ) -> tuple[int, frozenset[str] | None]:
-        """One piece: how many changes there were, and the symbols that could not be read; None: stop here."""
+        """Returns the number of changes and the symbols whose bars could not be read; None instead of these: stop here."""
         for _ in range(_TRIES):
-            start = scene.start
-            series = await self._read(scene, start, end, lease)
-            standing = await self._priced(scene, series, start)
-            # Looking is cheap and writing is not: most minutes bring nothing.
-            if not advance(standing, series, start, end, self.rules):
-                await self._look_further(scene, series, end, lease)
-                return 0, scene.symbols - set(series)
-            written = await self._records.write(lambda j: self._write(j, scene, piece, standing, series, end), lease)  # noqa: B023
-            if written is not None:
-                self._looked_at(scene, series, end)
-                return written, scene.symbols - set(series)
-            again = await self._records.read(lambda view: self._scene(view, piece))
+            start = snapshot.start
+            series = await self._read_bars(snapshot, start, end, lease)
+            state = await self._with_prices(snapshot, series, start)
+            # Computed before the transaction too: most minutes change nothing, and then nothing is written.
+            if not advance(state, series, start, end, self.rules):
+                await self._save_quiet(snapshot, series, end, lease)
+                return 0, snapshot.symbols - set(series)
+            changed = await self._records.write(lambda j: self._record(j, snapshot, chunk, state, series, end), lease)  # noqa: B023
+            if changed is not None:
+                self._remember(snapshot, series, end)
+                return changed, snapshot.symbols - set(series)
+            again = await self._records.read(lambda view: self._snapshot(view, chunk))
             if again is None:
                 break
-            scene = again
+            snapshot = again
         return 0, None
 
-    def _write(
-        self, journal: Journal, scene: _Scene, piece: _Piece, known: Standing, series: Mapping[str, Bars], end: int
+    def _record(
+        self,
+        journal: Journal,
+        snapshot: _Snapshot,
+        chunk: _Chunk,
+        state: AccountState,
+        series: Mapping[str, Bars],
+        end: int,
     ) -> int | None:
-        """Write what comes of the account as it is now; None if it is another than the one that was read."""
-        now = self._scene(journal.view, piece)
-        if now is None:
+        """Record the changes; returns their number, or None if the account has changed since `snapshot` was read."""
+        current = self._snapshot(journal.view, chunk)
+        if current is None:
             return 0
-        same = (now.standing.book, now.standing.orders, now.standing.halted) == (known.book, known.orders, known.halted)
-        if not same:
+        now = current.state
+        if (now.book, now.orders, now.halted) != (state.book, state.orders, state.halted):
             return None
-        changes = advance(known, series, scene.start, end, self.rules)
+        changes = advance(state, series, snapshot.start, end, self.rules)
         for change in changes:
             if isinstance(change, Fill):
                 journal.put("fill", change, new=True, happened=change.at)
             else:
                 journal.put("order", change, happened=change.updated_at)
-        _note(journal, scene.account.name, self._met(series, end), end, journal.seq)
+        _save_progress(journal, snapshot.account.name, self._complete_until(series, end), end, journal.seq)
         return len(changes)
 
-    def _scene(self, view: View, piece: _Piece) -> _Scene | None:
-        """The account; None if there is nothing to fill."""
-        account = queries.account(view, piece.account)
+    # Reading
+
+    def _snapshot(self, view: View, chunk: _Chunk) -> _Snapshot | None:
+        """Returns the account as a transaction sees it; None if it has no orders that could fill."""
+        account = queries.account(view, chunk.account)
         if account is None or account.broker != PAPER:
             return None
         working = self._books.working(view, account)
         orders = tuple(order for _, order in working.orders.values())
-        noted = marks.marked(view, _mark(account.name))
-        walked = {
-            order.symbol: (int(noted.get(order.symbol, 0)), int(noted.get(f"{order.symbol}{_ENTRY}", 0)))
+        recorded = marks.marked(view, _progress_key(account.name))
+        progress = {
+            order.symbol: _Progress(int(recorded.get(order.symbol, 0)), int(recorded.get(f"{order.symbol}{_ENTRY}", 0)))
             for order in orders
         }
         resting = [
             (seq, order)
             for seq, order in working.orders.values()
-            if order.state in RESTING and order.symbol not in piece.left_out
+            if order.state in RESTING and order.symbol not in chunk.skipped
         ]
         if not resting:
             return None
-        met = {order.id: self._first_minute(seq, order, walked[order.symbol]) for seq, order in resting}
-        start = max(piece.reached, min(met.values()))
+        matched_until = {order.id: self._matched_until(seq, order, progress[order.symbol]) for seq, order in resting}
+        start = max(chunk.reached, min(matched_until.values()))
         book = self._books.book(view, account)
-        # While nothing rested nobody looked: a loss is judged from the first minute that can end something on.
-        since = int(max(noted.get("", 0.0), self._books.last_fill(view, account), start))
+        # Without resting orders the account was not advanced, so the daily loss is checked from `start` on at the earliest.
+        since = int(max(recorded.get("", 0.0), self._books.last_fill(view, account), start))
         day = self._books.day_start(view, account, since // DAY * DAY)
         opening = any(order.remaining_opening for _, order in resting)
         symbols = {order.symbol for _, order in resting} | (set(book.positions) if opening else set())
-        return _Scene(
+        return _Snapshot(
             account,
             orders,
-            int(noted.get("", 0.0)),
-            walked,
+            int(recorded.get("", 0.0)),
             working.seq,
             start,
-            frozenset(symbols - piece.left_out),
-            Standing(book, orders, {}, None, since, self._halted(view) is not None, met),
+            frozenset(symbols - chunk.skipped),
+            AccountState(book, orders, {}, None, since, self._halted(view) is not None, matched_until),
             day.held,
             day.cash,
         )
 
-    def _first_minute(self, seq: int, order: Order, walked: tuple[int, int]) -> int:
-        """The first minute that an order has not met. Only a bar changes an order that rests, and at the bar's end."""
+    def _matched_until(self, seq: int, order: Order, progress: _Progress) -> int:
+        """Returns the first minute that was not matched with an order; entry `seq` of the ledger wrote the order last."""
+        # Only bars change resting orders, so that bars that end by `updated_at` were matched.
         changed = int(max(order.placed_at, order.updated_at) // MINUTE * MINUTE)
-        looked = self._looked[order.account].get(order.id, 0)
-        return max(changed, looked, walked[0] if seq <= walked[1] else 0)
+        remembered = self._matched[order.account].get(order.id, 0)
+        return max(changed, remembered, progress.until if seq <= progress.seq else 0)
 
-    async def _read(self, scene: _Scene, start: int, end: int, lease: Lease | None) -> dict[str, Bars]:
-        """The minutes of every symbol that can be read; one that cannot makes its own orders wait, and no others."""
+    async def _read_bars(self, snapshot: _Snapshot, start: int, end: int, lease: Lease | None) -> dict[str, Bars]:
+        """Returns the minute bars by symbol. A symbol whose bars cannot be read is left out: only its own orders wait."""
         series = {}
-        prefix, needed = f"{scene.account.name} ", scene.symbols
-        await self._settle_troubles(lambda n: n.startswith(prefix) and n.removeprefix(prefix) not in needed, lease)
-        for symbol in sorted(scene.symbols):
-            instrument, name = parse(symbol), f"{scene.account.name} {symbol}"
+        prefix, needed = f"{snapshot.account.name} ", snapshot.symbols
+        await self._clear_troubles(lambda n: n.startswith(prefix) and n.removeprefix(prefix) not in needed, lease)
+        for symbol in sorted(snapshot.symbols):
+            instrument, name = parse(symbol), f"{snapshot.account.name} {symbol}"
             try:
                 if end > start and (failure := await self._bars.fill(instrument, Span(start, end))):
                     raise failure
                 series[symbol] = await self._bars.threads.run(self._bars.store.read, instrument, start, end)
             except OpenbellError as error:
-                await self._trouble(name, f"orders of {symbol} wait: {error}", lease)
+                await self._set_trouble(name, f"orders of {symbol} wait: {error}", lease)
             else:
-                await self._trouble(name, None, lease)
+                await self._set_trouble(name, None, lease)
         return series
 
-    async def _priced(self, scene: _Scene, series: Mapping[str, Bars], start: int) -> Standing:
-        """The account with the prices that its day began with and those before the first minute."""
-        standing = scene.standing
+    async def _with_prices(self, snapshot: _Snapshot, series: Mapping[str, Bars], start: int) -> AccountState:
+        """Returns the state with the prices before `start`, and with the equity when the day began."""
+        state = snapshot.state
         try:
-            before = await self._prices.before(set(standing.book.positions) & set(series), start)
-            then = await self._prices.before(scene.held_then, standing.since // DAY * DAY)
+            before = await self._prices.before(set(state.book.positions) & set(series), start)
+            at_day_start = await self._prices.before(snapshot.held_at_day_start, state.since // DAY * DAY)
         except OpenbellError as error:
-            log.warning("account %s: %s", scene.account.name, error)
-            before, then = {}, {}
+            log.warning("account %s: %s", snapshot.account.name, error)
+            before, at_day_start = {}, {}
         day_start = None
-        if set(then) >= set(scene.held_then):
-            day_start = scene.cash_then + sum((held * then[symbol] for symbol, held in scene.held_then.items()), ZERO)
-        return replace(standing, marks=before, day_start=day_start)
+        if set(at_day_start) >= set(snapshot.held_at_day_start):
+            held = snapshot.held_at_day_start.items()
+            day_start = snapshot.cash_at_day_start + sum((q * at_day_start[symbol] for symbol, q in held), ZERO)
+        return replace(state, prices=before, day_start=day_start)
 
-    async def _look_further(self, scene: _Scene, series: Mapping[str, Bars], end: int, lease: Lease | None) -> None:
-        name, met = scene.account.name, self._met(series, end)
-        if end - scene.noted >= _NOTE_SECONDS:
-            await self._records.write(lambda journal: _note(journal, name, met, end, scene.seq), lease)
-        self._looked_at(scene, series, end)
+    # Progress
 
-    def _looked_at(self, scene: _Scene, series: Mapping[str, Bars], end: int) -> None:
-        looked, met = self._looked[scene.account.name], self._met(series, end)
-        self._looked[scene.account.name] = {
-            order.id: max(met.get(order.symbol, 0), looked.get(order.id, 0)) for order in scene.orders
+    async def _save_quiet(self, snapshot: _Snapshot, series: Mapping[str, Bars], end: int, lease: Lease | None) -> None:
+        """Save the progress after bars that changed nothing: in memory, and now and then in the records."""
+        name, until = snapshot.account.name, self._complete_until(series, end)
+        if end - snapshot.recorded_until >= _PROGRESS_SECONDS:
+            await self._records.write(lambda journal: _save_progress(journal, name, until, end, snapshot.seq), lease)
+        self._remember(snapshot, series, end)
+
+    def _remember(self, snapshot: _Snapshot, series: Mapping[str, Bars], end: int) -> None:
+        before, until = self._matched[snapshot.account.name], self._complete_until(series, end)
+        self._matched[snapshot.account.name] = {
+            order.id: max(until.get(order.symbol, 0), before.get(order.id, 0)) for order in snapshot.orders
         }
 
-    def _met(self, series: Mapping[str, Bars], end: int) -> dict[str, int]:
-        """By symbol, the time before which no bar is to come: without a feed, that of the newest bar that was there."""
+    def _complete_until(self, series: Mapping[str, Bars], end: int) -> dict[str, int]:
+        """Returns, by symbol, the time before which no more bars will arrive.
+
+        Without a feed, bars may be imported at any time later: it is the end of the last bar that was read.
+        """
         if self._bars.feed.source is not None:
             return dict.fromkeys(series, end)
         return {symbol: int(bars.time[-1]) + MINUTE if len(bars) else 0 for symbol, bars in series.items()}
 
-    async def _settle_troubles(self, over: Callable[[str], bool], lease: Lease | None) -> None:
-        """Remove the notes about what nothing waits for any more."""
-        for name in [name for name in self._troubles or () if over(name)]:
-            await self._trouble(name, None, lease)
+    # Problems that `openbell doctor` shows
 
-    async def _trouble(self, name: str, reason: str | None, lease: Lease | None) -> None:
-        """Note for `openbell doctor` what keeps an account or a symbol from being filled, when that changes."""
+    async def _clear_troubles(self, over: Callable[[str], bool], lease: Lease | None) -> None:
+        """Remove the recorded problems that are over."""
+        for name in [name for name in self._troubles or () if over(name)]:
+            await self._set_trouble(name, None, lease)
+
+    async def _set_trouble(self, name: str, reason: str | None, lease: Lease | None) -> None:
+        """Record why an account or a symbol cannot be advanced, if that has changed; None: the problem is over."""
         if self._troubles is None:
-            noted = await self._records.read(marks.troubled)
-            self._troubles = {name: reason for name, (_, reason) in noted.items()}
+            found = await self._records.read(marks.troubled)
+            self._troubles = {name: reason for name, (_, reason) in found.items()}
         if self._troubles.get(name) == reason:
             return
         if reason is not None:
@@ -300,17 +329,17 @@ class PaperMatching:
             self._troubles[name] = reason
 
 
-def _expiring(orders: tuple[Order, ...], until: int) -> bool:
+def _any_expired(orders: tuple[Order, ...], until: int) -> bool:
     return any(order.expires_at is not None and order.expires_at <= until for order in orders if order.state in RESTING)
 
 
-def _note(journal: Journal, account: str, met: Mapping[str, int], end: int, seq: int) -> None:
-    """Note how far an account was walked, and its orders of some symbols that were written up to an entry."""
-    marks.set_mark(journal.view, _mark(account), end)
-    for symbol, until in met.items():
-        marks.set_mark(journal.view, f"{_mark(account)}{symbol}", until)
-        marks.set_mark(journal.view, f"{_mark(account)}{symbol}{_ENTRY}", seq)
+def _save_progress(journal: Journal, account: str, complete_until: Mapping[str, int], end: int, seq: int) -> None:
+    """Record that an account was advanced up to `end`, and the progress of each symbol; `seq` is that of `_Progress`."""
+    marks.set_mark(journal.view, _progress_key(account), end)
+    for symbol, until in complete_until.items():
+        marks.set_mark(journal.view, f"{_progress_key(account)}{symbol}", until)
+        marks.set_mark(journal.view, f"{_progress_key(account)}{symbol}{_ENTRY}", seq)
 
 
-def _mark(account: str) -> str:
-    return f"walked {account}:"
+def _progress_key(account: str) -> str:
+    return f"walked {account}:"  # databases have this name stored

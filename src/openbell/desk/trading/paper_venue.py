@@ -61,7 +61,7 @@ class PaperVenue:
 
     async def settle(self, account: str) -> None:
         """See the port."""
-        await self._matching.account(account, self._closed_until())
+        await self._matching.advance(account, self._closed_until())
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """See the port: enforces a halt first, then fills orders."""
