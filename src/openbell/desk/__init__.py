@@ -1,1 +1,1 @@
-"""The application: settings, the read-through bar service, the collector, signals and alerts over them."""
+"""The application: settings, bars, the collector, signals, alerts, charts and trading, composed from the settings."""

@@ -1,4 +1,4 @@
-"""Subscriptions to crossings: one task each, that watches closed bars and hands alerts to whoever subscribed."""
+"""Subscriptions to crossings: one task each, which follows closed bars and sends alerts to the subscriber."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RETRY_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What was asked for, under the handle that ends it."""
+    """A subscription; its id is needed to end it."""
 
     id: str
     principal: str
@@ -36,11 +36,11 @@ class Subscription:
 
 
 Sink = Callable[[Subscription, Alert], Awaitable[None]]
-"""Takes an alert to whoever subscribed. Raises `OSError` if the subscriber is gone: the subscription ends."""
+"""Sends an alert to the subscriber. Raises `OSError` if the subscriber has disconnected; the subscription ends then."""
 
 
 class AlertService:
-    """The subscriptions of this process; they end with it."""
+    """The subscriptions of this process. They are not stored."""
 
     def __init__(self, signals: SignalService, hub: Hub) -> None:
         self._signals = signals
@@ -57,7 +57,7 @@ class AlertService:
         throttle_ms: int,
         sink: Sink,
     ) -> Subscription:
-        """Begin to watch; what is true now is known already and does not fire."""
+        """Start a subscription. Crossings of the current bar do not fire."""
         crossings = watched_crossings(conditions)
         instrument = await self._signals.find(symbol)
         mine = sum(1 for subscription, _ in self._tasks.values() if subscription.principal == principal)
@@ -75,7 +75,7 @@ class AlertService:
         return subscription
 
     def unsubscribe(self, principal: str, subscription_id: str) -> None:
-        """End a subscription of this principal; nobody can end, or see, another's."""
+        """End a subscription of this principal. Raises `InvalidParameter` if it does not exist or belongs to another."""
         found = self._tasks.get(subscription_id)
         if found is None or found[0].principal != principal:
             raise InvalidParameter(f"no subscription {subscription_id!r}", subscription_id=subscription_id)
@@ -83,7 +83,7 @@ class AlertService:
         found[1].cancel()
 
     async def close(self) -> None:
-        """End them all."""
+        """End all subscriptions."""
         tasks = [task for _, task in self._tasks.values()]
         self._tasks.clear()
         for task in tasks:
@@ -117,11 +117,11 @@ class AlertService:
 
 
 def _observe(watch: Watch, reading: Reading) -> None:
-    """Show the watch every bar that closed since it last looked."""
+    """Pass every bar that closed since the last call to the watch."""
     if reading.series is None:
         return
     times = reading.bars.time
     first = int(times.searchsorted(watch.seen, side="right")) if watch.seen >= 0 else len(times) - 1
-    # The first warm bar has no warm bar before it to compare with.
+    # The first bar after the warm-up has no earlier values to compare with.
     for index in range(max(first, 34), len(times)):
         watch.observe(reading.series.snapshot(index), reading.series.crossings(index))

@@ -1,4 +1,4 @@
-"""The collector: takes what the feed streams, screens it, and stores it durably. One per home: it holds the lease."""
+"""The collector: screens the bars that the feed streams and stores them durably. One runs per home: the lease holder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DAY = 86400
 
 @dataclass(slots=True)
 class Status:
-    """What the collector has done so far, for whoever shows it."""
+    """The state of the collector and its counters, for displays."""
 
     state: str = "starting"
     watched: int = 0
@@ -45,11 +45,11 @@ class Status:
     reconnects: int = 0
     batches: int = 0
     through: int = 0
-    """Every minute before this is stored."""
+    """All minutes before this time are stored."""
 
 
 class Collector:
-    """Runs until cancelled. `on_stored` is called after bars are durable, with the batch and how many were stored."""
+    """Runs until cancelled. `on_stored` is called when a batch is durable, with the batch and the number of stored bars."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class Collector:
         self._hub = hub
         self._on_stored = on_stored
         self._on_progress = on_progress
-        self._pause = random.Random()  # noqa: S311 - spreads reconnects, decides nothing
+        self._pause = random.Random()  # noqa: S311 - only jitter of reconnects
         self._unknown: set[str] = set()
         self._read: Watchlist | None = None
-        """The watchlist as it was last read here."""
+        """The watchlist as it was last read by this collector."""
         self.status = Status()
 
     async def run(self) -> None:
@@ -94,7 +94,7 @@ class Collector:
                 log.warning("%s", lost.exceptions[0])
                 self.status.state = "lost the lease"
             except* StoreError as failed:
-                # A full disk, say: it may pass, and there is nothing to be done without the store meanwhile.
+                # For example a full disk: wait and retry, nothing can be collected without the store.
                 log.warning("%s; trying again in %.0f s", failed.exceptions[0], _STORE_PAUSE)
                 self.status.state = "waiting for the store"
                 await self._rest(_STORE_PAUSE)
@@ -118,7 +118,7 @@ class Collector:
             await self._bars.threads.run(self._store.renew, lease, LEASE_SECONDS)
 
     async def _collect(self, lease: Lease) -> None:
-        """Fill the gap, stream, and do both again after every failure or change of the watchlist."""
+        """Fill the gap and stream; start over after every failure or edit of the watchlist."""
         failures = 0
         while True:
             before = self.status.batches
@@ -145,8 +145,8 @@ class Collector:
         await asyncio.sleep(seconds)
 
     def _refuse(self, error: UnknownSymbol) -> None:
-        """Leave a symbol out that the vendor turned out not to have, until the watchlist is another."""
-        log.warning("%s; left out until %s changes", error, self._watchlist.path)
+        """Skip a symbol that the vendor does not have, until the watchlist is edited."""
+        log.warning("%s; skipped until %s changes", error, self._watchlist.path)
         self._unknown.add(str(error.details["symbol"]))
 
     def _watched(self) -> list[Instrument]:
@@ -164,10 +164,10 @@ class Collector:
         return [i for i in watchlist.instruments if self._feed.supports(i) and i.symbol not in self._unknown]
 
     async def _catch_up(self, instruments: Sequence[Instrument]) -> int:
-        """Ask the history for what was missed, for as long as a minute chart looks back; where the stream begins."""
+        """Fetch missed bars, as far back as a chart of 3,000 minutes; returns the time at which the stream must start."""
         self.status.state = "catching up"
         until = self._bars.closed_until()
-        # The vendor may still add to the newest minutes: the stream begins before them.
+        # The vendor may still add to the latest minutes: the stream starts before them.
         complete = self._by_now(min(until, self._feed.watermark(self._clock.epoch())))
         for done, instrument in enumerate(instruments):
             self._on_progress(done, len(instruments))
@@ -179,11 +179,11 @@ class Collector:
         return complete
 
     def _by_now(self, complete_until: float) -> int:
-        """The minute up to which a feed can have delivered everything: no later than now, whatever it says."""
+        """Returns the minute up to which a feed's bars are complete; never later than now, whatever the feed reports."""
         return int(min(complete_until, self._clock.epoch()) // MINUTE * MINUTE)
 
     async def _stream_until_edited(self, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
-        """Store what the feed streams, until the watchlist is edited."""
+        """Store the streamed bars until the watchlist is edited."""
         streaming = asyncio.create_task(self._stream(instruments, since, lease))
         edited = asyncio.create_task(self._wait_for_edit())
         try:
@@ -212,7 +212,7 @@ class Collector:
                 until = max(until, complete)
 
     async def _store_batch(self, batch: Batch, instruments: Sequence[Instrument], since: int, lease: Lease) -> int:
-        """Store what is good of a batch; the minute before which it is complete."""
+        """Store the valid bars of a batch; returns the minute before which it is complete."""
         complete = self._by_now(batch.complete_until)
         good, refused = screen(batch.bars, self._clock.epoch())
         self.status.refused += refused
@@ -220,7 +220,7 @@ class Collector:
             log.warning("refused %d bars: %s", count, reason)
         count = sum(len(part) for part in good)
         if self._feed.source is not None:
-            # What a refused bar was about is not covered: the history will be asked for it again.
+            # A span with an invalid bar is not marked as covered, so that it is fetched again from the history.
             covers = Span(since, complete) if not refused and complete > since else None
             heard = {part.instrument for part in good}
             silent = [empty(i) for i in instruments if i not in heard] if covers else []
@@ -233,7 +233,7 @@ class Collector:
         return complete
 
     def _write(self, parts: list[Bars], source: Source, covers: Span | None, lease: Lease) -> int:
-        """Store a batch; an instrument whose month belongs to another source is left out, the others are not."""
+        """Store a batch; skips only instruments whose month belongs to another source."""
         while True:
             try:
                 self._store.write(parts, source, covers=covers, lease=lease)
@@ -244,7 +244,7 @@ class Collector:
                 return sum(len(part) for part in parts)
 
     async def _tidy(self) -> None:
-        """Move what is older than today from the buffer to the files."""
+        """Move bars of earlier days from the buffer to the files."""
         today = int(self._clock.epoch() // _DAY * _DAY)
         moved = await self._bars.threads.run(self._store.compact, min(today, self._bars.closed_until() - MINUTE))
         if moved:

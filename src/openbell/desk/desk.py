@@ -1,7 +1,6 @@
-"""The desk: everything that the servers call, put together from the settings.
+"""The desk: the services that the servers call, composed from the settings.
 
-Parts are made on first use and imported only then, so that a server that is asked for the market's hours never loads
-numpy, and one that is asked for signals does.
+Each part is made and imported on first use, so that, for example, a server of market hours never loads numpy.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Desk:
-    """A desk: `async with Desk(settings) as desk` closes what was begun in it."""
+    """A desk. `async with Desk(settings) as desk` closes all of its parts at the end."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -46,12 +45,12 @@ class Desk:
 
     @property
     def data(self) -> str:
-        """`simulated`, `imported`, `replay` or `live`."""
+        """The origin of bars: `simulated`, `imported`, `replay` or `live`."""
         return str(feed_of(self.settings.feed).origin)
 
     @cached_property
     def store(self) -> BarStore:
-        """The bars that are kept: in Parquet files, or in InfluxDB."""
+        """The store of bars: Parquet files or InfluxDB."""
         settings = self.settings
         origins = frozenset({Origin.SIMULATED} if settings.simulated else set(Origin) - {Origin.SIMULATED})
         if settings.influx_url:
@@ -70,7 +69,7 @@ class Desk:
 
     @cached_property
     def feed(self) -> Feed:
-        """Where bars come from."""
+        """The feed of bars."""
         settings = self.settings
         argument = settings.feed.partition(":")[2]
         parts = FeedParts(self.clock, settings.by_name, os.environ, lambda: self.store, self.threads, argument)
@@ -87,7 +86,7 @@ class Desk:
 
     @cached_property
     def hub(self) -> Hub:
-        """Tells when bars have closed, records have changed or the watchlist was edited, by this or another process."""
+        """Publishes events: bars closed, records changed, the watchlist edited, by this or another process."""
         return Hub(
             {
                 events.BARS: lambda: watching.BarSource(self.bars),
@@ -126,7 +125,7 @@ class Desk:
 
     @cached_property
     def _worker(self) -> ThreadPoolExecutor:
-        """Computes and draws. One thread: a large picture takes a hundred megabytes, and two would not be faster."""
+        """Computes indicators and draws charts. One thread: a large picture takes 100 MB, and two would not be faster."""
         return ThreadPoolExecutor(1, "charts")
 
     @cached_property
@@ -145,7 +144,7 @@ class Desk:
 
     @property
     def account(self) -> str:
-        """What results call the account that orders are placed on: `paper` or `live`."""
+        """The kind of account that results show: `paper` or `live`."""
         return "live" if self.settings.live else "paper"
 
     async def __aenter__(self) -> Self:
@@ -155,7 +154,7 @@ class Desk:
         await self.close()
 
     async def close(self) -> None:
-        """End what was begun."""
+        """Close every part that was made."""
         if "trading" in self.__dict__:
             await self.trading.close()
         if "alerts" in self.__dict__:
@@ -167,7 +166,7 @@ class Desk:
         if "feed" in self.__dict__:
             await self.feed.close()
         if "store" in self.__dict__:
-            # A cancelled task leaves its thread at work: the store must not close under it.
+            # Threads of cancelled tasks may still use the store: wait for them before it is closed.
             await self.threads.close()
             self.store.close()
 
@@ -178,7 +177,7 @@ def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
 
     if not settings.simulated and re.search(r"_simulated_\d+$", settings.influx_database):
         raise StoreError(f"{settings.influx_database} holds simulated bars: they are never served as real ones")
-    # Another seed is another market: its bars must not meet the first one's.
+    # Each seed is a market of its own, with a database of its own.
     database = settings.influx_database + (f"_simulated_{settings.sim_seed}" if settings.simulated else "")
     pool = Pool(
         settings.pool_influx_connections,
@@ -187,7 +186,7 @@ def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
         settings.pool_influx_timeout,
     )
     http = InfluxHttp(settings.influx_url, database, settings.influx_token, pool)
-    # Without a feed of our own, others fill the database.
+    # Without a live feed, other programs write to the database.
     shared = feed_of(settings.feed).origin in {Origin.IMPORTED, Origin.REPLAY}
     if settings.read_only:
         from openbell.stores.overlay import OverlayStore
@@ -198,7 +197,7 @@ def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
 
 
 def make_clock(settings: Settings) -> Clock:
-    """Now, standing at a time, or running from it."""
+    """Returns the system's clock, or one that is fixed at `as_of` or runs from there."""
     if not settings.as_of:
         return SystemClock()
     start = parse_time(settings.as_of)

@@ -1,4 +1,4 @@
-"""Single flight: callers that want the same thing at the same time share one piece of work."""
+"""Single flight: concurrent callers with the same key share one task."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 class SingleFlight:
-    """Runs one task per key; it goes on when one of its callers gives up, and ends when all have."""
+    """Runs one task per key at a time. The task is cancelled only if all of its callers are cancelled."""
 
     def __init__(self) -> None:
         self._tasks: dict[Hashable, asyncio.Task[Any]] = {}
         self._waiting: dict[Hashable, int] = {}
 
     async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
-        """The result of `work`, begun by whoever asks first."""
+        """Returns the result of `work`, which only the first caller of a key starts."""
         task: asyncio.Task[T] | None = self._tasks.get(key)
         if task is None:
             task = asyncio.ensure_future(_await(work))
@@ -37,7 +37,7 @@ class SingleFlight:
     def _forget(self, key: Hashable, done: asyncio.Task[Any]) -> None:
         self._tasks.pop(key, None)
         if not done.cancelled():
-            done.exception()  # looked at, so that a failure whose callers have all left is not reported as lost
+            done.exception()  # retrieved, so that asyncio does not log it if all callers were cancelled
 
 
 async def _await(work: Callable[[], Awaitable[T]]) -> T:

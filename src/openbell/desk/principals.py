@@ -1,6 +1,6 @@
-"""Whose desk it is."""
+"""The principal of the local operator."""
 
 from __future__ import annotations
 
 OPERATOR = "local"
-"""The principal of whoever started this desk on this machine. Every other principal is named by who admitted it."""
+"""The principal of the user who started this desk on this machine. Other principals get their names when they log in."""

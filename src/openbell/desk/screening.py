@@ -1,4 +1,4 @@
-"""Screening: offered bars that cannot be true are refused, with a counted reason; the rest goes through."""
+"""Screening: removes invalid bars and counts them by reason."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 
 LEEWAY = 5.0
-"""Seconds that a vendor's clock may be ahead of ours."""
+"""Seconds by which a vendor's clock may be ahead of this machine's."""
 
 
 def screen(parts: Sequence[Bars], now: float) -> tuple[list[Bars], Counter[str]]:
-    """The good bars of each part, sorted and without doubles, and how many were refused for what."""
+    """Returns the valid bars of each part, sorted and without duplicates, and the number of invalid ones by reason."""
     refused: Counter[str] = Counter()
     filled = [part for part in parts if len(part)]
     if not filled:

@@ -1,4 +1,4 @@
-"""Settings: `openbell.toml` in the home and OPENBELL_* variables; the variable wins.
+"""Settings: `openbell.toml` in the home and OPENBELL_* variables. A variable overrides the file.
 
 Each setting is one field below; its help text is the documentation (docs/settings.md is generated from it).
 """
@@ -34,7 +34,7 @@ def _setting(default: Any, doc: str, *, secret: bool = False) -> Any:
 
 @cache
 def _declared() -> dict[str, Option]:
-    """The settings that feeds and brokers have declared, by name."""
+    """Returns the settings that feeds and brokers declare, by name."""
     return {option.name: option for option in declared_options()}
 
 
@@ -44,27 +44,27 @@ def _defaults() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a person may choose. Immutable: every process reads it once."""
+    """All settings. Immutable: every process reads them once."""
 
     home: Path = _setting(_HOME, "folder of all data and settings")
     feed: str = _setting("sim", "where bars come from: ")
-    as_of: str = _setting("", "let the clock stand at this time (ISO 8601; no zone means UTC); nothing later is seen")
+    as_of: str = _setting("", "fix the clock at this time (ISO 8601; no zone means UTC); later data is not used")
     scenario: str = _setting(
         "", "with as_of: the what-if account to act in; as-of if left out and trading is allowed (openbell scenario)"
     )
-    replay_speed: float = _setting(0.0, "with as_of: let the clock run from there, this many times real time")
+    replay_speed: float = _setting(0.0, "with as_of: let the clock run from there, at this multiple of real time")
     sim_seed: int = _setting(DEFAULT_SEED, "seed of the simulated market")
     read_only: bool = _setting(
         False,
-        "refuse every tool that writes and change nothing in the home; nothing lifts it (what a feed delivers is kept in a "
-        "temporary folder)",
+        "refuse every tool that writes and change nothing in the home; no other setting lifts it (bars of a feed are kept "
+        "in a temporary folder)",
     )
     trade: bool = _setting(False, "allow the trading tools")
-    timeout: float = _setting(10.0, "seconds that one tool call may take; 0: as long as it likes")
+    timeout: float = _setting(10.0, "timeout in seconds of one tool call; 0: none")
     stale_after: float = _setting(900.0, "seconds of trading time after which a price is no longer current")
-    cache_candles: float = _setting(60.0, "seconds for which get_candles may answer the same again")
-    cache_price: float = _setting(5.0, "seconds for which get_current_price may answer the same again")
-    cache_volatility: float = _setting(30.0, "seconds for which get_volatility may answer the same again")
+    cache_candles: float = _setting(60.0, "seconds for which results of get_candles are cached")
+    cache_price: float = _setting(5.0, "seconds for which results of get_current_price are cached")
+    cache_volatility: float = _setting(30.0, "seconds for which results of get_volatility are cached")
     influx_url: str = _setting(
         "", "keep bars in this InfluxDB, such as http://127.0.0.1:8086, instead of Parquet files"
     )
@@ -72,8 +72,8 @@ class Settings:
     influx_token: str = _setting("", "its token, or user:password", secret=True)
     pool_influx_connections: int = _setting(5, "the most connections to InfluxDB")
     pool_influx_idle: float = _setting(60.0, "seconds after which an idle connection to it is closed")
-    pool_influx_connect: float = _setting(3.0, "seconds in which a connection to it must stand")
-    pool_influx_timeout: float = _setting(5.0, "seconds in which it must answer")
+    pool_influx_connect: float = _setting(3.0, "timeout in seconds for connecting to it")
+    pool_influx_timeout: float = _setting(5.0, "timeout in seconds for its answers")
     database_url: str = _setting(
         "",
         "keep orders, alerts, decisions and the ledger in this PostgreSQL, such as postgresql://USER:PASSWORD@HOST/NAME, "
@@ -83,24 +83,24 @@ class Settings:
     pool_postgres_min: int = _setting(2, "connections to PostgreSQL that are kept")
     pool_postgres_max: int = _setting(10, "the most connections to it")
     pool_postgres_idle: float = _setting(300.0, "seconds after which an idle connection to it is closed")
-    pool_postgres_connect: float = _setting(5.0, "seconds in which a connection to it must stand")
-    pool_postgres_timeout: float = _setting(10.0, "seconds in which it must answer")
-    cache_decisions: float = _setting(30.0, "seconds for which get_recent_decisions may answer the same again")
-    broker: str = _setting("paper", "who carries orders out: ")
+    pool_postgres_connect: float = _setting(5.0, "timeout in seconds for connecting to it")
+    pool_postgres_timeout: float = _setting(10.0, "timeout in seconds for its answers")
+    cache_decisions: float = _setting(30.0, "seconds for which results of get_recent_decisions are cached")
+    broker: str = _setting("paper", "the broker that carries out orders: ")
     account: str = _setting("", "the account to trade on; the broker's name if left out (openbell account lists them)")
     account_token: str = _setting("", "its token, if it has one", secret=True)
-    paper_cash: Decimal = _setting(Decimal(100_000), "what a new paper account begins with, in USD")
+    paper_cash: Decimal = _setting(Decimal(100_000), "starting cash of a new paper account, in USD")
     paper_fee: Decimal = _setting(Decimal("0.001"), "fee on paper, as a share of what is traded")
     paper_slippage: Decimal = _setting(
         Decimal("0.0005"), "how much worse than the price a paper order fills, as a share"
     )
-    paper_volume_share: Decimal = _setting(Decimal("0.1"), "share of a bar's volume that paper orders can have")
+    paper_volume_share: Decimal = _setting(Decimal("0.1"), "share of a bar's volume that paper orders can get")
     risk_order_share: Decimal = _setting(
         Decimal("0.1"), "the most that an order may open, as a share of equity; 0: any"
     )
-    risk_symbol_share: Decimal = _setting(Decimal("0.25"), "the same of all that is held of a symbol")
+    risk_symbol_share: Decimal = _setting(Decimal("0.25"), "the same limit for all that is held of a symbol")
     risk_order_notional: Decimal = _setting(Decimal(0), "the most that an order may open, in USD; 0: any")
-    risk_symbol_notional: Decimal = _setting(Decimal(0), "the same of all that is held of a symbol")
+    risk_symbol_notional: Decimal = _setting(Decimal(0), "the same limit for all that is held of a symbol")
     risk_positions: int = _setting(20, "the most positions at once; 0: any number")
     risk_daily_loss: Decimal = _setting(
         Decimal("0.05"), "loss since 00:00 UTC, as a share of equity, after which nothing is opened; 0: never"
@@ -113,20 +113,20 @@ class Settings:
         False, "allow orders that sell more than is held, of stocks and forex; spot crypto is never sold short"
     )
     risk_symbols: str = _setting("", "the only symbols that may be opened, separated by commas; none: all")
-    log: str = _setting("warning", "how much goes to the log on standard error: debug, info, warning, error")
+    log: str = _setting("warning", "level of the log on standard error: debug, info, warning, error")
     options: Mapping[str, Any] = field(default_factory=_defaults)
-    """What feeds and brokers have declared for themselves, by name."""
+    """The values of settings that feeds and brokers declare, by name."""
 
     @property
     def simulated(self) -> bool:
-        """Whether bars are made up."""
+        """Whether the feed is the simulator."""
         return feed_of(self.feed).origin is Origin.SIMULATED
 
     @property
     def bar_folder(self) -> Path:
-        """Where bars are stored; simulated ones live apart, so that they can never be taken for real.
+        """The folder of bars. Simulated bars have a folder of their own, so that they are never served as real ones.
 
-        Of bars in InfluxDB, it is where new ones wait and what is known about them is kept.
+        If bars are in InfluxDB, the folder holds new bars until they are copied there, and metadata.
         """
         name = (
             f"influx/{crc32(f'{self.influx_url} {self.influx_database}'.encode()):08x}" if self.influx_url else "data"
@@ -135,7 +135,7 @@ class Settings:
 
     @property
     def market_folder(self) -> Path:
-        """Where what belongs to one market lives: another seed is another market, and none of them is the real one."""
+        """The folder of one market. The real market and each seed of the simulator have a folder of their own."""
         if not self.simulated:
             return self.home
         market = self.home / "simulated"
@@ -143,40 +143,40 @@ class Settings:
 
     @property
     def other_clock(self) -> bool:
-        """Whether this desk's time is not the present: it never writes to the present's records."""
+        """Whether this desk's clock is not the present; it never writes to the present's records then."""
         return bool(self.as_of) or feed_of(self.feed).origin is Origin.REPLAY
 
     @property
     def acts_in(self) -> str | None:
-        """The scenario that this desk trades in and reads; None: the records of the present."""
+        """The scenario that this desk reads and trades in; None if it uses the present's records."""
         if not self.other_clock:
             return None
         return self.scenario or (DEFAULT_SCENARIO if self.trade else None)
 
     @property
     def live(self) -> bool:
-        """Whether orders move real money."""
+        """Whether orders trade real money."""
         return all_brokers()[self.broker].live(self.options)
 
     @property
     def by_name(self) -> dict[str, Any]:
-        """Every setting by its name, for feeds and brokers."""
+        """All settings by name, for feeds and brokers."""
         return {each.name: getattr(self, each.name) for each in _own()} | dict(self.options)
 
     @property
     def watchlist_file(self) -> Path:
-        """The list of watched symbols."""
+        """The file of watched symbols."""
         return self.home / "watchlist.txt"
 
 
 def _own() -> list[Field[Any]]:
-    """The settings that are fields of `Settings`."""
+    """Returns the settings that are fields of `Settings`."""
     return [each for each in fields(Settings) if "help" in each.metadata]
 
 
 @cache
 def names() -> dict[str, tuple[str, Any, str]]:
-    """For each setting its variable, default and help."""
+    """Returns variable, default and help text of each setting."""
     lists = {
         "feed": ", ".join(f"{kind.shown} ({kind.help})" for kind in all_feeds().values()),
         "broker": ", ".join(f"{kind.name} ({kind.help})" for kind in all_brokers().values()),
@@ -187,7 +187,7 @@ def names() -> dict[str, tuple[str, Any, str]]:
 
 
 def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """Read file and environment; `overrides` are command-line flags and win over both. Raises `SettingsError`."""
+    """Returns the settings of file and environment; `overrides` (command-line flags) win. Raises `SettingsError`."""
     env = os.environ if environ is None else environ
     home = _home(overrides.get("home") or env.get(PREFIX + "HOME") or _HOME)
     flags = {name: value for name, value in overrides.items() if value is not None}
@@ -195,7 +195,7 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
     typed = [{name: _typed(name, value) for name, value in layer.items()} for layer in layers]
     values: dict[str, Any] = {name: value for layer in typed for name, value in layer.items()}
     values["home"] = home
-    # The one setting that a later layer cannot take back.
+    # The one setting that a later layer cannot switch off.
     values["read_only"] = any(layer.get("read_only", False) for layer in typed)
     options = {name: values.pop(name, option.default) for name, option in _declared().items()}
     settings = Settings(**values, options=options)
@@ -232,7 +232,7 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _typed(name: str, value: Any) -> Any:
-    """A value as its field's type; text is read, other types must fit."""
+    """Returns a value in the type of its setting; text is parsed, other types must fit. Raises `SettingsError`."""
     variable, default, _ = names()[name]
     if isinstance(default, bool):
         return _flag(variable, value)

@@ -1,4 +1,4 @@
-"""What settings may be: ranges, choices and patterns of single settings, and which of them contradict each other."""
+"""Checks of settings: ranges, choices and patterns of single settings, and contradictions between them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _PATTERNS = {
 
 
 def declared_options() -> list[Option]:
-    """The settings that feeds and brokers declare."""
+    """Returns the settings that feeds and brokers declare."""
     kinds = (*(kind.options for kind in all_feeds().values()), *(kind.options for kind in all_brokers().values()))
     return [option for options in kinds for option in options]
 
@@ -83,7 +83,7 @@ def check(settings: Settings) -> None:
 
 
 def _check_texts(settings: Settings) -> None:
-    """What a later reader could not use is refused now; a URL is not repeated, it may hold a password."""
+    """Raise `SettingsError` for texts that cannot be parsed. The message omits the URL, which may contain a password."""
     try:
         _ = urlsplit(settings.database_url).port
     except ValueError:
@@ -97,7 +97,7 @@ def _check_texts(settings: Settings) -> None:
 
 
 def _check_broker(settings: Settings) -> None:
-    """Orders at a broker are about the real market now: no other bars may decide them."""
+    """Raise `SettingsError` if orders at a broker would be based on simulated, replayed or past bars."""
     if all_brokers()[settings.broker].make is None:
         return
     if feed_of(settings.feed).origin in {Origin.SIMULATED, Origin.REPLAY}:

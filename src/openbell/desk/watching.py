@@ -1,4 +1,4 @@
-"""What the watcher of the event hub looks at: the bar store, the records, the watchlist file."""
+"""The sources of the event hub's watcher: the bar store, the records, the watchlist file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BarSource:
 
 
 class RecordSource:
-    """Reports entries of the ledger, and from the first look on every kind once."""
+    """Reports new entries of the ledger. The first poll reports every kind once."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -62,7 +62,9 @@ class RecordSource:
         seq = self._seq
         found = await self._records.read(lambda view: changes.changes_after(view, seq), check_head=False)
         if found.complete or not self._records.clock.moving:
-            self._version = version  # otherwise the clock will reach the other entries: they are looked for again
+            self._version = (
+                version  # otherwise entries are later than the clock: they are read again when it has advanced
+            )
         self._seq = found.seq
         events: list[Event] = []
         if found.kinds & {"order", "fill", "switch", "account"}:

@@ -1,4 +1,4 @@
-"""The watchlist: a plain text file in the home, one symbol a line; # begins a comment."""
+"""The watchlist: a plain text file in the home with one symbol per line; # starts a comment."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ ETH/USD
 
 @dataclass(frozen=True, slots=True)
 class Watchlist:
-    """The instruments in the order of the file, and what could not be read."""
+    """The instruments in the order of the file, and the errors of bad lines."""
 
     instruments: tuple[Instrument, ...]
     faults: tuple[str, ...] = ()
 
 
 def parse_watchlist(text: str) -> Watchlist:
-    """Read the lines; a bad one costs only itself."""
+    """Returns the watchlist of a text; bad lines are skipped and listed in `faults`."""
     found: dict[Instrument, None] = {}
     faults = []
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
@@ -64,7 +64,7 @@ def parse_watchlist(text: str) -> Watchlist:
 
 
 class WatchlistFile:
-    """The file, read again only when it has changed."""
+    """The file; it is parsed again only if it has changed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -72,7 +72,7 @@ class WatchlistFile:
         self._list = parse_watchlist(DEFAULT)
 
     def read(self) -> Watchlist:
-        """What is watched now; without a file, the default."""
+        """Returns the current watchlist; the default if there is no file. Raises `StoreError`."""
         try:
             state = self.path.stat()
             seen = (state.st_mtime_ns, state.st_size)
@@ -94,12 +94,12 @@ class WatchlistFile:
         return found.st_mtime_ns, found.st_size
 
     def create(self) -> None:
-        """Write the default for a person to edit, if there is no file yet."""
+        """Write the default list, for users to edit, if there is no file yet. Raises `StoreError`."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
                 return
-            # Whole or not at all: an empty list would watch nothing, for good.
+            # Atomic: a partly written list would be used from then on.
             beside = self.path.with_name(f".watchlist.{os.getpid()}")
             try:
                 beside.write_text(DEFAULT, encoding="utf-8")

@@ -1,5 +1,5 @@
-"""Trading as the desk does it: the pure machines of `trading/`, the records, the bars and a broker, put together.
+"""Trading services: the pure code of `trading/` combined with records, bars and a broker.
 
-`orders` places and cancels, through `gate`; `engine` holds the lease and does what must go on by itself: `matching` (paper
-fills), `reconcile` (what a broker says), `alarms` (alerts). `portfolio`, `inbox` and `decisions` answer questions.
+`orders` places and cancels orders through `gate`. `engine` holds the lease and runs without a caller: `matching` (paper
+fills), `reconcile` (reports of a broker), `alert_engine` (alerts). `portfolio`, `inbox` and `decisions` answer queries.
 """

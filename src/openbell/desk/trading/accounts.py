@@ -35,7 +35,7 @@ class AccountService:
         self._venue = venue
         self._operator = operator
         self._cash: Decimal | None = None
-        """What a new account begins with, once it is known."""
+        """The starting cash of a new account, once it was read."""
 
     def name_of(self, principal: str) -> str:
         """Returns the name of a principal's account."""

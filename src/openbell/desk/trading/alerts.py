@@ -19,7 +19,7 @@ MOST_PER_PRINCIPAL = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What to wait for, as asked for."""
+    """The condition of an alert, as requested."""
 
     type: Type
     threshold: float | str | None = None
@@ -31,7 +31,7 @@ class AlertService:
     """Alerts of principals."""
 
     def __init__(self, records: Records, bars: BarService, settle: Callable[[], Awaitable[None]]) -> None:
-        """`settle` does first what bars that have closed do: an alert that was due has fired before it is cancelled."""
+        """`settle` applies the bars that have closed: an alert that is due fires before it can be cancelled."""
         self._records = records
         self._settle = settle
         self._bars = bars
@@ -69,11 +69,11 @@ class AlertService:
         return alert
 
     async def listing(self, principal: str) -> list[Alert]:
-        """A principal's active alerts, oldest first."""
+        """Returns a principal's active alerts, oldest first."""
         return await self._records.read(lambda view: queries.active(view, principal))
 
     async def cancel(self, principal: str, alert_id: str) -> Alert:
-        """Remove an alert before it fires. Raises `NoSuchAlert`."""
+        """Cancel an active alert. Raises `NoSuchAlert`, or `InvalidParameter` if it has ended already."""
 
         def work(journal: Journal) -> Alert:
             alert = queries.find(journal.view, alert_id)

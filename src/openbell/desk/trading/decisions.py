@@ -21,7 +21,7 @@ class DecisionService:
     def __init__(
         self, records: Records, settle: Callable[[], Awaitable[None]], others: tuple[Records, ...] = ()
     ) -> None:
-        """New ones are kept in `records`, which `settle` brings up to date; `others` are listed too."""
+        """New decisions are written to `records`, after `settle` has brought them up to date; `others` are listed too."""
         self._records = records
         self._settle = settle
         self._listed = (records, *others)
@@ -36,7 +36,7 @@ class DecisionService:
         reasoning: str,
         tool_calls: list[Any] | None,
     ) -> str:
-        """Keep a decision for good; its id. Raises `InvalidSymbol`, `ReasoningTooLong`."""
+        """Record a decision; returns its id. Raises `InvalidSymbol`, `ReasoningTooLong`."""
         if len(reasoning) > LONGEST_REASONING:
             raise ReasoningTooLong(
                 f"the reasoning has {len(reasoning)} characters, the most is {LONGEST_REASONING}",
@@ -64,11 +64,11 @@ class DecisionService:
     async def recent(
         self, principal: str, limit: int, offset: int, symbol: str | None, action: str | None
     ) -> tuple[list[Mapping[str, Any]], int]:
-        """A page of a principal's decisions, newest first, and how many there are."""
+        """Returns a page of a principal's decisions, newest first, and how many there are in all."""
         wanted = None if symbol is None else parse(symbol).symbol
         if len(self._listed) == 1:
             return await self._records.read(lambda view: queries.recent(view, principal, limit, offset, wanted, action))
-        # The page may be made of the first rows of each: they are put together here.
+        # The page may need the first `offset + limit` rows of each: they are merged here.
         pages = [
             await records.read(lambda view: queries.recent(view, principal, offset + limit, 0, wanted, action))
             for records in self._listed

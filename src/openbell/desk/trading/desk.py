@@ -225,7 +225,7 @@ class TradingDesk:
         """Whether trading was halted at the time of these records.
 
         The file in the home is about the present. It keeps new orders out of a scenario and does nothing to those that rest
-        there: what becomes of them must not depend on when somebody looks.
+        there: their fills must not depend on when they are computed.
         """
         return self._halted if self.records.access is Access.PRESENT else marks.halted
 
@@ -273,7 +273,7 @@ class TradingDesk:
 
         steps = (*(venue.step for venue in self.venues), self.alert_engine.step, checkpoint)
         desk = self._desk
-        # A broker tells nothing by itself: it is asked once a second.
+        # A broker sends no events: it is polled once a second.
         every = 1.0 if self.venue.remote else None
         return Engine(self.records, desk.clock, desk.bars.closed_until, steps, desk.hub, every)
 

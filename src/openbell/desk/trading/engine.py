@@ -1,4 +1,7 @@
-"""The engine: what goes on by itself. One works per records database: it holds the lease, and every write names it."""
+"""The engine: fills orders, enforces limits and fires alerts without a caller.
+
+One engine runs per database of records: the one that holds the lease. Every write checks the lease.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,14 @@ log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 15.0
 _PAUSE = 5.0
+"""Seconds to wait after a failure."""
 Step = Callable[[Lease | None, int], Awaitable[int]]
+"""Takes the lease and the time up to which bars have closed; returns the number of changes."""
 
 
 @dataclass(slots=True)
 class Status:
-    """What the engine has done so far, for whoever shows it."""
+    """The state of the engine and its counters, for displays."""
 
     state: str = "starting"
     changes: int = 0
@@ -34,7 +39,7 @@ class Status:
 
 
 class Engine:
-    """Runs its steps, in their order, each minute and whenever it is woken, while it holds the lease."""
+    """Runs its steps in order whenever bars close or records change, while it holds the lease."""
 
     def __init__(
         self,
@@ -45,8 +50,8 @@ class Engine:
         hub: Hub,
         every: float | None = None,
     ) -> None:
-        """A step is run when bars have closed or records have changed, and every `every` seconds besides."""
-        # Engines of clocks that stand do not keep each other from working: each writes only what its own clock allows.
+        """With `every`, the steps also run after so many seconds without a change."""
+        # Desks with fixed clocks have a lease each: each engine writes only what its own clock allows.
         self._name = LEASE if clock.moving else f"{LEASE} at {clock.epoch():.3f}"
         self._records = records
         self._clock = clock
@@ -57,7 +62,7 @@ class Engine:
         self.status = Status()
 
     async def run(self) -> None:
-        """Wait for the lease, work while it is held, start over when it is lost; until cancelled."""
+        """Wait for the lease, run while it is held, start over when it is lost. Ends only if cancelled."""
         while True:
             try:
                 lease = await self._take_lease()
@@ -72,14 +77,14 @@ class Engine:
             except SettingsError:
                 raise
             except Refused as error:
-                # A scenario that has gone on further than this clock; a clock that runs may come to it.
+                # The scenario is ahead of this clock; a moving clock may catch up.
                 if self.status.state != str(error):
                     log.warning("%s", error)
                 self.status.state = str(error)
                 await asyncio.sleep(1.0)
 
     async def once(self) -> int:
-        """One step of everything, if nobody else is the engine; how much it changed."""
+        """Run all steps once if no other process holds the lease; returns the number of changes."""
         if not await self._records.begun():
             return 0
         try:
@@ -92,7 +97,7 @@ class Engine:
             await self._release(lease)
 
     async def step(self, lease: Lease | None) -> int:
-        """One step of everything."""
+        """Run all steps once; returns the number of changes."""
         until = self._closed_until()
         changes = 0
         for step in self._steps:
@@ -109,13 +114,13 @@ class Engine:
                 while not renewing.done():
                     await self._safely(lease)
                     await self._wait(changed, renewing)
-            await renewing  # raises why it ended
+            await renewing  # raises the error that ended it
         finally:
             renewing.cancel()
             await self._release(lease)
 
     async def _wait(self, changed: Listener, renewing: asyncio.Task[None]) -> None:
-        """Wait for a change, or for the end of the lease."""
+        """Wait for a change, or until the lease is no longer renewed."""
         waiting = asyncio.ensure_future(changed.wait(self._every))
         try:
             await asyncio.wait({waiting, renewing}, return_when=asyncio.FIRST_COMPLETED)
@@ -123,7 +128,7 @@ class Engine:
             waiting.cancel()
 
     async def _safely(self, lease: Lease) -> None:
-        """One step; a fault of ours in it is logged, and the next one is taken all the same: alerts must not stop."""
+        """Run all steps once; unexpected errors are logged, so that the engine keeps running."""
         try:
             await self.step(lease)
         except (LeaseLost, StoreError, Refused):
@@ -131,7 +136,7 @@ class Engine:
         except OpenbellError as error:
             log.warning("%s", error)
         except Exception:
-            log.exception("the engine's step failed")
+            log.exception("a step of the engine failed")
             await asyncio.sleep(_PAUSE)
 
     async def _keep_lease(self, lease: Lease) -> None:
@@ -145,7 +150,7 @@ class Engine:
                 self.status.state = "waiting for the scenario's first order, alert or decision"
                 await asyncio.sleep(1.0)
                 continue
-            # Looking comes first: those who stand by must not get in the writers' way.
+            # Read first: processes that stand by must not block writers.
             held = await self._records.read(lambda view: leases.holder(view, self._name))
             if held is None:
                 with suppress(LeaseHeld):

@@ -107,7 +107,7 @@ class Gate:
         *,
         cut: bool = False,
     ) -> None:
-        """`cut`: the venue cuts fills to the position that they reduce."""
+        """`cut`: the venue cuts fills of reducing orders to the position."""
         self._records = records
         self._halted = halted
         self._cut = cut

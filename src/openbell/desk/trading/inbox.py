@@ -1,10 +1,10 @@
-"""The inbox and what is pushed from it.
+"""The inbox of notifications, and pushes from it.
 
-A notification is in the inbox from the transaction that fired its alert on, and stays. Each connection reads the inbox with
-a cursor of its own (`Reader`), which begins where its principal has read to and moves on when an answer has left this
-process. So two clients of one principal each get every notification, in order, and one client gets it once. A client that
-must not miss anything passes the cursor of the last notification that it has dealt with: that much is acknowledged, and what
-came after is returned again until it is. What a subscriber was not there to receive waits an hour, at most a thousand of it.
+The transaction that fires an alert also puts its notification into the inbox, where it stays. Each connection reads the
+inbox with a cursor of its own (`Reader`). The cursor starts at the principal's stored cursor, and advances when a response
+was sent. So two clients of one principal each get every notification once and in order. A client that must not miss anything
+passes the cursor of the last notification that it has processed: this acknowledges it and all before, and later ones are
+returned again until they are acknowledged. Pushes for a principal without a connection wait for an hour, at most 1,000.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from openbell.trading.inbox import METHOD, Filter
 
 log = logging.getLogger(__name__)
 
-_HANDING_SECONDS = 2.0
+_SENDING_SECONDS = 2.0
+"""How long a call waits until an earlier response was sent."""
 _RETRY_SECONDS = 1.0
 """Seconds until the queue of pushes is read again after a failure."""
 Send = Callable[[str, dict[str, Any]], Awaitable[None]]
@@ -39,24 +40,24 @@ class Inbox:
     """Notifications and subscriptions of principals."""
 
     def __init__(self, records: Records, settle: Callable[[], Awaitable[None]], hub: Hub) -> None:
-        """`settle` applies the bars that have closed first: a subscription is about alerts that fire after it."""
+        """`settle` applies the bars that have closed: a subscription gets only alerts that fire after it."""
         self._records = records
         self._settle = settle
         self.hub = hub
 
     def reader(self, principal: str) -> Reader:
-        """A principal's inbox as a new connection reads it."""
+        """Returns a new connection's reader of a principal's inbox."""
         return Reader(self, principal)
 
     def deliver(self, journal: Journal, alert: Alert, cursor: int, body: dict[str, Any], at: float) -> None:
-        """Put a notification into its owner's inbox, and into the queue of pushes if that is wanted."""
+        """Put a notification into its owner's inbox, and into the queue of pushes if the owner has subscribed to it."""
         queries.deliver(journal.view, alert, cursor, body, at)
         subscription = queries.subscription(journal.view, alert.principal)
         if subscription is not None and subscription.filter.takes(alert):
             queries.enqueue(journal.view, alert, cursor, body, time.time())
 
     async def look(self, principal: str, after: int = 0, limit: int = 100) -> tuple[list[Notification], int]:
-        """Notifications after a cursor, oldest first, and how many come after these."""
+        """Returns notifications after a cursor, oldest first, and how many more come after them."""
 
         def work(view: View) -> tuple[list[Notification], int]:
             found = queries.notifications(view, principal, after, limit)
@@ -65,16 +66,16 @@ class Inbox:
         return await self._records.read(work)
 
     async def seen(self, principal: str) -> int:
-        """How far a principal has read."""
+        """Returns the cursor up to which a principal has read."""
         return (await self._records.read(lambda view: queries.cursors_of(view, principal))).seen
 
     async def acknowledge(self, principal: str, through: int) -> None:
-        """Note that everything up to a cursor was dealt with."""
+        """Record that a principal has read everything up to a cursor."""
         if through > await self.seen(principal):
             await self._move_cursors(principal, seen=through)
 
     async def _move_cursors(self, principal: str, *, seen: int = 0, pushed: int = 0) -> None:
-        # A scenario that has gone on further than this clock is only read: what was read of it is not noted.
+        # A scenario that is ahead of this clock cannot be written: its cursors stay.
         with suppress(Refused):
             await self._records.write(
                 lambda journal: queries.move_cursors(journal, principal, seen=seen, pushed=pushed)
@@ -83,17 +84,17 @@ class Inbox:
     # Subscriptions
 
     async def subscribe(self, principal: str, wanted: Filter) -> Subscription:
-        """Set what is pushed to a principal, instead of what was."""
+        """Set the filter of pushes to a principal; replaces the earlier one."""
         await self._settle()
         return await self._records.write(lambda journal: queries.subscribe(journal, principal, wanted))
 
     async def unsubscribe(self, principal: str) -> bool:
-        """End it; whether there was one."""
+        """End the pushes to a principal; returns True if there was a subscription."""
         await self._settle()
         return await self._records.write(lambda journal: queries.unsubscribe(journal, principal))
 
     async def subscription(self, principal: str) -> tuple[Subscription | None, int]:
-        """What is pushed to a principal, and how much waits to be."""
+        """Returns a principal's subscription and the number of queued pushes."""
 
         def work(view: View) -> tuple[Subscription | None, int]:
             pushed = queries.cursors_of(view, principal).pushed
@@ -102,27 +103,27 @@ class Inbox:
         return await self._records.read(work)
 
     async def push(self, principal: str, send: Send) -> None:
-        """Send one connection what waits for its principal and what will be fired, until cancelled or it is gone.
+        """Send queued and new notifications to one connection, until cancelled or the connection is closed.
 
-        Each connection gets every notification: it begins with those that no connection was there for.
+        Each connection gets every notification, starting with those that were not pushed to any connection yet.
         """
         with self.hub.listen(NotificationAdded) as added:
             await self._push(principal, send, added)
 
     async def _push(self, principal: str, send: Send, added: Listener) -> None:
         after: int | None = None
-        noted: int | None = None
+        recorded: int | None = None
         while True:
             failed = False
             try:
                 waiting, after = await self._queued(principal, after)
-                noted = after if noted is None else noted
+                recorded = after if recorded is None else recorded
                 for each in waiting:
                     await send(METHOD, each.body)
                     after = each.cursor
-                if after > noted:
+                if after > recorded:
                     await self._move_cursors(principal, pushed=after)
-                    noted = after
+                    recorded = after
             except OSError as error:
                 log.info("pushes to a client end: %s", error)
                 return
@@ -132,7 +133,7 @@ class Inbox:
             await added.wait(_RETRY_SECONDS if failed else None)
 
     async def _queued(self, principal: str, after: int | None) -> tuple[list[Notification], int]:
-        """What waits to be pushed after a cursor, and that cursor; None: where the principal's pushes have come to."""
+        """Returns the queued notifications after a cursor, and the cursor; None stands for the recorded cursor of pushes."""
         now = time.time()
 
         def work(view: View) -> tuple[list[Notification], int]:
@@ -149,24 +150,24 @@ class Reader:
         self._inbox = inbox
         self._principal = principal
         self._cursor: int | None = None
-        """The last notification that has left for this connection; None: it begins where its principal is."""
+        """The last notification sent to this connection; None: it starts at its principal's stored cursor."""
         self._reading = asyncio.Lock()
-        self._handing: asyncio.Event | None = None
-        """Set when the answer that is on its way has left, or never will."""
+        self._sending: asyncio.Event | None = None
+        """Set once the response that is being sent was sent."""
 
     async def take(self, limit: int, wait: float) -> tuple[list[Notification], int, Callable[[], Awaitable[None]]]:
-        """What this connection has not had, how much comes after it, and what to await once the answer has left.
+        """Returns new notifications, how many more there are, and a function to await once the response was sent.
 
-        Calls at the same time take turns: none returns what another is about to.
+        Concurrent calls wait for each other, so that no notification is returned twice.
         """
         done = asyncio.Event()
 
         async def look() -> tuple[list[Notification], int]:
             async with self._reading:
-                await self._until_handed_out()
+                await self._until_sent()
                 found = await self._inbox.look(self._principal, await self._begin(), limit)
                 if found[0]:
-                    self._handing = done
+                    self._sending = done
                 return found
 
         found, more = await self._wait_for(look, wait)
@@ -177,38 +178,38 @@ class Reader:
             try:
                 await self._inbox.acknowledge(self._principal, through)
             finally:
-                done.set()  # a client that has its next answer knows that this one is noted
+                done.set()  # the next response is sent only after this one is recorded as read
 
         return found, more, left
 
     async def peek(self, after: int | None, limit: int, wait: float) -> tuple[list[Notification], int]:
-        """Notifications after a cursor, or those that were not had yet; takes nothing out."""
+        """Returns notifications after a cursor, or the unread ones, and how many more there are; moves no cursor."""
         start = after
         if start is None:
             start = await self._inbox.seen(self._principal) if self._cursor is None else self._cursor
         return await self._wait_for(lambda: self._inbox.look(self._principal, start, limit), wait)
 
     async def begin(self) -> None:
-        """Begin where the principal is now: what comes from here on is for this connection too, whoever else reads it."""
+        """Set the cursor to the principal's stored one: later notifications are for this connection, whoever reads first."""
         if self._cursor is None:
             async with self._reading:
                 await self._begin()
 
     async def _begin(self) -> int:
-        """Where this connection's reading stands; call it with the lock."""
+        """Returns the cursor; the first call reads the stored one. The caller must hold the lock."""
         if self._cursor is None:
             self._cursor = await self._inbox.seen(self._principal)
         return self._cursor
 
     async def acknowledge(self, through: int) -> None:
-        """Note that everything up to a cursor was dealt with: this connection has had it."""
+        """Record that this connection and its principal have read everything up to a cursor."""
         await self._inbox.acknowledge(self._principal, through)
         self._cursor = max(self._cursor or 0, min(through, await self._inbox.seen(self._principal)))
 
     async def _wait_for(
         self, look: Callable[[], Awaitable[tuple[list[Notification], int]]], wait: float
     ) -> tuple[list[Notification], int]:
-        """Look until there is something, for so many seconds."""
+        """Returns the result of `look`, which is repeated until it is not empty or `wait` seconds have passed."""
         deadline = time.monotonic() + wait
         if wait <= 0:
             return await look()
@@ -220,8 +221,8 @@ class Reader:
                     return found
                 await added.wait(left)
 
-    async def _until_handed_out(self) -> None:
-        """Bounded: an answer that never leaves, because it was cancelled, must not be waited for."""
-        if self._handing is not None:
+    async def _until_sent(self) -> None:
+        """Wait until an earlier response was sent; at most 2 s, because a cancelled one is never sent."""
+        if self._sending is not None:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._handing.wait(), _HANDING_SECONDS)
+                await asyncio.wait_for(self._sending.wait(), _SENDING_SECONDS)

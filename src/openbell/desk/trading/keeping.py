@@ -1,8 +1,8 @@
-"""Where records are kept: the present's of each market, and those of each scenario, which share nothing with any other.
+"""Locates and opens the records: one database for the present of each market, and one for each scenario.
 
-What is simulated never meets what is real. A scenario has a database of its own: a folder under `scenarios/` in its market's
-folder, or a schema of its own in PostgreSQL. So its ledger, leases and locks are its own too, and two scenarios never wait
-for each other.
+Simulated and real records are never in the same database. A scenario's database is in a folder under `scenarios/` in its
+market's folder, or in a PostgreSQL schema of its own. So each scenario has its own ledger, leases and locks, and scenarios
+never wait for each other.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from openbell.stores.records.postgres import PostgresDatabase
 
 _LONGEST_SCHEMA = 63
-"""PostgreSQL cuts longer names, and two markets would meet in one schema."""
+"""PostgreSQL truncates longer names, so that two markets could get the same schema."""
 ENGINE = "engine"
-"""The lease of whoever fills orders and fires alerts."""
+"""The name of the lease of the engine, which fills orders and fires alerts."""
 
 
 def make_records(settings: Settings, clock: Clock, scenario: str | None = None) -> Records:
-    """The records of a scenario or, without one, of the present, as far as the settings' clock lets them be used."""
+    """Returns the records of a scenario, or of the present if there is none, with the access that the clock allows."""
     present = Access.PAST if settings.other_clock else Access.PRESENT
     access = present if scenario is None else Access.SCENARIO
     creates = not settings.read_only and access is not Access.PAST
@@ -52,7 +52,7 @@ def make_records(settings: Settings, clock: Clock, scenario: str | None = None) 
 
 
 def scenario_folder(settings: Settings, scenario: str | None) -> Path:
-    """Where a scenario's files are; without one, those of the present."""
+    """Returns the folder of a scenario's files, or of the present's."""
     return settings.market_folder if scenario is None else settings.market_folder / "scenarios" / scenario
 
 
@@ -81,14 +81,14 @@ def _postgres(settings: Settings, scenario: str | None, *, creates: bool = True)
 
 
 async def markets(settings: Settings) -> list[Settings]:
-    """The settings of every market of this home that has records; first these settings, then the others, on paper.
+    """Returns the settings of every market with records in this home: first `settings`, then the others, on paper.
 
-    Raises `StoreError` if PostgreSQL cannot be asked.
+    Raises `StoreError` if PostgreSQL cannot be read.
     """
     seeds = await _simulated_seeds(settings)
     found = [replace(settings, feed="sim", sim_seed=seed, broker=PAPER, account="") for seed in sorted(seeds)]
     if await _has_real_records(settings):
-        # Of a market whose feed is not known, what is stored is known.
+        # Records do not name their feed: only stored bars can be used.
         found.append(replace(settings, feed="none", broker=PAPER, account=""))
     own = _schema(settings, None)
     return [settings, *(each for each in found if _schema(each, None) != own)]
@@ -125,14 +125,14 @@ async def _schemas(settings: Settings, prefix: str) -> list[str]:
 
 
 class Scenarios:
-    """The scenarios of a market, as `openbell scenario` shows and removes them."""
+    """Lists and removes the scenarios of a market, for `openbell scenario`."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
 
     async def names(self) -> list[str]:
-        """Every scenario that has records or files."""
+        """Returns the name of every scenario that has records or files."""
         folder = scenario_folder(self._settings, "x").parent
         found = {each.name for each in folder.iterdir() if each.is_dir()} if folder.is_dir() else set()
         if self._settings.database_url:
@@ -141,7 +141,7 @@ class Scenarios:
         return sorted(found)
 
     async def describe(self, name: str) -> tuple[int, float, str | None]:
-        """How many ledger entries it has, up to which time it has gone, and who runs its engine."""
+        """Returns its number of ledger entries, its latest time, and the holder of its engine lease."""
 
         def work(view: View) -> tuple[int, float, str | None]:
             return head_of(view.connection).seq, past.last_moment(view), leases.any_holder(view, ENGINE)
@@ -155,10 +155,10 @@ class Scenarios:
     async def check(self, name: str) -> None:
         """Raise `InvalidParameter` if there is no such scenario."""
         if name not in await self.names():
-            raise InvalidParameter(f"no scenario {name[:40]!r}; openbell scenario list shows those that there are")
+            raise InvalidParameter(f"no scenario {name[:40]!r}; openbell scenario list shows all scenarios")
 
     async def remove(self, name: str, *, keep: bool) -> None:
-        """Remove what a scenario has recorded; with `keep` it stays, empty. Raises `Refused` while it is in use."""
+        """Remove a scenario; with `keep`, only empty it. Raises `Refused` while a process holds its engine lease."""
         await self.check(name)
         holder = (await self.describe(name))[2]
         if holder is not None:

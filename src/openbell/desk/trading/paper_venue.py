@@ -19,13 +19,13 @@ _BY_OWNER = "cancelled by its owner"
 
 
 class PaperVenue:
-    """Fills orders from this desk's own bars. Nothing is sent: recording an order is all that it takes."""
+    """Fills orders from this desk's own bars. Orders are recorded and not sent anywhere."""
 
     name = PAPER
     remote = False
 
     def __init__(self, matching: PaperMatching, halts: Halts, closed_until: Callable[[], int], cash: Decimal) -> None:
-        """`cash` is what a new account begins with."""
+        """`cash` is the starting cash of a new account."""
         self._matching = matching
         self._halts = halts
         self._closed_until = closed_until
@@ -41,7 +41,7 @@ class PaperVenue:
         return self._cash
 
     def accept(self, order: Order) -> Order:
-        """See the port: it works at once."""
+        """See the port: the order is open at once."""
         return replace(order, state=State.OPEN, broker_id=order.id)
 
     async def send(self, order: Order) -> Order:
@@ -49,14 +49,14 @@ class PaperVenue:
         return order
 
     def cancel(self, journal: Journal, order: Order, reason: str | None = None) -> Order:
-        """See the port: it ends at once, together with exits that have nothing to close without it."""
+        """See the port: the order is cancelled at once, with exits that have nothing to close without it."""
         return end(journal, order, State.CANCELLED, reason or _BY_OWNER)
 
     async def send_cancellation(self, order: Order) -> None:
-        """See the port: there is nobody to send it to."""
+        """See the port: nothing is sent."""
 
     async def refresh(self, order: Order) -> Order:
-        """See the port: the records are all there is."""
+        """See the port: the recorded order is current."""
         return order
 
     async def settle(self, account: str) -> None:
@@ -64,7 +64,7 @@ class PaperVenue:
         await self._matching.advance(account, self._closed_until())
 
     async def step(self, lease: Lease | None, until: int) -> int:
-        """See the port: enforces a halt first, then fills orders."""
+        """See the port: enforces a halt, then fills orders."""
         return await self._halts.enforce(self, lease) + await self._matching.step(lease, until)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What an account holds and may do: positions, balance, and the gate's opinion of a trade that is only thought of."""
+"""Positions and balance of an account, and the validation of a trade without placing it."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A position and what it is worth."""
+    """A position and its price."""
 
     position: Position
     price: Price | None
-    """None: there is none, and `note` says why."""
+    """None if there is no price; `note` has the reason."""
     note: str | None
-    """Why the price is missing or may not be the newest."""
+    """Why the price is missing or may not be current."""
 
     @property
     def unrealised(self) -> Decimal | None:
-        """Profit at that price; None where there is none."""
+        """The profit at that price; None if there is no price."""
         return None if self.price is None else self.position.unrealised(self.price.value)
 
     @property
     def doubt(self) -> dict[str, str | None]:
-        """What answers add while the price is missing or may not be the newest: when its bar ended, and why."""
+        """Extra fields of results if the price is missing or may not be current: the end of its bar, and the reason."""
         if self.note is None:
             return {}
         return {"price_time": None if self.price is None else iso(self.price.end), "note": self.note}
@@ -53,24 +53,24 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """An account's money. `total` is equity: cash and what the positions are worth; None if that is not known."""
+    """The balance of an account. `total` is the equity, cash plus the value of positions; None if it is not known."""
 
     total: Decimal | None
     available: Decimal
-    """What may still be tied up by new positions, before fees; nothing while what is held has no price."""
+    """The margin available for new positions, before fees; 0 while a position has no price."""
     margin_used: Decimal | None
     unrealised: Decimal | None
     cash: Decimal
     realised: Decimal
     fees: Decimal
     note: str | None
-    """Why something is not known, or may not be the newest."""
+    """Why some value is not known or may not be current."""
     end: int | None
-    """When the bar of the oldest price ended."""
+    """The end of the bar of the oldest price."""
 
 
 class PortfolioService:
-    """Questions about one account."""
+    """Positions, balance and validation of one account."""
 
     def __init__(
         self, records: Records, accounts: AccountService, gate: Gate, settle: Callable[[str], Awaitable[None]]
@@ -82,13 +82,13 @@ class PortfolioService:
         self._settle = settle
 
     async def holdings(self, principal: str) -> list[Holding]:
-        """Open positions, those opened last first."""
+        """Returns the open positions, the last opened first."""
         valued = await self._valued(principal)
         found = sorted(valued.book.positions.values(), key=lambda each: (-each.opened_at, each.symbol))
         return [_holding(position, valued) for position in found]
 
     async def balance(self, principal: str) -> Balance:
-        """The account's money now."""
+        """Returns the current balance."""
         valued = await self._valued(principal)
         book, values, leverage = valued.book, valued.values, self._gate.limits.leverage
         unpriced = any(symbol in valued.missing for symbol in book.positions)
@@ -124,13 +124,13 @@ class PortfolioService:
             return None
         valued = await self._read(found, None, lambda view, sheet: self._gate.value(view, found, sheet))
         if any(symbol in valued.missing for symbol in valued.book.positions):
-            return None  # not known; the gate opens nothing meanwhile
+            return None  # the loss is not known; the gate accepts no opening order meanwhile
         return lost_too_much(valued.day_start, valued.book.equity(valued.values), self._gate.limits)
 
     async def validate(
         self, principal: str, instrument: Instrument, side: Side, size: Decimal, price: Decimal | None
     ) -> Verdict:
-        """What the gate would say of an order now."""
+        """Returns the verdict on an order without placing it."""
         refuse_foreign_money(instrument)
         account = await self._accounts.admit(principal)
         proposal = Proposal(instrument.symbol, side, size, price)
@@ -150,7 +150,7 @@ class PortfolioService:
         )
 
     async def _read(self, account: Account, instrument: Instrument | None, work: Callable[[View, PriceSheet], T]) -> T:
-        """Returns what `work` reads of an account that is up to date, with the prices that it needs."""
+        """Bring an account up to date and gather its prices; returns the result of `work` with them."""
         await self._settle(account.name)
         for _ in range(TRIES):
             sheet = await self._gate.gather(account, instrument)

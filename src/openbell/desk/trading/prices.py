@@ -1,4 +1,4 @@
-"""What things cost now, as orders must know it: the feed's own digits, the bar they stand on, and whether it is too old."""
+"""Current prices for orders: the exact close, the hash of its bar, and whether the price is too old."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from openbell.trading import amounts
 from openbell.trading.evidence import bar_hash
 
 _OLD = 10
-"""Times the age at which a price is stale: a held symbol without a newer one counts as having no price."""
+"""A price is in doubt after this many times the age at which it is stale; see `Price.in_doubt`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The newest close of an instrument."""
+    """The latest close of an instrument."""
 
     value: Decimal
     end: int
-    """When its bar ended."""
+    """The end of its bar."""
     bar: str
-    """The bar's hash."""
+    """The hash of its bar."""
     stale: str | None
-    """Why it is too old to open a position on."""
+    """Why the price is too old to open a position in this instrument; None if it is current."""
     in_doubt: str | None = None
-    """Why nothing is opened while it is held: the bars could not be read now, or there were none for long."""
+    """Why no position at all is opened while this instrument is held: its bars could not be read, or are very old."""
 
 
 class Prices:
-    """What the gate and the portfolio ask."""
+    """Reads prices for the gate, the portfolio and paper fills."""
 
     def __init__(self, bars: BarService, stale_after: float) -> None:
         self._bars = bars
         self._stale_after = stale_after
         self._last: dict[str, Price] = {}
-        """The newest price of each symbol that this process has seen."""
+        """By symbol, the latest price that this process has read."""
         self._before: dict[str, tuple[int, Mark, Decimal]] = {}
-        """Of each symbol the last close before a moment, while its bars are those of a mark."""
+        """By symbol, the result of the last `before`: the moment, the version of the stored bars, and the close."""
 
     async def now(self, instrument: Instrument) -> Price:
-        """The newest price. Raises `NoData`, `UnknownSymbol` or `FeedUnavailable`."""
+        """Returns the latest price. Raises `NoData`, `UnknownSymbol` or `FeedUnavailable`."""
         minutes = await self._bars.newest(instrument, Timeframe.M1, 1)
         if not len(minutes):
             raise NoData(f"No price of {instrument} yet", symbol=instrument.symbol)
@@ -69,7 +69,7 @@ class Prices:
         return price
 
     async def of(self, symbols: Iterable[str]) -> tuple[dict[str, Price], dict[str, str]]:
-        """The newest price of each symbol, or the last that was known; and why others have none."""
+        """Returns the latest price of each symbol, or the last one read; and for the others why they have none."""
         wanted = sorted(set(symbols))
         found = await asyncio.gather(*(self._maybe(symbol) for symbol in wanted))
         pairs = list(zip(wanted, found, strict=True))
@@ -79,7 +79,7 @@ class Prices:
         )
 
     async def before(self, symbols: Iterable[str], moment: int) -> dict[str, Decimal]:
-        """The last close of each symbol before a moment, as far as it can be had."""
+        """Returns the last close of each symbol before a moment; symbols without one are left out."""
         found: dict[str, Decimal] = {}
         store = self._bars.store
         for symbol in sorted(set(symbols)):

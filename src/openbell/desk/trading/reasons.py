@@ -1,4 +1,4 @@
-"""Why orders that work have not ended: what each waits for, and until when."""
+"""The reasons of orders: recorded ones, and what working orders wait for."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from openbell.trading.waiting import traded, waiting
 
 _AS_RECORDED = "as last recorded; this desk is read-only and fills nothing, so it may have filled since"
 _LOOK_BACK = 3600
-"""Seconds of bars that tell whether anything trades."""
+"""Seconds of bars that are read to find out whether the symbol trades."""
 
 
 class Reasons:
-    """Explains orders."""
+    """Finds the reasons of orders."""
 
     def __init__(
         self, records: Records, bars: BarService, halted: Halted, costs: Costs | None, *, fills: bool = True
     ) -> None:
-        """`costs` are those of paper fills; None: a broker fills the orders. `fills`: whether this desk may write fills."""
+        """`costs` of paper fills; None if a broker fills the orders. `fills`: whether this desk may write fills."""
         self._fills = fills
         self._records = records
         self._bars = bars
@@ -33,7 +33,7 @@ class Reasons:
         self._costs = costs
 
     async def of(self, orders: Iterable[Order]) -> dict[str, str | None]:
-        """For each order its reason: the one that is recorded, or what it waits for."""
+        """Returns the reason of each order by id: the recorded one, or what it waits for."""
         orders = list(orders)
         working = [order for order in orders if not order.final and not order.reason]
         halted = await self._records.read(self._halted) if working else None
@@ -52,13 +52,13 @@ class Reasons:
         return reasons
 
     def _overdue(self, order: Order) -> bool:
-        """Whether minutes have closed that nobody has matched with a paper order, and this desk may not either."""
+        """Returns True if closed bars are not matched with a paper order yet and this desk may not match them."""
         if self._fills or self._costs is None:
             return False
         return self._bars.closed_until() - MINUTE >= max(order.placed_at, order.updated_at)
 
     async def _minutes(self, symbol: str) -> Bars | None:
-        """The newest hour, as far as it is stored."""
+        """Returns the stored bars of the last hour; None if they cannot be read."""
         end = self._bars.closed_until()
         try:
             return await self._bars.threads.run(self._bars.store.read, parse(symbol), end - _LOOK_BACK, end)

@@ -1,4 +1,4 @@
-"""What a broker outside this machine says of our orders, asked for until every one of them is known."""
+"""Reconciles orders with a broker: looks up every order that is not final until its state is final."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from openbell.trading.orders import ImpossibleMove, Order, State
 log = logging.getLogger(__name__)
 
 SENDING_SECONDS = 60.0
-"""How long whoever sends an order may take; after that it has died, and the broker is asked."""
+"""The longest time in which a process sends an order; after that it has died, and the order is looked up."""
 LOST_SECONDS = 300.0
-"""For how long an order that the broker does not know is asked for before it is called lost."""
+"""How long an order that the broker does not have is looked up before its state becomes `lost`."""
 _LOST_PAUSE = 60.0
-"""Seconds between two questions about a lost order."""
+"""Seconds between two lookups of a lost order."""
 _IN_DOUBT = frozenset({State.PENDING, State.UNKNOWN, State.CANCELLING})
 _CANCEL_PAUSE = 5.0
-"""Seconds after which a cancellation that has not ended its order is sent again: twice does no harm."""
+"""Seconds after which a cancellation without effect is sent again; sending it twice is harmless."""
 
 
 class Reconciling:
-    """One step of the engine, for orders of one account."""
+    """A step of the engine for the orders of one account."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class Reconciling:
         every: float = 0.0,
         most: int = 1_000_000,
     ) -> None:
-        """An order that just works is asked for once in `every` seconds, and at most `most` orders a step.
+        """A working order is looked up once in `every` seconds, and at most `most` orders per step.
 
-        A broker lets nobody ask without end.
+        Brokers limit the number of requests.
         """
         self._records = records
         self.account = account
@@ -52,38 +52,38 @@ class Reconciling:
         self._now = now
         self._every = every
         self._most = most
-        self._asked: dict[str, float] = {}
+        self._looked_up: dict[str, float] = {}
         self._first_seen: dict[str, float] = {}
-        """When this engine first saw an order in doubt."""
+        """When this engine first saw an order as pending or unknown."""
         self._cancel_sent: dict[str, float] = {}
 
     async def step(self, lease: Lease | None) -> int:
-        """Ask for everything that is not final; how many orders changed."""
+        """Look up orders that are not final; returns the number of orders that changed."""
         orders = await self._records.read(lambda view: queries.working(view, self.account))
         in_doubt = {order.id for order in orders if order.state in {State.PENDING, State.UNKNOWN}}
         self._first_seen = {key: self._first_seen.get(key, self._now()) for key in in_doubt}
         await self._cancel_again([order for order in orders if order.state is State.CANCELLING])
         changed = 0
         for order in self._due(orders):
-            changed += await self._ask(order, lease)
+            changed += await self._look_up(order, lease)
         return changed
 
     def _due(self, orders: list[Order]) -> list[Order]:
-        """Whom to ask for now: those first that were not asked for the longest, of equals those in doubt.
+        """Returns the orders to look up now: those with the oldest lookup first, and among equals those in doubt.
 
-        Those in doubt are always due, and may stay so for long: were they always first, the others would never be.
+        Orders in doubt are always due. They are not always first, because the others would never be looked up then.
         """
         now, working = self._now(), {order.id for order in orders}
-        self._asked = {key: at for key, at in self._asked.items() if key in working}
+        self._looked_up = {key: at for key, at in self._looked_up.items() if key in working}
         due = [
             order
             for order in orders
-            # Exits are told with their entry as long as that works.
-            if order.parent not in working and now - self._asked.get(order.id, -inf) >= self._pause(order)
+            # The report of a working entry includes its exits.
+            if order.parent not in working and now - self._looked_up.get(order.id, -inf) >= self._pause(order)
         ]
-        due.sort(key=lambda order: (self._asked.get(order.id, -inf), order.state not in _IN_DOUBT))
+        due.sort(key=lambda order: (self._looked_up.get(order.id, -inf), order.state not in _IN_DOUBT))
         for order in due[: self._most]:
-            self._asked[order.id] = now
+            self._looked_up[order.id] = now
         return due[: self._most]
 
     def _pause(self, order: Order) -> float:
@@ -92,7 +92,7 @@ class Reconciling:
         return 0.0 if order.state in _IN_DOUBT else self._every
 
     async def _cancel_again(self, orders: list[Order]) -> None:
-        """Whoever asked for an end may have died before it was sent, or the line may have swallowed it."""
+        """Send cancellations again: the process may have died before sending, or the request was lost."""
         now = self._now()
         sent = {order.id: self._cancel_sent.get(order.id, now - _CANCEL_PAUSE) for order in orders}
         for order in orders:
@@ -104,17 +104,17 @@ class Reconciling:
                     log.warning("cancelling %s: %s", order.id, error)
         self._cancel_sent = sent
 
-    async def _ask(self, order: Order, lease: Lease | None) -> bool:
+    async def _look_up(self, order: Order, lease: Lease | None) -> bool:
         waited = self._now() - self._first_seen.get(order.id, self._now())
         if order.state is State.PENDING and waited < SENDING_SECONDS:
-            return False  # whoever placed it is sending it
+            return False  # the process that placed it is sending it
         try:
             report = await self._broker.find(order)
             return await self._records.write(lambda journal: self._settle(journal, order.id, report, waited), lease)
         except BrokerError as error:
             log.warning("order %s: %s", order.id, error)
         except ImpossibleMove:
-            # A broker that contradicts itself about one order must not keep the others from being asked for.
+            # Contradictory reports about one order must not prevent the lookup of the others.
             log.exception("order %s", order.id)
         return False
 
@@ -127,7 +127,7 @@ class Reconciling:
             reports.apply(journal, order, report)
             return journal.seq > before
         if order.state is State.PENDING:
-            journal.put("order", order.to(State.UNKNOWN, journal.at, "whoever sent it did not say what came of it"))
+            journal.put("order", order.to(State.UNKNOWN, journal.at, "the broker's answer was not recorded"))
             return True
         if order.state is State.UNKNOWN and waited >= LOST_SECONDS:
             end(journal, order, State.LOST, "the broker has no record of it")
