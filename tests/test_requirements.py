@@ -135,7 +135,7 @@ MUST_HOLD = {
         "servers/test_chartgen_alerts.py::test_what_fires_while_the_clock_runs_is_pushed_through_the_filters_and_ends_a_wait",
         "servers/test_chartgen_alerts.py::test_the_subscription_and_its_queue_survive_killed_servers",
         "servers/test_chartgen_alerts.py::test_what_waits_too_long_is_not_pushed_any_more",
-        "desk/trading/test_queue.py::test_the_newest_thousand_wait",
+        "desk/trading/test_queue.py::test_the_newest_thousand_are_queued",
     ],
     "portfolio and decisions to the letter, every code raised": [
         "servers/test_portfolio.py::test_names_schemas_enums_limits_and_defaults_are_the_contracts",
@@ -147,7 +147,7 @@ MUST_HOLD = {
         "servers/test_chartgen_trading.py::test_without_trade_each_says_so_and_charts_work",
     ],
     "100,000 schedules of place, time-out, retry, crash, restart": [
-        "desk/trading/test_simulation.py::test_at_a_broker_outside_no_order_is_lost_or_doubled",
+        "desk/trading/test_simulation.py::test_at_a_remote_broker_no_order_is_lost_or_doubled",
         "desk/trading/test_simulation.py::test_on_paper_no_order_is_lost_or_doubled",
     ],
     "10,000 edits, removals, reorders and truncations of the ledger are found": [
@@ -158,7 +158,7 @@ MUST_HOLD = {
         "desk/trading/test_fencing.py::test_an_engine_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on",
     ],
     "the risk gate cannot be gone around": [
-        "desk/trading/test_gate_walk.py::test_what_a_rule_refuses_reaches_no_broker_on_any_path",
+        "desk/trading/test_gate_paths.py::test_an_order_that_a_rule_refuses_reaches_no_broker_on_any_path",
     ],
     "live with the simulator, replay or --as-of is refused at start": [
         "servers/test_chartgen_trading.py::test_a_broker_without_the_real_market_or_its_keys_is_refused_at_start",
@@ -189,7 +189,7 @@ MUST_HOLD = {
         "stores/records/test_views.py::test_an_earlier_view_answers_as_the_present_did",
     ],
     "matching goes on whatever clocks looked; a failing symbol stops no other": [
-        "desk/trading/test_present.py::test_a_partly_filled_order_goes_on_whatever_clocks_have_looked_meanwhile",
+        "desk/trading/test_present.py::test_a_partly_filled_order_continues_whatever_other_clocks_have_read",
         "desk/trading/test_present.py::test_a_symbol_that_cannot_be_read_delays_only_its_own_orders",
     ],
     "every question and cancellation first catches up with the bars": [
@@ -231,7 +231,7 @@ MUST_HOLD = {
         "protocol/test_stdio.py::test_every_request_gets_one_answer_whatever_ids_are_used",
     ],
     "without --trade nothing is sent to a broker": [
-        "desk/trading/test_alpaca_desk.py::test_without_trade_nothing_is_sent_and_a_halt_is"
+        "desk/trading/test_alpaca_desk.py::test_without_trade_only_a_halt_is_sent"
     ],
     "a position without a price is null with its reason and opens nothing": [
         "servers/test_store_down.py::test_positions_show_the_last_known_price_with_its_time_and_a_note",

@@ -1,4 +1,4 @@
-"""A feed that misbehaves on purpose: what a vendor does on a bad day, without a vendor."""
+"""A scripted feed that fails on purpose, as a vendor does on a bad day."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BTC = parse("BTC/USD")
 
 
 def bars(*rows: tuple[int, float], instrument: Instrument = BTC) -> Bars:
-    """Minute bars with these closes."""
+    """Returns minute bars with these closes."""
     times, closes = zip(*rows, strict=True) if rows else ((), ())
     return make(instrument, Timeframe.M1, times, closes, closes, closes, closes, [1.0] * len(rows))
 
 
 class ScriptedFeed:
-    """History from a table; a stream that plays batches and failures in turn, then waits."""
+    """Reads history from a table; streams scripted batches and failures in order, then waits."""
 
     name = "scripted"
     origin = Origin.LIVE
@@ -79,5 +79,5 @@ class ScriptedFeed:
 
 
 def watching_hub(watchlist: WatchlistFile) -> Hub:
-    """An event hub that watches a watchlist file."""
+    """Returns an event hub that watches a watchlist file."""
     return Hub({WATCHLIST: lambda: WatchlistSource(watchlist)})

@@ -1,4 +1,4 @@
-"""The collector on a feed that misbehaves: screening, corrections, gaps, reconnects, the lease."""
+"""The collector on a feed that fails: screening, corrections, gaps, reconnects, the lease."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_a_collector_that_lost_its_lease_writes_nothing_more(tmp_path: Path) -> 
 
 
 def test_a_symbol_that_the_vendor_turns_out_not_to_have_costs_only_itself(tmp_path: Path) -> None:
-    """The vendor seemed to know it until it was asked; a change of the watchlist gives it another chance."""
+    """The vendor lists the symbol but has no bars of it; an edit of the watchlist makes the collector try it again."""
 
     class Picky(ScriptedFeed):
         async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
@@ -267,7 +267,7 @@ def test_a_store_that_fails_for_a_while_does_not_end_the_collector(
 
 
 def test_a_vendor_that_is_ahead_of_the_machine_covers_nothing_that_has_not_ended(tmp_path: Path) -> None:
-    """Such as a desk whose clock stands tomorrow: the machine's time decides what has closed."""
+    """For example a desk whose clock is fixed at tomorrow: the machine's time decides which bars have closed."""
 
     async def main() -> None:
         now = int(time.time() // 60 * 60)

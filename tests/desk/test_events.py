@@ -1,4 +1,4 @@
-"""The event hub: whatever changes after a listener was entered wakes it, whichever process made the change."""
+"""The event hub: every change after a listener was entered wakes it, also changes by other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: a file, variables that win over it, flags that win over both; what cannot be meant is refused."""
+"""Settings: variables override the file, flags override both; invalid values are refused."""
 
 from __future__ import annotations
 

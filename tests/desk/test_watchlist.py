@@ -1,4 +1,4 @@
-"""The watchlist: a file for people, so it forgives what people write and says what it could not read."""
+"""The watchlist file: tolerant parsing, and errors that name the bad lines."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TestText:
 
 
 def rewrite(path: Path, text: str) -> None:
-    """Write and date the file a second later than it was, whatever the file system's clock shows."""
+    """Write the file and set its modification time one second later than before."""
     before = path.stat().st_mtime_ns if path.exists() else 10**18
     path.write_text(text)
     os.utime(path, ns=(before + 10**9, before + 10**9))

@@ -1,4 +1,4 @@
-"""Processes to be killed or stopped, forked from one that has loaded the desk: each starts within a moment."""
+"""Child processes that tests kill or stop; forked from a process that has loaded the desk, so that they start fast."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _forks.set_forkserver_preload([__name__])
 
 
 class Fork:
-    """A process that does one job; killed when the block ends."""
+    """A child process that runs one job; it is killed at the end of the block."""
 
     def __init__(self, job: Job, *arguments: object) -> None:
         self._pipe, there = _forks.Pipe()
@@ -55,11 +55,11 @@ class Fork:
         self._process.close()
 
     def tell(self, word: object) -> None:
-        """Say something to it."""
+        """Send a message to the process."""
         self._pipe.send(word)
 
     def hear(self, bound: float = 60.0) -> Any:
-        """The next thing that it says. It is an error if it ends or takes longer than `bound` seconds."""
+        """Returns the next message of the process. Fails if it ends or takes longer than `bound` seconds."""
         if not self._pipe.poll(bound):
             raise AssertionError(f"nothing in {bound} s")
         try:
@@ -68,7 +68,7 @@ class Fork:
             raise AssertionError("it ended") from error
 
     def until(self, wanted: object, bound: float = 60.0) -> list[Any]:
-        """Listen until it says something; what it said before that."""
+        """Read messages until the wanted one; returns those before it."""
         before = []
         deadline = time.monotonic() + bound
         while (said := self.hear(max(0.0, deadline - time.monotonic()))) != wanted:
@@ -76,7 +76,7 @@ class Fork:
         return before
 
     def kill(self) -> list[Any]:
-        """Kill −9, and what it had still said."""
+        """Kill the process (SIGKILL); returns its remaining messages."""
         self._process.kill()
         self._process.join()
         said = []
@@ -95,7 +95,7 @@ def _work(pipe: Connection, job: Job, *arguments: object) -> None:
 
 
 def desk_of(settings: Mapping[str, str]) -> Desk:
-    """A desk with these settings and none of this machine's."""
+    """Returns a desk with these settings only; the environment is ignored."""
     return Desk(load({f"OPENBELL_{name}": value for name, value in settings.items()}))
 
 
@@ -103,7 +103,7 @@ def desk_of(settings: Mapping[str, str]) -> Desk:
 
 
 async def trade(say: Say, settings: dict[str, str], seed: int) -> None:
-    """An engine, and a client beside it that says what was acknowledged to it."""
+    """Run an engine and a client that reports every acknowledged write."""
     desk = desk_of(settings)
     desk.trading.engine._every = 0.01
     desk.trading.start()
@@ -121,7 +121,7 @@ class _Client:
 
     async def act(self) -> None:
         action = self._chance.choices((self._order, self._alert, self._decision, self._cancel), (5, 4, 1, 1))[0]
-        with suppress(OpenbellError):  # refused: that is no acknowledgement
+        with suppress(OpenbellError):  # refused: nothing was acknowledged
             await action()
         await asyncio.sleep(0)
 
@@ -175,7 +175,7 @@ class _Client:
 
 
 async def compete(say: Say, settings: dict[str, str], label: str, lease_seconds: float) -> None:
-    """An engine whose step writes a decision in its own name; says how it stands whenever that changes."""
+    """Run an engine whose step writes a decision with its label; reports every change of its state."""
     engines.LEASE_SECONDS = lease_seconds
     desk = desk_of(settings)
     engine = _writing(desk, label, say)
@@ -190,7 +190,7 @@ async def compete(say: Say, settings: dict[str, str], label: str, lease_seconds:
 
 
 async def stall(say: Say, settings: dict[str, str], label: str, lease_seconds: float) -> None:
-    """The same, but it stops itself in the middle of its step, between what it read and what it writes."""
+    """As `compete`, but the process stops itself in the middle of a step, between reading and writing."""
     engines.LEASE_SECONDS = lease_seconds
     desk = desk_of(settings)
     await _writing(desk, label, say, stops=True).run()
@@ -217,7 +217,7 @@ def _writing(desk: Desk, label: str, say: Say, *, stops: bool = False) -> Engine
 
 
 def decision(label: str, number: int) -> dict[str, Any]:
-    """A row of which the ledger tells who wrote it, and when."""
+    """Returns a decision that names its writer and number."""
     return {
         "id": f"{label}-{os.getpid()}-{number}",
         "principal": label,

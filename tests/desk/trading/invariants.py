@@ -1,4 +1,4 @@
-"""What must be so at the end of every schedule, whatever happened on the way."""
+"""What must hold at the end of every schedule."""
 
 from __future__ import annotations
 
@@ -15,59 +15,61 @@ from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.amounts import ZERO
 from openbell.trading.orders import FINAL, State
-from tests.desk.trading.judged import Court
-from tests.desk.trading.places import Place
-from tests.desk.trading.rematch import Case, case_of, mismatches
+from tests.desk.trading.memory_databases import Place
+from tests.desk.trading.rejudging import Rejudging
+from tests.desk.trading.rematching import Case, case_of, mismatches
+from tests.desk.trading.replayed_ledger import ReplayedLedger
 from tests.desk.trading.seats import LIMITS, Seat
 from tests.desk.trading.simulation import World
-from tests.desk.trading.told import Told
 
 
 def violations(world: World) -> Iterator[str]:
-    """Everything that is wrong."""
+    """Yields every violation."""
     yield from world.surprises
     yield from world.vendor.violations
     case = case_of(world, world.clock.closed)
-    told = case.told
-    yield from _ledger(world.place, told)
-    yield from Court(told.ledger, world.script, world.judgements, world.outages, inside=world.inside).violations()
-    yield from _asked(world, told)
-    yield from _twins(world, told)
+    replayed = case.replayed
+    yield from _ledger(world.place, replayed)
+    yield from Rejudging(
+        replayed.ledger, world.script, world.judgements, world.outages, on_paper=world.on_paper
+    ).violations()
+    yield from _asked(world, replayed)
+    yield from _twins(world, replayed)
     for seat in world.process.seats.values():
-        yield from _books(world.place, seat, told)
-    yield from (_on_paper(case) if world.inside else _at_the_broker(world, told))
+        yield from _books(world.place, seat, replayed)
+    yield from (_on_paper(case) if world.on_paper else _at_the_broker(world, replayed))
     for scenario in world.scenarios.values():
-        told = Told.of(scenario.place.memory)
+        replayed = ReplayedLedger.of(scenario.place.memory)
         for fault in (
-            *_ledger(scenario.place, told),
-            *Court(told.ledger, world.script, scenario.judgements, [], inside=True).violations(),
-            *_books(scenario.place, scenario.seat, told),
-            *_on_paper(Case(told, world.script, scenario.clock.closed)),
+            *_ledger(scenario.place, replayed),
+            *Rejudging(replayed.ledger, world.script, scenario.judgements, [], on_paper=True).violations(),
+            *_books(scenario.place, scenario.seat, replayed),
+            *_on_paper(Case(replayed, world.script, scenario.clock.closed)),
         ):
             yield f"scenario {scenario.name}: {fault}"
 
 
-def _ledger(place: Place, told: Told) -> Iterator[str]:
-    """The ledger is whole, its tables and checkpoints are what it says, and the head is noted."""
+def _ledger(place: Place, replayed: ReplayedLedger) -> Iterator[str]:
+    """The ledger is valid, tables and checkpoints agree with it, and its head is stored."""
     with place.memory.engine.connect() as connection:
         for fault in faults(connection, (), place.ends()):
             yield f"ledger: {fault.reason}"
         rows = connection.execute(kept_checkpoints.select()).all()
-    yield from told.faults
+    yield from replayed.faults
     for row in rows[-3:]:
-        then = Told(told.ledger[: row.seq])
+        then = ReplayedLedger(replayed.ledger[: row.seq])
         fold = checkpoints.Fold.from_row(row.body)
         working = {order.id for order in then.orders.values() if order.account == row.account and not order.final}
         if fold.book != then.books[row.account] or set(fold.working) != working:
             yield f"the checkpoint of {row.account} at {row.seq} is {fold}, the ledger makes {then.books[row.account]}"
-        if row.at < max(entry.at for entry in told.ledger[: row.seq]):
+        if row.at < max(entry.at for entry in replayed.ledger[: row.seq]):
             yield f"the checkpoint of {row.account} at {row.seq} is older than an entry that it counts"
 
 
-def _asked(world: World, told: Told) -> Iterator[str]:
-    """Whoever was answered was told the truth, and the same truth each time."""
+def _asked(world: World, replayed: ReplayedLedger) -> Iterator[str]:
+    """Every answer to a caller agrees with the ledger, and repeated requests get the same answer."""
     by_key: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for order in told.orders.values():
+    for order in replayed.orders.values():
         if order.client_order_id:
             by_key[order.account, order.client_order_id].add(order.id)
     for key, ids in by_key.items():
@@ -78,24 +80,24 @@ def _asked(world: World, told: Told) -> Iterator[str]:
         answer = asked.answer
         if answer is None:
             continue
-        if answer.id not in told.orders or told.orders[answer.id].account != asked.account:
+        if answer.id not in replayed.orders or replayed.orders[answer.id].account != asked.account:
             yield f"{answer.id} was acknowledged and is not in the records of {asked.account}"
         elif asked.request.digest() not in digests:
             yield f"{answer.id} was acknowledged without its request"
         elif (own := asked.request.client_order_id) and by_key[asked.account, own] != {answer.id}:
             yield f"{own} was answered with {answer.id} and is {by_key[asked.account, own]}"
     for order_id, state in world.cancelled.items():
-        now = told.orders[order_id].state
+        now = replayed.orders[order_id].state
         if now is State.CANCELLING or (state is State.CANCELLED and now is not State.CANCELLED):
             yield f"{order_id} was cancelled ({state}) and is {now}"
 
 
-def _twins(world: World, told: Told) -> Iterator[str]:
-    """Without an id the same order is not taken twice within seconds, unless the first was rejected."""
+def _twins(world: World, replayed: ReplayedLedger) -> Iterator[str]:
+    """Without an id an equal order is not accepted twice within seconds, unless the first was rejected."""
     last: dict[tuple[str, str], tuple[float, str]] = {}
     rows = world.memory.raw.execute("SELECT digest, received, order_id FROM requests ORDER BY rowid").fetchall()
     for digest, received, order_id in rows:
-        order = told.orders[order_id]
+        order = replayed.orders[order_id]
         if order.client_order_id is None:
             before = last.get((order.account, digest))
             if before and abs(received - before[0]) < TWIN_SECONDS:
@@ -104,18 +106,18 @@ def _twins(world: World, told: Told) -> Iterator[str]:
             last[order.account, digest] = received, order_id
 
 
-def _books(place: Place, seat: Seat, told: Told) -> Iterator[str]:
-    """Cash and positions of an account are its fills and nothing else; every order shows its own."""
+def _books(place: Place, seat: Seat, replayed: ReplayedLedger) -> Iterator[str]:
+    """Cash and positions of an account are the sum of its fills; every order shows the sum of its own fills."""
     name = seat.account
-    if name not in told.books:
+    if name not in replayed.books:
         return
-    book, begun = told.books[name], told.cash[name]
+    book, begun = replayed.books[name], replayed.cash[name]
     with place.memory.engine.connect() as connection:
         view = View(connection)
         kept = seat.books.book(view, seat.accounts.open(view, OPERATOR))
         if kept != book:
             yield f"the book of {name} is {kept}, the ledger makes {book}"
-    fills = [fill for fill in told.fills if fill.account == name]
+    fills = [fill for fill in replayed.fills if fill.account == name]
     with amounts.exact():
         cash = begun - sum((f.signed * f.price + f.fee for f in fills), ZERO)
         if book.cash != cash:
@@ -129,7 +131,7 @@ def _books(place: Place, seat: Seat, told: Told) -> Iterator[str]:
             paid[fill.order_id] += fill.quantity * fill.price
     if len({fill.id for fill in fills}) != len(fills):
         yield "a fill is counted twice"
-    for order in told.orders.values():
+    for order in replayed.orders.values():
         if order.account != name:
             continue
         if (order.filled, order.paid) != (filled.get(order.id, ZERO), paid[order.id]):
@@ -138,21 +140,21 @@ def _books(place: Place, seat: Seat, told: Told) -> Iterator[str]:
             yield f"{order.id} is still {order.state}"
 
 
-def _at_the_broker(world: World, told: Told) -> Iterator[str]:
-    """Our records and the broker's are the same."""
+def _at_the_broker(world: World, replayed: ReplayedLedger) -> Iterator[str]:
+    """Our records agree with the broker's."""
     vendor = world.vendor
-    counted = {fill.id: fill for fill in told.fills}
+    counted = {fill.id: fill for fill in replayed.fills}
     keys: Counter[str] = Counter()
     executions = 0
     for kept in vendor.everything():
         name = kept.order.id
-        order = told.orders.get(name)
+        order = replayed.orders.get(name)
         if order is None:
             yield f"the broker has {name}, and the records have not"
             continue
         if not order.role.exit and order.client_order_id:
             keys[order.client_order_id] += 1
-        # An exit that its sibling left nothing to do has done all of it, or was cancelled: both are right.
+        # An exit whose sibling closed everything may be filled or cancelled: both are right.
         ended = order.role.exit and order.final and kept.state in FINAL
         if order.state is not kept.state and not ended:
             yield f"{name} is {order.state} and at the broker {kept.state}"
@@ -162,42 +164,46 @@ def _at_the_broker(world: World, told: Told) -> Iterator[str]:
             expected = (execution.quantity, execution.price, execution.fee, execution.at)
             if fill is None or (fill.quantity, fill.price, fill.fee, fill.at) != expected:
                 yield f"execution {execution.id} of {name} is counted as {fill}"
-    if executions != len(told.fills):
-        yield f"{executions} executions make {len(told.fills)} fills"
+    if executions != len(replayed.fills):
+        yield f"{executions} executions make {len(replayed.fills)} fills"
     for key, times in keys.items():
         if times > 1:
             yield f"{key} made {times} orders at the broker"
     positions: dict[str, Decimal] = defaultdict(lambda: ZERO)
     for kept in vendor.everything():
         positions[kept.order.symbol] += kept.filled * kept.order.side.sign
-    held = {p.symbol: p.quantity for book in told.books.values() for p in book.positions.values()}
+    held = {p.symbol: p.quantity for book in replayed.books.values() for p in book.positions.values()}
     if {k: v for k, v in positions.items() if v} != held:
         yield "positions are not those of the broker's fills"
-    yield from _not_at_the_broker(world, told)
-    if told.halted or _lost_too_much(world, told):
+    yield from _not_at_the_broker(world, replayed)
+    if replayed.halted or _lost_too_much(world, replayed):
         for kept in vendor.orders.values():
-            if kept.working and told.orders[kept.order.id].remaining_opening:
+            if kept.working and replayed.orders[kept.order.id].remaining_opening:
                 yield f"{kept.order.id} works at the broker while nothing may be opened"
 
 
-def _lost_too_much(world: World, told: Told) -> bool:
-    """Whether the account has lost more than it may of the day on which the schedule ends."""
-    if "main" not in told.books:
+def _lost_too_much(world: World, replayed: ReplayedLedger) -> bool:
+    """Returns True if the account's loss is over its limit on the day on which the schedule ends."""
+    if "main" not in replayed.books:
         return False
     day = world.clock.at // 86400 * 86400
     with amounts.exact():
-        start = told.cash["main"] + sum(
-            (fill.cash + fill.signed * world.script.close(fill.symbol, day) for fill in told.fills if fill.at < day),
+        start = replayed.cash["main"] + sum(
+            (
+                fill.cash + fill.signed * world.script.close(fill.symbol, day)
+                for fill in replayed.fills
+                if fill.at < day
+            ),
             ZERO,
         )
-        book = told.books["main"]
+        book = replayed.books["main"]
         worth = book.equity({symbol: world.script.close(symbol, world.clock.at) for symbol in book.positions})
         return start - worth > LIMITS.daily_loss * start
 
 
-def _not_at_the_broker(world: World, told: Told) -> Iterator[str]:
+def _not_at_the_broker(world: World, replayed: ReplayedLedger) -> Iterator[str]:
     vendor = world.vendor
-    for order in told.orders.values():
+    for order in replayed.orders.values():
         if order.role.exit or order.id in vendor.orders:
             continue
         if order.state not in {State.REJECTED, State.LOST} or not order.reason:
@@ -206,18 +212,18 @@ def _not_at_the_broker(world: World, told: Told) -> Iterator[str]:
         excused = unheard or world.flaky or order.id in world.orphans
         if order.state is State.LOST and not excused:
             yield f"{order.id} was lost ({vendor.outcomes.get(order.id, 'never sent')}), and nobody had died"
-    for order in told.orders.values():
+    for order in replayed.orders.values():
         if order.role.exit and not order.final:
-            entry = told.orders[order.parent or ""]
+            entry = replayed.orders[order.parent or ""]
             if entry.final and not entry.filled:
                 yield f"the exit {order.id} waits for an entry that has ended"
 
 
 def _on_paper(case: Case) -> Iterator[str]:
-    """Every fill is what its bar allows, and nothing that a bar should have filled is left."""
+    """Every fill agrees with its bar, and every bar that should have filled an order did."""
     yield from mismatches(case)
-    for order in case.told.orders.values():
+    for order in case.replayed.orders.values():
         if order.role.exit and not order.final:
-            entry = case.told.orders[order.parent or ""]
+            entry = case.replayed.orders[order.parent or ""]
             if entry.final and not entry.filled:
                 yield f"the exit {order.id} waits for an entry that has ended"

@@ -1,4 +1,4 @@
-"""A scripted market: minute bars that follow from a seed, read through any clock, by a feed and a store that may fail."""
+"""A scripted market: minute bars from a seed, read at any clock, with a feed and a store that may fail."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ BEFORE_MIDNIGHT = NOON + 42_900
 DAY = 86400
 STALE_AFTER = 900.0
 _EARLIER = 10
-"""Minutes of bars before a schedule begins: every symbol has a price from the first order on."""
+"""Minutes of bars before a schedule starts, so that every symbol has a price."""
 
 
 class Clock:
-    """Moved by the schedule alone, in milliseconds as the ledger has them."""
+    """A clock that only the schedule moves; its resolution is 1 ms, as in the ledger."""
 
     moving = True
 
@@ -46,7 +46,7 @@ class Clock:
 
     @property
     def closed(self) -> int:
-        """The end of the newest minute that is over."""
+        """The end of the last minute that has closed."""
         return int(self.at // MINUTE * MINUTE)
 
     async def sleep_until(self, _epoch: float) -> None:
@@ -54,7 +54,7 @@ class Clock:
 
 
 class Script:
-    """Minute bars of every symbol: a walk that follows from the seed. Some minutes have none; some walks fall or crash."""
+    """Minute bars of every symbol, a random walk from the seed. Some minutes have no bar; some walks fall or crash."""
 
     def __init__(self, chance: random.Random, start: int, count: int) -> None:
         self.thin = chance.random() < 0.5
@@ -75,12 +75,12 @@ class Script:
             self.bars[symbol] = make(parse(symbol), Timeframe.M1, *zip(*rows, strict=True))
 
     def close(self, symbol: str, moment: float) -> Decimal:
-        """The last close of a minute that had ended by a moment."""
+        """Returns the close of the last minute that had ended by a moment."""
         bars = self.bars[symbol]
         return amounts.of_bar(bars.close[int(np.searchsorted(bars.time, moment - MINUTE, side="right")) - 1])
 
     def closes(self, symbol: str, start: float, end: float) -> set[Decimal]:
-        """Every price that was the newest at some moment from `start` to `end`."""
+        """Returns every price that was the latest at some time from `start` to `end`."""
         bars = self.bars[symbol]
         first = int(np.searchsorted(bars.time, start - MINUTE, side="right")) - 1
         last = int(np.searchsorted(bars.time, end - MINUTE, side="right"))
@@ -89,17 +89,17 @@ class Script:
 
 @cache
 def script(number: int, start: int) -> Script:
-    """One of a few scripts, made once."""
+    """Returns one of a few cached scripts."""
     return Script(random.Random(number), start, 120)
 
 
 @dataclass(slots=True)
 class Outage:
-    """A symbol whose bars cannot be read, or not fetched, for a while."""
+    """A time during which the bars of a symbol cannot be read or fetched."""
 
     symbol: str
     store: bool
-    """Whether the store raises; else the feed fails, and the store has what it had."""
+    """Whether the store raises; otherwise the feed fails, and stored bars can be read."""
     begin: float
     begin_seq: int
     end: float | None = None
@@ -107,7 +107,7 @@ class Outage:
 
 
 class Market:
-    """What a desk asks of its bars, at the time of its clock."""
+    """The part of `BarService` that trading uses, at one clock."""
 
     def __init__(self, script: Script, clock: Clock, down: dict[str, Outage]) -> None:
         self.store = self.feed = self.threads = self
@@ -118,7 +118,7 @@ class Market:
         self._down = down
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
-        """As a thread does, at one place of the schedule."""
+        """Run work at once instead of in a thread."""
         await asyncio.sleep(0)
         return work(*args)
 
@@ -139,7 +139,7 @@ class Market:
         return self.script.bars[instrument.symbol].between(start, known)
 
     def mark(self, _instrument: Instrument) -> Mark:
-        """Another one each time: nothing is kept."""
+        """A new one each time, so that nothing is cached."""
         self._marks += 1
         return Mark(self._marks, 0)
 

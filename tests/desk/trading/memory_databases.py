@@ -1,4 +1,4 @@
-"""Databases in memory, and how the processes of a simulation reach them."""
+"""In-memory databases, and the access of simulated processes to them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ T = TypeVar("T")
 
 
 def spelled(value: object) -> str:
-    """A value's text, with every amount written in the one way in which answers write it."""
+    """Returns a value's text, with every amount in canonical form."""
     return re.sub(r"Decimal\('([^']+)'\)", lambda found: amounts.text(Decimal(found[1])), repr(value))
 
 
 class Died(BaseException):
-    """The process is no more."""
+    """The simulated process was killed."""
 
 
 class Memory:
-    """One migrated database per process of the tests; a schedule begins with empty tables."""
+    """A migrated database that is made once per test process; each schedule starts with empty tables."""
 
     def __init__(self) -> None:
         self.engine = engine_for(":memory:", poolclass=StaticPool)
@@ -53,13 +53,13 @@ class Memory:
         return self.connection.connection.dbapi_connection
 
     def one(self, query: str, *values: object) -> Any:
-        """The first value of the first row; None if there is none."""
+        """Returns the first value of the first row; None if there is no row."""
         found = self.raw.execute(query, values).fetchone()
         return None if found is None else found[0]
 
     @property
     def seq(self) -> int:
-        """The newest ledger entry's number."""
+        """The number of the newest entry of the ledger."""
         return int(self.one("SELECT max(seq) FROM ledger") or 0)
 
     def transaction(self, work: Callable[[Connection], T], *, writing: bool) -> T:
@@ -75,7 +75,7 @@ class Memory:
 
 
 class Place:
-    """A database and its ledger's head as it was noted: what is left when a process dies."""
+    """A database and the stored head of its ledger: what survives the death of a process."""
 
     def __init__(self, memory: Memory) -> None:
         memory.empty()
@@ -84,13 +84,13 @@ class Place:
         self.intended: tuple[Head, ...] = ()
 
     def ends(self) -> tuple[Head, ...]:
-        """Where the ledger may end: at the head that stands, or at the one that was announced."""
+        """Returns the heads at which the ledger may end: the stored one, or a later announced one."""
         head = self.head
         return () if head is None else (head, *(each for each in self.intended if each.seq > head.seq))
 
 
 class Life:
-    """A process that uses one place. Only a mortal one dies or finds its database locked."""
+    """A simulated process that uses one place. Only a mortal one is killed or finds its database locked."""
 
     mortal = False
 
@@ -100,16 +100,16 @@ class Life:
         self.dead = False
 
     def touch(self, moment: str) -> None:
-        """A moment at which it may die."""
+        """A point at which the process may be killed."""
 
     async def pause(self, most: int = 2) -> None:
-        """Let others go first, as a thread or a line would."""
+        """Let other tasks run, as a wait for a thread or the network would."""
         for _ in range(self.world.chance.randrange(most + 1)):
             await asyncio.sleep(0)
 
 
 class Line:
-    """The records' database, as one process reaches it."""
+    """The access of one process to the database of its records."""
 
     source = "sqlite"
     where = "memory"
@@ -148,8 +148,8 @@ class Line:
     async def close(self) -> None: ...
 
 
-class LookingLine(Line):
-    """The same for a desk that may only look: whatever it changes is told."""
+class ReadOnlyLine(Line):
+    """The access of a desk that may only read: every write is reported."""
 
     async def run(
         self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
@@ -169,7 +169,7 @@ class LookingLine(Line):
 
 
 class NotedHead:
-    """The file of the ledger's head, as one process reaches it."""
+    """The access of one process to the stored head of its ledger."""
 
     def __init__(self, life: Life) -> None:
         self._life = life

@@ -1,6 +1,6 @@
-"""Other clocks: desks that look at the present from an earlier moment, and scenarios with a time of their own.
+"""Other clocks: desks that read the present at an earlier time, and scenarios with a time of their own.
 
-What a desk answered at a moment is kept; a desk whose clock shows that moment later must give the same answer to the byte.
+Answers of desks are kept; later, a desk whose clock is fixed at the time of an answer must give the same answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from openbell.trading.amounts import ONE
 from openbell.trading.orders import Side
 from openbell.trading.request import Request
 from tests.desk.trading.market import SYMBOLS, Clock, Market
-from tests.desk.trading.places import Life, LookingLine, Place, spelled
+from tests.desk.trading.memory_databases import Life, Place, ReadOnlyLine, spelled
 from tests.desk.trading.seats import CASH, Judgement, Seat, Setting, WatchedGate
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ QUESTIONS = {**PRICED, **UNPRICED}
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a desk answered."""
+    """The answer of a desk to one query."""
 
     moment: float
     seq: int
-    """The newest ledger entry by then."""
+    """The newest entry of the ledger at that time."""
     account: str
     question: str
     text: str
@@ -71,16 +71,16 @@ class Answer:
 
 @dataclass
 class Answers:
-    """What the desks of one place have answered so far."""
+    """The answers of the desks of one place so far."""
 
     place: Place
     never_set_back: bool = False
-    """Whether the clock only ever goes on, as a scenario's does."""
+    """Whether the clock is never set back, as in a scenario."""
     given: list[Answer] = field(default_factory=list)
     compared: int = 0
 
     async def ask(self, seat: Seat, names: list[str]) -> None:
-        """Ask, and keep what was answered while nothing was written."""
+        """Run queries, and keep the answers during which nothing was written."""
         memory = self.place.memory
         for name in names:
             for _ in range(2):
@@ -91,8 +91,8 @@ class Answers:
                     break
 
     def comparable(self, answer: Answer) -> bool:
-        """Returns True if an earlier clock shows what stood then: a clock that was set back may have written more by it."""
-        if self.never_set_back:  # at the same moment more may still have been done
+        """Returns True if a desk with an earlier clock must answer the same: no entry with an earlier time was added."""
+        if self.never_set_back:  # more entries may have the same time
             return (
                 self.place.memory.one("SELECT 1 FROM ledger WHERE seq > ? AND at = ?", answer.seq, answer.moment)
                 is None
@@ -102,7 +102,7 @@ class Answers:
         return self.place.memory.one(query, *values) is None
 
     async def compare(self, seat: Seat, answer: Answer, surprises: list[str]) -> None:
-        """Ask the same of a desk whose clock shows that moment."""
+        """Run the same query on a desk whose clock is fixed at that time."""
         assert isinstance(seat.clock, Clock)
         seat.clock.at = answer.moment
         text = spelled(await QUESTIONS[answer.question](seat))
@@ -116,18 +116,18 @@ class Answers:
 
 
 class Past:
-    """Desks that look at the present from an earlier clock."""
+    """Desks with an earlier clock that read the present's records."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         clock = Clock(world.clock.at)
         market = Market(world.script, clock, {})
-        setting = Setting(Life(world, world.place), clock, market, world.process.broker, Access.PAST, LookingLine)
+        setting = Setting(Life(world, world.place), clock, market, world.process.broker, Access.PAST, ReadOnlyLine)
         self.seats = {name: Seat(setting, name, _never) for name in world.accounts}
         self.looking: asyncio.Task[None] | None = None
 
     async def look(self, count: int, wanted: Request) -> None:
-        """Compare a few answers, and try to write."""
+        """Compare some answers, and check that writes are refused."""
         world, answers = self._world, self._world.answers
         known = world.chance.sample(answers.given, min(count, len(answers.given)))
         for answer in known:
@@ -149,7 +149,7 @@ def _never(_gate: WatchedGate) -> str:
 
 
 async def refused(attempt: Awaitable[object], who: str, surprises: list[str]) -> None:
-    """Note a surprise unless this is refused for the clock's sake."""
+    """Report a surprise unless the attempt is refused because of the clock."""
     try:
         await attempt
     except Refused as error:
@@ -160,7 +160,7 @@ async def refused(attempt: Awaitable[object], who: str, surprises: list[str]) ->
 
 
 class Scenario:
-    """A database, a clock and a desk of their own."""
+    """A scenario: a database, a clock and a desk of its own."""
 
     def __init__(self, world: World, name: str, place: Place) -> None:
         self._world = world
@@ -174,7 +174,7 @@ class Scenario:
         self.begin()
 
     def begin(self) -> None:
-        """A new process on the same place."""
+        """Start a new process on the same place."""
         self.acting = None
         self.seat = self._seat(self.clock)
 
@@ -191,7 +191,7 @@ class Scenario:
         return name
 
     async def act(self, chance: random.Random, wanted: Request) -> None:
-        """A few deeds: time only goes on, in jumps or as a replay; then perhaps a look back."""
+        """Do some random actions: advance the time in jumps or as a replay, trade; then maybe read an earlier time."""
         for _ in range(chance.randrange(1, 6)):
             deed = chance.choice((self._later, self._replay, self._place, self._place, self._cancel, self._decide))
             try:
@@ -201,9 +201,7 @@ class Scenario:
             except OpenbellError as error:
                 self._world.surprises.append(f"the scenario {self.name} failed: {error!r}")
         if chance.random() < 0.5:
-            await self.seat.settle(
-                self.name
-            )  # as every question of a client does; some of these read the records alone
+            await self.seat.settle(self.name)  # as every query of a client does first
             await self.answers.ask(self.seat, chance.sample(list(QUESTIONS), 2))
         if chance.random() < 0.5:
             await self._earlier(chance, wanted)
@@ -228,7 +226,7 @@ class Scenario:
         await self.seat.decisions.save(OPERATOR, "BTC/USD", "hold", 0.5, None, "a test", None)
 
     async def _earlier(self, chance: random.Random, wanted: Request) -> None:
-        """A desk that comes back earlier sees what was known then and writes nothing."""
+        """A desk with an earlier clock sees what was known then, and cannot write."""
         world, memory = self._world, self.place.memory
         earlier = self._seat(Clock(self.clock.at))
         for answer in chance.sample(self.answers.given, min(2, len(self.answers.given))):
@@ -241,11 +239,11 @@ class Scenario:
         await refused(earlier.orders.place(OPERATOR, wanted), f"an earlier clock in {self.name}", world.surprises)
         if memory.raw.total_changes != before:
             world.surprises.append(f"an earlier clock changed the scenario {self.name}")
-        # What is answered about that moment is what will be answered about it whatever is done later.
+        # These answers about an earlier time must stay the same, whatever is written later.
         await self.answers.ask(earlier, chance.sample(list(QUESTIONS), 2))
 
-    async def come_to_rest(self) -> None:
-        """Walk on until nothing changes any more; then every answer once more, from the clock of its moment."""
+    async def run_until_quiet(self) -> None:
+        """Advance until nothing changes any more; then repeat every query with a clock fixed at its time."""
         for _ in range(60):
             self.clock.move(3600.0)
             if not await self.seat.engine.step(None):

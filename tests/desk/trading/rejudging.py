@@ -1,4 +1,4 @@
-"""Every verdict once more: the gate's rules, in the situation that stood in the ledger, with the prices of that moment."""
+"""Checks every verdict of a ledger: judges again with the account's state in the ledger and the prices of that time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from openbell.trading.orders import EXPOSED, Order, Side, State
 from openbell.trading.risk import Proposal, Situation
 from openbell.trading.rows import from_row
 from tests.desk.trading.market import DAY, STALE_AFTER, Outage, Script
-from tests.desk.trading.rematch import SET_BACK
+from tests.desk.trading.rematching import SET_BACK
 from tests.desk.trading.seats import LIMITS, Judgement
 
 
-class Court:
-    """Judges again what a ledger has judged."""
+class Rejudging:
+    """Judges the orders of a ledger again."""
 
     def __init__(
         self,
@@ -31,13 +31,13 @@ class Court:
         judgements: dict[str, Judgement],
         outages: list[Outage],
         *,
-        inside: bool,
+        on_paper: bool,
     ) -> None:
         self._ledger = ledger
         self._script = script
         self._judgements = judgements
         self._outages = outages
-        self._inside = inside
+        self._on_paper = on_paper
         self._orders: dict[str, Order] = {}
         self._fills: list[Fill] = []
         self._cash: dict[str, Decimal] = {}
@@ -79,9 +79,9 @@ class Court:
         values = {symbol: price.value for symbol, price in sheet.current.items()}
         stale = self._doubt(judgement, book, order.symbol, waiting)
         for symbol in needed - set(values):
-            values[symbol] = self._script.close(symbol, entry.at)  # only what reduces passes: no price matters
+            values[symbol] = self._script.close(symbol, entry.at)  # only reducing orders pass: the price has no effect
         situation = Situation(
-            book, values, waiting, self._worth(judgement, order.account), self._halted, stale, self._inside
+            book, values, waiting, self._worth(judgement, order.account), self._halted, stale, self._on_paper
         )
         price = order.limit_price or order.stop_price
         proposal = Proposal(order.symbol, order.side, order.quantity, price, order.limit_price is not None)
@@ -97,7 +97,7 @@ class Court:
             yield from _by_hand(order, verdict.opening, situation)
 
     def _prices(self, entry: Entry, judgement: Judgement, needed: set[str]) -> Iterator[str]:
-        """Every price was the newest at some moment between the question and the answer."""
+        """Every price was the latest one at some time between request and verdict."""
         start, end = min(judgement.since, entry.at) - SET_BACK, max(judgement.since, entry.at) + SET_BACK
         for symbol in sorted(needed & set(judgement.sheet.current)):
             price = judgement.sheet.current[symbol]
@@ -127,7 +127,7 @@ class Court:
         return "no price of what is held" if any(each is None or each.in_doubt for each in held) else None
 
     def _worth(self, judgement: Judgement, account: str) -> Decimal | None:
-        """What the account was worth when the day began."""
+        """Returns the account's equity when the day began; None if it is not known."""
         day, held, cash = judgement.sheet.midnight, dict[str, Decimal](), self._cash[account]
         with amounts.exact():
             for fill in self._fills:
@@ -143,7 +143,7 @@ class Court:
 
 
 def _by_hand(order: Order, opening: Decimal, situation: Situation) -> Iterator[str]:
-    """The same limits once more, added up by hand."""
+    """An independent check of the limits."""
     values = situation.prices
     with amounts.exact():
         equity = situation.book.cash + sum(p.quantity * values[p.symbol] for p in situation.book.positions.values())

@@ -1,6 +1,6 @@
-"""Paper fills once more, from ledger and bars alone: every bar is shown to every order in the plainest way.
+"""Checks paper fills against ledger and bars: every bar is matched with every order in the simplest way.
 
-The position follows what was really filled, so that one wrong fill is told once. `losses` adds up what an account is worth
+The position follows the recorded fills, so that one wrong fill is reported once. `losses` adds up what an account is worth
 after each minute, and when it had lost too much.
 """
 
@@ -19,8 +19,8 @@ from openbell.trading.amounts import ONE, ZERO
 from openbell.trading.fills import Fill
 from openbell.trading.orders import Kind, Order, Role, Side, State
 from tests.desk.trading.market import DAY, Outage, Script
+from tests.desk.trading.replayed_ledger import ReplayedLedger
 from tests.desk.trading.seats import COSTS, LIMITS
-from tests.desk.trading.told import Told
 
 if TYPE_CHECKING:
     from tests.desk.trading.simulation import World
@@ -39,38 +39,45 @@ _NEARLY = 1e-7
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A ledger of paper accounts with what is known of its world."""
+    """A ledger of paper accounts, with its bars and outages."""
 
-    told: Told
+    replayed: ReplayedLedger
     script: Script
     until: int
-    """Every minute before this was met."""
+    """All bars before this time were matched."""
     outages: tuple[Outage, ...] = ()
     cancels: dict[str, float] | None = None
-    """When somebody began to cancel an order; None: at the time of its end."""
+    """When the cancellation of an order began; None: at the time of its end."""
     flaky: bool = False
 
     def begun(self, order: Order) -> float:
-        """From when on bars may be missing because an order was being cancelled."""
+        """Returns the time from which on bars may be unmatched because the order was being cancelled."""
         if self.flaky:
             return 0.0
         return order.updated_at if self.cancels is None else self.cancels.get(order.id, order.updated_at)
 
     def touched(self, account: str, since: float) -> bool:
-        """Returns True if bars of something that an account traded were missing after some moment."""
-        symbols = {order.symbol for order in self.told.orders.values() if order.account == account}
+        """Returns True if bars of a symbol that an account traded were missing after some moment."""
+        symbols = {order.symbol for order in self.replayed.orders.values() if order.account == account}
         return any(each.symbol in symbols and (each.end is None or each.end >= since) for each in self.outages)
 
 
 def case_of(world: World, until: int) -> Case:
-    """The present's."""
-    return Case(Told.of(world.memory), world.script, until, tuple(world.outages), dict(world.cancel_begun), world.flaky)
+    """Returns the case of the present's ledger."""
+    return Case(
+        ReplayedLedger.of(world.memory),
+        world.script,
+        until,
+        tuple(world.outages),
+        dict(world.cancel_begun),
+        world.flaky,
+    )
 
 
 def overdue(world: World) -> list[str]:
-    """What is wrong by now with the orders of symbols whose bars can be had, on accounts that can be valued."""
+    """Returns the mismatches so far of symbols whose bars can be read, on accounts that can be valued."""
     case, found = case_of(world, world.clock.closed), list[str]()
-    for account, book in case.told.books.items():
+    for account, book in case.replayed.books.items():
         if not set(book.positions) & set(world.down):
             for symbol in sorted(set(case.script.bars) - set(world.down)):
                 found += [f"during an outage: {each}" for each in _symbol(case, account, symbol)]
@@ -78,8 +85,8 @@ def overdue(world: World) -> list[str]:
 
 
 def mismatches(case: Case) -> Iterator[str]:
-    """Every fill that its bar does not allow, and every bar that should have filled."""
-    for account in case.told.books:
+    """Yields every fill that its bar does not allow, and every bar that should have filled an order."""
+    for account in case.replayed.books:
         for symbol in case.script.bars:
             yield from _symbol(case, account, symbol)
         yield from _in_time(case, account)
@@ -90,13 +97,15 @@ def mismatches(case: Case) -> Iterator[str]:
 
 
 def _symbol(case: Case, account: str, symbol: str) -> Iterator[str]:
-    told, bars = case.told, case.script.bars[symbol]
+    replayed, bars = case.replayed, case.script.bars[symbol]
     orders = [
         order
-        for order in told.orders.values()
-        if (order.account, order.symbol) == (account, symbol) and told.first[order.id].state is not State.REJECTED
+        for order in replayed.orders.values()
+        if (order.account, order.symbol) == (account, symbol) and replayed.first[order.id].state is not State.REJECTED
     ]
-    fills = {(each.order_id, each.bar): each for each in told.fills if (each.account, each.symbol) == (account, symbol)}
+    fills = {
+        (each.order_id, each.bar): each for each in replayed.fills if (each.account, each.symbol) == (account, symbol)
+    }
     filled_in = {bar for _, bar in fills}
     minutes = filled_in.union(*(_may_reach(case, order) for order in orders))
     position, met = ZERO, 0
@@ -107,11 +116,11 @@ def _symbol(case: Case, account: str, symbol: str) -> Iterator[str]:
             continue
         row = tuple(float(column[index]) for column in (bars.open, bars.high, bars.low))
         left = amounts.down(amounts.of_bar(bars.volume[index]) * COSTS.volume_share)
-        before = {order.id: _before(told.versions[order.id], minute) for order in orders}
+        before = {order.id: _before(replayed.versions[order.id], minute) for order in orders}
         for order in sorted(orders, key=lambda each: _turn(each, before)):
             version, fill = before[order.id], fills.get((order.id, minute))
             if version is not None and version.state in {State.OPEN, State.PARTIALLY_FILLED}:
-                yield from _compare(case, told.orders[order.id], version, fill, row, minute, position, left)
+                yield from _compare(case, replayed.orders[order.id], version, fill, row, minute, position, left)
             elif fill is not None and (order.role is not Role.STOP_LOSS and order.role is not Role.TAKE_PROFIT):
                 yield f"fill {fill.id} is of an order that did not rest"
             if fill is not None:
@@ -132,7 +141,7 @@ def _symbol(case: Case, account: str, symbol: str) -> Iterator[str]:
 
 
 def _turn(order: Order, before: dict[str, Order | None]) -> tuple[int, float, str, int]:
-    """Exits that rest come first, a stop before a target; what an entry brings with it comes after the entry."""
+    """Returns the sort key: resting exits first, stops before targets; exits of a new entry after their entry."""
     version = before[order.id]
     target = int(order.role is Role.TAKE_PROFIT)
     if order.role.exit and version is not None and version.state is not State.HELD:
@@ -141,7 +150,7 @@ def _turn(order: Order, before: dict[str, Order | None]) -> tuple[int, float, st
 
 
 def _before(versions: list[Order], minute: int) -> Order | None:
-    """An order as it was when a minute began."""
+    """Returns an order as it was when a minute began; None if it did not exist."""
     found = None
     for each in versions:
         if each.updated_at <= minute and each.placed_at <= minute:
@@ -154,7 +163,7 @@ def _life(order: Order, until: int) -> float:
 
 
 def _may_reach(case: Case, order: Order) -> set[int | None]:
-    """The minutes of an order's life that reach it."""
+    """Returns the minutes whose bars may reach an order while it works."""
     bars = case.script.bars[order.symbol].between(order.placed_at, _life(order, case.until))
     if not len(bars):
         return set()
@@ -162,7 +171,7 @@ def _may_reach(case: Case, order: Order) -> set[int | None]:
         reached = np.ones(len(bars), dtype=bool)
     else:
         prices = [float(each) for each in (order.limit_price, order.stop_price) if each is not None]
-        # Either price from either side: a stop that was triggered takes whatever comes.
+        # Either price from either side: a triggered stop fills at any price.
         reached = (bars.low <= max(prices)) & (bars.high >= min(prices)) | bool(order.triggered)
         if order.kind is Kind.LIMIT:
             reached |= bars.low < prices[0] if order.side is Side.BUY else bars.high > prices[0]
@@ -181,7 +190,7 @@ def _compare(
     position: Decimal,
     left: Decimal,
 ) -> Iterator[str]:
-    """What a bar should have done to an order that rested when it began, and what it did."""
+    """Compare the recorded fill of a resting order with the fill that the bar should have made."""
     price = _price(order, row)
     reducible = max(ZERO, -position * order.side.sign)
     quantities = [
@@ -190,7 +199,7 @@ def _compare(
     ]
     done = fill.quantity if fill else ZERO
     if order.role.exit:
-        # What its sibling has done in the same minute is not followed here.
+        # The fill of its sibling in the same minute is not considered here.
         excused = fill is None or (fill.quantity <= quantities[0] and fill.price == price)
         if fill is None and quantities[0] > 0 and not _ended_with(now, minute) and not _excused(case, now, minute):
             yield f"{order.id} ({order.role}) was not filled at {minute}: {quantities[0]} at {price}"
@@ -209,12 +218,12 @@ def _compare(
 
 
 def _ended_with(now: Order, minute: int) -> bool:
-    """Returns True if the rest of its bracket ended an order in this very minute."""
+    """Returns True if the rest of its bracket ended an order in this minute."""
     return now.final and now.updated_at == minute + MINUTE and now.reason in _OF_A_BRACKET
 
 
 def _excused(case: Case, now: Order, minute: int) -> bool:
-    """Returns True if an order need not have met a bar: it was ended meanwhile."""
+    """Returns True if an order need not be matched with a bar, because it was ended meanwhile."""
     if not now.final:
         return False
     if now.updated_at < minute + MINUTE:
@@ -226,12 +235,12 @@ def _excused(case: Case, now: Order, minute: int) -> bool:
 
 
 def _nothing_opens(case: Case, order: Order, minute: int) -> bool:
-    """Returns True if there is a reason why nothing was opened in a minute, whenever it was walked."""
-    return any(at >= order.placed_at for at in case.told.halts) or case.touched(order.account, minute)
+    """Returns True if nothing may have been opened in a minute, whenever its bars were matched."""
+    return any(at >= order.placed_at for at in case.replayed.halts) or case.touched(order.account, minute)
 
 
 def _price(order: Order, row: tuple[float, ...]) -> Decimal | None:
-    """The price at which a bar fills an order; None if it does not."""
+    """Returns the price at which a bar fills an order; None if it does not."""
     opened, high, low = row
     buying = order.side is Side.BUY
     stopped = order.kind in {Kind.STOP, Kind.STOP_LIMIT} and not order.triggered
@@ -282,7 +291,7 @@ def _left_over(case: Case, order: Order) -> Iterator[str]:
         return
     if order.expires_at is not None and order.expires_at <= case.until:
         yield f"{order.id} should have expired"
-    if case.told.halted and order.remaining_opening and not case.outages:
+    if case.replayed.halted and order.remaining_opening and not case.outages:
         yield f"{order.id} rests while trading is halted"
 
 
@@ -290,9 +299,9 @@ def _left_over(case: Case, order: Order) -> Iterator[str]:
 
 
 def _in_time(case: Case, account: str) -> Iterator[str]:
-    """Fills come in the order of time, but for those of a symbol whose bars were missing."""
+    """Fills are recorded in the order of time, except those of a symbol whose bars were missing."""
     last: dict[str, float] = {}
-    for each in case.told.counted:
+    for each in case.replayed.counted:
         fill = each.fill
         if fill.account != account:
             continue
@@ -304,23 +313,23 @@ def _in_time(case: Case, account: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """An account's equity after each minute, and when it had lost too much of its day."""
+    """The minutes after which an account's daily loss was over its limit."""
 
     ends: np.ndarray
     reached: np.ndarray
     surely: np.ndarray
-    """The same without those that are too near to the limit to be told with floats."""
+    """`reached` without losses so near to the limit that floats cannot decide."""
 
 
 def losses(case: Case, account: str) -> Losses | None:
-    """After each minute from the first fill on; None if there is none."""
-    fills = [each for each in case.told.fills if each.account == account]
+    """Returns the losses after each minute from the first fill on; None if there is no fill."""
+    fills = [each for each in case.replayed.fills if each.account == account]
     if not fills:
         return None
     first, last = min(each.at for each in fills), max(int(bars.time[-1]) + MINUTE for bars in case.script.bars.values())
     begin = int(first // DAY * DAY)
     ends = np.arange(begin, min(case.until, max(last, int(fills[-1].at)) + MINUTE) + 1, MINUTE)
-    equity = np.full(len(ends), float(case.told.cash[account]))
+    equity = np.full(len(ends), float(case.replayed.cash[account]))
     for fill in fills:
         equity[ends >= fill.at] += float(fill.cash)
     for symbol, bars in case.script.bars.items():
@@ -330,7 +339,7 @@ def losses(case: Case, account: str) -> Losses | None:
                 held[ends >= fill.at] += float(fill.signed)
         index = np.maximum(np.searchsorted(bars.time, ends - MINUTE, side="right") - 1, 0)
         equity += held * bars.close[index]
-    # The minute that ends at midnight is of the day before.
+    # The minute that ends at midnight belongs to the day before.
     start = equity[np.maximum((ends - 1) // DAY * DAY - begin, 0) // MINUTE]
     share = (start - equity) / start
     most = float(LIMITS.daily_loss)
@@ -338,27 +347,27 @@ def losses(case: Case, account: str) -> Losses | None:
 
 
 def _limits(case: Case, account: str) -> Iterator[str]:
-    told, lost = case.told, losses(case, account)
-    for each in told.counted:
+    replayed, lost = case.replayed, losses(case, account)
+    for each in replayed.counted:
         if each.fill.account != account or not each.opened:
             continue
         for outage in case.outages:
             during = outage.begin_seq < each.seq and (outage.end_seq is None or each.seq <= outage.end_seq)
-            # A feed that fails delivers no new minute; those that have closed before are stored, and what was read of them
-            # may be written when the clock has gone on.
+            # A failing feed delivers no new minute; minutes that closed before are stored, and their fills may be written
+            # later.
             known = not outage.store and each.fill.at <= outage.begin // MINUTE * MINUTE
             if during and not known and outage.symbol in each.held:
                 yield f"fill {each.fill.id} opened while there was no price of {outage.symbol}"
     if lost is None:
         return
-    for order in told.orders.values():
+    for order in replayed.orders.values():
         if order.account != account or order.state is State.REJECTED or order.role.exit:
             continue
         yield from _limit(case, order, lost)
 
 
 def _limit(case: Case, order: Order, known: Losses) -> Iterator[str]:
-    versions = case.told.versions[order.id]
+    versions = case.replayed.versions[order.id]
     for each in versions:
         if each.final and "OPENBELL_RISK_DAILY_LOSS" in (each.reason or ""):
             index = int(np.searchsorted(known.ends, each.updated_at))
@@ -367,7 +376,7 @@ def _limit(case: Case, order: Order, known: Losses) -> Iterator[str]:
             if each.updated_at <= order.placed_at:
                 yield f"{order.id} was placed at {order.placed_at} and ended by a loss of {each.updated_at}"
     if case.touched(order.account, order.placed_at):
-        return  # a loss that cannot be known ends nothing, and is not looked for later
+        return  # an unknown loss cancels nothing, and is not checked later
     alive = (known.ends > order.placed_at + SET_BACK) & (known.ends < _life(order, case.until)) & known.surely
     for end in known.ends[alive][:1].tolist():
         then = _before(versions, int(end))

@@ -1,4 +1,4 @@
-"""The line to a broker outside, as one process has it: slow, and it loses words in both directions."""
+"""The connection of one process to the simulated broker: slow, and it loses requests and answers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from decimal import Decimal
 from openbell.trading.broker import BrokerRefused, BrokerUnavailable, OutcomeUnknown, Report
 from openbell.trading.orders import Order, State
 from tests.desk.trading import vendor as lines
-from tests.desk.trading.places import Life
+from tests.desk.trading.memory_databases import Life
 from tests.desk.trading.seats import CASH
 
 
-class Outside:
-    """A broker."""
+class RemoteBroker:
+    """The broker port, on the simulated `Vendor`."""
 
     name = "outside"
     account = "live"
@@ -45,7 +45,7 @@ class Outside:
         return report
 
     async def _travel(self) -> None:
-        """A few turns of the others, or so long that the engine begins to wonder."""
+        """Let other tasks run, sometimes for so long that the engine looks the order up."""
         world = self._process.world
         if world.chance.random() < 0.12:
             arrival = world.clock.at + world.chance.choice((60.5, 150.0, 500.0))

@@ -1,4 +1,4 @@
-"""A ledger, told from its beginning by an accountant who knows nothing else."""
+"""Orders, fills and books, rebuilt from the entries of a ledger only."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from openbell.trading.fills import Fill
 from openbell.trading.ledger import Entry
 from openbell.trading.orders import FINAL, MOVES, Order, State
 from openbell.trading.rows import from_row
-from tests.desk.trading.places import Memory
+from tests.desk.trading.memory_databases import Memory
 
 _MONEY = {"filled", "paid", "fees", "updated_at", "broker_id", "opening"}
-"""What a late fill may change of an order that has ended."""
+"""Fields of an ended order that a late fill may change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A fill, the entry that wrote it, and what the account held before."""
+    """A fill, the entry that wrote it, and what the account held before it."""
 
     fill: Fill
     seq: int
@@ -30,13 +30,13 @@ class Counted:
 
     @property
     def opened(self) -> bool:
-        """Whether it made a position larger."""
+        """Whether it opened or increased a position."""
         before = self.held.get(self.fill.symbol, Decimal(0))
         return abs(before + self.fill.signed) > abs(before)
 
 
-class Told:
-    """Orders, fills and books."""
+class ReplayedLedger:
+    """The state after all entries, and the faults that were found on the way."""
 
     def __init__(self, ledger: list[Entry]) -> None:
         self.ledger = ledger
@@ -51,7 +51,7 @@ class Told:
         """When trading was halted."""
         self.faults: list[str] = []
         self._fresh: set[str] = set()
-        """Orders that have a fill which their row does not show yet."""
+        """Orders whose row does not include their last fill yet."""
         for entry in ledger:
             body = json.loads(entry.body)
             if entry.kind == "account":
@@ -66,14 +66,14 @@ class Told:
                 self._order(from_row(Order, body))
 
     @classmethod
-    def of(cls, memory: Memory) -> Told:
-        """A whole database's."""
+    def of(cls, memory: Memory) -> ReplayedLedger:
+        """Returns the replayed ledger of a database."""
         with memory.engine.connect() as connection:
             return cls(list(entries(connection)))
 
     @property
     def fills(self) -> list[Fill]:
-        """All fills as they were written."""
+        """All fills in the order of the ledger."""
         return [each.fill for each in self.counted]
 
     def _fill(self, entry: Entry, fill: Fill) -> None:

@@ -1,4 +1,4 @@
-"""One run: steps chosen by the seed, then quiet, so that what is checked has come to its end."""
+"""One run of the simulation: random steps from the seed, then steps until nothing changes any more."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from openbell.market.errors import (
 from openbell.trading.broker import BrokerRefused
 from openbell.trading.orders import Force, Kind, Order, Side
 from openbell.trading.request import Request, request
-from tests.desk.trading.looking import QUESTIONS, UNPRICED, Scenario
 from tests.desk.trading.market import FIRST, SYMBOLS, Outage
-from tests.desk.trading.places import Died
-from tests.desk.trading.rematch import overdue
+from tests.desk.trading.memory_databases import Died
+from tests.desk.trading.other_clocks import QUESTIONS, UNPRICED, Scenario
+from tests.desk.trading.rematching import overdue
 
 if TYPE_CHECKING:
     from tests.desk.trading.simulation import Asked, Process, World
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EXPECTED = (RiskRefused, BrokerRefused, Died, StoreTimeout)
-"""What a caller may hear; who gives no client_order_id may hear that it is a double."""
+"""Errors that a caller may get; without a client_order_id also `DuplicateOrder`."""
 
 
 class Schedule:
@@ -61,7 +61,7 @@ class Schedule:
         self.chance = world.chance
 
     async def run(self) -> None:
-        """The steps, and then the peace."""
+        """Run the random steps, then run until nothing changes."""
         self._place()
         for _ in range(self.chance.randrange(6, 16)):
             step = self.chance.choices(list(self.STEPS), list(self.STEPS.values()))[0]
@@ -69,7 +69,7 @@ class Schedule:
             if doing is not None:
                 await doing
             await self._let_run(self.chance.choice((0, 3, 10, 40)))
-        await self._come_to_rest()
+        await self._run_until_quiet()
 
     async def _let_run(self, turns: int) -> None:
         for _ in range(turns):
@@ -80,12 +80,12 @@ class Schedule:
             await self._restart()
 
     async def _restart(self) -> None:
-        """Throw away everything in memory and begin again."""
+        """Discard everything in memory and start a new process."""
         world = self.world
         await _end_all()
         for asked in world.asked:
             self._hear(asked)
-        world.begin_again()
+        world.restart()
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         return asyncio.get_running_loop().create_task(work)
@@ -98,16 +98,16 @@ class Schedule:
     def _order(self) -> Request:
         chance = self.chance
         instrument = chance.choice(SYMBOLS)
-        mark = self.world.mark(instrument.symbol)
+        last = self.world.price(instrument.symbol)
         side = chance.choice((Side.BUY, Side.BUY, Side.SELL))
         kind = chance.choice((Kind.MARKET, Kind.MARKET, Kind.LIMIT, Kind.STOP, Kind.STOP_LIMIT))
         worth = Decimal(chance.choice((150, 800, 1900, 3500, 5200)))
-        quantity = (worth / mark).quantize(Decimal("0.01"))
-        away = mark / Decimal(chance.choice((50, 50, 100)))
-        limit = {Kind.LIMIT: mark - away * side.sign, Kind.STOP_LIMIT: mark + away * side.sign * chance.choice((1, 2))}
-        stop = mark + away * side.sign if kind in {Kind.STOP, Kind.STOP_LIMIT} else None
+        quantity = (worth / last).quantize(Decimal("0.01"))
+        away = last / Decimal(chance.choice((50, 50, 100)))
+        limit = {Kind.LIMIT: last - away * side.sign, Kind.STOP_LIMIT: last + away * side.sign * chance.choice((1, 2))}
+        stop = last + away * side.sign if kind in {Kind.STOP, Kind.STOP_LIMIT} else None
         bracket = chance.random() < 0.3
-        far = mark / Decimal("12.5") * side.sign
+        far = last / Decimal("12.5") * side.sign
         return request(
             instrument,
             side,
@@ -116,8 +116,8 @@ class Schedule:
             time_in_force=chance.choice((Force.GTC, Force.GTC, Force.DAY)),
             price=limit.get(kind),
             stop_price=stop,
-            take_profit=mark + far if bracket and chance.random() < 0.8 else None,
-            stop_loss=mark - far if bracket else None,
+            take_profit=last + far if bracket and chance.random() < 0.8 else None,
+            stop_loss=last - far if bracket else None,
             client_order_id=f"key-{chance.getrandbits(30)}" if chance.random() < 0.6 else None,
         )
 
@@ -128,7 +128,7 @@ class Schedule:
         asked.task = self._begin(self._placing(account, wanted))
 
     async def _placing(self, account: str, wanted: Request) -> Order:
-        """What is acknowledged is durable, the ledger's head included."""
+        """Place an order, and check that it and the ledger's head are durable when it is acknowledged."""
         world = self.world
         order = await world.process.seats[account].orders.place(OPERATOR, wanted)
         written = world.memory.one("SELECT min(seq) FROM ledger WHERE kind = 'order' AND key = ?", order.id)
@@ -137,14 +137,14 @@ class Schedule:
         return order
 
     def _retry(self) -> None:
-        """The same once more; now and then on the other account, where it is another order."""
+        """Repeat a request; sometimes on the other account, where it is a different order."""
         if self.world.asked:
             again = self.chance.choice(self.world.asked)
             account = again.account if self.chance.random() < 0.8 else self.chance.choice(self.world.accounts)
             self._ask_for(account, again.request)
 
     def _hang_up(self) -> None:
-        """A caller goes away before it has its answer."""
+        """Cancel a caller before it gets its answer."""
         waiting = [each for each in self.world.asked if each.task and not each.task.done()]
         if waiting:
             gone = self.chance.choice(waiting)
@@ -171,12 +171,12 @@ class Schedule:
             return
         self.world.cancelled[order_id] = told.state
 
-    # What goes on
+    # Market, engine and time
 
     def _market(self) -> None:
         world = self.world
-        if world.inside:
-            world.go_on(self.chance.choice((20.0, 60.0, 60.0, 180.0)))
+        if world.on_paper:
+            world.advance_time(self.chance.choice((20.0, 60.0, 60.0, 180.0)))
             return
         vendor = world.vendor
         choice = self.chance.random()
@@ -185,9 +185,9 @@ class Schedule:
         elif choice < 0.2:
             vendor.end_something()
         else:
-            marks = {symbol: world.mark(symbol) for symbol in FIRST}
+            prices = {symbol: world.price(symbol) for symbol in FIRST}
             for _ in range(self.chance.choice((1, 2, 5))):
-                vendor.trade(marks)
+                vendor.trade(prices)
         world.note("the market moves")
 
     def _engine(self) -> None:
@@ -197,7 +197,7 @@ class Schedule:
             process.stepping = self._begin(self._step(process))
 
     async def _step(self, process: Process) -> int:
-        """As the engine's own loop does: what the store refuses is tried again later. Any desk may be the engine."""
+        """Run one step of the engine of any desk; store timeouts are retried later, as the engine's loop does."""
         seat = self.chance.choice(list(process.seats.values()))
         try:
             return await seat.engine.step(None)
@@ -207,10 +207,10 @@ class Schedule:
             return 1
 
     def _time(self) -> None:
-        self.world.go_on(self.chance.choice((0.5, 3.0, 11.0, 61.0, 130.0, 310.0)))
+        self.world.advance_time(self.chance.choice((0.5, 3.0, 11.0, 61.0, 130.0, 310.0)))
 
     def _set_back(self) -> None:
-        """Somebody corrects the machine's clock."""
+        """Set the machine's clock back."""
         self.world.clock.move(-self.chance.choice((0.4, 2.0, 5.0)))
         self.world.note("the clock was set back")
 
@@ -238,10 +238,10 @@ class Schedule:
         with suppress(OpenbellError):
             await process.seat.decisions.save(OPERATOR, "BTC/USD", "hold", 0.5, None, "a test", None)
 
-    # Bars that cannot be had
+    # Outages of bars
 
     async def _outage(self) -> None:
-        """One symbol's bars are gone, or come back; meanwhile the orders of the others fill as ever."""
+        """Begin or end an outage of one symbol's bars; the orders of other symbols must still fill."""
         world = self.world
         if world.down:
             await self._look_at_the_others()
@@ -249,8 +249,8 @@ class Schedule:
             world.note(f"bars of {symbol} are back")
             world.end_outage(symbol)
             return
-        if world.inside:
-            await self._until_idle()  # so that what is written from now on was read from now on
+        if world.on_paper:
+            await self._until_idle()  # so that later writes are based on later reads
         traded = [row[0] for row in world.memory.raw.execute("SELECT symbol FROM orders WHERE state != 'rejected'")]
         symbol = self.chance.choice(traded or [each.symbol for each in SYMBOLS])
         outage = Outage(symbol, self.chance.random() < 0.5, world.clock.at, world.memory.seq)
@@ -261,12 +261,12 @@ class Schedule:
             self._place()
             self._place()
             await self._let_run(40)
-            world.go_on(self.chance.choice((60.0, 120.0, 240.0)))
+            world.advance_time(self.chance.choice((60.0, 120.0, 240.0)))
             await self._look_at_the_others()
 
     async def _look_at_the_others(self) -> None:
         world = self.world
-        if not world.inside or world.flaky or world.fuse is not None:
+        if not world.on_paper or world.flaky or world.fuse is not None:
             return
         await self._until_idle()
         await self._step(world.process)
@@ -275,7 +275,7 @@ class Schedule:
     # Other clocks
 
     async def _ask(self) -> None:
-        """Keep what the present answers now."""
+        """Run queries on the present, and keep the answers."""
         world = self.world
         questions = list(UNPRICED if world.down else QUESTIONS)
         seat = world.process.seats[self.chance.choice(world.accounts)]
@@ -283,10 +283,10 @@ class Schedule:
         await asyncio.wait([asking])
         if not asking.cancelled() and (error := asking.exception()) and not isinstance(error, (StoreTimeout, Died)):
             world.surprises.append(f"a question failed: {error!r}")
-        world.go_on(0.001)  # what is written from now on is later
+        world.advance_time(0.001)  # later entries have a later time
 
     def _look(self) -> None:
-        """A desk of an earlier clock looks at the present while it goes on."""
+        """Let a desk with an earlier clock read the present's records meanwhile."""
         past = self.world.past
         if past.looking is None or past.looking.done():
             past.looking = self._begin(past.look(4, self._order()))
@@ -305,8 +305,8 @@ class Schedule:
 
     # The end
 
-    async def _come_to_rest(self) -> None:
-        """Everything that was begun ends, everything on its way arrives, and the engine asks until nothing is new."""
+    async def _run_until_quiet(self) -> None:
+        """End outages, deliver delayed requests, and run the engine until nothing changes any more."""
         world = self.world
         world.calm = world.vendor.calm = True
         await self._until_idle()
@@ -317,26 +317,26 @@ class Schedule:
             world.vendor.arrive()
         quiet = 0
         for _ in range(80):
-            world.go_on(3600.0 if world.inside else 301.0)
+            world.advance_time(3600.0 if world.on_paper else 301.0)
             quiet = 0 if await self._step(world.process) or world.in_doubt() else quiet + 1
-            if quiet > world.working() // world.most:  # every one was asked for
+            if quiet > world.working() // world.most:  # every order was looked up
                 break
         else:
-            world.surprises.append("the engine does not come to rest")
+            world.surprises.append("the engine never becomes quiet")
         for asked in world.asked:
             self._hear(asked)
         for scenario in world.scenarios.values():
-            await scenario.come_to_rest()
+            await scenario.run_until_quiet()
         await self._look_back()
 
     async def _look_back(self) -> None:
-        """Every answer once more, from the clock of its moment."""
+        """Repeat every query with a clock fixed at its time."""
         world = self.world
         for answer in world.answers.given:
             await world.answers.compare(world.past.seats[answer.account], answer, world.surprises)
 
     def _hear(self, asked: Asked) -> None:
-        """What the caller heard, if it has heard anything."""
+        """Take the answer of a call that is done."""
         task = asked.task
         if task is None or not task.done():
             return
@@ -349,9 +349,9 @@ class Schedule:
         if not asked.request.client_order_id:
             expected += (DuplicateOrder,)
         if asked.request.bracket and asked.request.kind is Kind.MARKET:
-            expected += (InvalidParameter,)  # the price has gone beyond an exit
+            expected += (InvalidParameter,)  # the price has moved beyond an exit
         if self.world.outages:
-            expected += (StoreError, FeedUnavailable)  # there is no price, and nothing is kept of the question
+            expected += (StoreError, FeedUnavailable)  # there is no price, and nothing is recorded
         if asked.refused and not isinstance(asked.refused, expected):
             self.world.surprises.append(f"the caller of {asked.request.client_order_id} heard {asked.refused!r}")
 
@@ -364,7 +364,7 @@ class Schedule:
 
 
 async def _end_all() -> None:
-    """The tasks of a dead process: all that they could still touch refuses them."""
+    """End the tasks of a killed process."""
     for _ in range(50):
         others = asyncio.all_tasks() - {cast("asyncio.Task[Any]", asyncio.current_task())}
         if not others:

@@ -1,4 +1,4 @@
-"""A desk of one account at one clock, made of the real services on a simulated market and database."""
+"""A desk with one account and one clock: the real services on a simulated market and database."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from openbell.trading.broker import Broker
 from openbell.trading.costs import Costs
 from openbell.trading.risk import Limits, Proposal, Verdict
 from tests.desk.trading.market import STALE_AFTER, Clock, Market
-from tests.desk.trading.places import Life, Line, NotedHead
+from tests.desk.trading.memory_databases import Life, Line, NotedHead
 
 CASH = {"main": Decimal(10_000), "second": Decimal(4_000), "one": Decimal(10_000), "two": Decimal(6_000)}
-"""What accounts begin with: two of the present, and one of each scenario."""
+"""Starting cash of the accounts: two of the present, and one of each scenario."""
 LIMITS = Limits(
     order_share=Decimal("0.4"),
     symbol_share=Decimal("0.6"),
@@ -54,14 +54,14 @@ COSTS = Costs()
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The prices that an order was judged with, and when the first of them was asked for."""
+    """The prices that an order was judged with, and when their gathering began."""
 
     sheet: PriceSheet
     since: float
 
 
 class WatchedGate(Gate):
-    """The gate; it keeps what it has judged with."""
+    """The gate; it keeps the prices of its judgements."""
 
     def __init__(self, records: Records, prices: Prices, books: Books, clock: Clock, *, cut: bool) -> None:
         super().__init__(records, prices, books, LIMITS, clock, cut=cut)
@@ -82,7 +82,7 @@ class WatchedGate(Gate):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where and when a desk works."""
+    """The process, clock, market and broker of a desk."""
 
     life: Life
     clock: Clock
@@ -97,7 +97,7 @@ class Seat:
     """One desk."""
 
     def __init__(self, setting: Setting, account: str, named: Callable[[WatchedGate], str]) -> None:
-        """`named` makes the id of a new order, which the gate has just judged."""
+        """`named` returns the id of a new order that the gate has just judged."""
         life, clock = setting.life, setting.clock
         world, self.broker = life.world, setting.broker
         self.account = account
@@ -124,8 +124,8 @@ class Seat:
             received=world.clock.epoch,
         )
         self.portfolio: PortfolioService = PortfolioService(self.records, self.accounts, self.gate, self.settle)
-        self.decisions: DecisionService = DecisionService(self.records, self._go_on)
-        steps = (self.venue.step, self._remember)
+        self.decisions: DecisionService = DecisionService(self.records, self._settle_scenario)
+        steps = (self.venue.step, self._write_checkpoints)
         self.engine = Engine(self.records, clock, setting.market.closed_until, steps, Hub())
         self.stepping: asyncio.Task[Any] | None = None
 
@@ -140,17 +140,17 @@ class Seat:
         return await self.portfolio.lost_too_much(self.account)
 
     async def settle(self, account: str) -> None:
-        """As the desk does: a question is answered even if the account could not be brought up to date."""
+        """As `TradingDesk.settle`: queries are answered even if the account could not be brought up to date."""
         if self.records.access is Access.PAST:
             return
         with suppress(DataError, UnknownSymbol, StoreError, Refused):
             await self.venue.settle(account)
 
-    async def _go_on(self) -> None:
+    async def _settle_scenario(self) -> None:
         if self.records.access is Access.SCENARIO:
             await self.settle(self.account)
 
-    async def _remember(self, lease: Lease | None, _until: int) -> int:
+    async def _write_checkpoints(self, lease: Lease | None, _until: int) -> int:
         if await self.records.read(checkpoints.due):
             await self.records.write(lambda journal: checkpoints.step(journal.view), lease)
         return 0

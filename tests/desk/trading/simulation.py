@@ -1,9 +1,9 @@
-"""Whole desks in one process and one thread, driven by a seed, that die as often as the schedule says.
+"""Simulates whole desks in one process and one thread, from a seed, with processes that are killed at random points.
 
 Real: the services for orders and accounts, the gate, prices, the books, the records on SQL, the engine with its steps.
-Simulated: time, bars, the broker outside, the file of the ledger's head. On paper two accounts share a database, each with a
-desk of its own; scenarios have databases of their own. The process of the present dies before or after any transaction, note
-of the head or word to the broker; what it had in memory is gone, and the next one is made on the same database and broker.
+Simulated: time, bars, the remote broker, the file of the ledger's head. On paper two accounts share a database, each with a
+desk of its own; scenarios have databases of their own. The process of the present may be killed before or after any
+transaction, write of the head or request to the broker. Its memory is lost, and the next one starts on the same database.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from openbell.stores.records import checkpoints
 from openbell.trading.broker import Broker
 from openbell.trading.orders import Order, State
 from openbell.trading.request import Request
-from tests.desk.trading.looking import Answers, Past, Scenario
 from tests.desk.trading.market import BEFORE_MIDNIGHT, NOON, Clock, Market, Outage, script
-from tests.desk.trading.outside import Outside
-from tests.desk.trading.places import Died, Life, Memory, Place
+from tests.desk.trading.memory_databases import Died, Life, Memory, Place
+from tests.desk.trading.other_clocks import Answers, Past, Scenario
+from tests.desk.trading.remote_broker import RemoteBroker
 from tests.desk.trading.schedule import Schedule
 from tests.desk.trading.seats import COSTS, Judgement, Seat, Setting, WatchedGate
 from tests.desk.trading.vendor import Vendor
@@ -37,7 +37,7 @@ SCENARIOS = ("one", "two")
 
 
 class Inline(ThreadPoolExecutor):
-    """What should run in a thread runs at once: one thread, one order of events."""
+    """Runs work at once instead of in a thread, so that the order of events is deterministic."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         done: Future[T] = Future()
@@ -58,7 +58,7 @@ class Memories:
 
 @dataclass
 class Asked:
-    """A call of place, and what its caller heard."""
+    """A call of `place`, and its answer."""
 
     account: str
     request: Request
@@ -69,31 +69,31 @@ class Asked:
 
 
 class World:
-    """What is left when a process dies, and the schedule's dice."""
+    """The state that survives the death of a process, and the random generator."""
 
-    def __init__(self, seed: int, memories: Memories, *, inside: bool) -> None:
+    def __init__(self, seed: int, memories: Memories, *, on_paper: bool) -> None:
         self.seed = seed
-        self.inside = inside
+        self.on_paper = on_paper
         self.chance = random.Random(seed)
         self.place = Place(memories.present)
         self._memories = memories
-        self.accounts = ("main", "second") if inside else ("main",)
+        self.accounts = ("main", "second") if on_paper else ("main",)
         self.started = int(self.chance.choice((NOON, NOON, BEFORE_MIDNIGHT)))
         self.clock = Clock(self.started + self.chance.randrange(60_000) / 1000)
         self.steady = Clock(self.clock.at)
-        """What nobody sets back."""
+        """A clock that is never set back."""
         self.script = script(self.chance.randrange(40), self.started)
         self.down: dict[str, Outage] = {}
-        """Symbols whose bars cannot be had now."""
+        """Symbols whose bars cannot be read now."""
         self.outages: list[Outage] = []
         self.vendor = Vendor(self.chance, self.clock.epoch, self.written)
         self.costs = COSTS
         self.fuse: int | None = None
-        """How many moments are left until the process dies."""
+        """The number of kill points left until the process is killed."""
         self.flaky = self.chance.random() < 0.3
-        """Whether the database is locked now and then."""
+        """Whether the database is sometimes locked."""
         self.every, self.most = self.chance.choice((0.0, 5.0)), self.chance.choice((2, 1000, 1000))
-        """How often an order is asked for, and how many at once."""
+        """How often an order is looked up, and how many per step."""
         self.between_checkpoints = self.chance.choice((4, 12, 30, 2000))
         self.calm = False
         self.asked: list[Asked] = []
@@ -104,7 +104,7 @@ class World:
         self.scenarios: dict[str, Scenario] = {}
         self.deaths = 0
         self.orphans: set[str] = set()
-        """Ids that a process which died had given away."""
+        """Order ids of processes that were killed."""
         self.trace: list[str] = []
         self.surprises: list[str] = []
         self.process = Process(self)
@@ -118,31 +118,31 @@ class World:
         return bool(self.memory.one("SELECT state FROM orders WHERE id = ?", order_id) == State.PENDING)
 
     def in_doubt(self) -> bool:
-        """Whether an order waits for an answer that must come."""
+        """Returns True if an order is pending, unknown or cancelling."""
         query = "SELECT 1 FROM orders WHERE state IN ('pending', 'unknown', 'cancelling') LIMIT 1"
         return self.memory.one(query) is not None
 
     def working(self) -> int:
-        """How many orders have not ended."""
+        """Returns the number of orders that are not final."""
         query = "SELECT count(*) FROM orders WHERE state NOT IN ('filled', 'cancelled', 'expired', 'rejected')"
         return int(self.memory.one(query))
 
-    def mark(self, symbol: str) -> Decimal:
-        """The newest price."""
+    def price(self, symbol: str) -> Decimal:
+        """Returns the latest price."""
         return self.script.close(symbol, self.clock.at)
 
-    def go_on(self, seconds: float) -> None:
+    def advance_time(self, seconds: float) -> None:
         self.clock.move(seconds)
         self.steady.move(seconds)
 
     def scenario(self, name: str) -> Scenario:
-        """A scenario; it begins when it is first used."""
+        """Returns a scenario; it is created on first use."""
         if name not in self.scenarios:
             self.scenarios[name] = Scenario(self, name, Place(self._memories.scenarios[name]))
         return self.scenarios[name]
 
     def ask(self, account: str, wanted: Request) -> Asked:
-        """Note that somebody asks for an order."""
+        """Record a call of `place`."""
         self.asked.append(Asked(account, wanted, self.clock.at))
         return self.asked[-1]
 
@@ -150,8 +150,8 @@ class World:
         outage = self.down.pop(symbol)
         outage.end, outage.end_seq = self.clock.at, self.memory.seq
 
-    def begin_again(self) -> None:
-        """Make the next process; whoever looks or plays a scenario begins anew too."""
+    def restart(self) -> None:
+        """Start the next process, and new ones of the desks with other clocks."""
         self.deaths += 1
         self.orphans.update(self.process.ids)
         self.process = Process(self)
@@ -165,14 +165,14 @@ class World:
 
 
 class Process(Life):
-    """One life of the present's desks."""
+    """One process of the present's desks."""
 
     mortal = True
 
     def __init__(self, world: World) -> None:
         super().__init__(world, world.place)
         self.ids: list[str] = []
-        self.broker: Broker | None = None if world.inside else Outside(self)
+        self.broker: Broker | None = None if world.on_paper else RemoteBroker(self)
         market = Market(world.script, world.clock, world.down)
         setting = Setting(self, world.clock, market, self.broker)
         self.seats = {name: Seat(setting, name, self._named) for name in world.accounts}
@@ -191,7 +191,7 @@ class Process(Life):
         return name
 
     def touch(self, moment: str) -> None:
-        """A moment at which it may die; once dead it does nothing more."""
+        """A point at which the process may be killed; raises `Died` from then on."""
         world = self.world
         if self.dead:
             raise Died
@@ -205,10 +205,10 @@ class Process(Life):
 
 @contextmanager
 def driver() -> Iterator[asyncio.AbstractEventLoop]:
-    """A loop without threads, in which the desk's warnings are not told."""
+    """An event loop without threads; the desk's warnings are not logged."""
     loop = asyncio.new_event_loop()
     loop.set_default_executor(Inline(1))
-    loop.set_exception_handler(lambda _loop, _context: None)  # what a dead process leaves unheard is meant to be
+    loop.set_exception_handler(lambda _loop, _context: None)  # killed processes leave unretrieved exceptions
     log = logging.getLogger("openbell")
     before = log.level
     log.setLevel(logging.CRITICAL)
@@ -219,9 +219,9 @@ def driver() -> Iterator[asyncio.AbstractEventLoop]:
         loop.close()
 
 
-def simulate(loop: asyncio.AbstractEventLoop, memories: Memories, seed: int, *, inside: bool) -> World:
-    """One schedule."""
-    world = World(seed, memories, inside=inside)
+def simulate(loop: asyncio.AbstractEventLoop, memories: Memories, seed: int, *, on_paper: bool) -> World:
+    """Run one schedule."""
+    world = World(seed, memories, on_paper=on_paper)
     with patch.object(checkpoints, "EVERY", world.between_checkpoints):
         loop.run_until_complete(Schedule(world).run())
     return world

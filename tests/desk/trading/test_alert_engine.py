@@ -1,4 +1,4 @@
-"""Alerts: which fire, at which bar, however often the engine looks and however it comes to the bars."""
+"""The alert engine: which alerts fire at which bar, however often it runs and however bars arrive."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def desk_at(home: Path, clock: HandClock) -> Desk:
 
 
 def walk(symbol: str, chance: random.Random, minutes: int) -> Bars:
-    """Prices that wander around a hundred, with minutes that nothing was traded in."""
+    """Returns a random walk around 100; some minutes have no bar."""
     price, rows = 100.0, []
     for minute in range(minutes):
         opened, price = price, round(price * (1 + chance.gauss(0, 0.002)), 2)
@@ -50,7 +50,7 @@ def walk(symbol: str, chance: random.Random, minutes: int) -> Bars:
 
 
 def expected(alert: Alert, bars: Bars, until: float) -> tuple[float, float] | None:
-    """The first minute that opened after the alert was set and reaches its price: its close's time and its value."""
+    """Returns end and value of the first minute that opened after the alert was set and reaches its price."""
     for index in range(len(bars)):
         value = bars.high[index] if alert.type is Type.PRICE_ABOVE else bars.low[index]
         level = float(alert.threshold or 0)
@@ -62,12 +62,12 @@ def expected(alert: Alert, bars: Bars, until: float) -> tuple[float, float] | No
 
 @dataclass
 class Scene:
-    """A desk whose bars come in, in one of several ways, while alerts are set and engines come and go."""
+    """A desk whose bars arrive in one of several ways, while alerts are set and engines start and end."""
 
     home: Path
     chance: random.Random
     ahead: bool
-    """Whether all bars are there from the beginning, as in a replay."""
+    """Whether all bars are stored from the beginning, as in a replay."""
 
     async def play(self, minutes: int) -> tuple[list[Alert], dict[str, Bars], float]:
         clock = HandClock(float(START + 600 * MINUTE))
@@ -136,7 +136,7 @@ def flat(symbol: str, closes: list[float], start: int = START) -> Bars:
 
 @pytest.mark.parametrize("interval", list(SHORT))
 def test_a_price_alert_fires_within_a_minute_whatever_its_interval(tmp_path: Path, interval: str) -> None:
-    """Set in the middle of a minute in which the price is there already: the next minute fires it, and not that one."""
+    """Set in the middle of a minute that reaches the price: the next minute fires it, not that one."""
     bars = flat("BTC/USD", [100.0] * 10 + [200.0] + [150.0] * 5)
 
     async def play() -> tuple[float, list[dict[str, Any]]]:
@@ -161,7 +161,7 @@ def test_a_price_alert_fires_within_a_minute_whatever_its_interval(tmp_path: Pat
 
 
 def test_a_signal_fires_at_the_bar_that_confirms_it_and_no_stale_one_does(tmp_path: Path) -> None:
-    """RSI is below 30 long before the alert is set: only what becomes true later counts."""
+    """RSI is below 30 long before the alert is set: only later signals count."""
     falling = [200 - minute * 0.5 for minute in range(60)]
     rising = [falling[-1] + minute for minute in range(1, 60)]
     again = [rising[-1] - minute for minute in range(1, 60)]

@@ -1,4 +1,4 @@
-"""The whole way of an order to a broker outside and back: the desk, its records, real HTTP, and a vendor with bad days."""
+"""Orders at Alpaca end to end: the desk, its records, real HTTP, and a local server that fails on purpose."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _keys(server: AlpacaTradingServer, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trading_in(home: Path, work: Callable[[TradingDesk], Awaitable[T]], **settings: str) -> T:
-    """Do something as one process of the desk."""
+    """Run `work` in a new process of the desk."""
 
     async def inside() -> T:
         names = {"HOME": str(home), "FEED": "none", "BROKER": "alpaca", "TRADE": "1", "RISK_ORDER_SHARE": "0.9"}
@@ -137,7 +137,7 @@ def test_an_order_that_never_arrived_is_lost_in_time_and_found_if_it_appears(
     assert server.count("submit") == 1
 
 
-def test_what_the_broker_refuses_is_told_and_kept(tmp_path: Path, server: AlpacaTradingServer) -> None:
+def test_an_order_that_the_broker_refuses_raises_and_is_recorded(tmp_path: Path, server: AlpacaTradingServer) -> None:
     from tests.brokers.alpaca_server import refusal
 
     server.suffer("submit", refusal(403, 40310000, "insufficient buying power"))
@@ -169,14 +169,14 @@ def test_an_exit_that_fills_after_its_entry_is_counted(tmp_path: Path, server: A
     assert trading_in(tmp_path, lambda it: it.portfolio.balance(ME)).realised == D(100)
 
 
-def test_cancelling_is_asked_for_and_told(tmp_path: Path, server: AlpacaTradingServer) -> None:
+def test_a_cancellation_is_sent_and_its_result_returned(tmp_path: Path, server: AlpacaTradingServer) -> None:
     placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
     ended = trading_in(tmp_path, lambda it: it.orders.cancel(ME, placed.id))
     assert ended.state is State.CANCELLED
     assert server.of(placed.id)["status"] == "canceled"
 
 
-def test_a_halt_cancels_what_could_open_at_the_broker(tmp_path: Path, server: AlpacaTradingServer) -> None:
+def test_a_halt_cancels_opening_orders_at_the_broker(tmp_path: Path, server: AlpacaTradingServer) -> None:
     placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
 
     async def halt(trading: TradingDesk) -> Order:
@@ -201,8 +201,8 @@ def test_an_outage_of_the_broker_keeps_the_engine_going(tmp_path: Path, server: 
     assert states[-1] is State.FILLED
 
 
-def test_without_trade_nothing_is_sent_and_a_halt_is(tmp_path: Path, server: AlpacaTradingServer) -> None:
-    """Neither a cancellation that is due nor one for a loss; the operator's halt is the exception."""
+def test_without_trade_only_a_halt_is_sent(tmp_path: Path, server: AlpacaTradingServer) -> None:
+    """No cancellation is sent, due or for a loss; only the operator's halt is."""
     placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
     server.suffer("cancel", "drop", "drop", "drop")
     trading_in(tmp_path, lambda it: it.orders.cancel(ME, placed.id))

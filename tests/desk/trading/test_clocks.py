@@ -1,4 +1,4 @@
-"""Clocks that stand, go back and outrun their feed: no order and no alert misses a bar for it."""
+"""Clocks that are fixed, earlier than others or ahead of their feed: no order and no alert misses a bar."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PRICES = 100.0 + np.arange(120)
 
 
 def at_minute(home: Path, minute: float, work: Callable[[TradingDesk], Awaitable[T]]) -> T:
-    """Do something as a desk whose clock stands at a minute; the price of minute n is 100 + n."""
+    """Run work on a desk whose clock is fixed at a minute; the price of minute n is 100 + n."""
 
     async def inside() -> T:
         moment = iso(START + minute * MINUTE)
@@ -70,8 +70,8 @@ async def looked_at(trading: TradingDesk) -> dict[str | None, Order]:
     return {order.client_order_id: order for order in (await trading.orders.listing(ME, open_only=False, limit=9))[0]}
 
 
-def test_an_account_does_not_go_back_in_time_nor_ahead_of_it(tmp_path: Path) -> None:
-    """Under an earlier clock its later positions would not be seen, and the risk gate would count too little."""
+def test_an_account_is_not_written_by_an_earlier_clock(tmp_path: Path) -> None:
+    """With an earlier clock later positions would be missing, and the risk gate would count too little."""
     at_minute(tmp_path, 50, buy("late"))
     with pytest.raises(Refused, match="has gone on to"):
         at_minute(tmp_path, 20, buy("early"))
@@ -106,7 +106,7 @@ async def nothing_due() -> None:
 
 
 def test_an_alert_misses_nothing_while_the_feed_is_silent(tmp_path: Path) -> None:
-    """The price is reached during the outage and comes back down before it ends."""
+    """The price is reached during the outage and falls again before it ends."""
 
     async def play() -> list[str]:
         feed, clock = ScriptedFeed(), HandClock(float(START + 10 * MINUTE))

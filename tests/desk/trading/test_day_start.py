@@ -1,4 +1,4 @@
-"""What an account held when a day began: the minute that ends at midnight is of the day before."""
+"""What an account held when a day began: the minute that ends at midnight belongs to the day before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openbell.stores.records.view import View
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ZERO
 from openbell.trading.orders import Side
-from tests.desk.trading.places import Memory
+from tests.desk.trading.memory_databases import Memory
 from tests.trading.samples import D, fill
 
 MIDNIGHT = 1_757_116_800
@@ -19,7 +19,7 @@ MIDNIGHT = 1_757_116_800
 
 @pytest.mark.parametrize("until", [None, MIDNIGHT + 120.0])
 def test_a_fill_of_the_last_minute_counts_as_of_the_day_before(until: float | None) -> None:
-    """The walk through that minute counts it so: whoever begins after midnight must find the same day's start."""
+    """`advance` counts it so, and a process that starts after midnight must find the same day's start."""
     account = Account("paper", "paper", "me", D(1000), None, 1.0)
     last = fill(Side.BUY, "2", "100", "1", at=float(MIDNIGHT), bar=MIDNIGHT - 60)
     first = fill(Side.BUY, "3", "100", "1", id="a-2", at=MIDNIGHT + 60.0, bar=MIDNIGHT)

@@ -1,4 +1,4 @@
-"""An engine that is killed in the middle of fills and alerts: what was acknowledged is there, and nothing happened twice."""
+"""Engines that are killed during fills and alerts: acknowledged writes are kept, and nothing happens twice."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from tests.desk.trading.child import SYMBOLS, Fork, desk_of, trade
 SOAK = os.environ.get("OPENBELL_SOAK") == "1"
 HOMES = 20 if SOAK else 1
 KILLS = 25 if SOAK else 10
-"""Of each home."""
+"""The number of kills per home."""
 SEED = int(os.environ.get("OPENBELL_SEED", "20260105"))
 BEGIN = parse_time("2026-01-05T15:00:00Z")
 SPEED = 600
-"""A minute passes in a tenth of a second."""
+"""The speed of the replay: a minute takes 0.1 s."""
 MARKET = 7
 
 
@@ -76,7 +76,7 @@ def test_a_killed_engine_loses_doubles_and_invents_nothing(tmp_path: Path, home:
 async def _check(home: Path, clock: float, acknowledged: dict[str, set[str]], where: str) -> None:
     desk = desk_of(settings(home, clock, 0) | {"REPLAY_SPEED": "0"})
     try:
-        await desk.trading.engine.once()  # what has happened since the last one died
+        await desk.trading.engine.once()  # apply the bars since the last engine was killed
         records = desk.trading.records
         noted = records.head.read()
         assert noted, where
@@ -100,7 +100,7 @@ async def _check(home: Path, clock: float, acknowledged: dict[str, set[str]], wh
 
 
 class Told:
-    """The ledger, kind by kind."""
+    """The rows of the ledger by kind."""
 
     def __init__(self, ledger: list[Entry]) -> None:
         self.known: dict[str, set[str]] = defaultdict(set)
@@ -146,7 +146,7 @@ def _alerts(told: Told, inbox: list[str], clock: float) -> Iterator[str]:
 
 
 def _reached(alert: Alert, bars: Bars) -> tuple[float, str] | None:
-    """The end and the hash of the first bar that opened after an alert was set and reaches it."""
+    """Returns end and hash of the first bar that opened after an alert was set and reaches its threshold."""
     level = float(alert.threshold or 0)
     hit = bars.high >= level if alert.type is Type.PRICE_ABOVE else bars.low <= level
     found = np.flatnonzero(hit & (bars.time >= alert.set_at))
@@ -157,7 +157,7 @@ def _reached(alert: Alert, bars: Bars) -> tuple[float, str] | None:
 
 
 def _fills(told: Told) -> Iterator[str]:
-    """Each has its bar, a price that this bar had, and an order that was there when it opened."""
+    """Each fill has a bar, a price within it, and an order that existed when the bar opened."""
     slip = Costs().slippage
     if len({fill.id for fill in told.fills}) != len(told.fills):
         yield "a fill is there twice"

@@ -1,4 +1,4 @@
-"""One engine works at a time, and one that was stopped past its lease and goes on writes nothing."""
+"""One engine runs at a time, and one that was stopped for longer than its lease writes nothing when it continues."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.stores.records.postgres_server import NotHere, PostgresServer
 
 SOAK = os.environ.get("OPENBELL_SOAK") == "1"
 SOON = 0.6
-"""Seconds of a lease that a test waits out."""
+"""Seconds of a lease that a test lets expire."""
 LONG = 3600.0
 
 
@@ -41,7 +41,7 @@ def postgres() -> Iterator[PostgresServer | str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
-    """One home on SQLite; or one PostgreSQL with a database of its own."""
+    """Settings of a home on SQLite, or on a PostgreSQL database of its own."""
     given = {"HOME": str(tmp_path), "FEED": "sim", "TRADE": "1"}
     if request.param == "sqlite":
         return given
@@ -54,7 +54,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
 
 
 def told(settings: dict[str, str]) -> tuple[list[Entry], list[Fault]]:
-    """The ledger, and what is wrong with it."""
+    """Returns the entries of the ledger and its faults."""
 
     async def read() -> tuple[list[Entry], list[Fault]]:
         desk = desk_of(settings)
@@ -71,7 +71,7 @@ def told(settings: dict[str, str]) -> tuple[list[Entry], list[Fault]]:
 
 
 def writers(settings: dict[str, str]) -> list[str]:
-    """Who wrote, in the order of the ledger, each run once."""
+    """Returns the writers in the order of the ledger; consecutive entries of one writer count once."""
     ledger, wrong = told(settings)
     assert wrong == []
     return [label for label, _ in groupby(json.loads(entry.body)["principal"] for entry in ledger)]
@@ -103,14 +103,14 @@ def test_an_engine_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_o
 
 
 def test_stopped_at_any_moment_two_engines_never_write_in_turn(settings: dict[str, str]) -> None:
-    """Stopped from outside: between two steps, before a write or in the middle of one."""
+    """The engine is stopped by a signal: between two steps, before a write or in the middle of one."""
     with Fork(compete, settings, "first", SOON) as first, Fork(compete, settings, "second", SOON) as second:
         working, waiting = (first, second) if _works(first) else (second, first)
         taken_over = 0
         for _ in range(20 if SOAK else 2):
             working.send(signal.SIGSTOP)
             try:
-                # Stopped inside a transaction of SQLite it keeps the others out until it goes on: then nobody takes over.
+                # Stopped inside a transaction of SQLite it blocks all others until it continues: no other engine takes over.
                 said = _heard(waiting, "working", 3 * SOON + 2)
             finally:
                 working.send(signal.SIGCONT)
@@ -136,7 +136,7 @@ def _heard(engine: Fork, wanted: str, bound: float) -> bool:
 
 
 def test_of_several_engines_one_works_and_when_it_dies_the_next_one_does_at_once(settings: dict[str, str]) -> None:
-    """The lease would last an hour: that its holder has died is seen by the others of this machine."""
+    """The lease lasts an hour, but other processes of this machine see that its holder has died."""
     with ExitStack() as stack:
         engines = {name: stack.enter_context(Fork(compete, settings, name, LONG)) for name in ("a", "b", "c", "d")}
         died: list[str] = []
@@ -149,7 +149,7 @@ def test_of_several_engines_one_works_and_when_it_dies_the_next_one_does_at_once
 
 
 def _who_works(engines: dict[str, Fork]) -> str:
-    """The one that says so first; the others stand by."""
+    """Returns the engine that is working; the others stand by."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         for name, engine in engines.items():
@@ -159,14 +159,14 @@ def _who_works(engines: dict[str, Fork]) -> str:
 
 
 def _holder(home: Path) -> str:
-    """Who holds the engine's lease, as the file says."""
+    """Returns the holder of the engine's lease in the file."""
     found = list(home.glob("simulated/**/records.sqlite"))
     if not found:
         return ""
     try:
         with closing(sqlite3.connect(f"file:{found[0]}?mode=ro", uri=True)) as records:
             row: Any = records.execute("SELECT holder FROM leases WHERE name = 'engine'").fetchone()
-    except sqlite3.OperationalError:  # not made yet
+    except sqlite3.OperationalError:  # the table does not exist yet
         return ""
     return str(row[0]) if row else ""
 

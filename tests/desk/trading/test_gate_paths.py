@@ -1,4 +1,4 @@
-"""No order reaches a broker or fills without passing the risk gate: every path of a desk is walked."""
+"""No order reaches a broker or fills without passing the risk gate: every path of a desk is tried."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.sessions import answered
 
 
 class Recording:
-    """A broker that takes everything, and remembers it."""
+    """A broker that accepts every order and records it."""
 
     name = "recording"
     account = "paper"
@@ -56,17 +56,17 @@ class Recording:
     async def close(self) -> None: ...
 
 
-class Walk:
-    """A desk, its tools, and either broker."""
+class Paths:
+    """Every way to cause an order on a desk, on paper or at a remote broker."""
 
-    def __init__(self, desk: Desk, outside: Recording | None) -> None:
+    def __init__(self, desk: Desk, remote: Recording | None) -> None:
         self.desk = desk
-        self.outside = outside
+        self.remote = remote
         self._runner = Runner(load("chartgen"), desk)
 
     @property
     def name(self) -> str:
-        """The account's."""
+        """The name of the account."""
         return self.desk.trading.accounts.name_of("local")
 
     async def call(self, tool: str, **arguments: Any) -> tuple[bool, Any]:
@@ -79,7 +79,7 @@ class Walk:
         return float((await self.desk.trading.prices.now(parse(symbol))).value)
 
     async def hold(self, quantity: str, price: str = "100000", back_at: str | None = None) -> None:
-        """Write down a position by its fill alone; with `back_at`, and that it was closed again at that price."""
+        """Record a position by a fill only; with `back_at`, also a fill that closes it at that price."""
         await self.desk.trading.accounts.admit("local")
 
         def work(journal: Journal) -> None:
@@ -112,23 +112,23 @@ class Walk:
         return [fill for _, fill in found if fill.id not in {"held", "closed"}]
 
     async def everything_else(self) -> None:
-        """What runs by itself, and what an operator may do: none of it sends an order."""
+        """Run the engine and the operator's commands; none of them sends an order."""
         trading = self.desk.trading
         for order in await self.orders():
             await self.call("cancel_order", order_id=order.id)
         await trading.engine.once()
         for venue in trading.venues:
             await trading.halts.enforce(venue)
-        if self.outside:
+        if self.remote:
             later = iter(range(0, 100_000, int(LOST_SECONDS)))
-            reconciling = Reconciling(trading.records, self.name, self.outside, lambda: float(next(later)))
+            reconciling = Reconciling(trading.records, self.name, self.remote, lambda: float(next(later)))
             for knows in (True, False, True):
-                self.outside.knows = knows
+                self.remote.knows = knows
                 await reconciling.step(None)
 
 
 class Stale:
-    """Prices that are too old to open anything on."""
+    """Makes every price too old to open a position."""
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
@@ -140,23 +140,23 @@ class Stale:
         return replace(await self._prices.now(instrument), stale="it is too old")
 
 
-async def _halt(walk: Walk) -> None:
-    await walk.desk.trading.halts.halt("a test")
+async def _halt(paths: Paths) -> None:
+    await paths.desk.trading.halts.halt("a test")
 
 
-async def _lose(walk: Walk) -> None:
-    await walk.hold("1", "100000", back_at="90000")
+async def _lose(paths: Paths) -> None:
+    await paths.hold("1", "100000", back_at="90000")
 
 
-async def _go_stale(walk: Walk) -> None:
-    gate = walk.desk.trading.gate
+async def _go_stale(paths: Paths) -> None:
+    gate = paths.desk.trading.gate
     gate._prices = cast("Prices", Stale(gate._prices))
 
 
-async def _nothing(_walk: Walk) -> None: ...
+async def _nothing(_walk: Paths) -> None: ...
 
 
-RULES: dict[str, tuple[dict[str, str], Callable[[Walk], Any]]] = {
+RULES: dict[str, tuple[dict[str, str], Callable[[Paths], Any]]] = {
     "symbols": ({"RISK_SYMBOLS": "GBP/USD"}, _nothing),
     "halt": ({}, _halt),
     "stale_price": ({}, _go_stale),
@@ -169,19 +169,19 @@ RULES: dict[str, tuple[dict[str, str], Callable[[Walk], Any]]] = {
 
 
 @asynccontextmanager
-async def walking(home: Path, *, outside: bool, **settings: str) -> AsyncIterator[Walk]:
+async def every_path(home: Path, *, remote: bool, **settings: str) -> AsyncIterator[Paths]:
     given = {"HOME": str(home), "FEED": "sim", "AS_OF": "2026-01-05T15:00:30Z", "TRADE": "1", "TIMEOUT": "60"}
-    given["RISK_SHORT"] = "true"  # what is sold here opens as what is bought does
+    given["RISK_SHORT"] = "true"  # sells open positions here, as buys do
     desk = desk_of(given | settings)
-    broker = Recording() if outside else None
+    broker = Recording() if remote else None
     if broker:
         broker.cash = _cash(settings)  # type: ignore[method-assign]
         desk.trading.__dict__["broker"] = broker
     try:
-        yield Walk(desk, broker)
+        yield Paths(desk, broker)
     finally:
         await desk.close()
-        # A desk ends its process's threads with itself; here the next desk lives in the same loop.
+        # Closing a desk ends the threads of its process; here the next desk uses the same event loop.
         loop: Any = asyncio.get_running_loop()
         loop._default_executor, loop._executor_shutdown_called = None, False
 
@@ -194,7 +194,7 @@ def _cash(settings: dict[str, str]) -> Callable[[], Any]:
 
 
 def requests(price: float) -> Iterator[dict[str, Any]]:
-    """Orders of every type, with every kind of bracket, both ways and both times in force."""
+    """Returns orders of every type, bracket, side and time in force."""
     brackets = product((False, True), (False, True))
     for number, (kind, (target, stop)) in enumerate(product(("market", "limit", "stop", "stop_limit"), brackets)):
         sign = 1 if number % 3 else -1
@@ -216,127 +216,127 @@ def requests(price: float) -> Iterator[dict[str, Any]]:
         yield order
 
 
-@pytest.mark.parametrize("outside", [False, True], ids=["paper", "outside"])
+@pytest.mark.parametrize("remote", [False, True], ids=["paper", "remote"])
 @pytest.mark.parametrize("rule", RULES)
-def test_what_a_rule_refuses_reaches_no_broker_on_any_path(tmp_path: Path, rule: str, outside: bool) -> None:
+def test_an_order_that_a_rule_refuses_reaches_no_broker_on_any_path(tmp_path: Path, rule: str, remote: bool) -> None:
     settings, begin = RULES[rule]
 
     async def walk_all() -> None:
-        async with walking(tmp_path, outside=outside, **settings) as walk:
-            await begin(walk)
+        async with every_path(tmp_path, remote=remote, **settings) as paths:
+            await begin(paths)
             asked = [
-                each for each in requests(await walk.price("AAPL")) if rule != "collar" or each["type"] != "market"
+                each for each in requests(await paths.price("AAPL")) if rule != "collar" or each["type"] != "market"
             ]
             for number, order in enumerate(asked):
                 key = {"client_order_id": f"key-{number}"} if number % 3 else {}
-                for _ in range(2):  # the same call again, as a client does that heard nothing
-                    fine, said = await walk.call("place_order", **order, **key)
+                for _ in range(2):  # the same call again, as a client retries without an answer
+                    fine, said = await paths.call("place_order", **order, **key)
                     assert not fine, f"{order} passed: {said}"
-            await walk.everything_else()
-            found = await walk.orders()
+            await paths.everything_else()
+            found = await paths.orders()
             if rule == "stale_price":
                 assert found == [], "a refusal for want of data is no answer to keep"
             else:
                 assert len(found) >= len(asked)
                 assert {order.state for order in found} == {State.REJECTED}
-            assert await walk.fills() == []
-            assert not outside or (walk.outside and walk.outside.sent == [])
+            assert await paths.fills() == []
+            assert not remote or (paths.remote and paths.remote.sent == [])
 
-        # A later desk on the same home finds nothing to send or fill either.
-        async with walking(tmp_path, outside=outside, **settings, AS_OF="2026-01-05T16:00:00Z") as walk:
-            await walk.everything_else()
-            assert await walk.fills() == []
-            assert not outside or (walk.outside and walk.outside.sent == [])
+        # A later desk on the same home sends and fills nothing either.
+        async with every_path(tmp_path, remote=remote, **settings, AS_OF="2026-01-05T16:00:00Z") as paths:
+            await paths.everything_else()
+            assert await paths.fills() == []
+            assert not remote or (paths.remote and paths.remote.sent == [])
 
     asyncio.run(walk_all())
 
 
-@pytest.mark.parametrize("outside", [False, True], ids=["paper", "outside"])
+@pytest.mark.parametrize("remote", [False, True], ids=["paper", "remote"])
 @pytest.mark.parametrize("rule", RULES)
-def test_what_only_reduces_passes_every_rule_and_never_opens(tmp_path: Path, rule: str, outside: bool) -> None:
+def test_orders_that_only_reduce_pass_every_rule_and_never_open(tmp_path: Path, rule: str, remote: bool) -> None:
     settings, begin = RULES[rule]
 
     async def walk_all() -> None:
-        async with walking(tmp_path, outside=outside, **settings) as walk:
+        async with every_path(tmp_path, remote=remote, **settings) as paths:
             if begin is not _lose:
-                await begin(walk)
-            await walk.hold("0.05", price="300000" if rule == "daily_loss" else "100000")
+                await begin(paths)
+            await paths.hold("0.05", price="300000" if rule == "daily_loss" else "100000")
             order: dict[str, Any] = {"symbol": "BTC/USD", "side": "sell", "type": "market"}
-            if rule == "collar":  # is about prices that are named
-                order |= {"type": "limit", "price": round(await walk.price() * 0.98, 2)}
-            fine, said = await walk.call("place_order", **order, quantity="0.06")
+            if rule == "collar":  # this rule needs a price
+                order |= {"type": "limit", "price": round(await paths.price() * 0.98, 2)}
+            fine, said = await paths.call("place_order", **order, quantity="0.06")
             assert not fine, "more than is held opens the other way"
-            fine, said = await walk.call("place_order", **order, quantity="0.05")
+            fine, said = await paths.call("place_order", **order, quantity="0.05")
             assert fine, said
-            placed = [each for each in await walk.orders() if each.state is not State.REJECTED]
+            placed = [each for each in await paths.orders() if each.state is not State.REJECTED]
             assert [each.opening for each in placed] == [Decimal(0)]
-            if walk.outside:
-                assert [each.id for each in walk.outside.sent] == [placed[0].id]
-        if outside:
+            if paths.remote:
+                assert [each.id for each in paths.remote.sent] == [placed[0].id]
+        if remote:
             return
-        async with walking(tmp_path, outside=False, **settings, AS_OF="2026-01-05T16:00:00Z") as walk:
-            await walk.desk.trading.engine.once()
-            assert sum(fill.quantity for fill in await walk.fills()) == Decimal("0.05")
+        async with every_path(tmp_path, remote=False, **settings, AS_OF="2026-01-05T16:00:00Z") as paths:
+            await paths.desk.trading.engine.once()
+            assert sum(fill.quantity for fill in await paths.fills()) == Decimal("0.05")
 
     asyncio.run(walk_all())
 
 
-def test_what_is_in_doubt_is_asked_for_and_never_sent_again(tmp_path: Path) -> None:
-    """Sent while it was allowed; since then nothing is, and whoever asks, cancels or repeats sends nothing."""
+def test_an_order_in_doubt_is_looked_up_and_never_sent_again(tmp_path: Path) -> None:
+    """The order is sent while it is allowed; afterwards no query, cancellation or retry sends anything."""
 
     async def walk_all() -> None:
-        async with walking(tmp_path, outside=True) as walk:
-            assert walk.outside
-            walk.outside.unknown = True
-            asked = list(requests(await walk.price("AAPL")))[:8]
+        async with every_path(tmp_path, remote=True) as paths:
+            assert paths.remote
+            paths.remote.unknown = True
+            asked = list(requests(await paths.price("AAPL")))[:8]
             for number, order in enumerate(asked):
-                fine, said = await walk.call("place_order", **order, client_order_id=f"key-{number}")
+                fine, said = await paths.call("place_order", **order, client_order_id=f"key-{number}")
                 assert fine, said
                 assert said["status"] == "unknown"
-            sent = list(walk.outside.sent)
+            sent = list(paths.remote.sent)
             assert len(sent) == len(asked)
-            await walk.desk.trading.halts.halt("a test")
-            walk.outside.unknown = False
+            await paths.desk.trading.halts.halt("a test")
+            paths.remote.unknown = False
             for number, order in enumerate(asked):
-                fine, said = await walk.call("place_order", **order, client_order_id=f"key-{number}")
+                fine, said = await paths.call("place_order", **order, client_order_id=f"key-{number}")
                 assert fine, said
-                assert not (await walk.call("place_order", **order, client_order_id=f"other-{number}"))[0]
+                assert not (await paths.call("place_order", **order, client_order_id=f"other-{number}"))[0]
             for _ in range(3):
-                await walk.everything_else()
-            assert walk.outside.sent == sent
+                await paths.everything_else()
+            assert paths.remote.sent == sent
 
     asyncio.run(walk_all())
 
 
-def test_while_trading_is_halted_paper_opens_nothing_that_was_placed_before(tmp_path: Path) -> None:
+def test_while_halted_earlier_paper_orders_open_nothing(tmp_path: Path) -> None:
     async def walk_all() -> None:
-        async with walking(tmp_path, outside=False) as walk:
-            for number, order in enumerate(requests(await walk.price("AAPL"))):
-                assert (await walk.call("place_order", **order, client_order_id=f"key-{number}"))[0], order
-            await walk.desk.trading.halts.halt("a test")
-        async with walking(tmp_path, outside=False, AS_OF="2026-01-05T18:00:00Z") as walk:
-            await walk.desk.trading.engine.once()
-            assert await walk.fills() == []
-            assert {order.state for order in await walk.orders()} <= {State.CANCELLED, State.REJECTED}
+        async with every_path(tmp_path, remote=False) as paths:
+            for number, order in enumerate(requests(await paths.price("AAPL"))):
+                assert (await paths.call("place_order", **order, client_order_id=f"key-{number}"))[0], order
+            await paths.desk.trading.halts.halt("a test")
+        async with every_path(tmp_path, remote=False, AS_OF="2026-01-05T18:00:00Z") as paths:
+            await paths.desk.trading.engine.once()
+            assert await paths.fills() == []
+            assert {order.state for order in await paths.orders()} <= {State.CANCELLED, State.REJECTED}
 
     asyncio.run(walk_all())
 
 
-def test_whoever_asks_again_by_an_id_gets_the_first_answer_wherever_the_price_is_now(tmp_path: Path) -> None:
+def test_a_retry_by_id_gets_the_first_answer_whatever_the_price_is_now(tmp_path: Path) -> None:
     async def walk_all() -> None:
-        async with walking(tmp_path, outside=False) as walk:
-            price = await walk.price()
+        async with every_path(tmp_path, remote=False) as paths:
+            price = await paths.price()
             order: dict[str, Any] = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}
             order |= {
                 "take_profit": round(price + 0.01, 2),
                 "stop_loss": round(price - 0.01, 2),
                 "client_order_id": "one",
             }
-            fine, first = await walk.call("place_order", **order)
+            fine, first = await paths.call("place_order", **order)
             assert fine, first
-        async with walking(tmp_path, outside=False, AS_OF="2026-01-05T16:00:00Z") as walk:
-            assert abs(await walk.price() - price) > 1
-            fine, again = await walk.call("place_order", **order)
+        async with every_path(tmp_path, remote=False, AS_OF="2026-01-05T16:00:00Z") as paths:
+            assert abs(await paths.price() - price) > 1
+            fine, again = await paths.call("place_order", **order)
             assert fine, again
             assert again["order_id"] == first["order_id"]
 

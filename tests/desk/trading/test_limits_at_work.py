@@ -1,4 +1,4 @@
-"""Limits that hold after an order was placed, and desks that do not get in each other's way."""
+"""Limits that apply after an order was placed, and desks that run beside each other."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def orders(trading: TradingDesk) -> dict[str | None, Order]:
     return {each.client_order_id: each for each in (await trading.orders.listing(ME, open_only=False, limit=9))[0]}
 
 
-def test_what_rests_and_could_open_ends_when_the_daily_loss_is_reached(tmp_path: Path) -> None:
+def test_the_daily_loss_cancels_resting_orders_that_could_open(tmp_path: Path) -> None:
     prices = [100.0] * 20 + [80.0] * 20 + [60.0] * 20
     at(tmp_path, 5, prices, order("held", Side.BUY, "500"))
     at(tmp_path, 6, prices, order("deep", Side.BUY, "100", "70"))
@@ -79,7 +79,7 @@ def test_what_rests_and_could_open_ends_when_the_daily_loss_is_reached(tmp_path:
     assert at(tmp_path, 55, prices, lambda it: it.portfolio.holdings(ME))[0].position.quantity == 500
 
 
-def test_a_position_can_be_closed_whatever_rests_beside_it(tmp_path: Path) -> None:
+def test_a_position_can_be_closed_whatever_orders_rest(tmp_path: Path) -> None:
     prices = [100.0] * 60
     at(tmp_path, 5, prices, order("held", Side.BUY, "200"))
     at(tmp_path, 10, prices, order("resting", Side.SELL, "200", "150"))
@@ -109,7 +109,7 @@ def test_a_size_that_just_passes_leaves_no_debt(tmp_path: Path) -> None:
     assert 0 <= balance.cash < D("0.001")
 
 
-def test_a_desk_of_another_clock_does_not_keep_the_present_one_from_working(tmp_path: Path) -> None:
+def test_a_desk_with_another_clock_does_not_block_the_present(tmp_path: Path) -> None:
     async def play() -> int:
         past = desk_of(tmp_path, 5, [100.0] * 10)
         lease = await past.trading.engine._acquire()
@@ -127,7 +127,7 @@ def test_a_desk_of_another_clock_does_not_keep_the_present_one_from_working(tmp_
     assert asyncio.run(play()) == 1
 
 
-def test_records_that_were_taken_away_are_not_answered_from(tmp_path: Path) -> None:
+def test_removed_records_are_not_answered_from_memory(tmp_path: Path) -> None:
     prices = [100.0] * 60
     at(tmp_path, 5, prices, order("one", Side.BUY, "10"))
     for file in tmp_path.glob("scenarios/as-of/records.sqlite*"):

@@ -1,4 +1,4 @@
-"""The present's accounts: looked at by other clocks, delayed by a bad symbol, kept within limits one by one."""
+"""The present's accounts: read by other clocks, delayed by a symbol without bars, limited one by one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def bars_of(instrument: Instrument, prices: list[float], volume: float = 1e6) ->
 
 
 def at(home: Path, minute: float, bars: list[Bars], work: Callable[[TradingDesk], Awaitable[T]], **settings: str) -> T:
-    """Do something as a process of the present, whose machine shows a minute."""
+    """Run work in a process of the present whose system clock is at a minute."""
 
     async def inside() -> T:
         names = {"HOME": str(home), "FEED": "none", "TRADE": "1", **FREE, **settings}
@@ -70,7 +70,7 @@ async def orders(trading: TradingDesk) -> dict[str | None, Order]:
     return {each.client_order_id: each for each in found}
 
 
-def test_a_partly_filled_order_goes_on_whatever_clocks_have_looked_meanwhile(tmp_path: Path) -> None:
+def test_a_partly_filled_order_continues_whatever_other_clocks_have_read(tmp_path: Path) -> None:
     bars = [bars_of(BTC, [100.0] * 60, volume=1.0)]
     at(tmp_path, 5, bars, order("one", BTC, Side.BUY, "5"))
     partly = at(tmp_path, 8, bars, orders)["one"]
@@ -83,7 +83,7 @@ def test_a_partly_filled_order_goes_on_whatever_clocks_have_looked_meanwhile(tmp
     assert (done.state, done.filled, done.average_price) == (State.FILLED, D(5), D(100))
 
 
-def test_a_look_at_a_losing_day_ends_no_order_of_a_later_one(tmp_path: Path) -> None:
+def test_reading_a_losing_day_cancels_no_order_of_a_later_day(tmp_path: Path) -> None:
     bars = [bars_of(BTC, [100.0] * 20 + [60.0] * 1500 + [100.0] * 60), bars_of(ETH, [10.0] * 1600)]
     at(tmp_path, 5, bars, order("hold", BTC, Side.BUY, "300"))
     at(tmp_path, 1545, bars, order("later", ETH, Side.BUY, "1", 5))
@@ -127,7 +127,7 @@ def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(tmp_path: Path,
 
 
 def test_limits_are_kept_for_every_account_that_is_filled(tmp_path: Path) -> None:
-    """The engine's own account is another one: the loss of each ends its own orders, and no others."""
+    """The engine's own account is another one: a loss cancels only the orders of its own account."""
     bars = [bars_of(BTC, [100.0] * 20 + [60.0] * 40), bars_of(ETH, [10.0] * 45 + [4.0] * 15)]
 
     async def open_accounts(trading: TradingDesk) -> None:
@@ -147,7 +147,7 @@ def test_limits_are_kept_for_every_account_that_is_filled(tmp_path: Path) -> Non
 
 
 def test_a_days_loss_is_counted_from_the_day_on_which_an_order_rests(tmp_path: Path) -> None:
-    """Not from the day of the last fill: while nothing rested, nobody looked."""
+    """Not from the day of the last fill: without resting orders the account is not advanced."""
     day = 1440
     falling = [100.0 * (1 - 0.02 * minute / day) for minute in range(4 * day)]
     bars = [bars_of(BTC, falling), bars_of(ETH, [10.0] * (4 * day))]
@@ -159,7 +159,7 @@ def test_a_days_loss_is_counted_from_the_day_on_which_an_order_rests(tmp_path: P
     )
 
 
-def test_the_loss_of_a_day_that_began_higher_ends_what_rests(tmp_path: Path) -> None:
+def test_a_loss_since_the_start_of_the_day_cancels_resting_orders(tmp_path: Path) -> None:
     day = 1440
     rising = [100.0 * (1 + 0.05 * minute / day) for minute in range(3 * day)]
     prices = rising + [115 * (1 - 0.08 * min(1, minute / 720)) for minute in range(day)]
@@ -202,7 +202,7 @@ def test_an_old_token_opens_an_account_at_no_clock(tmp_path: Path) -> None:
     assert at(tmp_path, 0, bars, lambda it: it.portfolio.balance(ME), **then, ACCOUNT_TOKEN=new).cash == 777
 
 
-def test_halting_fills_first_what_closed_bars_fill(tmp_path: Path) -> None:
+def test_halting_first_fills_orders_from_closed_bars(tmp_path: Path) -> None:
     bars = [bars_of(BTC, [100.0] * 60)]
     at(tmp_path, 5, bars, order("due", BTC, Side.BUY, "1"))
 
@@ -217,7 +217,7 @@ def test_halting_fills_first_what_closed_bars_fill(tmp_path: Path) -> None:
 
 
 def test_bars_that_are_imported_late_still_fill(tmp_path: Path) -> None:
-    """Without a feed nobody knows when a minute is complete: a desk that has looked looks again."""
+    """Without a feed it is not known when a minute is complete: matched minutes are read again."""
     whole = bars_of(BTC, [100.0] * 60)
 
     async def play() -> State:

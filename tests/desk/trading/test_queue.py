@@ -1,4 +1,4 @@
-"""The queue of pushes: what a subscriber was not there to receive."""
+"""The queue of pushes for principals without a connection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def alert(number: int, principal: str = "me") -> Alert:
     return Alert(f"{principal}{number}", principal, "BTC/USD", "BTC/USD", "1m", Type.PRICE_ABOVE, NOW)
 
 
-def test_the_newest_thousand_wait(tmp_path: Path) -> None:
+def test_the_newest_thousand_are_queued(tmp_path: Path) -> None:
     def fill(journal: Journal) -> None:
         for number in range(QUEUE_MOST + 7):
             queries.enqueue(journal.view, alert(number), number + 1, {"number": number}, NOW)
@@ -47,7 +47,7 @@ def test_the_newest_thousand_wait(tmp_path: Path) -> None:
     assert others == [-1]
 
 
-def test_an_hour_is_the_longest_wait(tmp_path: Path) -> None:
+def test_a_push_is_queued_for_at_most_an_hour(tmp_path: Path) -> None:
     async def play() -> list[int]:
         records = records_in(tmp_path)
         await records.write(lambda journal: queries.enqueue(journal.view, alert(1), 1, {}, NOW))

@@ -52,29 +52,29 @@ def check(world: World) -> None:
 
 
 @pytest.mark.parametrize("part", range(1 if ONE else PARTS))
-def test_at_a_broker_outside_no_order_is_lost_or_doubled(
+def test_at_a_remote_broker_no_order_is_lost_or_doubled(
     part: int, memories: Memories, loop: asyncio.AbstractEventLoop
 ) -> None:
     for seed in seeds(part):
-        check(simulate(loop, memories, seed, inside=False))
+        check(simulate(loop, memories, seed, on_paper=False))
 
 
 @pytest.mark.parametrize("part", range(1 if ONE else PARTS))
 def test_on_paper_no_order_is_lost_or_doubled(part: int, memories: Memories, loop: asyncio.AbstractEventLoop) -> None:
     for seed in seeds(part):
-        check(simulate(loop, memories, seed, inside=True))
+        check(simulate(loop, memories, seed, on_paper=True))
 
 
 @pytest.mark.parametrize("seed", [366, 1871, 3127])
-def test_what_was_found_before_stays_mended(seed: int, memories: Memories, loop: asyncio.AbstractEventLoop) -> None:
-    check(simulate(loop, memories, seed, inside=True))
+def test_seeds_that_failed_before_pass(seed: int, memories: Memories, loop: asyncio.AbstractEventLoop) -> None:
+    check(simulate(loop, memories, seed, on_paper=True))
 
 
-def test_orders_in_doubt_do_not_keep_the_others_from_being_asked_for(
+def test_orders_in_doubt_do_not_delay_the_lookup_of_others(
     memories: Memories, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broker that refuses to cancel two orders, and lets two questions a step through."""
-    world = World(0, memories, inside=False)
+    """The broker refuses to cancel two orders, and allows two lookups per step."""
+    world = World(0, memories, on_paper=False)
     world.calm = world.vendor.calm = True
     world.most = 2
     process = world.process = type(world.process)(world)
@@ -93,7 +93,7 @@ def test_orders_in_doubt_do_not_keep_the_others_from_being_asked_for(
                 await process.seat.orders.cancel(OPERATOR, order.id)
         world.vendor.fill(world.vendor.orders[placed[2].id], placed[2].quantity, placed[2].quantity)
         for _ in range(4):
-            world.go_on(10.0)
+            world.advance_time(10.0)
             await process.seat.engine.step(None)
         last = await process.seat.records.read(lambda connection: queries.order(connection, placed[2].id))
         assert last
@@ -102,16 +102,16 @@ def test_orders_in_doubt_do_not_keep_the_others_from_being_asked_for(
     loop.run_until_complete(run())
 
 
-def test_an_order_at_the_market_whose_symbol_has_no_price_is_not_counted_as_nothing(
+def test_a_market_order_without_a_price_is_not_valued_at_zero(
     memories: Memories, loop: asyncio.AbstractEventLoop
 ) -> None:
-    """After a restart the gate has no last price of it: what it will open is not known, and nothing else is opened."""
-    world = World(0, memories, inside=False)
+    """After a restart the gate has no price of it: its value is not known, and nothing else is opened."""
+    world = World(0, memories, on_paper=False)
     world.calm = world.vendor.calm = True
 
     async def run() -> None:
         await world.process.seat.orders.place(OPERATOR, request(SYMBOLS[0], Side.BUY, Kind.MARKET, "30"))
-        world.begin_again()
+        world.restart()
         world.down["BTC/USD"] = Outage("BTC/USD", True, world.clock.at, world.memory.seq)
         seat, before = world.process.seat, world.memory.seq
         with pytest.raises(RiskRefused, match="unknown amount"):

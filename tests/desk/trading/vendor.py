@@ -1,4 +1,4 @@
-"""A broker on the other side of a bad line: it keeps its own orders, whatever we hear of them."""
+"""A simulated broker with records of its own, which survive every process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Kept:
     executions: list[Execution] = field(default_factory=list)
     exits: list[Kept] = field(default_factory=list)
     told: int = 0
-    """How many executions the broker has begun to tell: the newest may come a question later."""
+    """The number of executions that were reported; the newest may be reported one lookup later."""
 
     @property
     def filled(self) -> Decimal:
@@ -51,7 +51,7 @@ class Kept:
 
 
 class Vendor:
-    """Outlives every process. What it is told twice, or before it was written down, is a violation."""
+    """The broker. It is a violation to send it an order twice, or before the order is recorded."""
 
     def __init__(self, chance: random.Random, clock: Callable[[], float], written: Callable[[str], bool]) -> None:
         self._chance = chance
@@ -63,18 +63,18 @@ class Vendor:
         self.outcomes: dict[str, str] = {}
         self.violations: list[str] = []
         self.calm = False
-        """Answers everything from now on."""
+        """Whether every request is answered from now on."""
         self.eager = chance.random() < 0.5
-        """Whether exits work beside a partial fill of their entry, or only once that has ended."""
+        """Whether exits work as soon as their entry is partly filled, or only when it has ended."""
         self.late = chance.random() < 0.3
-        """Whether the newest fill is told one question later than the rest."""
+        """Whether the newest fill is reported one lookup later than the others."""
         self._count = 0
 
     def fails(self, share: float) -> bool:
         return not self.calm and self._chance.random() < share
 
     def outcome(self, order: Order) -> str:
-        """What will become of a submission, noted before it travels."""
+        """Returns the random outcome of a submission; reports violations."""
         self.submitted[order.id] += 1
         if self.submitted[order.id] > 1:
             self.violations.append(f"{order.id} was sent twice")
@@ -87,7 +87,7 @@ class Vendor:
         return chosen
 
     def take(self, order: Order) -> None:
-        """It has arrived."""
+        """Record an order that has arrived."""
         if order.id in self.orders:
             self.violations.append(f"{order.id} arrived twice")
             return
@@ -100,32 +100,32 @@ class Vendor:
         self.orders[order.id] = kept
 
     def arrive(self) -> None:
-        """One that was on its way."""
+        """Deliver one delayed order."""
         if self.delayed:
             self.take(self.delayed.pop(self._chance.randrange(len(self.delayed))))
 
     def everything(self) -> list[Kept]:
-        """Orders and exits."""
+        """Returns all orders and exits."""
         return [each for kept in self.orders.values() for each in (kept, *kept.exits)]
 
     def find(self, our_id: str) -> Kept | None:
         return next((each for each in self.everything() if each.order.id == our_id), None)
 
-    # What happens at the market
+    # Fills
 
-    def trade(self, marks: Mapping[str, Decimal]) -> None:
-        """A part, or all, of some working order is done."""
+    def trade(self, prices: Mapping[str, Decimal]) -> None:
+        """Fill a part, or all, of a random working order."""
         working = [each for each in self.everything() if each.working]
         if working:
             kept = self._chance.choice(working)
             part = kept.remaining if self._chance.random() < 0.5 else (kept.remaining / 2).quantize(Decimal("0.01"))
-            self.fill(kept, part if part > 0 else kept.remaining, self._price(kept, marks[kept.order.symbol]))
+            self.fill(kept, part if part > 0 else kept.remaining, self._price(kept, prices[kept.order.symbol]))
 
-    def _price(self, kept: Kept, mark: Decimal) -> Decimal:
+    def _price(self, kept: Kept, last: Decimal) -> Decimal:
         limit = kept.order.limit_price
         slip = Decimal(self._chance.randrange(0, 200)) / Decimal(100)
         if limit is None:
-            return mark + slip * kept.order.side.sign
+            return last + slip * kept.order.side.sign
         return limit - slip / 2 if kept.order.side is Side.BUY else limit + slip / 2
 
     def fill(self, kept: Kept, quantity: Decimal, price: Decimal) -> None:
@@ -159,7 +159,7 @@ class Vendor:
             self.end(entry, State.CANCELLED)
 
     def end(self, kept: Kept, state: State) -> None:
-        """It has ended; exits that have nothing to close end with it."""
+        """End an order, and its exits that have nothing to close."""
         if kept.state in FINAL:
             return
         kept.state = state
@@ -173,7 +173,7 @@ class Vendor:
             self.end(self._chance.choice(working), self._chance.choice((State.CANCELLED, State.EXPIRED)))
 
     def report(self, our_id: str) -> Report | None:
-        """What it says of an order."""
+        """Returns the report of an order."""
         kept = self.find(our_id)
         if kept is None:
             return None
@@ -182,7 +182,7 @@ class Vendor:
 
     def _told(self, kept: Kept) -> Report:
         known = len(kept.executions)
-        # The end of an order is told with all of its fills; before it, and of what is filled, the newest may be missing.
+        # A cancelled order is reported with all of its fills; before that, and if it is filled, the newest may be missing.
         if self.late and not self.calm and kept.told < known and kept.state not in FINAL - {State.FILLED}:
             known, kept.told = kept.told, known
         else:

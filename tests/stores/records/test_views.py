@@ -24,7 +24,7 @@ from openbell.trading.alerts import Alert, AlertState, Type
 from openbell.trading.fills import fill_of
 from openbell.trading.inbox import Filter
 from openbell.trading.orders import Order, Side, State
-from tests.desk.trading.places import Memory, spelled
+from tests.desk.trading.memory_databases import Memory, spelled
 from tests.trading.samples import START, order
 
 ME, YOU = "me", "you"
