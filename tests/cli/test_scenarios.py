@@ -19,7 +19,7 @@ import pytest
 
 from openbell.desk.desk import make_clock
 from openbell.desk.settings import load
-from openbell.desk.trading.keeping import Scenarios, make_records
+from openbell.desk.trading.record_locations import Scenarios, make_records
 from openbell.market.clock import iso
 from openbell.stores.records.journal import Journal
 from tests.client import OPENBELL, PATIENCE, Client, run

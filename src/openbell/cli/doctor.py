@@ -248,7 +248,7 @@ def _records(desk: Desk) -> Iterator[Finding]:
 
 
 async def _look_at_records(desk: Desk) -> list[Finding]:
-    from openbell.desk.trading.keeping import ENGINE
+    from openbell.desk.trading.record_locations import ENGINE
     from openbell.stores.records import leases, marks
     from openbell.stores.records.journal import head_of
 

@@ -85,7 +85,7 @@ def _of_the_present() -> Settings:
 
 def _in_every_market(settings: Settings, work: Callable[[Desk], Awaitable[None]]) -> None:
     """Do it in every market of the home, that of the settings first; whatever fails is told at the end."""
-    from openbell.desk.trading.keeping import markets
+    from openbell.desk.trading.record_locations import markets
 
     failures = []
 

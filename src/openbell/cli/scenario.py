@@ -11,7 +11,7 @@ from openbell.cli.app import app, fail, said_plainly, settings_for
 from openbell.market.clock import SystemClock, iso
 
 if TYPE_CHECKING:
-    from openbell.desk.trading.keeping import Scenarios
+    from openbell.desk.trading.record_locations import Scenarios
 
 scenario = typer.Typer(help="List, empty and remove scenarios: the what-if accounts of --as-of.", no_args_is_help=True)
 app.add_typer(scenario, name="scenario")
@@ -58,7 +58,7 @@ def _remove(name: str, *, keep: bool) -> None:
 
 
 def _scenarios() -> Scenarios:
-    from openbell.desk.trading.keeping import Scenarios
+    from openbell.desk.trading.record_locations import Scenarios
 
     settings = settings_for()
     if settings.live:

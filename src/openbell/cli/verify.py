@@ -123,7 +123,7 @@ def _read(text: str | None) -> Head | None:
 
 
 async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario: str | None) -> Findings:
-    from openbell.desk.trading.keeping import Scenarios, make_records
+    from openbell.desk.trading.record_locations import Scenarios, make_records
 
     # Whatever clock the settings name: all of the ledger is checked.
     desk = Desk(dataclasses.replace(settings, as_of="", replay_speed=0.0, scenario=""))

@@ -20,7 +20,6 @@ from openbell.desk.trading.decisions import DecisionService
 from openbell.desk.trading.gate import Gate
 from openbell.desk.trading.halts import HaltFile, Halts
 from openbell.desk.trading.inbox import Inbox, Send
-from openbell.desk.trading.keeping import make_records
 from openbell.desk.trading.limits import costs_of, limits_of
 from openbell.desk.trading.matching import PaperMatching
 from openbell.desk.trading.orders import OrderService
@@ -29,6 +28,7 @@ from openbell.desk.trading.portfolio import PortfolioService
 from openbell.desk.trading.prices import Prices
 from openbell.desk.trading.reasons import Reasons
 from openbell.desk.trading.reconcile import Reconciling
+from openbell.desk.trading.record_locations import make_records
 from openbell.desk.trading.venue import Venue
 from openbell.market.errors import (
     DataError,

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from openbell.desk.events import AlertChanged, BarsClosed, Hub, Listener, OrderChanged
-from openbell.desk.trading.keeping import ENGINE as LEASE
+from openbell.desk.trading.record_locations import ENGINE as LEASE
 from openbell.market.clock import Clock
 from openbell.market.errors import LeaseHeld, LeaseLost, OpenbellError, Refused, SettingsError, StoreError
 from openbell.stores.leases import this_process
