@@ -35,7 +35,7 @@ def test_a_halt_cancels_in_every_market_whichever_the_settings_name(tmp_path: Pa
         assert placed["status"] == "open", placed
     done = run(tmp_path, "halt", "--reason", "enough", SIM_SEED="9", **settings)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 resting order that could open something was cancelled\n" in done.stdout
+    assert "1 resting order that could open a position was cancelled\n" in done.stdout
     for seed in ("7", "-3"):
         assert f"cancelled in the simulated market of seed {seed}\n" in done.stdout
     # Resumed before anybody looked at the others: what they find does not depend on that.
@@ -55,7 +55,7 @@ def test_a_halt_while_the_real_market_is_not_the_settings_own(tmp_path: Path) ->
     placed = call(tmp_path, "place_order", limit, FEED="none", STALE_AFTER="1e9")
     assert placed["status"] == "open", placed
     done = run(tmp_path, "halt")
-    assert "1 resting order that could open something was cancelled in the real market\n" in done.stdout, done.stderr
+    assert "1 resting order that could open a position was cancelled in the real market\n" in done.stdout, done.stderr
     (order,) = call(tmp_path, "get_orders", {}, FEED="none")["orders"]
     assert (order["status"], order["reason"]) == ("cancelled", "trading was halted")
 

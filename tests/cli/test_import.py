@@ -145,7 +145,7 @@ def test_simulation_never_gets_imported_bars_and_the_person_is_told(desk: Desk) 
 
     assert result.returncode == 0
     assert result.stdout.startswith("imported 1 bar of BTC/USDT, ")
-    assert "imported bars are read with OPENBELL_FEED=none, replay or a live feed" in result.stderr
+    assert "to read imported bars, set OPENBELL_FEED to none, replay or a live feed" in result.stderr
     assert not (desk.home / "simulated").exists()
     assert len(desk.stored("BTC/USDT")) == 1
 

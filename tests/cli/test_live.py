@@ -73,7 +73,7 @@ def test_without_keys_nothing_starts_and_the_error_says_what_to_set(
 def test_doctor_shows_the_connection(vendor: AlpacaServer, tmp_path: Path) -> None:
     (tmp_path / "watchlist.txt").write_text("BTC/USD\n")
     done = run(tmp_path, "doctor", FEED="alpaca")
-    assert "feed alpaca answers in" in done.stdout, done.stdout
+    assert "feed alpaca responds in" in done.stdout, done.stdout
 
 
 def test_an_exchange_that_is_none_is_named_with_its_neighbours(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_read_only_desk_can_be_halted_and_not_resumed(used: Path) -> None:
     assert place(1).returncode == 0
     done = run(used, "halt", "--reason", "enough", READ_ONLY="1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("halted: nothing is opened on this home until openbell resume")
+    assert done.stdout.startswith("halted: no position is opened on this home until openbell resume")
     refused = place(2)
     assert refused.returncode == 1
     assert "trading is halted: enough" in refused.stdout

@@ -129,9 +129,9 @@ def test_what_was_not_touched_is_as_it_was_written(home: Path) -> None:
     assert (code, errors) == (0, "")
     first, second, third = said.splitlines()
     assert first.startswith("ok    ")
-    assert second == "note  1 of 1 fills' bars are stored, all as they were"
+    assert second == "note  1 of 1 fills' bars are stored, all unchanged"
     number, sealed = third.removeprefix("head  ").split(":")
-    assert first == f"ok    {number} entries, every one as it was written"
+    assert first == f"ok    {number} entries, all unchanged"
     assert len(sealed) == 64
 
 
@@ -227,7 +227,7 @@ def test_a_head_that_somebody_noted_elsewhere_finds_what_the_machine_cannot(
     assert verified(home, "--head", early)
     for bad in ("", "12", "x:y", f"-1:{sealed}", f"{number}:{sealed[:-1]}", f"{number}:{sealed.upper()}!"):
         code, _, errors = command(home, "verify", "--head", bad)
-        assert (code, errors) == (2, "openbell: --head must be as printed: NUMBER:HASH\n")
+        assert (code, errors) == (2, "openbell: --head must have the form NUMBER:HASH\n")
 
 
 def test_a_head_file_that_is_gone_or_damaged_is_a_fault(home: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_head_file_that_is_gone_or_damaged_is_a_fault(home: Path) -> None:
     assert "is damaged" in verified(home)[0]
     file.unlink()
     (only,) = verified(home)
-    assert "no head was noted outside the database" in only
+    assert "there is no head outside the database" in only
     assert str(file) in only
 
 
@@ -280,7 +280,7 @@ def test_servers_write_nothing_to_a_ledger_that_was_cut_until_an_operator_adopts
     assert _length(home) == before
     code, said, _ = command(home, "verify", "--adopt")
     assert code == 1, "what was found is told all the same"
-    assert f"note  the ledger was taken as it stands, with {before} entries" in said
+    assert f"note  the ledger was accepted as it is, with {before} entries" in said
     _writes(home)
     assert _length(home) == before + 1
     assert (verified(home) == []) == (damage != "cut"), "the rows of what was cut off have no entries"
@@ -483,7 +483,7 @@ def test_a_write_between_the_looks_at_ledger_and_head_is_no_fault(
 
 def test_what_an_entry_says_cannot_pass_for_what_the_command_says(sample: Path) -> None:
     lines = honest()
-    of(lines, "fill", FILL).row["order_id"] = "x\nok    9 entries, every one as it was written\x1b[2J"
+    of(lines, "fill", FILL).row["order_id"] = "x\nok    9 entries, all unchanged\x1b[2J"
     forged(sample, lines)
     _, said, _ = command(sample, "verify", FEED="none")
     assert "\nok" not in said
@@ -510,9 +510,9 @@ def test_fills_are_compared_with_the_bars_that_are_stored(sample: Path) -> None:
     assert note(sample) == f"note  0 of {count} fills' bars are stored"
     assert not (sample / "data").exists(), "looking for bars makes no store"
     keep_bars(sample, bars().between(START, START + 120))
-    assert note(sample) == f"note  {count - 1} of {count} fills' bars are stored, all as they were"
+    assert note(sample) == f"note  {count - 1} of {count} fills' bars are stored, all unchanged"
     keep_bars(sample, bars())
-    assert note(sample) == f"note  {count} of {count} fills' bars are stored, all as they were"
+    assert note(sample) == f"note  {count} of {count} fills' bars are stored, all unchanged"
 
 
 def test_a_bar_that_its_vendor_has_corrected_is_a_note(sample: Path) -> None:
@@ -520,7 +520,7 @@ def test_a_bar_that_its_vendor_has_corrected_is_a_note(sample: Path) -> None:
     corrected = bars().between(START, START + 60)
     keep_bars(sample, replace(corrected, volume=corrected.volume + 1))
     count = len([line for line in honest() if line.kind == "fill" and line.row["bar"]])
-    said = "1 have other numbers now: corrected by their vendor, or edited"
+    said = "1 have changed since: corrected by their vendor, or edited"
     assert note(sample) == f"note  {count} of {count} fills' bars are stored; {said} ({FILL})"
 
 
@@ -635,7 +635,7 @@ def test_a_halt_stands_even_if_the_records_cannot_be_written(tmp_path: Path) -> 
 def test_accounts_are_made_listed_and_guarded(tmp_path: Path) -> None:
     assert "no account yet" in command(tmp_path, "account", "list")[1]
     code, said, _ = command(tmp_path, "account", "add", "one", "--cash", "1,000.50")
-    assert (code, said) == (0, "made the account one; use it with OPENBELL_ACCOUNT=one\n")
+    assert (code, said) == (0, "added the account one; use it with OPENBELL_ACCOUNT=one\n")
     code, said, _ = command(tmp_path, "account", "add", "two", "--token", PAPER_CASH="77")
     token = said.splitlines()[-1]
     assert token.startswith("ob_")
@@ -665,17 +665,17 @@ def test_accounts_are_made_listed_and_guarded(tmp_path: Path) -> None:
     ("words", "code", "said"),
     [
         (("add", "one"), 1, "there is an account one already"),
-        (("add", "a b"), 2, "a name may have"),
-        (("add", "../x"), 2, "a name may have"),
-        (("add", ""), 2, "a name may have"),
-        (("add", "x" * 61), 2, "a name may have"),
+        (("add", "a b"), 2, "a name has 1 to 60 letters"),
+        (("add", "../x"), 2, "a name has 1 to 60 letters"),
+        (("add", ""), 2, "a name has 1 to 60 letters"),
+        (("add", "x" * 61), 2, "a name has 1 to 60 letters"),
         (("add", "new", "--cash", "much"), 2, "--cash must be an amount in USD"),
         (("add", "new", "--cash", "-1"), 2, "--cash must be an amount in USD"),
         (("add", "new", "--cash", "nan"), 2, "--cash must be an amount in USD"),
         (("add", "new", "--cash", "inf"), 2, "--cash must be an amount in USD"),
         (("add", "new", "--cash", "1e15"), 2, "--cash must be an amount in USD"),
         (("token", "nobody"), 1, "there is no account nobody"),
-        (("token", "\udc80"), 2, "a name may have"),
+        (("token", "\udc80"), 2, "a name has 1 to 60 letters"),
     ],
 )
 def test_a_wrong_account_is_one_line(tmp_path: Path, words: tuple[str, ...], code: int, said: str) -> None:
@@ -714,8 +714,8 @@ def test_a_read_only_desk_lets_nobody_write(home: Path, words: tuple[str, ...]) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("halt",), "Stop all opening of positions"),
-        (("resume",), "Lift"),
+        (("halt",), "Refuse orders that open positions"),
+        (("resume",), "End `openbell halt`"),
         (("verify",), "--adopt"),
         (("account",), "token"),
         (("account", "add"), "--cash"),

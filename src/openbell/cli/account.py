@@ -1,4 +1,4 @@
-"""`openbell account`: the accounts there are, new ones, and their tokens."""
+"""`openbell account`: list and add accounts, renew their tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from openbell.brokers.registry import all_brokers
-from openbell.cli.app import app, fail, said_plainly, settings_for
+from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
 from openbell.trading import amounts
@@ -25,52 +25,52 @@ Name = Annotated[str, typer.Argument(help="Letters, digits, dots, dashes and und
 
 @accounts.command("list")
 def listing() -> None:
-    """The accounts there are. OPENBELL_ACCOUNT chooses one."""
+    """List the accounts. OPENBELL_ACCOUNT chooses one."""
     found = _run(lambda desk: desk.trading.accounts.listing(), writes=False)
     for account in found:
         money = f"{amounts.text(account.cash):>14} USD"
-        guarded = "token" if account.token else "no token"
-        typer.echo(f"{account.name:20} {account.broker:8} {money}  {guarded:8}  {iso(account.created_at)}")
+        protection = "token" if account.token else "no token"
+        typer.echo(f"{account.name:20} {account.broker:8} {money}  {protection:8}  {iso(account.created_at)}")
     if not found:
-        typer.echo("no account yet: the default one begins with its first order")
+        typer.echo("no account yet: the first order creates the default account")
 
 
 @accounts.command("add")
 def add(
     name: Name,
-    cash: Annotated[
-        str, typer.Option("--cash", help="What it begins with, in USD; OPENBELL_PAPER_CASH if left out.")
-    ] = "",
-    token: Annotated[bool, typer.Option("--token", help="Protect it with a token, which is printed once.")] = False,
+    cash: Annotated[str, typer.Option("--cash", help="Initial cash in USD (default: OPENBELL_PAPER_CASH).")] = "",
+    token: Annotated[
+        bool, typer.Option("--token", help="Protect the account with a token, which is printed once.")
+    ] = False,
 ) -> None:
-    """Make a paper account."""
+    """Add a paper account."""
     if name in {kind.name for kind in all_brokers().values() if kind.make is not None}:
-        fail(f"{name} is the name of a default account: that begins with its first order", 2)
+        fail(f"{name} is the name of a default account, which the first order creates", 2)
     _check(name)
     secret = _run(lambda desk: desk.trading.accounts.add(name, "paper", _cash(cash, desk), with_token=token))
-    typer.echo(f"made the account {name}; use it with OPENBELL_ACCOUNT={name}")
-    _tell(secret)
+    typer.echo(f"added the account {name}; use it with OPENBELL_ACCOUNT={name}")
+    _print_token(secret)
 
 
 @accounts.command("token")
 def token(
-    name: Name, remove: Annotated[bool, typer.Option("--remove", help="Take its token away instead.")] = False
+    name: Name, remove: Annotated[bool, typer.Option("--remove", help="Remove the token instead.")] = False
 ) -> None:
-    """Give an account a new token; the old one ends at once."""
+    """Give an account a new token; the old token is invalid at once."""
     _check(name)
     secret = _run(lambda desk: desk.trading.accounts.renew_token(name, remove=remove))
     typer.echo(f"{name} has no token now" if remove else f"{name} has a new token")
-    _tell(secret)
+    _print_token(secret)
 
 
 def _check(name: str) -> None:
     if not _NAME.fullmatch(name):
-        fail("a name may have letters, digits, dots, dashes and underscores", 2)
+        fail("a name has 1 to 60 letters, digits, dots, dashes and underscores, and starts with a letter or digit", 2)
 
 
-def _tell(secret: str | None) -> None:
+def _print_token(secret: str | None) -> None:
     if secret:
-        typer.echo(f"its token, shown this once (set it as OPENBELL_ACCOUNT_TOKEN):\n{secret}")
+        typer.echo(f"its token, printed only once (set it as OPENBELL_ACCOUNT_TOKEN):\n{secret}")
 
 
 def _cash(text: str, desk: Desk) -> Decimal:
@@ -90,9 +90,9 @@ def _run(work: Callable[[Desk], Awaitable[T]], *, writes: bool = True) -> T:
     if writes and settings.read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
 
-    async def whole() -> T:
+    async def run() -> T:
         async with Desk(settings) as desk:
             return await work(desk)
 
-    with said_plainly():
-        return asyncio.run(whole())
+    with plain_errors():
+        return asyncio.run(run())

@@ -1,7 +1,7 @@
-"""`openbell call SERVER TOOL '{"json": "arguments"}'`: one tool, in this process.
+"""`openbell call SERVER TOOL '{"json": "arguments"}'`: call one tool in this process.
 
-Standard output is the result object and nothing else; what the result is made of is one line on standard error, or with
-`--meta` part of the output.
+Standard output contains only the result object. The truth header is one line on standard error, or with `--meta` part of the
+output.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, fail, said_plainly, settings_for
+from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, fail, plain_errors, settings_for
 from openbell.servers import NAMES, load
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @app.command("call")
 def call(
-    server: Annotated[str, typer.Argument(help=f"Which server: {', '.join(NAMES)}.")],
-    tool: Annotated[str, typer.Argument(help="Which of its tools.")],
+    server: Annotated[str, typer.Argument(help=f"The server: {', '.join(NAMES)}.")],
+    tool: Annotated[str, typer.Argument(help="The name of the tool.")],
     arguments: Annotated[str, typer.Argument(metavar="JSON", help="The arguments as a JSON object.")] = "{}",
     trade: Trade = False,
     read_only: ReadOnly = False,
@@ -36,18 +36,18 @@ def call(
         bool, typer.Option("--meta", help='Print {"result": …, "_meta": {"openbell/truth": …}} as one JSON object.')
     ] = False,
 ) -> None:
-    """Call one tool and print its JSON result; leaves with 1 if the result is an error.
+    """Call one tool and print its JSON result; exits with 1 if the result is an error.
 
-    Standard error gets one line that tells what the result is made of: simulated, imported or live data, the account, the
-    feed, the clock, the age of the newest bar in seconds and the session. With --meta it is part of the output instead.
+    One line on standard error describes the data behind the result: simulated, imported or live, the account, the feed,
+    the clock, the age of the latest bar in seconds and the session. With --meta it is part of the output instead.
 
     Example: openbell call chart-signals get_signals '{"symbol": "AAPL", "timeframe": "5min"}'
     """
     settings = settings_for(as_of, read_only, trade, scenario)
     given = _object(arguments)
-    with said_plainly():
+    with plain_errors():
         service = load(server)
-    with said_plainly():
+    with plain_errors():
         is_error = asyncio.run(_call(settings, service, tool, given, meta))
     if is_error:
         raise typer.Exit(1)
@@ -62,14 +62,14 @@ def _print(reply: Reply, meta: bool) -> None:
     if meta:
         shown = {"result": shown, "_meta": {TRUTH: reply.truth}}
     else:
-        with suppress(OSError):  # the result counts, even where the line cannot be written
+        with suppress(OSError):  # print the result even if this line cannot be written
             typer.echo(truth_line(reply.truth), err=True)
     typer.echo(to_json(shown, inf_nan_mode="null").decode())
     sys.stdout.flush()
 
 
 def _shown(reply: Reply) -> Any:
-    """The result object; images as base64 under `images`."""
+    """Returns the result object, with images as base64 under `images`."""
     if not reply.images:
         return reply.payload
     images = [{"mimeType": image.mime, "data": b64encode(image.data).decode()} for image in reply.images]
@@ -80,7 +80,7 @@ def _object(text: str) -> dict[str, Any]:
     from pydantic_core import from_json
 
     try:
-        # As a server reads them: half a character and endless nesting are no JSON either.
+        # The same parser as in the servers: it refuses invalid UTF-8 and very deep nesting.
         value = from_json(text.encode(errors="surrogateescape"))
     except ValueError as error:
         fail(f"the arguments are not JSON: {error}", 2)
@@ -90,7 +90,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 async def _call(settings: Settings, service: Service, tool: str, given: dict[str, Any], meta: bool) -> bool:
-    """Call it and print the answer; whether that is an error."""
+    """Call the tool and print its result; returns True if that is an error."""
     from openbell.desk.desk import Desk
     from openbell.protocol.call import Basis, truth
     from openbell.protocol.dialects import Reply
@@ -104,7 +104,7 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
             _print(Reply(payload, is_error=True, truth=truth(desk, desk.clock.epoch(), Basis())), meta)
             return True
         if settings.trade and not settings.read_only:
-            # Whatever became of orders and alerts since somebody last looked.
+            # Fill orders and fire alerts from bars that have closed since the last engine step.
             await desk.trading.catch_up()
         session = Session(LOCAL_OPERATOR, nowhere, Replies())
         reply = await Runner(service, desk).run(tool, given, session)

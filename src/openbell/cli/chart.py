@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import AsOf, app, fail, said_plainly, settings_for
+from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
 from openbell.market.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -28,32 +28,34 @@ def chart(
     timeframe: Annotated[
         str,
         typer.Option(
-            "-t", "--timeframe", help="1m 3m 5m 15m 30m 1h 2h 4h 6h 12h 1d 1w (1h here; the tools' default is 4h)."
+            "-t", "--timeframe", help="1m 3m 5m 15m 30m 1h 2h 4h 6h 12h 1d 1w (default here: 1h, in the tools: 4h)."
         ),
     ] = "1h",
     indicator: Annotated[
         list[str] | None,
         typer.Option(
-            "-i", "--indicator", help="An indicator, once for each: rsi, or rsi:length=21,… (see indicators)."
+            "-i", "--indicator", help="An indicator: rsi, or rsi:length=21,… Repeatable; see openbell indicators."
         ),
     ] = None,
-    bars: Annotated[int, typer.Option("-n", "--bars", min=1, max=1000, help="How many bars.")] = 200,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where to: .png, .jpg or .svg.")] = Path("chart.png"),
+    bars: Annotated[int, typer.Option("-n", "--bars", min=1, max=1000, help="Number of bars.")] = 200,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Output file (.png, .jpg or .svg).")] = Path(
+        "chart.png"
+    ),
     size: Annotated[str, typer.Option(help="Width and height in pixels.")] = "1200x675",
-    scale: Annotated[float, typer.Option(help="Device pixels per pixel; 2 for sharp screens.")] = 1.0,
-    style: Annotated[str, typer.Option(help="candles hollow bars line area heikin_ashi baseline")] = "candles",
-    theme: Annotated[str, typer.Option(help="dark light")] = "dark",
-    price_scale: Annotated[str, typer.Option(help="linear log percent")] = "linear",
+    scale: Annotated[float, typer.Option(help="Device pixels per pixel; 2 for high-resolution screens.")] = 1.0,
+    style: Annotated[str, typer.Option(help="One of: candles hollow bars line area heikin_ashi baseline.")] = "candles",
+    theme: Annotated[str, typer.Option(help="One of: dark light.")] = "dark",
+    price_scale: Annotated[str, typer.Option(help="One of: linear log percent.")] = "linear",
     as_of: AsOf = None,
 ) -> None:
-    """Draw a chart into a file.
+    """Write a chart to a file.
 
     Example: openbell chart BTC/USD -t 4h -i bbands -i rsi:length=21 -o btc.png
     """
     if output.suffix.lower() not in _FORMS:
         fail(f"{output} must end in {', '.join(_FORMS)}")
     settings = settings_for(as_of)
-    with said_plainly():
+    with plain_errors():
         from openbell.charts.look import Look
 
         width, height = _size(size)
@@ -64,20 +66,20 @@ def chart(
     if drawn < bars:
         typer.echo(f"openbell: only {drawn} of {bars} bars are available", err=True)
     try:
-        _replace(output.resolve(), data)
+        _write_atomically(output.resolve(), data)
     except OSError as error:
         fail(f"cannot write {output}: {error.strerror}")
     typer.echo(f"{output}: {len(data):,} bytes")
 
 
-def _replace(file: Path, data: bytes) -> None:
-    """Write beside the file, then put it in its place: whoever reads it sees all of one picture."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
+def _write_atomically(file: Path, data: bytes) -> None:
+    """Write a temporary file and rename it, so that readers never see half a picture."""
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        beside.write_bytes(data)
-        beside.replace(file)
+        temporary.write_bytes(data)
+        temporary.replace(file)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -88,7 +90,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def entry(text: str) -> dict[str, object]:
-    """An indicator as the shell writes it: rsi:length=21,std_dev=2."""
+    """Parse an indicator of the command line, such as rsi:length=21,std_dev=2."""
     name, _, rest = text.partition(":")
     settings: dict[str, object] = {}
     for part in filter(None, rest.split(",")):
@@ -106,14 +108,14 @@ def _value(text: str) -> object:
         return text == "true"
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
         return int(text)
-    # Python would also read 1_4 and other digits than ours.
+    # float() would also accept 1_4 and non-ASCII digits.
     return float(text) if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text) else text
 
 
 async def _draw(
     settings: Settings, symbol: str, timeframe: str, indicators: list[str], count: int, look: Look, ending: str
 ) -> tuple[bytes, int]:
-    """The file, and how many bars it shows."""
+    """Returns the encoded picture and the number of bars in it."""
     from openbell.desk.desk import Desk
     from openbell.indicators.evaluation import parse_requests
     from openbell.servers.chartgen import shapes
@@ -139,7 +141,7 @@ def indicators() -> None:
         typer.echo(f"{', '.join((each.name, *each.aliases))} ({where})")
         settings = " ".join(f"{parameter.name}={_shown(parameter.default)}" for parameter in each.parameters)
         for text in filter(None, (each.description, settings)):
-            # A name that is cut could not be typed, so a narrow screen gets more lines.
+            # Names are never split, because they are copied from here.
             typer.echo(
                 fill(
                     text,
@@ -153,5 +155,5 @@ def indicators() -> None:
 
 
 def _shown(value: object) -> str:
-    """As `-i` takes it."""
+    """Returns a parameter's value in the form that `-i` accepts."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""`openbell doctor`: what works, what does not, and the command that mends it."""
+"""`openbell doctor`: check the desk, and print the command that fixes each problem."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from openbell.stores.port import Premature
 
 _SHOWN = 10
-"""How many findings of one kind are listed."""
+"""The number of findings of one kind that are listed."""
 _PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "pydantic")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     state: str
     """ok, note or bad."""
@@ -46,15 +46,15 @@ def doctor(
     as_of: AsOf = None,
     mend: Annotated[
         bool,
-        typer.Option("--mend", help="First uncover bars that were stored before they had closed: see docs/data.md."),
+        typer.Option("--mend", help="First remove bars that were stored before they had closed (see docs/data.md)."),
     ] = False,
 ) -> None:
-    """Check this desk: what works, what does not, and the command that mends it. Leaves with 1 if something is bad."""
+    """Check this desk, and print the command that fixes each problem. Exits with 1 if a check fails."""
     desk = Desk(settings_for(as_of))
     if mend and desk.settings.read_only:
-        fail("OPENBELL_READ_ONLY is set, so nothing may be mended")
+        fail("OPENBELL_READ_ONLY is set: nothing can be mended")
     bad = False
-    for look in (
+    for check in (
         *((_mend,) if mend else ()),
         _software,
         _home,
@@ -67,7 +67,7 @@ def doctor(
         _records,
         _broker,
     ):
-        for finding in _safely(look, desk):
+        for finding in _findings(check, desk):
             bad |= finding.state == "bad"
             typer.echo(f"{finding.state:4}  {finding.text}")
             if finding.mend:
@@ -76,10 +76,10 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _safely(look: Callable[[Desk], Iterator[Finding]], desk: Desk) -> Iterator[Finding]:
-    """One failing check does not hide the others."""
+def _findings(check: Callable[[Desk], Iterator[Finding]], desk: Desk) -> Iterator[Finding]:
+    """Run one check; report an error of it as a finding, so that the other checks still run."""
     try:
-        yield from look(desk)
+        yield from check(desk)
     except FeedUnavailable as error:
         yield Finding("bad", error.message, "check the keys and the connection, or set OPENBELL_FEED=sim")
     except OpenbellError as error:
@@ -124,8 +124,8 @@ def _home(desk: Desk) -> Iterator[Finding]:
 def _clock(desk: Desk) -> Iterator[Finding]:
     settings = desk.settings
     if settings.as_of:
-        pace = f"runs at {settings.replay_speed:g} ×" if settings.replay_speed else "stands"
-        yield Finding("note", f"the clock {pace} from {settings.as_of}: nothing later is seen", "unset OPENBELL_AS_OF")
+        pace = f"runs at {settings.replay_speed:g} × from" if settings.replay_speed else "is fixed at"
+        yield Finding("note", f"the clock {pace} {settings.as_of}; later data is not used", "unset OPENBELL_AS_OF")
     yield Finding("ok", f"feed {settings.feed} ({desk.data} data); stocks: {stock_phase(desk.clock.epoch())}")
 
 
@@ -136,13 +136,13 @@ def _watchlist(desk: Desk) -> Iterator[Finding]:
         "ok", f"{len(watchlist.instruments)} symbols watched" + ("" if path.exists() else " (the default list)")
     )
     if not watchlist.instruments:
-        yield Finding("bad", f"{path} names no symbol: nothing is watched", f"delete {path} to get the default list")
+        yield Finding("bad", f"{path} contains no symbol: nothing is watched", f"delete {path} to get the default list")
     for fault in watchlist.faults:
         yield Finding("bad", f"{path} {fault}", f"edit {path}")
     if desk.feed.source is not None:
         for instrument in watchlist.instruments:
             if not desk.feed.supports(instrument):
-                yield Finding("note", f"feed {desk.feed.name} does not know {instrument}", f"edit {path}")
+                yield Finding("note", f"feed {desk.feed.name} does not have {instrument}", f"edit {path}")
 
 
 def _bars(desk: Desk) -> Iterator[Finding]:
@@ -157,7 +157,7 @@ def _bars(desk: Desk) -> Iterator[Finding]:
     try:
         where = desk.store.where()
     except StoreError as error:
-        influx = "start InfluxDB, or check OPENBELL_INFLUX_URL; new bars are kept meanwhile"
+        influx = "start InfluxDB, or check OPENBELL_INFLUX_URL; new bars are buffered meanwhile"
         yield Finding("bad", error.message, influx if desk.settings.influx_url else "")
         return
     instruments = desk.store.instruments()
@@ -166,33 +166,33 @@ def _bars(desk: Desk) -> Iterator[Finding]:
         yield Finding(
             "note",
             f"set aside {problem.path}: {problem.reason}",
-            "fetched again if the feed has it, or import it again",
+            "fetched again if the feed has it; otherwise import the file again",
         )
     early = desk.store.premature()
     for found in early[:_SHOWN]:
-        yield Finding("bad", _said(found), "openbell doctor --mend")
+        yield Finding("bad", _describe(found), "openbell doctor --mend")
     if len(early) > _SHOWN:
         yield Finding("bad", f"and {len(early) - _SHOWN} more of that kind", "openbell doctor --mend")
 
 
 def _mend(desk: Desk) -> Iterator[Finding]:
-    """Let the feed fill again what was noted as complete too early."""
+    """Remove coverage that was recorded too early, so that its bars are fetched again."""
     if desk.settings.bar_folder.exists():
         for found in desk.store.mend():
-            yield Finding("ok", f"mended: {_said(found)}; it is fetched again when it is asked for")
+            yield Finding("ok", f"mended: {_describe(found)}; it will be fetched again when needed")
 
 
-def _said(found: Premature) -> str:
+def _describe(found: Premature) -> str:
     early = found.span.end > found.written
     return (
-        f"{found.instrument} from {iso(found.span.start)} to {iso(found.span.end)} was noted as complete at "
+        f"{found.instrument} from {iso(found.span.start)} to {iso(found.span.end)} was recorded as complete at "
         f"{iso(int(found.written))}, "
-        + ("before it had ended" if early else "which has not come yet: the machine's time was wrong")
+        + ("before it had ended" if early else "which is in the future: the machine's clock was wrong")
     )
 
 
 def _feed(desk: Desk) -> Iterator[Finding]:
-    """Whether a live vendor answers."""
+    """Check that a live vendor responds."""
     if desk.data != "live":
         return
     import asyncio
@@ -200,12 +200,12 @@ def _feed(desk: Desk) -> Iterator[Finding]:
     now = desk.clock.epoch()
     watched = [each for each in desk.watchlist.read().instruments if desk.feed.supports(each)]
     if not watched:
-        yield Finding("note", f"feed {desk.feed.name} knows none of the watched symbols", "edit watchlist.txt")
+        yield Finding("note", f"feed {desk.feed.name} has none of the watched symbols", "edit watchlist.txt")
         return
     began = time.monotonic()
     bars = asyncio.run(desk.feed.history(watched[0], int(now) - 7 * 86400, int(now) - 7 * 86400 + 3600))
     spent = (time.monotonic() - began) * 1000
-    yield Finding("ok", f"feed {desk.feed.name} answers in {spent:.0f} ms ({len(bars)} bars of {watched[0]})")
+    yield Finding("ok", f"feed {desk.feed.name} responds in {spent:.0f} ms ({len(bars)} bars of {watched[0]})")
 
 
 def _collector(desk: Desk) -> Iterator[Finding]:
@@ -215,11 +215,11 @@ def _collector(desk: Desk) -> Iterator[Finding]:
     if holder:
         yield Finding("ok", f"collector running as {holder}")
     elif desk.feed.source is not None:
-        yield Finding("note", "no collector is running: bars are fetched when they are asked for", "openbell up")
+        yield Finding("note", "no collector is running: bars are fetched when a tool needs them", "openbell up")
 
 
 def _signals(desk: Desk) -> Iterator[Finding]:
-    """The whole way, once: bars in, signals out."""
+    """Check the whole path once, from bars to signals."""
     import asyncio
 
     from openbell.market.timeframes import Timeframe
@@ -237,22 +237,22 @@ def _signals(desk: Desk) -> Iterator[Finding]:
 
 
 def _records(desk: Desk) -> Iterator[Finding]:
-    """The records, if there are any: reachable, trusted, looked after."""
+    """Check that the records can be read, that the ledger is intact, and that an engine runs."""
     settings = desk.settings
     if not settings.database_url and not (settings.market_folder / "records.sqlite").exists():
         yield Finding("note", "no orders, alerts or decisions yet")
         return
     import asyncio
 
-    yield from asyncio.run(_look_at_records(desk))
+    yield from asyncio.run(_check_records(desk))
 
 
-async def _look_at_records(desk: Desk) -> list[Finding]:
+async def _check_records(desk: Desk) -> list[Finding]:
     from openbell.desk.trading.record_locations import ENGINE
     from openbell.stores.records import leases, marks
     from openbell.stores.records.journal import head_of
 
-    trading = Desk(desk.settings).trading  # one of its own: each check has an event loop of its own
+    trading = Desk(desk.settings).trading  # a separate desk, because each check has its own event loop
     try:
         head, holder = await trading.records.read(
             lambda view: (head_of(view.connection), leases.holder(view, ENGINE)), check_head=False
@@ -265,11 +265,11 @@ async def _look_at_records(desk: Desk) -> list[Finding]:
         if holder:
             found.append(Finding("ok", f"engine running as {holder}"))
         else:
-            text = "no engine is running: paper orders fill when somebody asks about them, alerts fire when one runs"
+            text = "no engine is running: paper orders fill when they are read, alerts fire when an engine runs"
             found.append(Finding("note", text, "openbell up, or a server with --trade"))
         for since, trouble in (await trading.records.read(marks.troubled)).values():
             found.append(
-                Finding("bad", f"since {iso(since)}: {trouble}", "mend what it names; it is tried each minute")
+                Finding("bad", f"since {iso(since)}: {trouble}", "fix the cause; the engine retries each minute")
             )
         if reason := await trading.halts.reason():
             found.append(Finding("note", f"trading is halted: {reason}", "openbell resume"))
@@ -283,7 +283,7 @@ async def _look_at_records(desk: Desk) -> list[Finding]:
 
 
 def _broker(desk: Desk) -> Iterator[Finding]:
-    """Whether a broker outside answers, and whose money it is."""
+    """Check that a remote broker responds."""
     settings = desk.settings
     if settings.broker == "paper":
         yield Finding("ok", "orders are on paper: no money moves")
@@ -293,7 +293,7 @@ def _broker(desk: Desk) -> Iterator[Finding]:
     from openbell.desk.trading.desk import make_broker
     from openbell.trading.broker import BrokerError
 
-    async def ask() -> str:
+    async def read_cash() -> str:
         broker = make_broker(settings)
         assert broker is not None
         try:
@@ -303,6 +303,6 @@ def _broker(desk: Desk) -> Iterator[Finding]:
 
     whose = "REAL MONEY" if settings.live else "Alpaca's own paper account"
     try:
-        yield Finding("ok", f"broker {settings.broker} ({whose}): {asyncio.run(ask())}")
+        yield Finding("ok", f"broker {settings.broker} ({whose}): {asyncio.run(read_cash())}")
     except BrokerError as error:
         yield Finding("bad", error.message, "check ALPACA_API_KEY, ALPACA_SECRET_KEY and OPENBELL_ALPACA_LIVE")

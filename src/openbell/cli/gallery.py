@@ -1,4 +1,4 @@
-"""A small picture of every indicator, for the documentation: simulated bars of a fixed time."""
+"""Pictures of indicators for the documentation, drawn from simulated bars of a fixed time."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _LOOK = Look(width=560, height=260, theme="light", volume=False)
 
 
 def page() -> str:
-    """docs/indicators.md. Each entry carries a digest of its picture's display list, so that a change is noticed."""
-    lines = ["# Indicators", "", f"{len(all_indicators())} of them; `openbell indicators` lists them too.", ""]
+    """Returns docs/indicators.md. A digest of each display list makes the page test fail when a picture changes."""
+    lines = ["# Indicators", "", f"{len(all_indicators())} indicators. `openbell indicators` lists them too.", ""]
     bars = _bars()
     for indicator in all_indicators().values():
         names = ", ".join(f"`{alias}`" for alias in indicator.aliases)
@@ -44,23 +44,23 @@ def page() -> str:
 
 
 def pictures() -> dict[str, bytes]:
-    """The PNG of every indicator by its name."""
+    """Returns the PNG of every indicator, by name."""
     bars = _bars()
     return {name: png(render(scene(each, bars))) for name, each in all_indicators().items()}
 
 
 def showpiece() -> bytes:
-    """The README's picture."""
+    """Returns the picture of the README."""
     bars = _bars()
     shown = bars.tail(200)
     chosen = parse_requests(["bbands", {"name": "ema_line", "length": 21}, "rsi", "macd"])
     first = len(bars) - len(shown)
-    found = [Computed(each, each.indicator.run(bars, **each.settings).since(first)) for each in chosen]
-    return png(render(compose(shown, found, Look(), "BTC/USD · 1h", "SIMULATED")))
+    computed = [Computed(each, each.indicator.run(bars, **each.settings).since(first)) for each in chosen]
+    return png(render(compose(shown, computed, Look(), "BTC/USD · 1h", "SIMULATED")))
 
 
 def scene(indicator: Indicator, bars: Bars) -> Scene:
-    """One indicator with its defaults."""
+    """Returns the display list of one indicator with its default parameters."""
     feed = SimFeed(FixedClock(_END))
     start = int(bars.time[0])
     extras = {kind: asyncio.run(feed.extra(kind, bars.instrument, start, _END)) for kind in indicator.needs}

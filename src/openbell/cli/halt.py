@@ -1,4 +1,4 @@
-"""`openbell halt` and `openbell resume`: the kill switch, at the operator's shell."""
+"""`openbell halt` and `openbell resume`: the kill switch."""
 
 from __future__ import annotations
 
@@ -20,71 +20,68 @@ if TYPE_CHECKING:
 
 
 @app.command("halt")
-def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="Why; told to whoever is refused.")] = "") -> None:
-    """Stop all opening of positions, at once, for every server on this home. Orders that reduce still pass.
+def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason; part of each refusal.")] = "") -> None:
+    """Refuse orders that open positions, at once, in every server on this home. Orders that only reduce are accepted.
 
-    Resting orders that could open something are cancelled, in every market of the home. In scenarios nothing new is
-    accepted, and what rests there stays as it is. Only `openbell resume` lifts it.
+    Resting orders that could open a position are cancelled in every market of the home. In scenarios, new opening orders
+    are refused and resting orders stay. `openbell resume` ends the halt.
     """
-    # A shell may pass bytes that are no text: whatever the reason says, the switch must turn.
+    # A shell may pass bytes that are not text: halt all the same.
     reason = reason.encode(errors="replace").decode()
-    settings = _of_the_present()
+    settings = _present_settings()
     try:
         # The file first: it needs neither a database nor a broker.
         Desk(settings).trading.halt_file.set(reason)
     except OSError as error:
         fail(f"cannot write to the home {settings.home}: {error.strerror}")
-    typer.echo("halted: nothing is opened on this home until openbell resume")
+    typer.echo("halted: no position is opened on this home until openbell resume")
 
     async def work(desk: Desk) -> None:
         trading = desk.trading
-        # Bars that closed before now still fill what they fill: only what is left is cancelled.
+        # Bars that have closed by now fill orders first; only the rest is cancelled.
         await trading.settle_all()
         await trading.halts.halt(reason)
         ended = 0
         for venue in trading.venues:
             if venue.remote:
-                typer.echo(f"cancelling resting orders at {venue.name}: a halt does so also without --trade")
+                typer.echo(f"cancelling resting orders at {venue.name}: openbell halt does so also without --trade")
             ended += await trading.halts.enforce(venue)
-        said = (
-            "1 resting order that could open something was"
-            if ended == 1
-            else f"{ended} resting orders that could open something were"
-        )
-        typer.echo(f"{said} cancelled{_where(desk.settings)}")
+        orders = "order that could open a position was" if ended == 1 else "orders that could open a position were"
+        typer.echo(f"{ended} resting {orders} cancelled{_where(desk.settings)}")
         for name, count in (await trading.halts.resting_elsewhere(trading.venues)).items():
-            orders = "1 order that could open something rests" if count == 1 else f"{count} such orders rest"
-            typer.echo(f"{orders} at {name}: OPENBELL_BROKER={name} openbell halt cancels there", err=True)
+            orders = "1 order that could open a position rests" if count == 1 else f"{count} such orders rest"
+            typer.echo(f"{orders} at {name}: cancel with OPENBELL_BROKER={name} openbell halt", err=True)
 
     _in_every_market(settings, work)
 
 
 @app.command("resume")
 def resume() -> None:
-    """Lift `openbell halt`."""
+    """End `openbell halt`: allow orders that open positions again."""
     if settings_for().read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
-    settings = _of_the_present()
-    stood = False
+    settings = _present_settings()
+    halted = False
 
     async def work(desk: Desk) -> None:
-        nonlocal stood
-        stood = await desk.trading.halts.resume() or stood
-        stood = desk.trading.halt_file.lift() or stood  # after the first market's records, those of these settings
+        nonlocal halted
+        halted = await desk.trading.halts.resume() or halted
+        # The file goes last, after the records of the settings' own market.
+        halted = desk.trading.halt_file.lift() or halted
 
     _in_every_market(settings, work)
-    typer.echo("resumed: positions may be opened again" if stood else "trading was not halted")
+    typer.echo("resumed: positions may be opened again" if halted else "trading was not halted")
 
 
-def _of_the_present() -> Settings:
-    """The switch is the present's, whatever clock or scenario the settings name; halting is allowed to everybody."""
+def _present_settings() -> Settings:
+    """Returns the settings without clock, scenario and read-only: the kill switch always acts on the present."""
     settings = settings_for()
     feed = "none" if feed_of(settings.feed).origin is Origin.REPLAY else settings.feed
     return dataclasses.replace(settings, read_only=False, as_of="", replay_speed=0.0, scenario="", feed=feed)
 
 
 def _in_every_market(settings: Settings, work: Callable[[Desk], Awaitable[None]]) -> None:
-    """Do it in every market of the home, that of the settings first; whatever fails is told at the end."""
+    """Run `work` in every market of the home, that of the settings first; failures are printed at the end."""
     from openbell.desk.trading.record_locations import markets
 
     failures = []
@@ -98,7 +95,7 @@ def _in_every_market(settings: Settings, work: Callable[[Desk], Awaitable[None]]
         except OSError as error:
             failures.append(f"cannot write to the home {each.home}: {error.strerror}")
 
-    async def whole() -> None:
+    async def run() -> None:
         await attempt(settings)
         try:
             others = (await markets(settings))[1:]
@@ -109,13 +106,13 @@ def _in_every_market(settings: Settings, work: Callable[[Desk], Awaitable[None]]
         for each in others:
             await attempt(each)
 
-    asyncio.run(whole())
+    asyncio.run(run())
     if failures:
         fail("\n".join(failures))
 
 
 def _where(settings: Settings) -> str:
-    """Which market, where it is not obvious."""
+    """Returns the name of a market that is not the one of the settings."""
     own = settings_for()
     if settings.market_folder == own.market_folder:
         return ""

@@ -1,4 +1,4 @@
-"""`openbell import FILE --symbol S`: bars from a file into the store."""
+"""`openbell import FILE --symbol S`: copy bars from a file into the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import app, fail, said_plainly, settings_for
+from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.market.clock import SystemClock, iso
 from openbell.market.errors import InvalidParameter, Refused, SourceConflict
 from openbell.market.instruments import parse
@@ -29,25 +29,25 @@ MINUTE_NAMES = ("1min", "1m")
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file of one-minute bars.")],
-    symbol: Annotated[str, typer.Option("--symbol", "-s", help="What the bars are of: AAPL, BTC/USD, EUR/USD.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file of minute bars.")],
+    symbol: Annotated[str, typer.Option("--symbol", "-s", help="The symbol of the bars: AAPL, BTC/USD, EUR/USD.")],
     timeframe: Annotated[
         str | None,
         typer.Option(
-            "--timeframe", "-t", help="The length of the bars; only 1min. Needed if minutes are very far apart."
+            "--timeframe", "-t", help="The timeframe of the bars; only 1min. Needed if the minutes are far apart."
         ),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="First drop bars of other sources in the months that the file touches.")
+        bool, typer.Option("--replace", help="First drop bars of other sources in the months of the file.")
     ] = False,
 ) -> None:
-    """Put your own price history into the store.
+    """Import your own price history.
 
-    The file names its columns timestamp,open,high,low,close,volume in any order. A timestamp is the moment at which
-    its minute begins: ISO 8601 (without a zone it is UTC), or seconds or milliseconds since 1970.
+    The file has a header with the columns timestamp,open,high,low,close,volume in any order. A timestamp is the start of
+    its minute: ISO 8601 (UTC if it has no zone), or seconds or milliseconds since 1970.
 
     \b
-    Example, for a file aapl.csv that begins like this:
+    Example, for a file aapl.csv that starts like this:
       timestamp,open,high,low,close,volume
       2025-09-19T13:30:00Z,237.10,237.55,236.90,237.42,182340
       2025-09-19T13:31:00Z,237.42,237.60,237.21,237.30,95120
@@ -56,15 +56,15 @@ def import_file(
       openbell import aapl.csv --symbol AAPL
       OPENBELL_FEED=none openbell call chart-signals get_signals '{"symbol": "AAPL", "timeframe": "5min"}'
 
-    Larger bars are built from minutes: a file of hourly or daily bars is refused by the spacing of its rows.
+    Larger bars are built from minutes: a file of hourly or daily bars, detected by the spacing of its rows, is refused.
 
-    A file with a bad row is refused as a whole and the error names the line, so nothing is stored by half. Importing a
-    file again changes nothing; where two files hold the same minute, the later import wins.
+    If a row is invalid, the whole file is refused and the error names the line. Importing a file again changes nothing.
+    If two files contain the same minute, the later import wins.
     """  # noqa: D301 (click reads the backspace)
     settings = settings_for()
-    with said_plainly():
+    with plain_errors():
         if settings.read_only:
-            raise Refused("OPENBELL_READ_ONLY is set, so nothing may be imported")
+            raise Refused("OPENBELL_READ_ONLY is set: nothing can be imported")
         if timeframe is not None and timeframe not in MINUTE_NAMES:
             raise InvalidParameter(
                 f"cannot import {timeframe!r} bars: the store keeps minute bars (1min) and builds larger ones from them"
@@ -73,7 +73,7 @@ def import_file(
         from openbell.desk.importing import read
 
         bars = read(file, instrument, SystemClock().epoch(), named=timeframe is not None)
-        # Imported bars are real ones, whatever the feed.
+        # Imported bars belong to the real market, whatever the feed is.
         real = dataclasses.replace(settings, feed="none")
         place = f"InfluxDB, database {real.influx_database}" if real.influx_url else str(real.bar_folder)
         try:
@@ -81,25 +81,27 @@ def import_file(
         except OSError as error:
             fail(f"cannot write to {place}: {error}")
         except KeyboardInterrupt:
-            fail("interrupted; the months stored so far are whole: run the same command again to store the rest", 130)
+            fail(
+                "interrupted; the months stored so far are complete: run the same command again to store the rest", 130
+            )
     count = f"{len(bars):,} bar{'' if len(bars) == 1 else 's'}"
     typer.echo(f"imported {count} of {instrument}, {iso(bars.time[0])} to {iso(bars.time[-1])}, into {place}")
     if settings.simulated:
         typer.echo(
-            "openbell: OPENBELL_FEED is sim, which shows simulated bars only; "
-            "imported bars are read with OPENBELL_FEED=none, replay or a live feed",
+            "openbell: OPENBELL_FEED is sim, which reads simulated bars only; "
+            "to read imported bars, set OPENBELL_FEED to none, replay or a live feed",
             err=True,
         )
 
 
 def _store(settings: Settings, bars: Bars, replace: bool) -> None:
-    """Write month by month, after none of them has been found to be another source's."""
+    """Write month by month. Raises `SourceConflict` first if a month has bars of another source."""
     from openbell.desk.desk import Desk
 
     with closing(Desk(settings).store) as store:
         if not replace and (others := store.conflicts(bars, SOURCE)):
             raise SourceConflict(
-                f"bars of another source are in the way: {', '.join(others[:10])}"
+                f"the store has bars of another source: {', '.join(others[:10])}"
                 f"{f' and {len(others) - 10} more' if len(others) > 10 else ''}"
                 f"; nothing was imported (--replace drops those months of {bars.instrument} first)"
             )
@@ -112,7 +114,7 @@ def _write_months(store: BarStore, bars: Bars, replace: bool) -> None:
 
     months = list(by_month(bars))
     later = (month_span(month)[0] for month, _ in months[1:])
-    # Each month also covers the empty ones up to the next, so that together they cover the file without a gap.
+    # A month also covers empty months after it, so that coverage has no gap.
     bounds = pairwise([int(bars.time[0]), *later, int(bars.time[-1]) + bars.timeframe.seconds])
     with _progress(len(months)) as advance:
         for (_, part), (start, end) in zip(months, bounds, strict=True):
@@ -122,7 +124,7 @@ def _write_months(store: BarStore, bars: Bars, replace: bool) -> None:
 
 @contextmanager
 def _progress(months: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error if a person is looking at it."""
+    """Show a progress bar on standard error if it is a terminal."""
     if not sys.stderr.isatty():
         yield lambda: None
         return

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, said_plainly, settings_for
+from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, settings_for
 from openbell.cli.entry import collector_paused
 from openbell.servers import NAMES, load
 
@@ -29,7 +29,7 @@ def mcp(
     """
     settings = settings_for(as_of, read_only, trade, scenario)
     with collector_paused():
-        with said_plainly():
+        with plain_errors():
             service = load(server)
         from openbell.desk.desk import Desk
         from openbell.protocol.replies import Replies
@@ -39,7 +39,7 @@ def mcp(
 
         desk = Desk(settings)
         if settings.trade:
-            with said_plainly():
+            with plain_errors():
                 # What cannot trade says so now, not at the first order.
                 _ = desk.trading.venue
         replies = Replies()

@@ -1,4 +1,4 @@
-"""The generated reference pages: `python -m openbell.cli.reference docs` writes them, a test compares them."""
+"""Generates the reference pages: `python -m openbell.cli.reference docs` writes them, and a test compares them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openbell.servers import NAMES, load
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its file name."""
+    """Returns every generated page by file name."""
     from openbell.cli.gallery import page
 
     servers = {f"{name}.md": _server(load(name)) for name in NAMES}
@@ -25,7 +25,7 @@ def _settings() -> str:
     lines = [
         "# Settings",
         "",
-        "Written in `openbell.toml` in the home under the name, or as an environment variable; the variable wins.",
+        "Set a name in `openbell.toml` in the home, or its environment variable, which takes precedence.",
         "",
         "| name | variable | default | what it does |",
         "|---|---|---|---|",
@@ -46,7 +46,7 @@ def _server(service: Service) -> str:
 def _tool(service: Service, tool: Tool) -> list[str]:
     lines = [f"## {tool.name}", "", tool.description, ""]
     if tool.method:
-        lines += ["Also a JSON-RPC method of its own name.", ""]
+        lines += ["Also available as a JSON-RPC method of the same name.", ""]
     properties: dict[str, Any] = tool.input_schema.get("properties", {})
     if properties:
         required = tool.input_schema.get("required", [])
@@ -75,13 +75,13 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _remarks(name: str, schema: dict[str, Any], required: list[str]) -> str:
-    said = ["required" if name in required else f"default {json.dumps(schema.get('default'))}"]
-    said += [
+    remarks = ["required" if name in required else f"default {json.dumps(schema.get('default'))}"]
+    remarks += [
         f"{word} {schema[key]}" for key, word in (("minimum", "at least"), ("maximum", "at most")) if key in schema
     ]
     if "description" in schema:
-        said.append(schema["description"])
-    return "; ".join(said)
+        remarks.append(schema["description"])
+    return "; ".join(remarks)
 
 
 def _codes(service: Service, tool: Tool) -> list[str]:
@@ -95,7 +95,7 @@ def _codes(service: Service, tool: Tool) -> list[str]:
 
 
 def write(folder: Path) -> None:
-    """Write every page, and the pictures that they show."""
+    """Write every page and its pictures."""
     from openbell.cli.gallery import pictures, showpiece
 
     (folder / "chart.png").write_bytes(showpiece())

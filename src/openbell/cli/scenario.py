@@ -1,4 +1,4 @@
-"""`openbell scenario`: the what-if accounts of desks whose clock is not the present."""
+"""`openbell scenario`: the separate accounts of desks with `--as-of`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import app, fail, said_plainly, settings_for
+from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.market.clock import SystemClock, iso
 
 if TYPE_CHECKING:
     from openbell.desk.trading.record_locations import Scenarios
 
-scenario = typer.Typer(help="List, empty and remove scenarios: the what-if accounts of --as-of.", no_args_is_help=True)
+scenario = typer.Typer(help="List, empty and remove scenarios: the separate accounts of --as-of.", no_args_is_help=True)
 app.add_typer(scenario, name="scenario")
 Name = Annotated[str, typer.Argument(help="The scenario's name.")]
 
 
 @scenario.command("list")
 def show() -> None:
-    """List the scenarios of this market: how many ledger entries each has, and up to which time it has gone."""
+    """List the scenarios of this market, each with the number and the latest time of its ledger entries."""
     scenarios = _scenarios()
 
     async def work() -> list[str]:
@@ -31,29 +31,29 @@ def show() -> None:
             lines.append(f"{name}  {entries} entries, {time}{f', in use by {holder}' if holder else ''}")
         return lines
 
-    with said_plainly():
+    with plain_errors():
         lines = asyncio.run(work())
-    for line in lines or ["no scenarios; openbell call … --as-of TIME --trade --scenario NAME begins one"]:
+    for line in lines or ["no scenarios; openbell call … --as-of TIME --trade --scenario NAME creates one"]:
         typer.echo(line)
 
 
 @scenario.command("reset")
 def reset(name: Name) -> None:
-    """Empty a scenario: its account, orders, alerts, decisions and ledger. It can then begin at any time."""
+    """Empty a scenario: its account, orders, alerts, decisions and ledger. It can then start at any time."""
     _remove(name, keep=True)
     typer.echo(f"{name} is empty")
 
 
 @scenario.command("remove")
 def remove(name: Name) -> None:
-    """Remove a scenario and all that it has recorded."""
+    """Remove a scenario with all its records."""
     _remove(name, keep=False)
     typer.echo(f"{name} is removed")
 
 
 def _remove(name: str, *, keep: bool) -> None:
     scenarios = _scenarios()
-    with said_plainly():
+    with plain_errors():
         asyncio.run(scenarios.remove(name, keep=keep))
 
 

@@ -1,4 +1,4 @@
-"""`openbell up` and `openbell collect`: the collector, with a live view of the desk or one line per stored batch."""
+"""`openbell up` and `openbell collect`: run the whole desk with a live view, or only the collector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, said_plainly, settings_for
+from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, settings_for
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 def up(trade: Trade = False, read_only: ReadOnly = False, as_of: AsOf = None, scenario: InScenario = None) -> None:
     """Run the desk on this machine: collect bars, fill paper orders, fire alerts, and show a live view.
 
-    Ctrl-C stops it; nothing is lost.
+    Ctrl-C stops it without losing data.
 
-    Without settings it runs on a simulated market. Connect a client with: openbell mcp chart-signals
+    By default it uses a simulated market. Connect a client with: openbell mcp chart-signals
     """
     desk = Desk(settings_for(as_of, read_only, trade, scenario))
-    with said_plainly():
+    with plain_errors():
         if not desk.settings.read_only:
             desk.watchlist.create()
         _run(_up(desk))
@@ -40,18 +40,18 @@ def up(trade: Trade = False, read_only: ReadOnly = False, as_of: AsOf = None, sc
 
 @app.command("collect")
 def collect(as_of: AsOf = None) -> None:
-    """Collect bars of the watchlist until stopped; one collector works per home, others stand by.
+    """Collect bars of the watchlist until stopped. One collector works per home; others wait for its lease.
 
-    Prints one JSON line per batch on standard output, after its bars are safely stored.
+    Prints one JSON line per batch on standard output, after its bars are stored.
     """
     desk = Desk(settings_for(as_of))
-    with said_plainly():
+    with plain_errors():
         desk.watchlist.create()
         _run(_collect(desk))
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run until done or told to stop, and leave quietly."""
+    """Run until it ends or a signal stops it."""
 
     async def stoppable() -> None:
         task = asyncio.ensure_future(work)
@@ -63,7 +63,7 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
             with suppress(asyncio.CancelledError):
                 await task
         except BaseExceptionGroup as several:
-            # Whoever read what we print has left: that is the end, not an error.
+            # The reader of our output has closed the pipe: stop without an error.
             if several.split(BrokenPipeError)[1] is not None:
                 raise
 
@@ -78,7 +78,7 @@ async def _collect(desk: Desk) -> None:
         try:
             print(json.dumps(line), flush=True)  # noqa: T201 - this is the command's output
         except BrokenPipeError:
-            # Whoever read the reports has left; the work goes on.
+            # The reader has closed the pipe: collect without reports.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
     async with desk:
@@ -86,7 +86,7 @@ async def _collect(desk: Desk) -> None:
 
 
 async def _up(desk: Desk) -> None:
-    from openbell.cli.view import show, tell
+    from openbell.cli.view import print_changes, show_table
     from openbell.desk.collector import Collector
 
     collector: Collector = Collector(desk.bars, desk.watchlist, desk.hub)
@@ -94,4 +94,4 @@ async def _up(desk: Desk) -> None:
         group.create_task(collector.run())
         if desk.trading.writes:
             group.create_task(desk.trading.engine.run())
-        group.create_task((show if sys.stdout.isatty() else tell)(desk, collector))
+        group.create_task((show_table if sys.stdout.isatty() else print_changes)(desk, collector))

@@ -1,4 +1,4 @@
-"""`openbell verify`: whether the ledger is as it was written, and makes sense."""
+"""`openbell verify`: check that the ledger is unchanged and consistent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import app, fail, said_plainly, settings_for
+from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.desk.desk import Desk
 from openbell.market.errors import OpenbellError, StoreError
 from openbell.trading.ledger import GENESIS, Fault, Head, check
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 _MOST = 20
 _WIDEST = 500
 _LONG = 20_000
-"""Entries from which on progress is shown."""
+"""A progress bar is shown for at least this many entries."""
 _TRIES = 50
-"""How often the ledger and its head are looked at together while others write."""
+"""How often ledger and head are read again because another process wrote in between."""
 _HEAD = re.compile(r"(\d{1,15}):([0-9a-f]{64})")
 
 
 @dataclass(slots=True)
 class Findings:
-    """What was found."""
+    """The faults found so far, and the end of the ledger."""
 
     newest: Head = Head(0, GENESIS)
     count: int = 0
-    """Faults, of which the first are kept."""
+    """The number of faults; `faults` has the first of them."""
     faults: list[Fault] = field(default_factory=list)
     bars: BarsFound | None = None
     unread: str = ""
     """Why the bars could not be read."""
 
     def add(self, found: Iterable[Fault]) -> None:
-        """Count some faults."""
+        """Add faults."""
         for fault in found:
             self.count += 1
             if len(self.faults) < _MOST:
@@ -57,44 +57,49 @@ class Findings:
 def verify(
     head: Annotated[
         str | None,
-        typer.Option("--head", metavar="NUMBER:HASH", help="A head that you noted: is it still there?"),
+        typer.Option(
+            "--head",
+            metavar="NUMBER:HASH",
+            help="Check that the ledger still has this head of an earlier run.",
+        ),
     ] = None,
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Take the ledger as it stands, whatever was found, and note its head anew.")
+        bool,
+        typer.Option("--adopt", help="Accept the ledger as it is, with all faults, and write its head file again."),
     ] = False,
     scenario: Annotated[
-        str | None, typer.Option("--scenario", metavar="NAME", help="Check this scenario's ledger, not the present's.")
+        str | None, typer.Option("--scenario", metavar="NAME", help="Check the ledger of this scenario.")
     ] = None,
 ) -> None:
-    """Check the ledger: its hash chain, the head that is noted outside the database, and what it tells of against it.
+    """Check the ledger: its hash chain, the head file outside the database, and the tables against its entries.
 
-    Leaves with 1 if an entry was edited, removed, moved, cut off or added by somebody else, or does not follow from those
-    before it: a fill without its order, an order without its verdict, a price that the bar did not have. Note the head that
-    it prints somewhere else: with --head it also finds what somebody with access to this whole machine has rewritten.
+    Exits with 1 if an entry was edited, removed, moved, truncated or added, or contradicts earlier entries: a fill without
+    its order, an order without its verdict, a price outside its bar. Keep the printed head on another machine: --head then
+    also finds changes by someone who can write the database and the head file.
     """
     noted = _read(head)
     settings = settings_for()
     if adopt and settings.read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
-    with said_plainly():
+    with plain_errors():
         found = asyncio.run(_verify(settings, noted, adopt, scenario))
     for fault in found.faults:
-        typer.echo(f"bad   {_plain(fault.reason)}")
+        typer.echo(f"bad   {_printable(fault.reason)}")
     if found.count > len(found.faults):
         typer.echo(f"bad   … and {found.count - len(found.faults)} more")
     if adopt:
-        typer.echo(f"note  the ledger was taken as it stands, with {found.newest.seq} entries")
+        typer.echo(f"note  the ledger was accepted as it is, with {found.newest.seq} entries")
     if not found.count:
-        typer.echo(f"ok    {found.newest.seq} entries, every one as it was written")
-    for line in _about_bars(found):
+        typer.echo(f"ok    {found.newest.seq} entries, all unchanged")
+    for line in _bar_notes(found):
         typer.echo(line)
     if found.count:
         raise typer.Exit(1)
     typer.echo(f"head  {found.newest.seq}:{found.newest.hash}")
 
 
-def _about_bars(found: Findings) -> Iterator[str]:
-    """Whether the bars that paper fills rest on are still the same: vendors correct theirs, so a change is no fault."""
+def _bar_notes(found: Findings) -> Iterator[str]:
+    """Describe changes of the bars behind paper fills: a note and no fault, because vendors correct their bars."""
     if found.unread:
         yield f"note  the fills were not compared with their bars: {found.unread}"
     bars = found.bars
@@ -102,14 +107,14 @@ def _about_bars(found: Findings) -> Iterator[str]:
         return
     stored = f"{bars.stored} of {bars.fills} fills' bars are stored"
     if not bars.changed:
-        yield f"note  {stored}" + (", all as they were" if bars.stored else "")
+        yield f"note  {stored}" + (", all unchanged" if bars.stored else "")
         return
-    named = _plain(", ".join(bars.changed[:3]) + (", …" if len(bars.changed) > 3 else ""))
-    yield f"note  {stored}; {len(bars.changed)} have other numbers now: corrected by their vendor, or edited ({named})"
+    named = _printable(", ".join(bars.changed[:3]) + (", …" if len(bars.changed) > 3 else ""))
+    yield f"note  {stored}; {len(bars.changed)} have changed since: corrected by their vendor, or edited ({named})"
 
 
-def _plain(text: str) -> str:
-    """One line: whoever writes an entry must not write what this prints."""
+def _printable(text: str) -> str:
+    """Returns one printable line, so that the text of an entry cannot imitate lines of this command."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text[:_WIDEST])
 
 
@@ -118,14 +123,14 @@ def _read(text: str | None) -> Head | None:
         return None
     match = _HEAD.fullmatch(text.strip())
     if match is None:
-        fail("--head must be as printed: NUMBER:HASH", 2)
+        fail("--head must have the form NUMBER:HASH", 2)
     return Head(int(match[1]), match[2])
 
 
 async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario: str | None) -> Findings:
     from openbell.desk.trading.record_locations import Scenarios, make_records
 
-    # Whatever clock the settings name: all of the ledger is checked.
+    # The whole ledger is checked, whatever clock the settings have.
     desk = Desk(dataclasses.replace(settings, as_of="", replay_speed=0.0, scenario=""))
     if scenario is not None:
         await Scenarios(desk.settings, desk.clock).check(scenario)
@@ -140,9 +145,9 @@ async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario:
             ends = tuple  # none
         heads = () if noted is None else (noted,)
         if await records.database.exists():
-            await _look(records, heads, ends, found)
-            await _look_at_bars(desk, records, found)
-        else:  # opening them would make them
+            await _check_ledger(records, heads, ends, found)
+            await _check_bars(desk, records, found)
+        else:  # opening the records would create them
             found.add(check((), heads, ends()))
         if adopt:
             await records.adopt()
@@ -152,10 +157,10 @@ async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario:
         await desk.close()
 
 
-async def _look(
+async def _check_ledger(
     records: Records, heads: tuple[Head, ...], read_ends: Callable[[], tuple[Head, ...]], found: Findings
 ) -> None:
-    """The ledger and its tables, in one view of the database."""
+    """Check the ledger and the tables in one transaction."""
     from openbell.stores.records import checkpoints
     from openbell.stores.records.verify import Snapshot, faults, snapshot
 
@@ -169,7 +174,7 @@ async def _look(
             found.add(faults(connection, heads, now.ends, one_home=records.one_home, seen=seen))
             found.add(Fault(seq, reason) for seq, reason in checkpoints.wrong(view))
         if not now.ends and now.newest.seq and read_ends is not tuple:
-            found.add([Fault(0, f"no head was noted outside the database ({records.head.path} is missing)")])
+            found.add([Fault(0, f"there is no head outside the database ({records.head.path} is missing)")])
         return None
 
     before: Snapshot | None = None
@@ -178,8 +183,8 @@ async def _look(
         number += 1
 
 
-async def _look_at_bars(desk: Desk, records: Records, found: Findings) -> None:
-    """The bars that paper fills rest on, as far as they are stored."""
+async def _check_bars(desk: Desk, records: Records, found: Findings) -> None:
+    """Compare paper fills with the stored bars."""
     from openbell.stores.records.verify import BarsFound, Cursor, compare, paper_fills
 
     bars = BarsFound()
@@ -190,7 +195,7 @@ async def _look_at_bars(desk: Desk, records: Records, found: Findings) -> None:
             if after is None:
                 break
             if not desk.settings.bar_folder.exists() and not desk.settings.influx_url:
-                bars.fills += len(page)  # opening the store would make it
+                bars.fills += len(page)  # opening the store would create it
                 continue
             await desk.threads.run(compare, page, desk.store.read, bars)
     except OpenbellError as error:
@@ -201,7 +206,7 @@ async def _look_at_bars(desk: Desk, records: Records, found: Findings) -> None:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error while there is much to read, if somebody is there to see it."""
+    """Show a progress bar on standard error for long ledgers, if it is a terminal."""
     if total < _LONG or not sys.stderr.isatty():
         yield lambda _count: None
         return

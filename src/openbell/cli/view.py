@@ -1,4 +1,4 @@
-"""What `openbell up` shows: a live table on a terminal, plain lines elsewhere."""
+"""The output of `openbell up`: a live table on a terminal, otherwise plain lines."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ CONNECT = "openbell mcp chart-signals"
 _HEADER_LINES = 13
 _SHOWN = (BarsClosed, OrderChanged, AlertFired, WatchlistChanged)
 _REFRESH_SECONDS = 1.0
-"""The header shows the time and the states of collector and engine."""
-_MARKS = {
+"""The longest time between two updates: the header shows the time."""
+_BADGES = {
     "simulated": ("SIMULATED MARKET: no price here is real", "black on yellow"),
     "imported": ("stored bars only: nothing is live", "black on white"),
     "replay": ("REPLAY of stored bars: nothing is live", "black on yellow"),
@@ -32,10 +32,10 @@ _MARKS = {
 }
 
 
-async def tell(desk: Desk, collector: Collector) -> None:
-    """A line when something changes, for logs and pipes."""
+async def print_changes(desk: Desk, collector: Collector) -> None:
+    """Print a line when the state changes, for logs and pipes."""
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"openbell: {_MARKS[desk.data][0]} (feed {desk.settings.feed}), home {desk.settings.home}")
+    console.print(f"openbell: {_BADGES[desk.data][0]} (feed {desk.settings.feed}), home {desk.settings.home}")
     console.print(f"openbell: connect an MCP client with: {CONNECT}")
     seen = ""
     with desk.hub.listen(*_SHOWN) as changed:
@@ -48,7 +48,7 @@ async def tell(desk: Desk, collector: Collector) -> None:
 
 
 def _line(desk: Desk, collector: Collector) -> str:
-    """The state of collector and engine as one line."""
+    """Returns the state of collector and engine as one line."""
     status = collector.status
     line = f"{status.state}; {status.watched} symbols; {_trading(desk)}"
     if status.through:
@@ -58,8 +58,8 @@ def _line(desk: Desk, collector: Collector) -> str:
     return line
 
 
-async def show(desk: Desk, collector: Collector) -> None:
-    """The live table."""
+async def show_table(desk: Desk, collector: Collector) -> None:
+    """Show the live table."""
     with Live(Text("starting …"), refresh_per_second=4, screen=False) as live, desk.hub.listen(*_SHOWN) as changed:
         while True:
             room = live.console.height - _HEADER_LINES
@@ -69,11 +69,11 @@ async def show(desk: Desk, collector: Collector) -> None:
 
 def _header(desk: Desk, collector: Collector) -> Panel:
     status = collector.status
-    mark, style = _MARKS[desk.data]
+    badge, style = _BADGES[desk.data]
     now = desk.clock.epoch()
     moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     lines = [
-        Text.assemble((f" {mark} ", style), f"  feed {desk.settings.feed}  home {desk.settings.home}"),
+        Text.assemble((f" {badge} ", style), f"  feed {desk.settings.feed}  home {desk.settings.home}"),
         Text(f"{moment}  stocks: {stock_phase(now)}  crypto: 24/7"),
         Text(f"collector: {status.state}; {status.stored:,} bars stored, {status.reconnects} reconnects"),
         Text(_trading(desk)),
@@ -85,19 +85,19 @@ def _header(desk: Desk, collector: Collector) -> Panel:
 
 
 def _trading(desk: Desk) -> str:
-    """What the engine does, on whose money."""
+    """Returns the state of the engine, and whether orders use real money."""
     money = "REAL MONEY" if desk.account == "live" else "paper"
     if not desk.trading.writes:
-        why = "read-only" if desk.settings.read_only else "the clock is not the present; --trade acts in a scenario"
+        why = "read-only" if desk.settings.read_only else "the clock is not the present; use --trade for a scenario"
         return f"engine: off ({why}); orders: {money}"
     engine = desk.trading.engine.status
     halted = desk.trading.halt_file.read()
-    told = f"; HALTED: {halted}" if halted else ""
-    return f"engine: {engine.state}; orders: {money}, {engine.changes:,} changes of orders and alerts so far{told}"
+    halt = f"; HALTED: {halted}" if halted else ""
+    return f"engine: {engine.state}; orders: {money}, {engine.changes:,} changes of orders and alerts so far{halt}"
 
 
 async def _table(desk: Desk, collector: Collector, room: int) -> Table:
-    """As many rows as fit; the last one says how many do not."""
+    """Returns a table of as many rows as fit; the last row counts the symbols left out."""
     table = Table("symbol", expand=False)
     for name in ("price", "RSI 14", "bar"):
         table.add_column(name, justify="right")

@@ -143,7 +143,7 @@ def test_a_second_home_on_one_postgresql_adopts_its_ledger_once(tmp_path: Path, 
     with pytest.raises(LedgerBroken, match="noted no head"):
         at(tmp_path / "two", 6, prices, order("two", Side.BUY, "1"), DATABASE_URL=url)
     done = run(tmp_path / "two", "verify", "--adopt", "--scenario", "as-of", FEED="none", DATABASE_URL=url)
-    assert "was taken as it stands" in done.stdout, done.stdout + done.stderr
+    assert "was accepted as it is" in done.stdout, done.stdout + done.stderr
     assert at(tmp_path / "two", 6, prices, order("two", Side.BUY, "1"), DATABASE_URL=url).state is State.OPEN
     again = run(tmp_path / "two", "verify", "--scenario", "as-of", FEED="none", DATABASE_URL=url)
     assert again.returncode == 0, again.stdout + again.stderr

@@ -233,7 +233,7 @@ def test_on_a_server_what_another_machine_wrote_is_told_on_this_one(server: Post
     def write(home: Path, name: str) -> int:
         return run(home, "account", "add", name, FEED="none", DATABASE_URL=url).returncode
 
-    assert verify(one) == (0, f"ok    0 entries, every one as it was written\nhead  0:{GENESIS}\n")
+    assert verify(one) == (0, f"ok    0 entries, all unchanged\nhead  0:{GENESIS}\n")
     asked = "SELECT count(*) FROM pg_namespace WHERE nspname = 'openbell'"
     assert asyncio.run(_ask(url, asked)) == 0, "looking makes nothing"
     assert not one.exists()
