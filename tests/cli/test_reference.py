@@ -92,14 +92,6 @@ def test_the_readme_names_only_what_exists(tmp_path: Path) -> None:
         assert re.search(rf"^\s+{command}\s", helped, re.MULTILINE), command
 
 
-@pytest.mark.parametrize("command", ["up", "collect", "mcp", "call", "import", "chart", "indicators", "doctor"])
-def test_every_command_explains_itself(tmp_path: Path, command: str) -> None:
-    done = run(tmp_path, command, "--help")
-    assert done.returncode == 0
-    assert len(done.stdout) > 150
-    assert not (tmp_path / "data").exists()
-
-
 def test_the_files_that_contributing_names_exist() -> None:
     table = (ROOT / "CONTRIBUTING.md").read_text().partition("## Where ten changes belong")[2]
     rows = [line for line in table.splitlines() if line.startswith("| a new")]
@@ -109,3 +101,21 @@ def test_the_files_that_contributing_names_exist() -> None:
         assert named, row
         for path in named:
             assert (ROOT / path).exists(), path
+
+
+def test_the_modules_that_the_pages_name_exist() -> None:
+    named = {
+        path: page.name
+        for page in (*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "decisions").glob("*.md"))
+        for path in re.findall(r"`((?!bench/)[\w/]+/\w+\.py)`", page.read_text())
+    }
+    assert len(named) > 12
+    for path, page in named.items():
+        assert (ROOT / "src" / "openbell" / path).exists(), f"{page}: {path}"
+
+
+def test_the_way_of_an_order_has_at_most_twelve_files() -> None:
+    section = (ROOT / "docs" / "trading.md").read_text().partition("## The way of an order")[2].partition("\n## ")[0]
+    files = re.findall(r"^\| \d+ \| `([^`]+)`", section, re.MULTILINE)
+    assert 1 < len(files) <= 12
+    assert files[0].startswith("servers/")

@@ -709,23 +709,3 @@ def test_a_read_only_desk_lets_nobody_write(home: Path, words: tuple[str, ...]) 
         assert file.read_bytes() == content
     assert verified(home) == []
     assert command(home, "account", "list")[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("halt",), "Refuse orders that open positions"),
-        (("resume",), "End `openbell halt`"),
-        (("verify",), "--adopt"),
-        (("account",), "token"),
-        (("account", "add"), "--cash"),
-        (("account", "list"), "OPENBELL_ACCOUNT"),
-        (("account", "token"), "--remove"),
-    ],
-)
-def test_each_explains_itself(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    for flag in ("--help", "-h"):
-        code, out, _ = command(tmp_path, *words, flag)
-        assert code == 0
-        assert said in out
-    assert list(tmp_path.iterdir()) == []

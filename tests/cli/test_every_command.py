@@ -1,0 +1,201 @@
+"""Every command that the app has, found by walking the app: it explains itself, and it works in a new home."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from openbell.cli.app import app
+from tests.client import OPENBELL, PATIENCE, Client, environment, run
+from tests.prefork import Process
+
+Words = tuple[str, ...]
+AT = ("--as-of", "2026-03-02T15:00:00Z")
+
+
+def walk(command: object, words: Words = ()) -> Iterator[tuple[Words, object]]:
+    """Every group and command, with the words that call it."""
+    yield words, command
+    for name, each in getattr(command, "commands", {}).items():
+        yield from walk(each, (*words, name))
+
+
+EVERY = dict(walk(typer.main.get_command(app)))
+COMMANDS = [" ".join(words) for words, command in EVERY.items() if not hasattr(command, "commands")]
+
+
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_it_explains_itself_and_every_option(tmp_path: Path, words: Words) -> None:
+    command = EVERY[words]
+    for flag in ("--help", "-h"):
+        done = CliRunner().invoke(app, [*words, flag], env={"OPENBELL_HOME": str(tmp_path)})
+        assert done.exit_code == 0, done.output
+        shown = " ".join(done.stdout.split())
+        assert command.help.splitlines()[0] in shown  # type: ignore[attr-defined]
+        for parameter in command.params:  # type: ignore[attr-defined]
+            assert parameter.help, f"{parameter.name} has no help text"
+            assert parameter.help in shown, parameter.name
+    assert list(tmp_path.iterdir()) == [], "help changes nothing"
+
+
+# What each command does, in a home in which nothing has been done before
+
+
+def done(home: Path, *words: str, code: int = 0, **settings: str) -> str:
+    """The standard output of a command that ends with this code."""
+    ended = run(home, *words, **settings)
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
+    return ended.stdout
+
+
+def first_line(home: Path, *words: str, containing: str = "") -> str:
+    """The first such line of a command that runs until it is interrupted, and then ends without an error."""
+    pipe = subprocess.PIPE
+    with Process([*OPENBELL, *words], env=environment(home), text=True, stdout=pipe, stderr=pipe) as process:
+        try:
+            assert process.stdout
+            found: str | None = next((line for line in process.stdout if containing in line), None)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=PATIENCE)
+        except BaseException:
+            process.kill()
+            raise
+    assert process.returncode == 0, errors
+    assert found is not None, errors
+    return found
+
+
+def runs_up(home: Path) -> None:
+    assert "22 symbols" in first_line(home, "up", containing="collecting")
+
+
+def runs_collect(home: Path) -> None:
+    assert set(json.loads(first_line(home, "collect"))) == {"stored", "through"}
+
+
+def runs_mcp(home: Path) -> None:
+    with Client(home) as client:
+        assert client.initialize()["serverInfo"]["name"]
+        assert client.end_input() == []
+        assert client.process.wait(PATIENCE) == 0
+
+
+def runs_call(home: Path) -> None:
+    assert json.loads(done(home, "call", "chart-signals", "check_market_status"))["crypto"]["open"] is True
+
+
+def runs_import(home: Path) -> None:
+    file = home / "bars.csv"
+    home.mkdir()
+    file.write_text(
+        "timestamp,open,high,low,close,volume\n2025-09-19T13:30:00Z,1,2,1,2,9\n2025-09-19T13:31:00Z,2,2,1,1,8\n"
+    )
+    assert done(home, "import", str(file), "--symbol", "AAPL").startswith("imported 2 bars of AAPL")
+
+
+def runs_chart(home: Path) -> None:
+    home.mkdir()
+    done(home, "chart", "BTC/USD", "-n", "20", "-i", "rsi", "-o", str(home / "chart.svg"))
+    assert (home / "chart.svg").read_text().startswith("<svg")
+
+
+def runs_indicators(home: Path) -> None:
+    assert "rsi (in a panel)" in done(home, "indicators")
+
+
+def runs_account_list(home: Path) -> None:
+    assert "the first order creates the default account" in done(home, "account", "list")
+
+
+def runs_account_add(home: Path) -> None:
+    assert "added the account one" in done(home, "account", "add", "one", "--cash", "5,000")
+    assert "5000 USD" in done(home, "account", "list")
+
+
+def runs_account_token(home: Path) -> None:
+    done(home, "account", "add", "one")
+    secret = done(home, "account", "token", "one").splitlines()[-1]
+    positions = ("call", "portfolio", "get_positions")
+    assert "UNAUTHORIZED" in done(home, *positions, code=1, ACCOUNT="one", ACCOUNT_TOKEN="wrong")
+    assert "items" in done(home, *positions, ACCOUNT="one", ACCOUNT_TOKEN=secret)
+
+
+def a_scenario(home: Path) -> None:
+    decision = '{"symbol": "AAPL", "action": "HOLD", "confidence": 0.5, "reasoning": "none"}'
+    done(home, "call", "decisions", "save_decision", decision, "--trade", *AT, "--scenario", "one")
+
+
+def runs_scenario_list(home: Path) -> None:
+    assert "no scenarios" in done(home, "scenario", "list")
+    a_scenario(home)
+    assert done(home, "scenario", "list").startswith("one  ")
+
+
+def runs_scenario_reset(home: Path) -> None:
+    a_scenario(home)
+    assert done(home, "scenario", "reset", "one") == "one is empty\n"
+    assert "empty" in done(home, "scenario", "list")
+
+
+def runs_scenario_remove(home: Path) -> None:
+    a_scenario(home)
+    assert done(home, "scenario", "remove", "one") == "one is removed\n"
+    assert "no scenarios" in done(home, "scenario", "list")
+
+
+def runs_halt(home: Path) -> None:
+    assert done(home, "halt", "--reason", "lunch").startswith("halted: ")
+    order = '{"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}'
+    assert "lunch" in done(home, "call", "chartgen", "place_order", order, "--trade", code=1)
+
+
+def runs_resume(home: Path) -> None:
+    assert done(home, "resume") == "trading was not halted\n"
+    done(home, "halt")
+    assert done(home, "resume").startswith("resumed: ")
+
+
+def runs_verify(home: Path) -> None:
+    assert done(home, "verify").startswith("ok    0 entries")
+
+
+def runs_doctor(home: Path) -> None:
+    assert "orders are on paper" in done(home, "doctor")
+
+
+RUNS: dict[str, Callable[[Path], None]] = {
+    "up": runs_up,
+    "collect": runs_collect,
+    "mcp": runs_mcp,
+    "call": runs_call,
+    "import": runs_import,
+    "chart": runs_chart,
+    "indicators": runs_indicators,
+    "account list": runs_account_list,
+    "account add": runs_account_add,
+    "account token": runs_account_token,
+    "scenario list": runs_scenario_list,
+    "scenario reset": runs_scenario_reset,
+    "scenario remove": runs_scenario_remove,
+    "halt": runs_halt,
+    "resume": runs_resume,
+    "verify": runs_verify,
+    "doctor": runs_doctor,
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_it_works_in_a_new_home(tmp_path: Path, command: str) -> None:
+    RUNS[command](tmp_path / "home")
+
+
+def test_every_command_that_the_app_has_is_run() -> None:
+    assert sorted(RUNS) == sorted(COMMANDS)
