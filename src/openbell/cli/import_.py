@@ -63,27 +63,30 @@ def import_file(
     """  # noqa: D301 (click reads the backspace)
     settings = settings_for()
     with plain_errors():
-        if settings.read_only:
-            raise Refused("OPENBELL_READ_ONLY is set: nothing can be imported")
-        if timeframe is not None and timeframe not in MINUTE_NAMES:
-            raise InvalidParameter(
-                f"cannot import {timeframe!r} bars: the store keeps minute bars (1min) and builds larger ones from them"
-            )
-        instrument = parse(symbol)
-        from openbell.desk.importing import read
+        _import(settings, file, symbol, timeframe, replace)
 
-        bars = read(file, instrument, SystemClock().epoch(), named=timeframe is not None)
-        # Imported bars belong to the real market, whatever the feed is.
-        real = dataclasses.replace(settings, feed="none")
-        place = f"InfluxDB, database {real.influx_database}" if real.influx_url else str(real.bar_folder)
-        try:
-            _store(real, bars, replace)
-        except OSError as error:
-            fail(f"cannot write to {place}: {error}")
-        except KeyboardInterrupt:
-            fail(
-                "interrupted; the months stored so far are complete: run the same command again to store the rest", 130
-            )
+
+def _import(settings: Settings, file: Path, symbol: str, timeframe: str | None, replace: bool) -> None:
+    """Read a file, store its bars and print what was stored."""
+    if settings.read_only:
+        raise Refused("OPENBELL_READ_ONLY is set: nothing can be imported")
+    if timeframe is not None and timeframe not in MINUTE_NAMES:
+        raise InvalidParameter(
+            f"cannot import {timeframe!r} bars: the store keeps minute bars (1min) and builds larger ones from them"
+        )
+    instrument = parse(symbol)
+    from openbell.desk.importing import read
+
+    bars = read(file, instrument, SystemClock().epoch(), named=timeframe is not None)
+    # Imported bars belong to the real market, whatever the feed is.
+    real = dataclasses.replace(settings, feed="none")
+    place = f"InfluxDB, database {real.influx_database}" if real.influx_url else str(real.bar_folder)
+    try:
+        _store(real, bars, replace)
+    except OSError as error:
+        fail(f"cannot write to {place}: {error}")
+    except KeyboardInterrupt:
+        fail("interrupted; the months stored so far are complete: run the same command again to store the rest", 130)
     count = f"{len(bars):,} bar{'' if len(bars) == 1 else 's'}"
     typer.echo(f"imported {count} of {instrument}, {iso(bars.time[0])} to {iso(bars.time[-1])}, into {place}")
     if settings.simulated:

@@ -43,67 +43,81 @@ class _Notification(BaseModel):
 
 
 def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[Any]:
-    """The SDK server of a service, for all clients of a transport; `session_of` says whose a request is."""
-    service, desk = runner.service, runner.desk
-    listing: list[types.ListToolsResult] = []
-    # Whoever may be alerted is, from the first call on: the subscription may be an earlier process's.
-    trades = any(tool.scope is Scope.TRADE for tool in service.tools)
-    pushes = desk.settings.trade and not desk.settings.read_only and trades
+    """Returns the SDK server of a service, for all clients of a transport; `session_of` returns a request's session."""
+    service = runner.service
+    handlers = _Handlers(runner, session_of)
+    server: Server[Any] = Server(
+        service.name,
+        version=__version__,
+        title=service.title,
+        instructions=_instructions(service, runner.desk),
+        get_tool_input_schema=lambda name: service.by_name[name].input_schema if name in service.by_name else None,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+    )
+    # The SDK's tracing spans go nowhere without an exporter, and every call would pay for them.
+    server.middleware.clear()
+    server.add_notification_handler("notifications/initialized", types.NotificationParams, handlers.initialized)
+    for tool in service.tools:
+        if tool.method:
+            server.add_request_handler(tool.name, _MethodParams, handlers.method(tool))
+    return server
 
-    async def opened(context: Context) -> Session:
-        """The session; what is fired from now on is for this connection too."""
-        session = session_of(context)
-        if pushes:
-            desk.trading.push_to(session, session.principal.subject, session.notify)
-            with suppress(OpenbellError):  # whoever asks for notifications is told
-                await session.reader(desk.trading.inbox).begin()
-        return session
 
-    async def initialized(context: Context, _params: types.NotificationParams | None) -> None:
-        await opened(context)
+class _Handlers:
+    """What the SDK's server calls for each request."""
 
-    async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        await opened(context)
-        if not listing:
-            listing.append(types.ListToolsResult(tools=[declare(tool, service) for tool in runner.offered]))
-        return listing[0]
+    def __init__(self, runner: Runner, session_of: Callable[[Context], Session]) -> None:
+        self._runner = runner
+        self._service = runner.service
+        self._session_of = session_of
+        self._listing: types.ListToolsResult | None = None
+        settings = runner.desk.settings
+        trades = any(tool.scope is Scope.TRADE for tool in runner.service.tools)
+        self._pushes = settings.trade and not settings.read_only and trades
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
-        if params.name not in service.by_name:
-            raise MCPError(service.dialect.unknown_tool, service.unknown(params.name), None)
-        reply = await runner.run(params.name, params.arguments or {}, await opened(context), context.request_id)
+    async def initialized(self, context: Context, _params: types.NotificationParams | None) -> None:
+        await self._opened(context)
+
+    async def list_tools(self, context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        await self._opened(context)
+        if self._listing is None:
+            tools = [declare(tool, self._service) for tool in self._runner.offered]
+            self._listing = types.ListToolsResult(tools=tools)
+        return self._listing
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
+        if params.name not in self._service.by_name:
+            raise MCPError(self._service.dialect.unknown_tool, self._service.unknown(params.name), None)
+        session = await self._opened(context)
+        reply = await self._runner.run(params.name, params.arguments or {}, session, context.request_id)
         result = _wire(reply)
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result["resultType"] = "complete"
         return result
 
-    def method(tool: Tool) -> Any:
-        """The handler of a tool that is also a JSON-RPC method: the result is the payload itself."""
+    def method(self, tool: Tool) -> Any:
+        """Returns the handler of a tool that is also a JSON-RPC method: its result is the payload itself."""
 
         async def handle(context: Context, _params: _MethodParams) -> dict[str, Any]:
             arguments = {key: value for key, value in (context.params or {}).items() if key != "_meta"}
-            reply = await runner.run(tool.name, arguments, session_of(context), context.request_id)
+            reply = await self._runner.run(tool.name, arguments, self._session_of(context), context.request_id)
             _raise_if_rpc_error(reply)
             return {**(reply.payload or {}), "_meta": {TRUTH: reply.truth}}
 
         return handle
 
-    server: Server[Any] = Server(
-        service.name,
-        version=__version__,
-        title=service.title,
-        instructions=_instructions(service, desk),
-        get_tool_input_schema=lambda name: service.by_name[name].input_schema if name in service.by_name else None,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-    )
-    # The SDK's tracing spans go nowhere without an exporter, and every call would pay for them.
-    server.middleware.clear()
-    server.add_notification_handler("notifications/initialized", types.NotificationParams, initialized)
-    for tool in service.tools:
-        if tool.method:
-            server.add_request_handler(tool.name, _MethodParams, method(tool))
-    return server
+    async def _opened(self, context: Context) -> Session:
+        """Returns the session of a request. From its first request on, notifications are pushed to its client: the
+        subscription may have been made by an earlier process.
+        """
+        session = self._session_of(context)
+        if self._pushes:
+            trading = self._runner.desk.trading
+            trading.push_to(session, session.principal.subject, session.notify)
+            with suppress(OpenbellError):  # get_notifications will raise it again
+                await session.reader(trading.inbox).begin()
+        return session
 
 
 def one_client(principal: Principal, replies: Replies) -> Callable[[Context], Session]:

@@ -127,11 +127,6 @@ class Books:
             cash = book.cash - sum((fill.cash for fill in since), ZERO)
         return DayStart(day, cash, {symbol: quantity for symbol, quantity in held.items() if quantity})
 
-    def forget(self) -> None:
-        """Clear the cache of current books and orders; needed if a transaction that was read is rolled back."""
-        self._cached.clear()
-        self._working.clear()
-
     def _fills_since(self, view: View, account: Account, day: int) -> list[Fill]:
         if view.until is not None:
             # Only the last result is cached.
