@@ -13,10 +13,9 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
 from openbell.desk.bars import BarService
-from openbell.desk.trading.books import Books
+from openbell.desk.trading.books import Books, DayStart
 from openbell.desk.trading.halts import Halted
 from openbell.desk.trading.prices import Prices
 from openbell.market.bars import MINUTE, Bars
@@ -30,7 +29,6 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading.accounts import PAPER, Account
 from openbell.trading.advance import DAY, AccountState, Rules, advance
-from openbell.trading.amounts import ZERO
 from openbell.trading.fills import Fill
 from openbell.trading.orders import RESTING, Order
 
@@ -71,9 +69,8 @@ class _Snapshot:
     """The symbols whose bars are needed."""
     state: AccountState
     """The state without its prices, which are not in the records."""
-    held_at_day_start: Mapping[str, Decimal]
-    """Quantities by symbol when the UTC day of `state.since` began."""
-    cash_at_day_start: Decimal
+    day: DayStart
+    """Cash and quantities when the UTC day of `state.since` began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +231,7 @@ class PaperMatching:
             start,
             frozenset(symbols - chunk.skipped),
             AccountState(book, orders, {}, None, since, self._halted(view) is not None, matched_until),
-            day.held,
-            day.cash,
+            day,
         )
 
     def _matched_until(self, seq: int, order: Order, progress: _Progress) -> int:
@@ -267,14 +263,12 @@ class PaperMatching:
         state = snapshot.state
         try:
             before = await self._prices.before(set(state.book.positions) & set(series), start)
-            at_day_start = await self._prices.before(snapshot.held_at_day_start, state.since // DAY * DAY)
+            at_day_start = await self._prices.before(snapshot.day.held, snapshot.day.moment)
         except OpenbellError as error:
             log.warning("account %s: %s", snapshot.account.name, error)
             before, at_day_start = {}, {}
-        day_start = None
-        if set(at_day_start) >= set(snapshot.held_at_day_start):
-            held = snapshot.held_at_day_start.items()
-            day_start = snapshot.cash_at_day_start + sum((q * at_day_start[symbol] for symbol, q in held), ZERO)
+        known = set(at_day_start) >= set(snapshot.day.held)
+        day_start = snapshot.day.equity(at_day_start) if known else None
         return replace(state, prices=before, day_start=day_start)
 
     # Progress
