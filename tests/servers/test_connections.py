@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from openbell.desk.alerts import Subscription
+from openbell.desk.crossing_alerts import CrossingSubscription
 from openbell.market.errors import InvalidParameter
 from openbell.market.timeframes import Timeframe
-from openbell.signals.alerts import Alert
+from openbell.signals.crossing_alerts import CrossingAlert
 from tests.client import OPENBELL, PATIENCE, Client, environment, run
 from tests.servers.desks import awaited, bench_as_found
 
@@ -208,16 +208,16 @@ def test_a_push_to_a_client_that_no_longer_reads_waits_for_the_next_client(tmp_p
 
 def test_a_subscription_to_signals_ends_when_its_client_is_gone(tmp_path: Path) -> None:
     """Its task does not die with an error that nobody looks at, and the ended subscription counts against nobody."""
-    sent: list[Alert] = []
+    sent: list[CrossingAlert] = []
 
     @awaited
     async def play() -> None:
-        async def gone(_subscription: Subscription, alert: Alert) -> None:
+        async def gone(_subscription: CrossingSubscription, alert: CrossingAlert) -> None:
             sent.append(alert)
             raise BrokenPipeError("nobody reads")
 
         async with bench_as_found(tmp_path, SET, REPLAY_SPEED="3000") as desk:
-            alerts = desk.desk.alerts
+            alerts = desk.desk.crossing_alerts
             found = await alerts.subscribe("local", "BTC/USD", Timeframe.M1, [("macd_cross", None)], 0, gone)
             (task,) = (each for each in asyncio.all_tasks() if each.get_name() == found.id)
             await asyncio.wait_for(asyncio.wait([task]), PATIENCE)

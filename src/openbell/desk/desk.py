@@ -23,9 +23,9 @@ from openbell.market.provenance import Origin
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
-    from openbell.desk.alerts import AlertService
     from openbell.desk.bars import BarService
     from openbell.desk.charts import ChartService
+    from openbell.desk.crossing_alerts import CrossingAlertService
     from openbell.desk.indicators import IndicatorService
     from openbell.desk.quotes import QuoteService
     from openbell.desk.signals import SignalService
@@ -129,11 +129,11 @@ class Desk:
         return ThreadPoolExecutor(1, "charts")
 
     @cached_property
-    def alerts(self) -> AlertService:
+    def crossing_alerts(self) -> CrossingAlertService:
         """Subscriptions to signals."""
-        from openbell.desk.alerts import AlertService
+        from openbell.desk.crossing_alerts import CrossingAlertService
 
-        return AlertService(self.signals, self.hub)
+        return CrossingAlertService(self.signals, self.hub)
 
     @cached_property
     def trading(self) -> TradingDesk:
@@ -157,8 +157,8 @@ class Desk:
         """Close every part that was made."""
         if "trading" in self.__dict__:
             await self.trading.close()
-        if "alerts" in self.__dict__:
-            await self.alerts.close()
+        if "crossing_alerts" in self.__dict__:
+            await self.crossing_alerts.close()
         if "hub" in self.__dict__:
             await self.hub.close()
         if "_worker" in self.__dict__:

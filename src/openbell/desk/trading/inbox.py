@@ -19,7 +19,7 @@ from typing import Any
 from openbell.desk.events import Hub, Listener, NotificationAdded
 from openbell.market.errors import OpenbellError, Refused
 from openbell.stores.records import alerts as queries
-from openbell.stores.records.alerts import Notification, Subscription
+from openbell.stores.records.alerts import Notification, PushSubscription
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
@@ -83,7 +83,7 @@ class Inbox:
 
     # Subscriptions
 
-    async def subscribe(self, principal: str, wanted: Filter) -> Subscription:
+    async def subscribe(self, principal: str, wanted: Filter) -> PushSubscription:
         """Set the filter of pushes to a principal; replaces the earlier one."""
         await self._settle()
         return await self._records.write(lambda journal: queries.subscribe(journal, principal, wanted))
@@ -93,10 +93,10 @@ class Inbox:
         await self._settle()
         return await self._records.write(lambda journal: queries.unsubscribe(journal, principal))
 
-    async def subscription(self, principal: str) -> tuple[Subscription | None, int]:
+    async def subscription(self, principal: str) -> tuple[PushSubscription | None, int]:
         """Returns a principal's subscription and the number of queued pushes."""
 
-        def work(view: View) -> tuple[Subscription | None, int]:
+        def work(view: View) -> tuple[PushSubscription | None, int]:
             pushed = queries.cursors_of(view, principal).pushed
             return queries.subscription(view, principal), len(queries.queued(view, principal, pushed, time.time()))
 

@@ -19,10 +19,10 @@ from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 from openbell.servers.chart_signals import shapes
-from openbell.signals.alerts import CONDITIONS, Alert
+from openbell.signals.crossing_alerts import CONDITIONS, CrossingAlert
 
 if TYPE_CHECKING:
-    from openbell.desk.alerts import Subscription
+    from openbell.desk.crossing_alerts import CrossingSubscription
 
 NOTIFICATION = "signals.alert"
 
@@ -54,10 +54,10 @@ async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.S
     timeframe = parse_timeframe(given.timeframe, shapes.TIMEFRAMES)
     name = name_of(timeframe, shapes.TIMEFRAMES)
 
-    async def send(subscription: Subscription, alert: Alert) -> None:
+    async def send(subscription: CrossingSubscription, alert: CrossingAlert) -> None:
         await call.session.notify(NOTIFICATION, _notification(subscription, name, alert))
 
-    subscription = await call.desk.alerts.subscribe(
+    subscription = await call.desk.crossing_alerts.subscribe(
         call.principal,
         given.symbol,
         timeframe,
@@ -77,7 +77,7 @@ async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.S
     )
 
 
-def _notification(subscription: Subscription, timeframe: str, alert: Alert) -> dict[str, object]:
+def _notification(subscription: CrossingSubscription, timeframe: str, alert: CrossingAlert) -> dict[str, object]:
     last = alert.snapshot
     return {
         "subscription_id": subscription.id,
@@ -91,7 +91,7 @@ def _notification(subscription: Subscription, timeframe: str, alert: Alert) -> d
 
 async def unsubscribe_alerts(call: Call, given: UnsubscribeInput) -> Result[shapes.UnsubscribedResponse]:
     """End a subscription of one's own."""
-    call.desk.alerts.unsubscribe(call.principal, given.subscription_id)
+    call.desk.crossing_alerts.unsubscribe(call.principal, given.subscription_id)
     return Result({"subscription_id": given.subscription_id, "unsubscribed": True})
 
 

@@ -145,21 +145,21 @@ def move_cursors(journal: Journal, principal: str, *, seen: int = 0, pushed: int
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class PushSubscription:
     """What a principal wants pushed."""
 
     filter: Filter
     created_at: float
 
 
-def subscribe(journal: Journal, principal: str, wanted: Filter) -> Subscription:
+def subscribe(journal: Journal, principal: str, wanted: Filter) -> PushSubscription:
     """Set a principal's one subscription. What fired before is not pushed."""
     values = {"symbols": sorted(wanted.symbols), "alert_types": sorted(wanted.alert_types), "created_at": journal.at}
     mine = subscriptions.c.principal == principal
     if not journal.view.execute(update(subscriptions).where(mine), values).rowcount:
         journal.view.execute(insert(subscriptions), {"principal": principal, **values})
     journal.note(_SUBSCRIPTION, principal, values)
-    return Subscription(wanted, journal.at)
+    return PushSubscription(wanted, journal.at)
 
 
 def unsubscribe(journal: Journal, principal: str) -> bool:
@@ -171,7 +171,7 @@ def unsubscribe(journal: Journal, principal: str) -> bool:
     return bool(ended)
 
 
-def subscription(view: View, principal: str) -> Subscription | None:
+def subscription(view: View, principal: str) -> PushSubscription | None:
     """A principal's subscription."""
     if view.until is not None:
         noted = past.version(view, _SUBSCRIPTION, principal)
@@ -180,8 +180,8 @@ def subscription(view: View, principal: str) -> Subscription | None:
     return _subscribed(row.symbols, row.alert_types, row.created_at) if row else None
 
 
-def _subscribed(symbols: list[str], alert_types: list[str], created_at: float) -> Subscription:
-    return Subscription(Filter(frozenset(symbols), frozenset(alert_types)), created_at)
+def _subscribed(symbols: list[str], alert_types: list[str], created_at: float) -> PushSubscription:
+    return PushSubscription(Filter(frozenset(symbols), frozenset(alert_types)), created_at)
 
 
 def enqueue(view: View, alert: Alert, cursor: int, body: dict[str, Any], now: float) -> None:

@@ -14,7 +14,7 @@ from openbell.desk.signals import Reading, SignalService
 from openbell.market.errors import InvalidParameter, OpenbellError
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
-from openbell.signals.alerts import Alert, Watch, watched_crossings
+from openbell.signals.crossing_alerts import CrossingAlert, Watch, watched_crossings
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _RETRY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class CrossingSubscription:
     """A subscription; its id is needed to end it."""
 
     id: str
@@ -35,17 +35,17 @@ class Subscription:
     throttle_ms: int
 
 
-Sink = Callable[[Subscription, Alert], Awaitable[None]]
+Sink = Callable[[CrossingSubscription, CrossingAlert], Awaitable[None]]
 """Sends an alert to the subscriber. Raises `OSError` if the subscriber has disconnected; the subscription ends then."""
 
 
-class AlertService:
+class CrossingAlertService:
     """The subscriptions of this process. They are not stored."""
 
     def __init__(self, signals: SignalService, hub: Hub) -> None:
         self._signals = signals
         self._hub = hub
-        self._tasks: dict[str, tuple[Subscription, asyncio.Task[None]]] = {}
+        self._tasks: dict[str, tuple[CrossingSubscription, asyncio.Task[None]]] = {}
         self._count = 0
 
     async def subscribe(
@@ -56,7 +56,7 @@ class AlertService:
         conditions: Iterable[tuple[str, str | None]],
         throttle_ms: int,
         sink: Sink,
-    ) -> Subscription:
+    ) -> CrossingSubscription:
         """Start a subscription. Crossings of the current bar do not fire."""
         crossings = watched_crossings(conditions)
         instrument = await self._signals.find(symbol)
@@ -69,7 +69,9 @@ class AlertService:
             last = len(reading.bars) - 1
             watch.begin(int(reading.bars.time[last]), reading.series.crossings(last))
         self._count += 1
-        subscription = Subscription(f"sub_{self._count}", principal, instrument, timeframe, crossings, throttle_ms)
+        subscription = CrossingSubscription(
+            f"sub_{self._count}", principal, instrument, timeframe, crossings, throttle_ms
+        )
         task = asyncio.create_task(self._follow(subscription, watch, sink), name=subscription.id)
         self._tasks[subscription.id] = (subscription, task)
         return subscription
@@ -90,11 +92,13 @@ class AlertService:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _follow(self, subscription: Subscription, watch: Watch, sink: Sink) -> None:
+    async def _follow(self, subscription: CrossingSubscription, watch: Watch, sink: Sink) -> None:
         with self._hub.listen(BarsClosed) as closed:
             await self._send_alerts(subscription, watch, sink, closed)
 
-    async def _send_alerts(self, subscription: Subscription, watch: Watch, sink: Sink, closed: Listener) -> None:
+    async def _send_alerts(
+        self, subscription: CrossingSubscription, watch: Watch, sink: Sink, closed: Listener
+    ) -> None:
         failed = False
         while True:
             due = watch.due() - time.monotonic()

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from openbell.market.errors import InvalidParameter
-from openbell.signals.alerts import CONDITIONS, CROSSINGS, Alert, Watch, watched_crossings
+from openbell.signals.crossing_alerts import CONDITIONS, CROSSINGS, CrossingAlert, Watch, watched_crossings
 from openbell.signals.crossings import Crossings, Snapshot
 from tests.signals.test_crossings import CONTRACT, calm, snapshot
 
@@ -99,7 +99,7 @@ class TestWatch:
 
         watch.observe(bar(6), crossings("bb_squeeze", "rsi_oversold"))
 
-        assert watch.take(0.0) == Alert(("rsi_oversold",), bar(6))
+        assert watch.take(0.0) == CrossingAlert(("rsi_oversold",), bar(6))
 
     def test_other_crossings_do_not_trigger(self) -> None:
         watch = Watch(("rsi_oversold",), 0.0)
@@ -114,7 +114,7 @@ class TestWatch:
         watch = Watch(("macd_cross_up", "rsi_oversold", "bb_breakout_up"), 5.0)
         watch.begin(0, crossings())
         watch.observe(bar(1), crossings("macd_cross_up"))
-        assert watch.take(100.0) == Alert(("macd_cross_up",), bar(1))
+        assert watch.take(100.0) == CrossingAlert(("macd_cross_up",), bar(1))
 
         watch.observe(bar(2), crossings("rsi_oversold"))
         assert watch.take(101.0) is None
@@ -122,7 +122,7 @@ class TestWatch:
         assert watch.due() == 105.0
         assert watch.take(104.999) is None
 
-        assert watch.take(105.0) == Alert(("rsi_oversold", "bb_breakout_up"), bar(3))
+        assert watch.take(105.0) == CrossingAlert(("rsi_oversold", "bb_breakout_up"), bar(3))
         assert watch.take(1000.0) is None
 
     def test_a_crossing_that_triggers_twice_inside_the_throttle_is_reported_once(self) -> None:
@@ -131,7 +131,7 @@ class TestWatch:
         for time, now in enumerate([crossings("rsi_oversold"), crossings(), crossings("rsi_oversold")], 1):
             watch.observe(bar(time), now)
 
-        assert watch.take(0.0) == Alert(("rsi_oversold",), bar(3))
+        assert watch.take(0.0) == CrossingAlert(("rsi_oversold",), bar(3))
         assert watch.take(100.0) is None
 
     def test_the_first_alert_is_not_throttled(self) -> None:

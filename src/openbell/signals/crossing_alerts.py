@@ -41,7 +41,7 @@ def watched_crossings(conditions: Iterable[tuple[str, str | None]]) -> tuple[str
 
 
 @dataclass(frozen=True, slots=True)
-class Alert:
+class CrossingAlert:
     """One alert of a subscription."""
 
     triggered: tuple[str, ...]
@@ -83,10 +83,10 @@ class Watch:
         """Returns the time from which the pending alert may be sent; infinity if none is pending."""
         return self._sent_at + self.throttle if self._pending else inf
 
-    def take(self, now: float) -> Alert | None:
+    def take(self, now: float) -> CrossingAlert | None:
         """Returns and removes the alert that is due at `now`; None if there is none."""
         if self._snapshot is None or now < self.due():
             return None
-        alert = Alert(tuple(self._pending), self._snapshot)
+        alert = CrossingAlert(tuple(self._pending), self._snapshot)
         self._pending, self._snapshot, self._sent_at = [], None, now
         return alert
