@@ -7,11 +7,11 @@ from math import inf, isfinite
 
 import numpy as np
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars import RING, BarService
+from openbell.desk.latest_price import latest_price
 from openbell.market.bars import MINUTE, Bars, total
 from openbell.market.clock import iso
-from openbell.market.errors import InsufficientData, NoData, StaleData
-from openbell.market.freshness import trading_seconds
+from openbell.market.errors import InsufficientData, StaleData
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
 
@@ -55,30 +55,23 @@ class QuoteService:
 
     async def quote(self, instrument: Instrument) -> Quote:
         """The current price. Raises `StaleData` if the market has traded on without a new bar for too long."""
-        minutes = await self._bars.latest(instrument, Timeframe.M1)
-        if not len(minutes):
-            raise NoData(f"No price of {instrument} yet", symbol=instrument.symbol)
-        now = self._bars.clock.epoch()
-        price, end = float(minutes.close[-1]), int(minutes.time[-1]) + MINUTE
-        self._refuse_stale(instrument, price, end, now)
+        latest = await latest_price(self._bars, instrument, RING)
+        minutes, now = latest.minutes, latest.now
+        price = float(minutes.close[-1])
+        if latest.missed > self._stale_after:
+            raise StaleData(
+                f"The {latest.age}",
+                symbol=instrument.symbol,
+                last_price=price,
+                timestamp=iso(latest.end),
+                age_s=int(now - latest.end),
+                trading_age_s=int(latest.missed),
+                threshold_s=self._stale_after,
+            )
         before = [await self._close_at(minutes, now - ago) for ago in (_HOUR, _DAY)]
         hour, day = (_change(then, price) for then in before)
         volume = total(minutes.volume[minutes.time >= now - _DAY])
-        return Quote(price, hour, day, volume, end)
-
-    def _refuse_stale(self, instrument: Instrument, price: float, end: int, now: float) -> None:
-        missed = trading_seconds(instrument, end, now)
-        if missed > self._stale_after:
-            raise StaleData(
-                f"The newest price of {instrument} is of {iso(end)}; its market has been open for {missed / 60:.0f} "
-                "minutes since",
-                symbol=instrument.symbol,
-                last_price=price,
-                timestamp=iso(end),
-                age_s=int(now - end),
-                trading_age_s=int(missed),
-                threshold_s=self._stale_after,
-            )
+        return Quote(price, hour, day, volume, latest.end)
 
     async def _close_at(self, minutes: Bars, moment: float) -> float | None:
         """The last close at or before a moment."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from openbell.desk.bars import BarService
-from openbell.market.bars import MINUTE
+from openbell.desk.latest_price import latest_price
 from openbell.market.clock import iso
-from openbell.market.errors import DataError, NoData, StoreError, UnknownSymbol
-from openbell.market.freshness import trading_seconds
+from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import lookback_start
 from openbell.market.timeframes import Timeframe
@@ -51,20 +50,12 @@ class Prices:
 
     async def now(self, instrument: Instrument) -> Price:
         """Returns the latest price. Raises `NoData`, `UnknownSymbol` or `FeedUnavailable`."""
-        minutes = await self._bars.newest(instrument, Timeframe.M1, 1)
-        if not len(minutes):
-            raise NoData(f"No price of {instrument} yet", symbol=instrument.symbol)
-        last, now = len(minutes) - 1, self._bars.clock.epoch()
-        end = int(minutes.time[last]) + MINUTE
-        missed = trading_seconds(instrument, end, now)
-        stale = None
-        if missed > self._stale_after:
-            stale = (
-                f"the newest price of {instrument} is of {iso(end)}, and its market has been open for {missed / 60:.0f} "
-                "minutes since: nothing is opened on a stale price"
-            )
-        old = f"the newest price of {instrument} is of {iso(end)}" if missed > _OLD * self._stale_after else None
-        price = Price(amounts.of_bar(minutes.close[last]), end, bar_hash(minutes, last), stale, old)
+        latest = await latest_price(self._bars, instrument)
+        minutes, last = latest.minutes, len(latest.minutes) - 1
+        is_stale, is_old = latest.missed > self._stale_after, latest.missed > _OLD * self._stale_after
+        stale = f"the {latest.age}: nothing is opened on a stale price" if is_stale else None
+        old = f"the newest price of {instrument} is of {iso(latest.end)}" if is_old else None
+        price = Price(amounts.of_bar(minutes.close[last]), latest.end, bar_hash(minutes, last), stale, old)
         self._last[instrument.symbol] = price
         return price
 
