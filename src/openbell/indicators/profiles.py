@@ -13,11 +13,14 @@ import numpy.typing as npt
 
 from openbell.indicators.channels import HorizontalBar
 from openbell.indicators.regular_hours import session_days, session_rows
+from openbell.indicators.spec import Parameter
 from openbell.market.bars import Bars, Values
 from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
 
 SESSIONS = ("daily", "weekly", "hourly")
+SESSION_PARAMETERS = (Parameter("bins", 24, 1, 200), Parameter("session", "daily", choices=SESSIONS))
+"""The parameters of profiles that are made for each session."""
 WIDEST = 0.3
 """Width of the longest row, as a share of the chart's width."""
 THIN = 0.25

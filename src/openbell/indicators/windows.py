@@ -58,8 +58,8 @@ def _per_bar(found: Values, lead: int, count: int) -> Values:
     return out
 
 
-class RunningSum:
-    """`window_sum`, one value at a time."""
+class _RunningBlock:
+    """Sums over a window, from the values since the last multiple of its length and sums of the ends of the block before."""
 
     __slots__ = ("_block", "_ends", "_length", "_sum")
 
@@ -68,6 +68,12 @@ class RunningSum:
         self._block: list[float] = []
         self._sum = 0.0
         self._ends = [nan] * length
+
+
+class RunningSum(_RunningBlock):
+    """`window_sum`, one value at a time."""
+
+    __slots__ = ()
 
     def update(self, value: float) -> float:
         """The sum after this value; NaN until there are enough."""
@@ -84,17 +90,14 @@ class RunningSum:
         return total
 
 
-class RunningMean:
+class RunningMean(_RunningBlock):
     """`window_mean`, one value at a time."""
 
-    __slots__ = ("_block", "_ends", "_last", "_length", "_sum")
+    __slots__ = ("_last",)
 
     def __init__(self, length: int) -> None:
-        self._length = length
-        self._block: list[float] = []
-        self._sum = 0.0
+        super().__init__(length)
         self._last = 0.0
-        self._ends = [nan] * length
 
     def update(self, value: float) -> float:
         """The average after this value; NaN until there are enough."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import SESSIONS, PriceRows, by_session
+from openbell.indicators.profiles import SESSION_PARAMETERS, PriceRows, by_session
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
 
@@ -35,11 +35,7 @@ INDICATOR = Indicator(
     profile=True,
     compute=_compute,
     warmup=lambda **_: 1,
-    parameters=(
-        Parameter("bins", 24, 1, 200),
-        Parameter("session", "daily", choices=SESSIONS),
-        Parameter("max_sessions", 20, 1, 250),
-    ),
+    parameters=(*SESSION_PARAMETERS, Parameter("max_sessions", 20, 1, 250)),
     aliases=("npoc",),
     inputs=("high", "low", "volume"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import SESSIONS, PriceRows, by_session
+from openbell.indicators.profiles import SESSION_PARAMETERS, PriceRows, by_session
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -66,11 +66,7 @@ INDICATOR = Indicator(
     profile=True,
     compute=_compute,
     warmup=lambda **_: 1,
-    parameters=(
-        Parameter("bins", 24, 1, 200),
-        Parameter("session", "daily", choices=SESSIONS),
-        Parameter("show_value_area", True),
-    ),
+    parameters=(*SESSION_PARAMETERS, Parameter("show_value_area", True)),
     aliases=("svp",),
     inputs=("high", "low", "volume"),
 )
