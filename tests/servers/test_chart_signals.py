@@ -399,7 +399,7 @@ def test_every_answer_fits_its_schema(tmp_path: Path) -> None:
 
 
 def test_many_servers_share_one_home(tmp_path: Path) -> None:
-    clients = [Client(tmp_path) for _ in range(5)]
+    clients = [Client(tmp_path, TIMEOUT="60") for _ in range(5)]
     try:
         for client in clients:
             client.send(

@@ -255,7 +255,7 @@ def test_the_list_of_indicators_cuts_no_name(columns: str, monkeypatch: pytest.M
 
 def test_the_help_tells_the_default_timeframes() -> None:
     told = " ".join(CliRunner().invoke(app, ["chart", "--help"]).stdout.split())
-    assert "1h here; the tools' default is 4h" in told
+    assert "default here: 1h, in the tools: 4h" in told
 
 
 def test_fuzzed_requests_are_a_chart_or_an_error(client: Client) -> None:

@@ -162,4 +162,4 @@ def test_the_help_of_call_tells_of_both(tmp_path: Path) -> None:
     told = " ".join(run(tmp_path, "call", "--help").stdout.split())
     assert "--meta" in told
     assert "openbell/truth" in told
-    assert "Standard error" in told
+    assert "standard error" in told
