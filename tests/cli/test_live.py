@@ -77,7 +77,9 @@ def test_doctor_shows_the_connection(vendor: AlpacaServer, tmp_path: Path) -> No
 
 
 def test_an_exchange_that_is_none_is_named_with_its_neighbours(tmp_path: Path) -> None:
-    done = run(tmp_path, "call", "market-data", "get_candles", '{"symbol": "BTC/USDT"}', FEED="ccxt:binanse", TIMEOUT="60")
+    done = run(
+        tmp_path, "call", "market-data", "get_candles", '{"symbol": "BTC/USDT"}', FEED="ccxt:binanse", TIMEOUT="60"
+    )
     assert done.returncode != 0
     assert "binance" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr

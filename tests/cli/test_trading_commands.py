@@ -25,11 +25,13 @@ from openbell.market.bars import Bars
 from openbell.market.clock import FixedClock
 from openbell.market.provenance import Origin, Source
 from openbell.stores.parquet import ParquetStore
+from openbell.stores.records import checkpoints
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase, engine_for
 from openbell.stores.records.tables import JOURNALED, ledger
+from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.fills import Fill
 from openbell.trading.ledger import GENESIS, Head, digest
@@ -424,6 +426,32 @@ def test_what_was_added_at_the_end_is_found_though_it_follows_in_every_way(sampl
     assert verified(sample, FEED="none") == []
     assert command(sample, "account", "add", "more", FEED="none")[0] == 0
     assert verified(sample, FEED="none") == []
+
+
+CHECKPOINTS = {
+    "other cash": 'UPDATE checkpoints SET body = replace(body, \'"cash": "\', \'"cash": "9\') WHERE seq = 9',
+    "an earlier time": "UPDATE checkpoints SET at = at - 60 WHERE seq = 6",
+    "one is gone": "DELETE FROM checkpoints WHERE seq = 3",
+    "one between two": "INSERT INTO checkpoints SELECT account, seq + 1, at, body FROM checkpoints WHERE seq = 3",
+    "one after the last": "INSERT INTO checkpoints SELECT account, 300000, at, body FROM checkpoints WHERE seq = 3",
+}
+
+
+@pytest.mark.parametrize("forgery", CHECKPOINTS)
+def test_a_checkpoint_that_does_not_follow_from_the_ledger_is_found(
+    home: Path, forgery: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Desks of earlier clocks answer from it: a position that no fill explains would be shown."""
+    monkeypatch.setattr(checkpoints, "EVERY", 3)
+    engine = engine_for(str(home / "simulated" / "records.sqlite"))
+    with engine.begin() as connection:
+        assert checkpoints.step(View(connection)) >= 4
+    engine.dispose()
+    assert verified(home) == []
+    tamper(home, CHECKPOINTS[forgery])
+    (only,) = verified(home)
+    assert only.startswith("the checkpoint of account as-of at entry ")
+    assert only.endswith(" does not follow from the ledger")
 
 
 def test_a_ledger_that_others_write_to_meanwhile_is_well(sample: Path) -> None:

@@ -27,6 +27,7 @@ EVERY = 2000
 MARK = "checkpoints"
 _KINDS = ("account", "order", "fill")
 _ENDED = frozenset(state.value for state in FINAL)
+_WRONG = "the checkpoint of account {} at entry {} does not follow from the ledger"
 _NAME: BindParameter[str] = bindparam("name")
 _NEAREST = (
     select(checkpoints.c.seq, checkpoints.c.body)
@@ -115,13 +116,20 @@ def wrong(view: View) -> Iterator[tuple[int, str]]:
     """Checkpoints that do not follow from the ledger: their entry and what is wrong."""
     last = int(marks.mark(view, MARK))
     folds: Folds = {}
+    at = 0.0
     for through in range(EVERY, last + 1, EVERY):
+        at = _latest(view, through - EVERY, through, at if folds else 0.0)
         fold(folds, _entries(view, through - EVERY, through))
         rows = view.execute(select(checkpoints).where(checkpoints.c.seq == through))
-        kept = {row.account: row.body for row in rows}
+        kept = {row.account: (row.at, row.body) for row in rows}
         for name in sorted({*kept, *folds}):
-            if name not in kept or name not in folds or kept[name] != folds[name].to_row():
-                yield through, f"the checkpoint of account {name} at entry {through} does not follow from the ledger"
+            if name not in kept or name not in folds or kept[name] != (at, folds[name].to_row()):
+                yield through, _WRONG.format(name, through)
+    strays = select(checkpoints.c.account, checkpoints.c.seq).where(
+        (checkpoints.c.seq > last) | (checkpoints.c.seq % EVERY != 0)
+    )
+    for row in view.execute(strays.order_by(checkpoints.c.seq, checkpoints.c.account)):
+        yield row.seq, _WRONG.format(row.account, row.seq)
 
 
 def due(view: View) -> bool:
@@ -135,15 +143,22 @@ def _write(view: View, last: int, through: int) -> None:
     before = {row.account: (row.at, row.body) for row in rows}
     folds = {name: Fold.from_row(body) for name, (_, body) in before.items()}
     fold(folds, _entries(view, last, through))
-    # Not the last entry's time: a machine's clock may have been set back, and every entry must count.
-    times = view.execute(select(ledger.c.at).where((ledger.c.seq > last) & (ledger.c.seq <= through))).scalars()
-    at = max([*times, *(each for each, _ in before.values())])
+    at = _latest(view, last, through, max((each for each, _ in before.values()), default=0.0))
     if folds:
         view.execute(
             insert(checkpoints),
             [{"account": name, "seq": through, "at": at, "body": each.to_row()} for name, each in folds.items()],
         )
     marks.set_mark(view, MARK, through)
+
+
+def _latest(view: View, after: int, through: int, before: float) -> float:
+    """The latest time of some entries and of the checkpoint before them; `before` is 0 if there is none.
+
+    Not the last entry's time: a machine's clock may have been set back, and every entry must count.
+    """
+    times = view.execute(select(ledger.c.at).where((ledger.c.seq > after) & (ledger.c.seq <= through))).scalars()
+    return float(max([*times, before]))
 
 
 def _entries(view: View, after: int, through: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
