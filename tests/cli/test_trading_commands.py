@@ -437,21 +437,41 @@ CHECKPOINTS = {
 }
 
 
-@pytest.mark.parametrize("forgery", CHECKPOINTS)
-def test_a_checkpoint_that_does_not_follow_from_the_ledger_is_found(
-    home: Path, forgery: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Desks of earlier clocks answer from it: a position that no fill explains would be shown."""
+@pytest.fixture
+def checked(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home, with checkpoints every three entries."""
     monkeypatch.setattr(checkpoints, "EVERY", 3)
     engine = engine_for(str(home / "simulated" / "records.sqlite"))
     with engine.begin() as connection:
         assert checkpoints.step(View(connection)) >= 4
     engine.dispose()
     assert verified(home) == []
-    tamper(home, CHECKPOINTS[forgery])
-    (only,) = verified(home)
+    return home
+
+
+@pytest.mark.parametrize("forgery", CHECKPOINTS)
+def test_a_checkpoint_that_does_not_follow_from_the_ledger_is_found(checked: Path, forgery: str) -> None:
+    """Desks of earlier clocks answer from it: a position that no fill explains would be shown."""
+    tamper(checked, CHECKPOINTS[forgery])
+    (only,) = verified(checked)
     assert only.startswith("the checkpoint of account as-of at entry ")
     assert only.endswith(" does not follow from the ledger")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE ledger SET body = 'x' WHERE seq = 2",
+        "UPDATE ledger SET body = '{}' WHERE seq = 2",
+        "UPDATE ledger SET body = '[]' WHERE seq = 5",
+        "UPDATE ledger SET at = 'x' WHERE seq = 5",
+        "UPDATE checkpoints SET body = 'x'",
+        "UPDATE marks SET until = 'x'",
+    ],
+)
+def test_an_edit_is_a_fault_and_no_accident_where_there_are_checkpoints(checked: Path, edit: str) -> None:
+    tamper(checked, edit)
+    assert any("checkpoints cannot be compared" in line for line in verified(checked))
 
 
 def test_a_ledger_that_others_write_to_meanwhile_is_well(sample: Path) -> None:

@@ -27,6 +27,8 @@ EVERY = 2000
 MARK = "checkpoints"
 _KINDS = ("account", "order", "fill")
 _ENDED = frozenset(state.value for state in FINAL)
+_UNREADABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
+"""What reading a row raises that is not as it was written."""
 _WRONG = "the checkpoint of account {} at entry {} does not follow from the ledger"
 _NAME: BindParameter[str] = bindparam("name")
 _NEAREST = (
@@ -114,6 +116,16 @@ def step(view: View, most: int = 5) -> int:
 
 def wrong(view: View) -> Iterator[tuple[int, str]]:
     """Checkpoints that do not follow from the ledger: their entry and what is wrong."""
+    try:
+        yield from _wrong(view)
+    except _UNREADABLE:  # somebody has edited the database
+        yield (
+            0,
+            "the checkpoints cannot be compared with the ledger: an entry, or one of them, does not hold what it should",
+        )
+
+
+def _wrong(view: View) -> Iterator[tuple[int, str]]:
     last = int(marks.mark(view, MARK))
     folds: Folds = {}
     at = 0.0
