@@ -103,6 +103,17 @@ def test_collect_reports_each_batch_and_stops_cleanly(tmp_path: Path, number: si
     stop(process, number)
 
 
+@pytest.mark.parametrize(
+    ("command", "feed", "wanted"), [("up", "none", "starting"), ("collect", "sim", '"stored"')], ids=["up", "collect"]
+)
+def test_a_read_only_collector_makes_nothing(tmp_path: Path, command: str, feed: str, wanted: str) -> None:
+    clock = {"AS_OF": "2026-01-07T15:00:00Z", "REPLAY_SPEED": "600"}
+    process = start(tmp_path / "home", command, READ_ONLY="1", FEED=feed, **clock)
+    lines_until(process, wanted)
+    stop(process)
+    assert not (tmp_path / "home").exists()
+
+
 def test_collectors_take_turns(tmp_path: Path) -> None:
     settings = {"AS_OF": "2026-01-07T15:00:00Z", "REPLAY_SPEED": "600"}
     first = start(tmp_path, "collect", **settings)

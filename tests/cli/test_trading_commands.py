@@ -746,6 +746,8 @@ def test_a_wrong_account_is_one_line(tmp_path: Path, words: tuple[str, ...], cod
         ("account", "token", "new"),
         ("account", "token", "new", "--remove"),
         ("verify", "--adopt"),
+        ("scenario", "reset", "as-of"),
+        ("scenario", "remove", "as-of"),
     ],
 )
 def test_a_read_only_desk_lets_nobody_write(home: Path, words: tuple[str, ...]) -> None:

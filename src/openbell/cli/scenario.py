@@ -52,6 +52,8 @@ def remove(name: Name) -> None:
 
 
 def _remove(name: str, *, keep: bool) -> None:
+    if settings_for().read_only:
+        fail("this desk is read-only (OPENBELL_READ_ONLY)")
     scenarios = _scenarios()
     with plain_errors():
         asyncio.run(scenarios.remove(name, keep=keep))

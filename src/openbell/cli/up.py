@@ -46,7 +46,8 @@ def collect(as_of: AsOf = None) -> None:
     """
     desk = Desk(settings_for(as_of))
     with plain_errors():
-        desk.watchlist.create()
+        if not desk.settings.read_only:
+            desk.watchlist.create()
         _run(_collect(desk))
 
 
