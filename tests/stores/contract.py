@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -88,8 +89,7 @@ class BarStoreContract:
     def test_every_cut_across_the_end_of_a_month_is_exact(
         self, moved: int, queries: list[tuple[int, int, int]]
     ) -> None:
-        with TemporaryDirectory() as folder:
-            store = self.open_store(Path(folder))
+        with TemporaryDirectory() as folder, closing(self.open_store(Path(folder))) as store:
             whole = bars("BTC/USD", np.unique(OCTOBER + MINUTE * (np.arange(3900) * 37 % 4000 - 2000)))
             store.write([whole.take(slice(0, 2500))], LIVE)
             for first in range(2500, 3900, 700):
@@ -99,7 +99,6 @@ class BarStoreContract:
                 asked = f"read {start}–{end}, tail {count}"
                 assert_same(store.read(whole.instrument, start, end), whole.between(start, max(start, end)), asked)
                 assert_same(store.tail(whole.instrument, count, end), whole.between(0, end).tail(count), asked)
-            store.close()
 
     def test_both_ends_of_a_read_are_sharp(self, store: BarStore) -> None:
         offered = run("AAPL", OCTOBER - 2 * MINUTE, 4)
@@ -287,8 +286,7 @@ class BarStoreContract:
         self, spans: list[tuple[int, int]], asked: tuple[int, int], together: bool
     ) -> None:
         """A span that ends before it begins covers nothing."""
-        with TemporaryDirectory() as folder:
-            store = self.open_store(Path(folder))
+        with TemporaryDirectory() as folder, closing(self.open_store(Path(folder))) as store:
             parts = [empty(parse(symbol)) for symbol in (SYMBOLS if together else SYMBOLS[:1])]
             for start, end in spans:
                 store.write(parts, LIVE, covers=Span(SEPTEMBER + start * MINUTE, SEPTEMBER + end * MINUTE))
@@ -297,7 +295,6 @@ class BarStoreContract:
             question = Span(SEPTEMBER + asked[0] * MINUTE, SEPTEMBER + asked[1] * MINUTE)
             for part in parts:
                 assert store.gaps(part.instrument, question) == _spans(open_minutes)
-            store.close()
 
     # What was covered too early
 
@@ -425,8 +422,7 @@ class BarStoreContract:
     def test_news_are_what_a_read_gives_or_left_out(self, data: st.DataObject) -> None:
         """Whatever was written since the marks, in whatever way: nothing that news tell is wrong or incomplete."""
         symbols = ["AAPL", "BTC/USD", "EUR/USD"]
-        with TemporaryDirectory() as name:
-            store = self.open_store(Path(name) / "data")
+        with TemporaryDirectory() as name, closing(self.open_store(Path(name) / "data")) as store:
             for symbol in symbols:
                 store.write([run(symbol, OCTOBER - 20 * MINUTE, 20)], LIVE, covers=Span(OCTOBER - 20 * MINUTE, OCTOBER))
             marks = {parse(symbol): store.mark(parse(symbol)) for symbol in symbols}
@@ -443,7 +439,6 @@ class BarStoreContract:
                 for instrument, found in store.news(marks, span, covered=not waived).items():
                     assert_same(found, store.read(instrument, span.start, span.end))
                     assert waived or not store.gaps(instrument, span)
-            store.close()
 
     def test_news_of_many_after_one_write_are_all_told(self, store: BarStore) -> None:
         symbols = [parse(symbol) for symbol in SYMBOLS]

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
@@ -355,9 +355,11 @@ class TestInInflux:
 @given(data=st.data())
 def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
     """Whatever was written in whatever order: every timeframe, page and edge."""
-    with TemporaryDirectory() as place:
+    with TemporaryDirectory() as place, ExitStack() as stack:
         folder = Path(place)
         pair: list[BarStore] = [ParquetStore(folder / "files"), open_store(folder / "influx")]
+        for store in pair:
+            stack.callback(store.close)
         symbol = data.draw(st.sampled_from(["BTC/USD", "AAPL", "EUR/USD"]))
         for version in range(data.draw(st.integers(1, 5))):
             start = OCTOBER + data.draw(st.integers(-3000, 3000)) * MINUTE
@@ -381,8 +383,6 @@ def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
             assert found[0] == found[1], (end, timeframe, count, skip)
             totals = [store.count(instrument, timeframe, end) for store in pair]
             assert totals[0] == totals[1]
-        for store in pair:
-            store.close()
         server().query(f'DROP DATABASE "{database_of(folder / "influx")}"')
 
 

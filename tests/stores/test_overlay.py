@@ -220,7 +220,7 @@ for minute in range(int(sys.argv[2])):
     store.write([run("AAPL", at, 1), run("BTC/USD", at, 1)], LIVE, covers=Span(at, at + MINUTE))
     if minute % 50 == 49:
         store.compact(at - 20 * MINUTE)
-        store._buffer.ask("PRAGMA wal_checkpoint(TRUNCATE)")
+        store._buffer.query("PRAGMA wal_checkpoint(TRUNCATE)")
 """
 
 

@@ -20,8 +20,8 @@ from openbell.market.bars import MINUTE, Bars
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores.database import Database
 from openbell.stores.port import Mark, Premature, Problem, Span
+from openbell.stores.sqlite_file import SqliteFile
 
 _SCHEMA_VERSION = 2
 _SCHEMA = """
@@ -72,7 +72,7 @@ ON CONFLICT (series, time) DO UPDATE SET seq = excluded.seq, data = excluded.dat
 """
 
 
-class Buffer(Database):
+class Buffer(SqliteFile):
     """Typed access to the buffer's tables; every write happens inside `transaction`."""
 
     def __init__(self, path: Path, origins: frozenset[Origin] | None = None, more: str = "") -> None:
@@ -81,14 +81,14 @@ class Buffer(Database):
         self._origins = origins
         super().__init__(path, _SCHEMA + more, _SCHEMA_VERSION, _UPGRADES)
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Numbers given out in a transaction may be undone with the rest."""
         self._numbers.clear()
 
-    def unfit(self) -> str:
+    def rejection(self) -> str:
         """A buffer with bars of an origin that has no place here was copied from elsewhere."""
         found = (
-            {row[0] for row in self.ask("SELECT DISTINCT origin FROM months")} if self._origins is not None else set()
+            {row[0] for row in self.query("SELECT DISTINCT origin FROM months")} if self._origins is not None else set()
         )
         foreign = sorted(found - set(self._origins or ()))
         return f"holds {', '.join(foreign)} bars, which have no place here" if foreign else ""
@@ -97,7 +97,7 @@ class Buffer(Database):
 
     def series(self, instrument: Instrument) -> int | None:
         """The number of a series, if it has one."""
-        rows = self.ask("SELECT id FROM series WHERE symbol = ?", instrument.symbol)
+        rows = self.query("SELECT id FROM series WHERE symbol = ?", instrument.symbol)
         return rows[0][0] if rows else None
 
     def claim_series(self, db: sqlite3.Connection, instrument: Instrument) -> int:
@@ -124,17 +124,17 @@ class Buffer(Database):
 
         The epoch of one that is unknown or new is the file's own number: no mark of another file fits this one.
         """
-        rows = self.ask(
+        rows = self.query(
             "SELECT epoch, version, compacted_seq, compacted_from FROM series WHERE symbol = ?", instrument.symbol
         )
         epoch, version, compacted_seq, compacted_from = (
-            rows[0] if rows else (self.ask("PRAGMA application_id")[0][0], 0, 0, 0)
+            rows[0] if rows else (self.query("PRAGMA application_id")[0][0], 0, 0, 0)
         )
         return epoch, version, compacted_seq, compacted_from
 
     def buffered(self) -> list[Instrument]:
         """Every instrument that has bars in the buffer."""
-        rows = self.ask("SELECT symbol FROM series WHERE EXISTS (SELECT 1 FROM bars WHERE series = series.id)")
+        rows = self.query("SELECT symbol FROM series WHERE EXISTS (SELECT 1 FROM bars WHERE series = series.id)")
         return [parse(row[0]) for row in rows]
 
     # Bars
@@ -170,7 +170,7 @@ class Buffer(Database):
         series = self.series(instrument)
         if series is None:
             return barlib.empty(instrument)
-        rows = self.ask(
+        rows = self.query(
             "SELECT time, data FROM bars WHERE series = ? AND time >= ? AND time < ? ORDER BY time DESC LIMIT ?",
             *(series, start, end, -1 if newest is None else newest),
         )
@@ -183,7 +183,7 @@ class Buffer(Database):
 
     def news(self, marks: Mapping[Instrument, Mark], span: Span, covered: bool) -> dict[Instrument, Bars]:
         """See the port: two queries, however many instruments."""
-        states = self.ask(
+        states = self.query(
             "SELECT id, symbol, epoch, compacted_seq, EXISTS (SELECT 1 FROM coverage c"
             " WHERE c.series = series.id AND c.start <= ? AND c.end >= ?) FROM series",
             *(span.start, span.end),
@@ -196,7 +196,7 @@ class Buffer(Database):
             if epoch and epoch == mark.epoch and compacted_seq <= mark.version and (is_covered or not covered):
                 quick[instrument.symbol] = instrument
         chosen = ",".join(str(number) for number, symbol in numbers.items() if symbol in quick)
-        rows = self.ask(
+        rows = self.query(
             f"SELECT series, time, data FROM bars WHERE series IN ({chosen}) AND time >= ? AND time < ?"
             " ORDER BY series, time",
             *(span.start, span.end),
@@ -222,14 +222,14 @@ class Buffer(Database):
         return self._edge("max", instrument)
 
     def _edge(self, which: str, instrument: Instrument) -> int | None:
-        rows = self.ask(
+        rows = self.query(
             f"SELECT {which}(time) FROM bars WHERE series = (SELECT id FROM series WHERE symbol = ?)", instrument.symbol
         )
         return None if rows[0][0] is None else int(rows[0][0])
 
     def earliest_since(self, instrument: Instrument, version: int) -> int | None:
         """The earliest buffered bar that was written after `version`."""
-        rows = self.ask(
+        rows = self.query(
             "SELECT min(b.time) FROM bars b JOIN series s ON s.id = b.series WHERE s.symbol = ? AND b.seq > ?",
             *(instrument.symbol, version),
         )
@@ -298,7 +298,7 @@ class Buffer(Database):
 
         What is kept of larger bars (`SYMBOL@TIMEFRAME`) is no coverage of a feed.
         """
-        rows = self.ask(
+        rows = self.query(
             "SELECT s.symbol, c.start, c.end, c.written FROM coverage c JOIN series s ON s.id = c.series"
             " WHERE s.symbol NOT LIKE '%@%' AND (c.end > c.written OR c.written > ?) ORDER BY s.symbol, c.start",
             ahead := time.time() + _STEP,
@@ -321,7 +321,7 @@ class Buffer(Database):
 
     def gaps(self, name: str, span: Span) -> list[Span]:
         """What of `span` is not covered in the series of a name."""
-        rows = self.ask(
+        rows = self.query(
             "SELECT c.start, c.end FROM coverage c JOIN series s ON s.id = c.series"
             " WHERE s.symbol = ? AND c.start < ? AND c.end > ? ORDER BY c.start",
             *(name, span.end, span.start),
@@ -347,7 +347,7 @@ class Buffer(Database):
 
     def months(self, instrument: Instrument) -> set[str]:
         """The months of a series that are marked."""
-        rows = self.ask(
+        rows = self.query(
             "SELECT m.month FROM months m JOIN series s ON s.id = m.series WHERE s.symbol = ?", instrument.symbol
         )
         return {str(row[0]) for row in rows}
@@ -371,7 +371,7 @@ class Buffer(Database):
 
     def problems(self) -> list[Problem]:
         """What was set aside."""
-        rows = self.ask("SELECT at, path, reason FROM problems ORDER BY at")
+        rows = self.query("SELECT at, path, reason FROM problems ORDER BY at")
         return [Problem(*row) for row in rows]
 
     def mark(self, instrument: Instrument) -> Mark:
@@ -384,8 +384,8 @@ class Buffer(Database):
         wanted = list(instruments)
         if len(wanted) <= _FEW:
             return {each: self.mark(each) for each in wanted}
-        known = {symbol: Mark(*state) for symbol, *state in self.ask("SELECT symbol, epoch, version FROM series")}
-        missing = Mark(self.ask("PRAGMA application_id")[0][0], 0)
+        known = {symbol: Mark(*state) for symbol, *state in self.query("SELECT symbol, epoch, version FROM series")}
+        missing = Mark(self.query("PRAGMA application_id")[0][0], 0)
         return {each: known.get(each.symbol, missing) for each in wanted}
 
 

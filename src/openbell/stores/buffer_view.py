@@ -50,10 +50,10 @@ class BufferView(Buffer):
         """A connection to the newest copy."""
         return self._now().db
 
-    def ask(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    def query(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query, as the file is now."""
         with self._turn:
-            return self._now().ask(query, *values)
+            return self._now().query(query, *values)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -89,7 +89,7 @@ class BufferView(Buffer):
         self._stamp, self._settled = stamp, time.time_ns() - newest > _SETTLED
         copy = Buffer(target, self._origins, self._more)
         if stamp[0] is None:
-            copy.ask("PRAGMA application_id = 0")  # one file that is not there is like another
+            copy.query("PRAGMA application_id = 0")  # one file that is not there is like another
         self._copies.append(copy)
         # Another thread may still read the copy before this one.
         while len(self._copies) > 2:

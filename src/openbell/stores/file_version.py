@@ -8,6 +8,8 @@ from collections.abc import Hashable
 from contextlib import suppress
 from pathlib import Path
 
+from openbell.stores.sqlite_connections import connect
+
 Stamp = tuple[tuple[int, int, int] | None, tuple[int, int, int] | None]
 
 
@@ -52,7 +54,7 @@ class FileVersion:
     def _open(self, inode: int) -> None:
         self.close()
         uri = f"{self._path.absolute().as_uri()}?mode=ro"
-        self._connection = sqlite3.connect(uri, uri=True, timeout=0.1, isolation_level=None, check_same_thread=False)
+        self._connection = connect(uri, busy_seconds=0.1)
         self._opened = inode
 
 

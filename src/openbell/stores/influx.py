@@ -93,7 +93,7 @@ class InfluxStore(BufferedStore):
 
     def _written(self, instrument: Instrument) -> tuple[int, int] | None:
         """The first and the last minute that were written through this home."""
-        rows = self._buffer.ask(
+        rows = self._buffer.query(
             "SELECT w.first, w.last FROM written w JOIN series s ON s.id = w.series WHERE s.symbol = ?",
             instrument.symbol,
         )
@@ -177,7 +177,7 @@ class InfluxStore(BufferedStore):
             self._copying.release()
 
     def _copy(self) -> None:
-        waiting = self._buffer.ask(
+        waiting = self._buffer.query(
             "SELECT s.symbol, b.series, min(b.time), max(b.time), max(b.seq) FROM bars b JOIN series s ON s.id = b.series"
             " LEFT JOIN copied c ON c.series = b.series WHERE b.seq > coalesce(c.seq, 0) GROUP BY b.series"
         )
@@ -311,7 +311,7 @@ class InfluxStore(BufferedStore):
 
     def waiting(self) -> int:
         """How many bars the buffer holds that InfluxDB lacks."""
-        rows = self._buffer.ask(
+        rows = self._buffer.query(
             "SELECT count(*) FROM bars b LEFT JOIN copied c ON c.series = b.series WHERE b.seq > coalesce(c.seq, 0)"
         )
         return int(rows[0][0])

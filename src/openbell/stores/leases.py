@@ -55,7 +55,7 @@ def release(buffer: Buffer, lease: Lease) -> None:
 
 def holder(buffer: Buffer, name: str) -> str | None:
     """Who holds a lease now."""
-    rows = buffer.ask("SELECT holder, expires FROM leases WHERE name = ?", name)
+    rows = buffer.query("SELECT holder, expires FROM leases WHERE name = ?", name)
     if not rows or not rows[0][0] or rows[0][1] < time.monotonic() or is_dead(rows[0][0]):
         return None
     return str(rows[0][0])

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from openbell.market.errors import StoreError, StoreTimeout
+from openbell.stores import sqlite_connections
 from openbell.stores.records import head as heads
-from openbell.stores.records import sqlite as module
 from openbell.stores.records.journal import Journal, LedgerBroken, head_of
 from openbell.stores.records.sqlite import SqliteDatabase
 from openbell.trading.ledger import Head
@@ -312,7 +312,7 @@ def test_on_a_full_disk_nothing_is_half_written(place: Place) -> None:
 def test_a_lock_that_is_held_for_too_long_is_a_time_out_and_does_not_stop_readers(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(module._OPTIONS, "timeout", 0.3)
+    monkeypatch.setattr(sqlite_connections, "BUSY_SECONDS", 0.3)
 
     async def main() -> None:
         async with place.opened() as records:

@@ -8,6 +8,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from openbell.market.errors import StoreError, StoreTimeout
+from openbell.stores.sqlite_connections import is_locked
 
 _LOST = ("08", "57P")
 """PostgreSQL's classes of errors that end a connection."""
@@ -19,7 +20,7 @@ def said(where: str, error: SQLAlchemyError | OSError) -> StoreError:
     """The error to raise instead."""
     cause = getattr(error, "orig", None) or error
     code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+    if is_locked(cause):
         return StoreTimeout(f"the records in {where} are locked by another process for too long")
     if isinstance(error, TimeoutError | PoolTimeout):
         return StoreTimeout(f"the records in {where} did not answer in time")

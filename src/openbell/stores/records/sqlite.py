@@ -6,10 +6,10 @@ import asyncio
 import logging
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,9 +18,9 @@ from sqlalchemy.engine import URL
 
 from openbell.market.errors import StoreError
 from openbell.stores.file_version import FileVersion
+from openbell.stores.sqlite_connections import connect_durably, file_identity
 
 T = TypeVar("T")
-_BUSY_SECONDS = 30.0
 _THREADS = 4
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class SqliteDatabase:
         return engine.connect()
 
     def _leads_here(self, connection: Connection) -> bool:
-        found = _identity(self.path)
+        found = file_identity(self.path)
         return found is not None and connection.info["file"] == found
 
     def _made(self) -> Engine:
@@ -132,57 +132,16 @@ class SqliteDatabase:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 with suppress(FileExistsError):  # opening it would drop the locks that this process has on it
                     self.path.touch(0o600, exist_ok=False)
-                self._engine = engine_for(str(self.path), creator=self._open, pool_size=2 * _THREADS)
+                # mode=rw: a file that was removed later is not created again.
+                self._engine = engine_for(f"{self.path.absolute().as_uri()}?mode=rw", pool_size=2 * _THREADS)
                 event.listen(self._engine, "connect", self._remember)
             return self._engine
 
-    def _open(self) -> sqlite3.Connection:
-        """A connection to a file that is there: it is made once, and never again."""
-        opened: sqlite3.Connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=rw", uri=True, **_OPTIONS)
-        return opened
-
     def _remember(self, _connection: sqlite3.Connection, record: Any) -> None:
-        record.info["file"] = _identity(self.path)
-
-
-_OPTIONS: dict[str, Any] = {"timeout": _BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
+        record.info["file"] = file_identity(self.path)
 
 
 def engine_for(path: str, **options: Any) -> Engine:
     """An engine on a file, or on `:memory:`."""
-    engine = create_engine(URL.create("sqlite", database=path), connect_args=_OPTIONS, hide_parameters=True, **options)
-
-    @event.listens_for(engine, "connect")
-    def _connected(connection: sqlite3.Connection, _record: object) -> None:
-        try:
-            _enter_wal(connection)
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
-        except BaseException:
-            connection.close()
-            raise
-
-    return engine
-
-
-def _enter_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL; when several processes make the file at once the busy time-out does not apply to this step."""
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file stands at a path."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+    creator = partial(connect_durably, path, "foreign_keys = ON")
+    return create_engine(URL.create("sqlite", database=path), creator=creator, hide_parameters=True, **options)

@@ -1,4 +1,4 @@
-"""A SQLite file that any number of processes and threads share, and that may be damaged or taken away under them."""
+"""A SQLite file that any number of processes and threads share, and that may be damaged, moved or removed while in use."""
 
 from __future__ import annotations
 
@@ -15,32 +15,28 @@ from typing import Any
 
 from openbell.market.errors import StoreError
 from openbell.stores.file_version import FileVersion
+from openbell.stores.sqlite_connections import connect, connect_durably, file_identity
 
 log = logging.getLogger(__name__)
 
+_READ_BUSY_SECONDS = 5.0
+"""How long a statement waits for a lock on a disk that cannot be written."""
 
-class Database:
-    """One connection per thread, in WAL mode with full synchronisation: what is committed survives kill −9 and power loss.
 
-    A file that is no database is set aside and noted in the table `problems`. One that was moved or removed is followed by
-    a new one under its name, so that processes which run on and those which start now meet in the same file.
+class SqliteFile:
+    """One connection per thread, in WAL mode with full synchronisation: a commit survives kill −9 and power loss.
+
+    A file that is not a database is set aside and recorded in the table `problems`. If the file was moved or removed,
+    the next call opens the file that is now at its path, or creates one, so that all processes use the same file.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        schema: str,
-        version: int,
-        upgrades: Mapping[int, str] | None = None,
-        busy_seconds: float = 30.0,
-    ) -> None:
-        """`upgrades` are the statements that lead from each older version to the next."""
+    def __init__(self, path: Path, schema: str, version: int, upgrades: Mapping[int, str] | None = None) -> None:
+        """`upgrades` maps each older version to the statements that lead to the next version."""
         self.path = path
         self._changes = FileVersion(path)
         self._upgrades = upgrades or {}
         self._schema = schema
         self._version = version
-        self._busy = busy_seconds
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
@@ -53,7 +49,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A write that happens wholly or not at all, durable when the block ends."""
+        """A write transaction: committed durably when the block ends, rolled back if it raises."""
         try:
             db = self.db
             try:
@@ -61,14 +57,14 @@ class Database:
                 yield db
                 db.execute("COMMIT")
             except BaseException:
-                self.forget()
+                self.clear_cache()
                 with suppress(sqlite3.Error):
                     db.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
             raise self._failed(error) from error
 
-    def ask(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    def query(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query."""
         try:
             return self.db.execute(query, values).fetchall()
@@ -79,11 +75,11 @@ class Database:
         """Returns a value that differs after every commit to the file, by this or another process."""
         return self._changes.read()
 
-    def forget(self) -> None:
-        """Called before a transaction is undone and when the file is another one: drop what was remembered of it."""
+    def clear_cache(self) -> None:
+        """Drop cached content; called before a rollback and when another file is opened at the same path."""
 
-    def unfit(self) -> str:
-        """Why a sound file must not be used here all the same."""
+    def rejection(self) -> str:
+        """Why an undamaged file must not be used here; empty if it may be used."""
         return ""
 
     def close(self) -> None:
@@ -97,18 +93,18 @@ class Database:
 
     def _failed(self, error: sqlite3.Error) -> StoreError:
         damaged = type(error) is sqlite3.DatabaseError
-        hint = "; stop every Openbell and move this file away: the month files stay" if damaged else ""
+        hint = "; stop every Openbell process and move this file away: the month files are kept" if damaged else ""
         return StoreError(f"{self.path}: {error}{hint}")
 
     # Opening
 
     def _current(self) -> sqlite3.Connection | None:
-        """This thread's connection, if it has one that leads to the file which stands there now."""
+        """This thread's connection; None if it has none or if another file is now at the path."""
         db: sqlite3.Connection | None = getattr(self._local, "db", None)
-        if db is None or db.in_transaction or self._local.file == (_identity(self.path) or "missing"):
+        if db is None or db.in_transaction or self._local.file == (file_identity(self.path) or "missing"):
             return db
-        log.warning("%s was moved or removed; going on with what stands there now", self.path)
-        self.forget()
+        log.warning("%s was moved or removed; opening the file that is there now", self.path)
+        self.clear_cache()
         with self._guard:
             self._opened.remove(db)
         db.close()
@@ -127,33 +123,24 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            db = sqlite3.connect(self.path, timeout=self._busy, isolation_level=None, check_same_thread=False)
-            try:
-                db.execute(f"PRAGMA busy_timeout = {int(self._busy * 1000)}")
-                _enter_wal(db, self._busy)
-                db.execute("PRAGMA synchronous = FULL")
-            except BaseException:
-                db.close()
-                raise
+            db = connect_durably(self.path)
         except sqlite3.OperationalError as error:
             if os.access(self.path.parent, os.W_OK):
-                # Too many open files, or locked for too long: reading past what others write now would be wrong.
+                # Too many open files, or a lock timeout. Opening read-only would miss what others are writing.
                 raise StoreError(f"cannot open {self.path}: {error}") from error
             db = self._connect_to_read(error)
         except sqlite3.Error as error:
             raise StoreError(f"cannot open {self.path}: {error}") from error
-        self._local.db, self._local.file = db, _identity(self.path)
+        self._local.db, self._local.file = db, file_identity(self.path)
         with self._guard:
             self._opened.append(db)
         return db
 
     def _connect_to_read(self, refused: sqlite3.Error) -> sqlite3.Connection:
-        """On a disk that cannot be written, what is there can still be read."""
-        for how in ("mode=ro", "immutable=1"):
+        """A read-only connection, for a disk that cannot be written."""
+        for mode in ("mode=ro", "immutable=1"):
             try:
-                db = sqlite3.connect(
-                    f"{self.path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False
-                )
+                db = connect(f"{self.path.absolute().as_uri()}?{mode}", _READ_BUSY_SECONDS)
                 if _version_of(db):
                     return db
                 db.close()
@@ -162,14 +149,14 @@ class Database:
         raise StoreError(f"cannot open {self.path}: {refused}") from refused
 
     def _prepare(self) -> str:
-        """Make or check the tables; what is wrong with the file if it is no database at all."""
+        """Create, upgrade or check the tables. Returns why the file must be set aside; empty if it can be used."""
         try:
             version = _version_of(self._connect())
             if version == 0:
                 with self.transaction() as db:
                     if _version_of(db) == 0:
                         _execute(db, self._schema)
-                        # Tells this file from one that stood here before.
+                        # A random number that tells this file from an earlier one at the same path.
                         db.execute(f"PRAGMA application_id = {2 * secrets.randbits(29)}")
                         db.execute(f"PRAGMA user_version = {self._version}")
                 version = self._version
@@ -181,11 +168,11 @@ class Database:
                 return str(cause)
             raise
         if version != self._version:
-            raise StoreError(f"{self.path} is of version {version}, this Openbell reads version {self._version}")
-        return self.unfit()
+            raise StoreError(f"{self.path} has version {version}, this Openbell reads version {self._version}")
+        return self.rejection()
 
     def _upgrade(self) -> int:
-        """Bring an older file's tables up to date, in one transaction; the version that it then has."""
+        """Upgrade an older file's tables in one transaction. Returns the new version."""
         with self.transaction() as db:
             version = _version_of(db)
             while version in self._upgrades:
@@ -201,8 +188,8 @@ class Database:
             raise StoreError(f"{self.path} cannot be used, nor set aside: {error}") from error
 
     def _set_aside(self) -> None:
-        """Put an empty file in the damaged one's place. One at a time: the second would move what the first has made."""
-        with closing(sqlite3.connect(self.path.with_name("repair.sqlite"), self._busy, isolation_level=None)) as guard:
+        """Replace a damaged file by an empty one, one process at a time: a second would move the first one's new file."""
+        with closing(connect(self.path.with_name("repair.sqlite"))) as guard:
             guard.execute("BEGIN EXCLUSIVE")
             self.close()
             damage = self._prepare()
@@ -210,10 +197,10 @@ class Database:
                 return
             self.close()
             aside = self.path.with_name(f"{self.path.name}.corrupt-{time.time_ns()}")
-            # The database last: as long as it stands there damaged, nobody makes new companions for a new one.
-            for rest in ("-wal", "-shm", ""):
+            # The database last: while the damaged file is at the path, no process creates -wal and -shm for a new one.
+            for suffix in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
-                    self.path.with_name(self.path.name + rest).replace(aside.with_name(aside.name + rest))
+                    self.path.with_name(self.path.name + suffix).replace(aside.with_name(aside.name + suffix))
             log.error("set aside %s: %s", aside, damage)
             if again := self._prepare():
                 raise StoreError(f"{self.path} cannot be used: {again}")
@@ -229,26 +216,3 @@ def _execute(db: sqlite3.Connection, statements: str) -> None:
 
 def _version_of(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file stands at a path."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _enter_wal(db: sqlite3.Connection, busy_seconds: float) -> None:
-    """Switch to WAL; when several processes make the file at once the busy time-out does not apply to this step."""
-    deadline = time.monotonic() + busy_seconds
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
