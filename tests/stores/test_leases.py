@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.market.errors import LeaseHeld, LeaseLost
-from openbell.stores import leases
+from openbell.stores import buffer_leases
 from openbell.stores.leases import this_process
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Lease
@@ -40,7 +40,7 @@ class Hours:
 @pytest.fixture
 def hours(monkeypatch: pytest.MonkeyPatch) -> Hours:
     clock = Hours()
-    monkeypatch.setattr(leases, "time", SimpleNamespace(monotonic=clock.monotonic))
+    monkeypatch.setattr(buffer_leases, "time", SimpleNamespace(monotonic=clock.monotonic))
     return clock
 
 
@@ -241,7 +241,7 @@ def test_tokens_only_grow_and_only_the_newest_counts(
 ) -> None:
     hours = Hours()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leases, "time", SimpleNamespace(monotonic=hours.monotonic))
+        patch.setattr(buffer_leases, "time", SimpleNamespace(monotonic=hours.monotonic))
         store = ParquetStore(tmp_path_factory.mktemp("leases"))
         mine: dict[int, Lease] = {}
         newest, holder, ends = 0, -1, 0.0

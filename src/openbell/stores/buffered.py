@@ -17,6 +17,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.stores import leases
 from openbell.stores.buffer import Buffer, minute
+from openbell.stores.buffer_leases import BufferLeases
 from openbell.stores.months import by_month, months_of
 from openbell.stores.offered import checked
 from openbell.stores.port import Lease, Mark, Premature, Problem, Span
@@ -69,8 +70,7 @@ class BufferedStore(ABC):
     ) -> None:
         """Put small parts in the buffer, and note what all of them cover."""
         with self._buffer.transaction() as db:
-            if lease:
-                leases.check(db, lease)
+            self._check_lease(lease)
             numbered = [(self._buffer.claim_series(db, part.instrument), part) for part in parts]
             fresh = [(series, part) for series, part in numbered if 0 < len(part) < BULK and not replace]
             self._claim_months(db, fresh, source)
@@ -188,19 +188,27 @@ class BufferedStore(ABC):
 
     def acquire(self, name: str, holder: str, ttl: float) -> Lease:
         """See the port."""
-        return leases.acquire(self._buffer, name, holder, ttl)
+        with self._buffer.transaction():
+            return leases.acquire(BufferLeases(self._buffer), name, holder, ttl)
 
     def renew(self, lease: Lease, ttl: float) -> None:
         """See the port."""
-        leases.renew(self._buffer, lease, ttl)
+        with self._buffer.transaction():
+            leases.renew(BufferLeases(self._buffer), lease, ttl)
 
     def release(self, lease: Lease) -> None:
         """See the port."""
-        leases.release(self._buffer, lease)
+        with self._buffer.transaction():
+            leases.release(BufferLeases(self._buffer), lease)
 
     def lease_holder(self, name: str) -> str | None:
         """See the port."""
-        return leases.holder(self._buffer, name)
+        return leases.current_holder(BufferLeases(self._buffer), name)
+
+    def _check_lease(self, lease: Lease | None) -> None:
+        """Raise `LeaseLost` if a write names a lease that is no longer current. Called inside the write's transaction."""
+        if lease:
+            leases.check(BufferLeases(self._buffer), lease)
 
     def close(self) -> None:
         """See the port."""

@@ -22,7 +22,7 @@ from openbell.market.errors import InvalidSymbol, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores import larger, leases
+from openbell.stores import larger
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffered import FIRST, BufferedStore, conflict
 from openbell.stores.influx_bars import TAG, InfluxBars
@@ -125,8 +125,7 @@ class InfluxStore(BufferedStore):
         if alone:
             self._rollups.make_of(bars)
         with self._buffer.transaction() as db:
-            if lease:
-                leases.check(db, lease)
+            self._check_lease(lease)
             first, last = int(bars.time[0]), int(bars.time[-1]) + 1
             if len(self._buffer.get(instrument, first, last, 1)):
                 times = bars.time.tolist()
@@ -139,8 +138,7 @@ class InfluxStore(BufferedStore):
         """Claim a month and make readers read again; the series' number, and whether another source has to go."""
         span = Span(*month_span(month))
         with self._buffer.transaction() as db:
-            if lease:
-                leases.check(db, lease)
+            self._check_lease(lease)
             series = self._buffer.claim_series(db, bars.instrument)
             owner = self._buffer.month_source(db, series, month)
             foreign = owner not in {None, source}

@@ -1,86 +1,107 @@
-"""Leases: exactly one collector (later: one engine) writes, even when a stopped process wakes up late.
+"""Leases: at most one collector and one engine write, even if a stopped process wakes up late.
 
-A lease is a row with a token that grows with every change of hands. A write names its token inside its own transaction,
-so a process that was stopped past its lease and goes on writes nothing. Times are monotonic: they are comparable between
-the processes of one machine, and a row left over from before a reboot shows an impossible expiry.
+A lease is a row with a token that grows each time the lease is taken. A write checks its token inside its own transaction,
+so a process that was stopped until its lease had passed to another process writes nothing. The rules are here; a
+`LeaseTable` reads and writes the rows: `buffer_leases` those of the bar store, `records.leases` those of the records.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-import sqlite3
-import time
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
+from typing import Protocol
 
 from openbell.market.errors import LeaseHeld, LeaseLost
-from openbell.stores.buffer import Buffer
 from openbell.stores.port import Lease
 
 
-def this_process(label: str) -> str:
-    """Who holds a lease, so that its death can be noticed: label, host, process and when it began."""
-    pid = os.getpid()
-    return f"{label}@{socket.gethostname()}:{pid}:{_state(pid)[1]}"
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    """A lease as it is stored."""
+
+    token: int
+    holder: str
+    """Empty after the lease was released."""
+    expires: float
 
 
-def acquire(buffer: Buffer, name: str, holder: str, ttl: float) -> Lease:
-    """Take the lease if it is free, expired, or its holder has died."""
-    with buffer.transaction() as db:
-        row = db.execute("SELECT token, holder, expires FROM leases WHERE name = ?", (name,)).fetchone()
-        now = time.monotonic()
-        if row and row[1] and row[1] != holder and now < row[2] <= now + 10 * ttl and not is_dead(row[1]):
-            raise LeaseHeld(
-                f"the {name} is already running as {row[1]}; stop it first, or leave it the work",
-                holder=row[1],
-                expires_in_s=round(row[2] - now, 1),
-            )
-        token = (row[0] if row else 0) + 1
-        db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", (name, token, holder, now + ttl))
-    return Lease(name, token, holder)
+class LeaseTable(Protocol):
+    """The rows of all leases, read and written inside one transaction."""
+
+    @property
+    def is_monotonic(self) -> bool:
+        """True if `now` is this machine's monotonic time, which starts again at a reboot."""
+
+    def now(self) -> float:
+        """The time that all holders compare expiries with, in seconds."""
+
+    def get(self, name: str) -> LeaseRow | None:
+        """The row of a lease; None if it was never taken."""
+
+    def put(self, name: str, row: LeaseRow) -> None:
+        """Insert or replace the row of a lease."""
 
 
-def renew(buffer: Buffer, lease: Lease, ttl: float) -> None:
-    """Move the expiry on."""
-    with buffer.transaction() as db:
-        check(db, lease)
-        db.execute("UPDATE leases SET expires = ? WHERE name = ?", (time.monotonic() + ttl, lease.name))
+def acquire(table: LeaseTable, name: str, holder: str, ttl: float) -> Lease:
+    """Take a lease for `ttl` seconds if it is free, expired, or its holder has died. Raises `LeaseHeld`."""
+    row, now = table.get(name), table.now()
+    latest = now + 10 * ttl if table.is_monotonic else inf  # a later expiry was written before a reboot
+    if row and row.holder not in {"", holder} and now < row.expires <= latest and not is_dead(row.holder):
+        raise held(name, row.holder, expires_in_s=round(row.expires - now, 1))
+    lease = Lease(name, (row.token if row else 0) + 1, holder)
+    table.put(name, LeaseRow(lease.token, holder, now + ttl))
+    return lease
 
 
-def release(buffer: Buffer, lease: Lease) -> None:
-    """Give it back; the token stays, so that a late write is still refused."""
-    with buffer.transaction() as db:
-        db.execute("UPDATE leases SET holder = '', expires = 0 WHERE name = ? AND token = ?", (lease.name, lease.token))
+def renew(table: LeaseTable, lease: Lease, ttl: float) -> None:
+    """Let a lease expire `ttl` seconds from now. Raises `LeaseLost`."""
+    check(table, lease)
+    table.put(lease.name, LeaseRow(lease.token, lease.holder, table.now() + ttl))
 
 
-def holder(buffer: Buffer, name: str) -> str | None:
-    """Who holds a lease now."""
-    rows = buffer.query("SELECT holder, expires FROM leases WHERE name = ?", name)
-    if not rows or not rows[0][0] or rows[0][1] < time.monotonic() or is_dead(rows[0][0]):
+def release(table: LeaseTable, lease: Lease) -> None:
+    """Free a lease if its token is the current one. The token stays stored, so that late writes are refused."""
+    row = table.get(lease.name)
+    if row is not None and row.token == lease.token:
+        table.put(lease.name, LeaseRow(row.token, "", 0.0))
+
+
+def current_holder(table: LeaseTable, name: str) -> str | None:
+    """The process that holds a lease now; None if there is none."""
+    row = table.get(name)
+    if row is None or not row.holder or row.expires < table.now() or is_dead(row.holder):
         return None
-    return str(rows[0][0])
+    return row.holder
 
 
-def check(db: sqlite3.Connection, lease: Lease) -> None:
-    """Refuse unless the lease is still ours; called inside the write's own transaction."""
-    row = db.execute("SELECT token, holder FROM leases WHERE name = ?", (lease.name,)).fetchone()
-    if row is None or row[0] != lease.token or row[1] != lease.holder:
-        raise LeaseLost(
-            f"the lease of the {lease.name} has passed to {(row and row[1]) or 'nobody'}; nothing was written"
-        )
+def check(table: LeaseTable, lease: Lease) -> None:
+    """Raise `LeaseLost` unless `lease` is still the current one. To be called inside the transaction of the write."""
+    row = table.get(lease.name)
+    if row is None or row.token != lease.token or row.holder != lease.holder:
+        holder = (row and row.holder) or "nobody"
+        raise LeaseLost(f"the {lease.name} lease is now held by {holder}; nothing was written")
 
 
-def _state(pid: int) -> tuple[str, str]:
-    """A process's state, and when it began as the system counts it: tells a reused number from the old one."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return fields[0], fields[19]
-    except (OSError, IndexError):
-        return "", ""
+def held(name: str, holder: str, **details: object) -> LeaseHeld:
+    """The error for a lease that another process holds."""
+    message = f"the {name} is already running as {holder}: stop that process first, or let it do the work"
+    return LeaseHeld(message, holder=holder, **details)
+
+
+# Holders
+
+
+def this_process(label: str) -> str:
+    """A holder's name: label, host, process id and start time, so that other processes notice its death."""
+    pid = os.getpid()
+    return f"{label}@{socket.gethostname()}:{pid}:{_process(pid)[1]}"
 
 
 def is_dead(holder: str) -> bool:
-    """Whether the holder was a process of this machine that is gone."""
+    """Returns True if the holder was a process of this machine that no longer runs."""
     try:
         place, pid, began = holder.rsplit(":", 2)
         number = int(pid)
@@ -88,8 +109,8 @@ def is_dead(holder: str) -> bool:
         return False
     if place.rpartition("@")[2] != socket.gethostname():
         return False
-    state, started = _state(number)
-    if state in {"Z", "X"}:  # killed, and its parent has not looked yet
+    state, started = _process(number)
+    if state in {"Z", "X"}:  # killed, and not yet reaped by its parent
         return True
     if began and started:
         return started != began
@@ -100,3 +121,12 @@ def is_dead(holder: str) -> bool:
     except OSError:
         return False
     return False
+
+
+def _process(pid: int) -> tuple[str, str]:
+    """State and start time of a process from /proc, empty if unknown. The start time tells a reused process id."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return fields[0], fields[19]
+    except (OSError, IndexError):
+        return "", ""

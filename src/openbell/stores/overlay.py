@@ -13,11 +13,11 @@ from pathlib import Path
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
-from openbell.market.errors import LeaseHeld, SourceConflict
+from openbell.market.errors import SourceConflict
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores import larger
+from openbell.stores import larger, leases
 from openbell.stores.buffered import FIRST
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import BarStore, Lease, Mark, Premature, Problem, Span
@@ -192,7 +192,7 @@ class OverlayStore:
     def acquire(self, name: str, holder: str, ttl: float) -> Lease:
         """See the port. Nobody takes a lease in the home for this store, but one that is held there is respected."""
         if other := self._home.lease_holder(name):
-            raise LeaseHeld(f"the {name} is already running as {other}; leave it the work", holder=other)
+            raise leases.held(name, other)
         return self._own.acquire(name, holder, ttl)
 
     def renew(self, lease: Lease, ttl: float) -> None:

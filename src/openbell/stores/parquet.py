@@ -23,7 +23,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
-from openbell.stores import larger, leases, month_files
+from openbell.stores import larger, month_files
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffered import FIRST, LAST, BufferedStore, conflict
 from openbell.stores.month_files import MonthFile
@@ -94,8 +94,7 @@ class ParquetStore(BufferedStore):
         """
         start, end = month_span(file.month)
         with self._buffer.transaction() as db:
-            if lease:
-                leases.check(db, lease)
+            self._check_lease(lease)
             series = self._buffer.claim_series(db, file.instrument)
             owner = self._owner(db, series, file.instrument, file.month)
             if owner not in {None, source}:
@@ -109,8 +108,7 @@ class ParquetStore(BufferedStore):
     def _merge_month(self, file: MonthFile, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> bool:
         """Put the new file in place and drop what the buffer held of its minutes; False if others came in between."""
         with self._buffer.transaction() as db:
-            if lease:
-                leases.check(db, lease)
+            self._check_lease(lease)
             series = self._buffer.claim_series(db, file.instrument)
             announced = self._buffer.state(file.instrument)[0] % 2 == 1
             owner = self._owner(db, series, file.instrument, file.month)
