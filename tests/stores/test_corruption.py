@@ -466,8 +466,8 @@ def test_a_copied_home_does_not_make_simulated_bars_real(tmp_path: Path) -> None
     assert_same(real.read(AAPL, 0, EVER), empty(AAPL))
     assert real.gaps(AAPL, WHOLE) == [WHOLE]
     assert [problem.reason for problem in real.problems()] == [
-        "holds simulated bars, which have no place here",
-        "AAPL_2025-10.parquet: holds simulated bars, which have no place here",
+        "holds simulated bars, which must not be stored here",
+        "AAPL_2025-10.parquet: holds simulated bars, which must not be stored here",
     ]
     assert all(Path(problem.path).exists() for problem in real.problems())
     real.write([OCTOBER_BARS], LIVE)
@@ -479,7 +479,7 @@ def test_a_copied_home_does_not_make_simulated_bars_real(tmp_path: Path) -> None
 @pytest.mark.parametrize("count", [3, BULK])
 def test_bars_that_would_not_be_served_are_not_taken(tmp_path: Path, count: int) -> None:
     store = ParquetStore(tmp_path, REAL)
-    with pytest.raises(StoreError, match="simulated bars have no place"):
+    with pytest.raises(StoreError, match="simulated bars cannot be stored"):
         store.write([run("AAPL", SEPTEMBER, count)], SIMULATED)
     assert store.instruments() == []
     store.close()

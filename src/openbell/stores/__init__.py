@@ -1,1 +1,4 @@
-"""What lasts: bars in Parquet with a SQLite buffer in front. Safe for many processes and for kill −9 at any moment."""
+"""Storage: bars in Parquet files or InfluxDB behind a SQLite buffer, records in SQLite or PostgreSQL.
+
+Any number of processes may share it, and any of them may be killed at any moment.
+"""

@@ -1,7 +1,7 @@
-"""A home's buffer, read without touching it.
+"""A home's buffer, read without changing anything in the home.
 
-SQLite cannot open a file in WAL mode without making files beside it, and a reader keeps a writer from removing its own. So
-the file and its log are copied to a private folder and read there, and copied again when they have changed.
+SQLite cannot open a file in WAL mode without creating files beside it, and a reader keeps a writer from removing its own
+files. So the file and its write-ahead log are copied to a private folder and read there, and copied again when they change.
 """
 
 from __future__ import annotations
@@ -19,90 +19,89 @@ from openbell.market.errors import StoreError
 from openbell.market.provenance import Origin
 from openbell.stores.buffer import Buffer
 from openbell.stores.file_version import FileVersion, Stamp, stamp_of
-from openbell.stores.private import PrivateFolder
+from openbell.stores.folders import PrivateFolder
 
 _TRIES = 200
 _PAUSE = 0.005
 _SETTLED = 100_000_000
-"""Nanoseconds after which two changes of a file cannot share one time."""
+"""Nanoseconds after which two changes of a file cannot have the same timestamp."""
 _HEADER = 32
-"""Bytes of a log's header; they are others whenever the log is begun anew."""
+"""Bytes of a write-ahead log's header; they change whenever the log is restarted."""
 
 
 class BufferView(Buffer):
-    """What `Buffer` tells, of a file that is not ours to change; one that is not there has nothing in it."""
+    """A `Buffer` that only reads. A file that does not exist is read as an empty buffer."""
 
-    def __init__(self, path: Path, origins: frozenset[Origin] | None = None, more: str = "") -> None:
+    def __init__(self, path: Path, origins: frozenset[Origin] | None = None, extra_tables: str = "") -> None:
         self.path = path
         self._changes = FileVersion(path, touch=False)
         self._origins = origins
-        self._more = more
+        self._extra_tables = extra_tables
         self._folder = PrivateFolder()
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._copies: list[Buffer] = []
-        self._stamp: Stamp = (None, None)
+        self._fingerprint: Stamp = (None, None)
         self._settled = False
-        self._made = 0
-        self._now()
+        self._count = 0
+        self._latest()
 
     @property
     def db(self) -> sqlite3.Connection:
-        """A connection to the newest copy."""
-        return self._now().db
+        """A connection to the latest copy."""
+        return self._latest().db
 
     def query(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query, as the file is now."""
-        with self._turn:
-            return self._now().query(query, *values)
+        """The rows of a query, from the current content of the file."""
+        with self._lock:
+            return self._latest().query(query, *values)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Raise `StoreError`: nothing is written here."""
-        raise StoreError(f"{self.path} is opened to be read only")
+        """Raises `StoreError`."""
+        raise StoreError(f"{self.path} is opened read-only")
         yield self.db
 
     def close(self) -> None:
         """Remove the copies."""
-        with self._turn:
+        with self._lock:
             for copy in self._copies:
                 copy.close()
             self._copies.clear()
             self._folder.remove()
 
-    def _now(self) -> Buffer:
-        """A copy of the file as it is now."""
-        with self._turn:
-            stamp = stamp_of(self.path)
-            if not self._copies or stamp != self._stamp or not self._settled:
+    def _latest(self) -> Buffer:
+        """A copy of the file's current content."""
+        with self._lock:
+            if not self._copies or stamp_of(self.path) != self._fingerprint or not self._settled:
                 self._copy()
             return self._copies[-1]
 
     def _copy(self) -> None:
-        self._made += 1
-        target = self._folder.path / str(self._made) / self.path.name
+        self._count += 1
+        target = self._folder.path / str(self._count) / self.path.name
         try:
             target.parent.mkdir()
-            stamp = _copy_whole(self.path, target)
+            found = _copy_consistently(self.path, target)
         except OSError as error:
             raise StoreError(f"cannot read {self.path}: {error}") from error
-        newest = max((part[2] for part in stamp if part), default=0)
-        self._stamp, self._settled = stamp, time.time_ns() - newest > _SETTLED
-        copy = Buffer(target, self._origins, self._more)
-        if stamp[0] is None:
-            copy.query("PRAGMA application_id = 0")  # one file that is not there is like another
+        newest = max((part[2] for part in found if part), default=0)
+        self._fingerprint, self._settled = found, time.time_ns() - newest > _SETTLED
+        copy = Buffer(target, self._origins, self._extra_tables)
+        if found[0] is None:
+            copy.query("PRAGMA application_id = 0")  # the same number for every file that does not exist
         self._copies.append(copy)
-        # Another thread may still read the copy before this one.
+        # Another thread may still read the previous copy.
         while len(self._copies) > 2:
             old = self._copies.pop(0)
             old.close()
             shutil.rmtree(old.path.parent, ignore_errors=True)
 
 
-def _copy_whole(source: Path, target: Path) -> Stamp:
-    """Copy a database that others may be writing; what it looked like then.
+def _copy_consistently(source: Path, target: Path) -> Stamp:
+    """Copy a database that other processes may be writing. Returns its fingerprint. Raises `StoreError`.
 
-    The file first, its log second: whatever a checkpoint moved into the file meanwhile is still in the log, unless the
-    log was begun anew in between, which its header tells.
+    The file is copied first, its log second: pages that a checkpoint moved into the file meanwhile are still in the log,
+    unless the log was restarted in between, which changes its header.
     """
     log, copied_log = source.with_name(f"{source.name}-wal"), target.with_name(f"{target.name}-wal")
     for _ in range(_TRIES):
@@ -115,7 +114,7 @@ def _copy_whole(source: Path, target: Path) -> Stamp:
         if unchanged or (header and _header(copied_log) == header == _header(log)):
             return before
         time.sleep(_PAUSE)
-    raise StoreError(f"{source} changes faster than it can be read: try again")
+    raise StoreError(f"{source} changes faster than it can be copied; try again")
 
 
 def _header(log: Path) -> bytes:

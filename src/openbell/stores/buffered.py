@@ -1,7 +1,6 @@
-"""What every bar store with the SQLite buffer shares: small writes, provenance, coverage, marks, leases.
+"""The part that bar stores with the SQLite buffer share: small writes, merged reads, sources, coverage, versions, leases.
 
-New bars are durable in the buffer at once. Where they go in the long run, and how they are read from there, is what the
-stores differ in.
+New bars are durable in the buffer at once. Stores differ in where bars are kept in the long term.
 """
 
 from __future__ import annotations
@@ -11,33 +10,34 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 
+from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
-from openbell.stores import leases
-from openbell.stores.buffer import Buffer, minute
+from openbell.stores import coverage, leases
+from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_leases import BufferLeases
 from openbell.stores.months import by_month, months_of
-from openbell.stores.offered import checked
 from openbell.stores.port import Lease, Mark, Premature, Problem, Span
+from openbell.stores.validation import validated
 
 BULK = 2000
-"""Bars of one instrument in one write from which on the buffer would only be a detour."""
+"""A write of this many bars of one instrument skips the buffer."""
 FIRST, LAST = -(2**62), 2**62
 """Before and after every bar."""
 
 
 class BufferedStore(ABC):
-    """The half of a bar store that its buffer is enough for."""
+    """Implements the methods of `stores.port.BarStore` that need only the buffer."""
 
     _buffer: Buffer
     _origins: frozenset[Origin] | None
-    """The only ones whose bars may be kept here; None if any may."""
+    """The origins whose bars may be stored here; None for any."""
 
     @abstractmethod
     def _owner(self, db: sqlite3.Connection, series: int, instrument: Instrument, month: str) -> Source | None:
-        """Whose the bars of a month are; None if there are none."""
+        """The source of a month's bars; None if there are none."""
 
     # Writing
 
@@ -52,8 +52,8 @@ class BufferedStore(ABC):
     ) -> None:
         """See the port."""
         if self._origins is not None and source.origin not in self._origins:
-            raise StoreError(f"{source.origin} bars have no place among {', '.join(sorted(self._origins))} ones")
-        parts = checked(parts)
+            raise StoreError(f"{source.origin} bars cannot be stored among {', '.join(sorted(self._origins))} bars")
+        parts = validated(parts)
         large = [part for part in parts if len(part) >= BULK or replace]
         for part in large:
             for month, bars in by_month(part):
@@ -63,32 +63,32 @@ class BufferedStore(ABC):
 
     @abstractmethod
     def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
-        """Put many bars of one month where they stay. `replace` drops those of another source first."""
+        """Write many bars of one month to long-term storage. `replace` first drops bars of another source."""
 
     def _write_small(
         self, parts: Sequence[Bars], source: Source, covers: Span | None, lease: Lease | None, replace: bool
     ) -> None:
-        """Put small parts in the buffer, and note what all of them cover."""
+        """Write the small parts to the buffer, and the coverage of all parts."""
         with self._buffer.transaction() as db:
             self._check_lease(lease)
-            numbered = [(self._buffer.claim_series(db, part.instrument), part) for part in parts]
+            numbered = [(self._buffer.ensure_series(db, part.instrument.symbol), part) for part in parts]
             fresh = [(series, part) for series, part in numbered if 0 < len(part) < BULK and not replace]
             self._claim_months(db, fresh, source)
-            self._touch(db, fresh)
+            self._before_put(db, fresh)
             self._buffer.put(db, fresh, self._buffer.next_seq(db))
             if covers:
-                self._buffer.cover(db, [series for series, _ in numbered], covers)
+                coverage.cover(db, [series for series, _ in numbered], covers)
 
-    def _touch(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:  # noqa: B027
-        """What else a small write changes, in its own transaction: nothing, unless a store says so."""
+    def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:  # noqa: B027
+        """Called inside a write's transaction before its bars are put into the buffer; does nothing by default."""
 
     def _claim_months(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> None:
-        """Make sure that every month touched is this source's; a month that all share is looked up once."""
+        """Record the source of every month that the parts touch. Raises `SourceConflict`. One query per month."""
         owned: dict[str, set[int]] = {}
         for series, bars in parts:
             for month in months_of(bars):
                 if month not in owned:
-                    owned[month] = self._buffer.months_of(db, source, month)
+                    owned[month] = self._buffer.series_of_source(db, source, month)
                 if series in owned[month]:
                     continue
                 owner = self._owner(db, series, bars.instrument, month)
@@ -96,21 +96,30 @@ class BufferedStore(ABC):
                     raise conflict(bars.instrument, month, owner, source)
                 self._buffer.set_month_source(db, series, month, source)
 
-    def _changed(self, db: sqlite3.Connection, series: int) -> None:
-        """Tell readers that more than the buffer's new bars has changed, and that it is done."""
-        db.execute(
-            "UPDATE series SET epoch = epoch + 2 - epoch % 2, version = ? WHERE id = ?",
-            (self._buffer.next_seq(db), series),
-        )
-
     def conflicts(self, bars: Bars, source: Source) -> list[str]:
         """See the port."""
-        series = self._buffer.series(bars.instrument)
+        series = self._buffer.find_series(bars.instrument)
         held = {month: self._held(series, bars.instrument, month) for month, _ in by_month(bars)}
         return [f"{month} ({owner})" for month, owner in held.items() if owner not in (None, source)]
 
     def _held(self, series: int | None, instrument: Instrument, month: str) -> Source | None:
         return None if series is None else self._owner(self._buffer.db, series, instrument, month)
+
+    # Reading
+
+    def _read_merged(self, instrument: Instrument, start: int, end: int, newest: int | None) -> Bars:
+        """Read the buffer, then long-term storage; repeat both if bars were moved in between. Buffered bars win."""
+        while True:
+            before = self._buffer.state(instrument)
+            buffered = self._buffer.get(instrument, start, end, newest)
+            stored = self._read_stored(instrument, start, end, newest)
+            after = self._buffer.state(instrument)
+            if (before.epoch, before.compacted_seq) == (after.epoch, after.compacted_seq):
+                return barlib.merge(*stored, buffered) if stored else buffered
+
+    @abstractmethod
+    def _read_stored(self, instrument: Instrument, start: int, end: int, newest: int | None) -> list[Bars]:
+        """Bars of long-term storage that opened in [start, end); at least the latest `newest` if that is given."""
 
     # State
 
@@ -120,14 +129,14 @@ class BufferedStore(ABC):
 
     def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
         """See the port."""
-        epoch, version, compacted_seq, compacted_from = self._buffer.state(instrument)
-        if epoch != mark.epoch or epoch % 2:
+        state = self._buffer.state(instrument)
+        if state.epoch != mark.epoch or state.is_changing:
             return FIRST
-        if version == mark.version:
+        if state.version == mark.version:
             return None
         changed = self._buffer.earliest_since(instrument, mark.version)
-        if compacted_seq > mark.version:
-            return compacted_from if changed is None else min(changed, compacted_from)
+        if state.compacted_seq > mark.version:
+            return state.compacted_from if changed is None else min(changed, state.compacted_from)
         return changed
 
     def changes(self) -> Hashable:
@@ -145,40 +154,36 @@ class BufferedStore(ABC):
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """See the port."""
-        return self._buffer.gaps(instrument.symbol, span)
+        return coverage.gaps(self._buffer, instrument.symbol, span)
 
     def premature(self) -> list[Premature]:
         """See the port."""
-        return self._buffer.premature()
+        return coverage.premature(self._buffer)
 
     def mend(self) -> list[Premature]:
         """See the port."""
         found = self.premature()
         for each in found:
             with self._buffer.transaction() as db:
-                series = self._buffer.claim_series(db, each.instrument)
-                # Readers read again until the change is done, whenever this process is killed.
-                db.execute("UPDATE series SET epoch = epoch + 1 WHERE id = ? AND epoch % 2 = 0", (series,))
+                self._buffer.begin_change(db, self._buffer.ensure_series(db, each.instrument.symbol))
             self._mend(each)
         return found
 
     def _mend(self, found: Premature) -> None:
-        """Drop the bars that had not closed and their coverage, all in one transaction."""
+        """Remove the bars that had not closed, and their coverage, in one transaction."""
         with self._buffer.transaction() as db:
-            series = self._buffer.claim_series(db, found.instrument)
-            self._buffer.cut_coverage(db, series, found)
-            unfinished = max(found.span.start, minute(min(found.written, time.time())))
+            series = self._buffer.ensure_series(db, found.instrument.symbol)
+            coverage.remove_premature(db, series, found)
+            unfinished = max(found.span.start, coverage.minute(min(found.written, time.time())))
             # Bars that another write has covered since are final.
-            for span in self._buffer.gaps(found.instrument.symbol, Span(unfinished, found.span.end)):
-                db.execute(
-                    "DELETE FROM bars WHERE series = ? AND time >= ? AND time < ?", (series, span.start, span.end)
-                )
+            for span in coverage.gaps(self._buffer, found.instrument.symbol, Span(unfinished, found.span.end)):
+                self._buffer.delete(db, series, span)
                 self._drop(db, series, found.instrument, span)
-            self._changed(db, series)
+            self._buffer.end_change(db, series)
 
     @abstractmethod
     def _drop(self, db: sqlite3.Connection, series: int, instrument: Instrument, span: Span) -> None:
-        """Remove the bars of a span from their long-term place, after the transaction has removed the buffered ones."""
+        """Remove the bars of a span from long-term storage; the transaction has removed the buffered ones."""
 
     def problems(self) -> list[Problem]:
         """See the port."""
@@ -216,10 +221,10 @@ class BufferedStore(ABC):
 
 
 def conflict(instrument: Instrument, month: str, owner: Source | None, source: Source) -> SourceConflict:
-    """Bars of another source stand where these would go."""
+    """The error for bars of another source in the same month."""
     return SourceConflict(
-        f"{instrument} {month} holds bars of {owner}; {source} would mix with them "
-        "(openbell import --replace drops what is there)",
+        f"{instrument} {month} holds bars of {owner}, which cannot be mixed with bars of {source} "
+        "(openbell import --replace drops the stored ones)",
         symbol=instrument.symbol,
         month=month,
         stored=str(owner),

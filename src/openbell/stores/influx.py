@@ -1,9 +1,9 @@
 """Bars in InfluxDB, behind the same buffer as the Parquet files.
 
-A small write is durable in the home's buffer at once and copied to InfluxDB right away or, when that is not there, as soon
-as it is again: an outage loses nothing that was acknowledged. A large one goes straight to InfluxDB. Reads merge both; the
-buffer wins. InfluxDB knows no transactions, so what must change together (coverage, provenance, leases, who has changed
-what) stands in the buffer's tables.
+A small write is durable in the home's buffer at once and is copied to InfluxDB right away or, during an outage, as soon as
+InfluxDB answers again: no acknowledged bar is lost. A large write goes straight to InfluxDB. Reads merge both; buffered bars
+win. InfluxDB has no transactions, so data that must change together (coverage, sources, leases, versions) is kept in the
+buffer's tables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from openbell.market.errors import InvalidSymbol, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores import larger
+from openbell.stores import coverage, resampling
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffered import FIRST, BufferedStore, conflict
 from openbell.stores.influx_bars import TAG, InfluxBars
@@ -41,11 +41,13 @@ _WRITTEN = """
 INSERT INTO written VALUES (?, ?, ?)
 ON CONFLICT (series) DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)
 """
-_AT_ONCE = 1000
+_COPY_SERIES = 1000
+"""Series that are copied in one write."""
 _LONGEST_PAUSE = 30.0
+"""Seconds between two attempts to copy during an outage."""
 _DAY = 86400
 _RECENT = 7200
-"""Seconds that are always read again where others write too."""
+"""The latest seconds, which are always read again in a shared database."""
 
 
 class InfluxStore(BufferedStore):
@@ -62,9 +64,9 @@ class InfluxStore(BufferedStore):
         shared: bool = False,
         buffer: Buffer | None = None,
     ) -> None:
-        """`folder` holds the buffer, unless another is given.
+        """`folder` holds the buffer, unless `buffer` is given.
 
-        `shared`: others write into the database, so newest bars are always read again.
+        `shared`: programs other than this home write to the database, so the latest bars are always read again.
         """
         self._http = http
         self._origins = origins
@@ -87,12 +89,12 @@ class InfluxStore(BufferedStore):
         super()._write_small(parts, source, covers, lease, replace)
         self.copy()
 
-    def _touch(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:
+    def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:
         db.executemany(_WRITTEN, [(series, int(bars.time[0]), int(bars.time[-1])) for series, bars in parts])
-        self._rollups.spoil(db, [bars for _, bars in parts])
+        self._rollups.invalidate(db, [bars for _, bars in parts])
 
     def _written(self, instrument: Instrument) -> tuple[int, int] | None:
-        """The first and the last minute that were written through this home."""
+        """The first and the last minute that this home has written; None if there is none."""
         rows = self._buffer.query(
             "SELECT w.first, w.last FROM written w JOIN series s ON s.id = w.series WHERE s.symbol = ?",
             instrument.symbol,
@@ -104,7 +106,7 @@ class InfluxStore(BufferedStore):
         return written[0] if written else None
 
     def _others_write(self, instrument: Instrument) -> bool:
-        """Whether there are minutes that did not come through this home: of those nobody tells when they change."""
+        """Returns True if there are minutes that this home did not write: changes of those are not announced."""
         if not self._shared:
             return False
         written = self._written(instrument)
@@ -113,52 +115,52 @@ class InfluxStore(BufferedStore):
         return (self._bars.first(instrument) or 0) < written[0] or self._bars.any_after(instrument, written[1])
 
     def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
-        """Announced before and confirmed after, so that readers read again whatever happens in between."""
+        """Announce the change, write, confirm: readers read everything again until it is confirmed."""
         instrument, span = bars.instrument, Span(*month_span(month))
         series, foreign = self._announce(month, bars, source, lease, replace)
         if foreign:
             self._bars.delete(instrument, span)
-        alone = not self._bars.count(instrument, Timeframe.M1, *_day_span(bars)) and not len(
-            self._buffer.get(instrument, *_day_span(bars), 1)
+        alone = not self._bars.count(instrument, Timeframe.M1, *_day_span(bars)) and not self._buffer.holds(
+            instrument, *_day_span(bars)
         )
         self._bars.write(bars)
         if alone:
-            self._rollups.make_of(bars)
+            self._rollups.write_usual(bars)
         with self._buffer.transaction() as db:
             self._check_lease(lease)
             first, last = int(bars.time[0]), int(bars.time[-1]) + 1
-            if len(self._buffer.get(instrument, first, last, 1)):
-                times = bars.time.tolist()
-                db.executemany("DELETE FROM bars WHERE series = ? AND time = ?", ((series, t) for t in times))
-            if alone and not len(self._buffer.get(instrument, *_day_span(bars), 1)):
-                self._rollups.keep(db, bars)
-            self._changed(db, series)
+            if self._buffer.holds(instrument, first, last):
+                self._buffer.delete_times(db, series, bars.time.tolist())
+            if alone and not self._buffer.holds(instrument, *_day_span(bars)):
+                self._rollups.confirm_usual(db, bars)
+            self._buffer.end_change(db, series)
 
     def _announce(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> tuple[int, bool]:
-        """Claim a month and make readers read again; the series' number, and whether another source has to go."""
+        """Record the month's source and make readers read again.
+
+        Returns the id of the series, and True if stored bars of another source must be deleted.
+        """
         span = Span(*month_span(month))
         with self._buffer.transaction() as db:
             self._check_lease(lease)
-            series = self._buffer.claim_series(db, bars.instrument)
+            series = self._buffer.ensure_series(db, bars.instrument.symbol)
             owner = self._buffer.month_source(db, series, month)
             foreign = owner not in {None, source}
             if foreign and not replace:
                 raise conflict(bars.instrument, month, owner, source)
-            db.execute("UPDATE series SET epoch = epoch + 1 WHERE id = ? AND epoch % 2 = 0", (series,))
-            self._touch(db, [(series, bars)])
+            self._buffer.begin_change(db, series)
+            self._before_put(db, [(series, bars)])
             if foreign:
-                self._buffer.uncover(db, series, span)
-                self._rollups.spoil_span(db, bars.instrument, span)
-                db.execute(
-                    "DELETE FROM bars WHERE series = ? AND time >= ? AND time < ?", (series, span.start, span.end)
-                )
+                coverage.uncover(db, series, span)
+                self._rollups.invalidate_span(db, bars.instrument, span)
+                self._buffer.delete(db, series, span)
             self._buffer.set_month_source(db, series, month, source)
         return series, foreign
 
     # From the buffer to InfluxDB
 
     def copy(self) -> bool:
-        """Copy what the buffer has and InfluxDB lacks; False if InfluxDB is away. Tries again later by itself."""
+        """Copy buffered bars that InfluxDB lacks. Returns False if it is unreachable; a later write tries again."""
         if time.monotonic() < self._not_before or not self._copying.acquire(blocking=False):
             return False
         try:
@@ -166,7 +168,7 @@ class InfluxStore(BufferedStore):
         except StoreError as error:
             self._pause = min(_LONGEST_PAUSE, max(1.0, self._pause * 2))
             self._not_before = time.monotonic() + self._pause
-            log.warning("%s; new bars wait in %s", error, self._buffer.path)
+            log.warning("%s; new bars are kept in %s until it answers", error, self._buffer.path)
             return False
         else:
             self._pause = 0.0
@@ -175,12 +177,12 @@ class InfluxStore(BufferedStore):
             self._copying.release()
 
     def _copy(self) -> None:
-        waiting = self._buffer.query(
+        uncopied = self._buffer.query(
             "SELECT s.symbol, b.series, min(b.time), max(b.time), max(b.seq) FROM bars b JOIN series s ON s.id = b.series"
             " LEFT JOIN copied c ON c.series = b.series WHERE b.seq > coalesce(c.seq, 0) GROUP BY b.series"
         )
-        for at in range(0, len(waiting), _AT_ONCE):
-            some = waiting[at : at + _AT_ONCE]
+        for at in range(0, len(uncopied), _COPY_SERIES):
+            some = uncopied[at : at + _COPY_SERIES]
             self._bars.write(*(self._buffer.get(parse(symbol), first, last + 1) for symbol, _, first, last, _ in some))
             with self._buffer.transaction() as db:
                 db.executemany(
@@ -189,30 +191,25 @@ class InfluxStore(BufferedStore):
                 )
 
     def compact(self, before: int) -> int:
-        """See the port. Nothing moves while InfluxDB is away."""
+        """See the port. Moves nothing while InfluxDB is unreachable."""
         moved = 0
         try:
-            for instrument in self._buffer.buffered():
+            for instrument in self._buffer.instruments():
                 moved += self._move(instrument, before)
         except StoreError as error:
-            log.warning("%s; bars stay in %s", error, self._buffer.path)
+            log.warning("%s; bars are kept in %s", error, self._buffer.path)
         return moved
 
     def _move(self, instrument: Instrument, before: int) -> int:
-        """Copied once more under the write lock, so that what is dropped here is what stands there."""
+        """Copy bars once more under the write lock, then delete them here: InfluxDB has exactly what is deleted."""
         with self._buffer.transaction() as db:
-            series = self._buffer.claim_series(db, instrument)
+            series = self._buffer.ensure_series(db, instrument.symbol)
             waiting = self._buffer.get(instrument, FIRST, before)
             if not len(waiting):
                 return 0
             self._bars.write(waiting)
-            db.execute("DELETE FROM bars WHERE series = ? AND time < ?", (series, before))
-            first = int(waiting.time[0])
-            db.execute(
-                "UPDATE series SET epoch = epoch + epoch % 2, compacted_seq = version, compacted_from ="
-                " CASE WHEN compacted_seq = 0 THEN ? ELSE min(compacted_from, ?) END WHERE id = ?",
-                (first, first, series),
-            )
+            self._buffer.delete(db, series, Span(FIRST, before))
+            self._buffer.end_compaction(db, series, int(waiting.time[0]))
         return len(waiting)
 
     def _drop(self, db: sqlite3.Connection, series: int, instrument: Instrument, span: Span) -> None:
@@ -220,36 +217,30 @@ class InfluxStore(BufferedStore):
         self._bars.delete(instrument, span)
         for month in self._buffer.months(instrument):
             start, end = month_span(month)
-            if end <= span.start or start >= span.end or len(self._buffer.get(instrument, start, end, 1)):
+            if end <= span.start or start >= span.end or self._buffer.holds(instrument, start, end):
                 continue
             if not self._bars.count(instrument, Timeframe.M1, start, end):
-                db.execute("DELETE FROM months WHERE series = ? AND month = ?", (series, month))
+                self._buffer.clear_month_source(db, series, month)
 
     # Reading
 
     def read(self, instrument: Instrument, start: int, end: int) -> Bars:
         """See the port."""
-        return self._consistent(instrument, start, end, None)
+        return self._read_merged(instrument, start, end, None)
 
     def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
         """See the port."""
-        return self._consistent(instrument, FIRST, end, count).tail(count)
+        return self._read_merged(instrument, FIRST, end, count).tail(count)
 
-    def _consistent(self, instrument: Instrument, start: int, end: int, newest: int | None) -> Bars:
-        """Buffer first, InfluxDB second; again if bars were moved from one to the other in between."""
-        while True:
-            before = self._buffer.state(instrument)
-            buffered = self._buffer.get(instrument, start, end, newest)
-            whole = newest is None
-            stored = self._bars.read(instrument, start, end) if whole else self._bars.tail(instrument, newest or 0, end)
-            after = self._buffer.state(instrument)
-            if (before[0], before[2]) == (after[0], after[2]):
-                return barlib.merge(stored, buffered)
+    def _read_stored(self, instrument: Instrument, start: int, end: int, newest: int | None) -> list[Bars]:
+        if newest is None:
+            return [self._bars.read(instrument, start, end)]
+        return [self._bars.tail(instrument, newest, end)]
 
     def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
         if timeframe is Timeframe.M1 or self._others_write(instrument):
-            return larger.newest(self.tail, instrument, timeframe, count, end, skip)
+            return resampling.latest(self.tail, instrument, timeframe, count, end, skip)
         found = self._rollups.newest(instrument, timeframe, count + skip, end)
         return found.take(slice(0, max(0, len(found) - skip))).tail(count).copy()
 
@@ -282,22 +273,22 @@ class InfluxStore(BufferedStore):
         return set(marks) if self._shared else super().changed(marks)
 
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
-        """See the port: what others write is nowhere but in the database."""
+        """See the port. Empty for a shared database: bars of other programs are not in the buffer."""
         return {} if self._shared else super().news(marks, span, covered=covered)
 
     def source(self, instrument: Instrument, epoch: int) -> Source | None:
-        """What the bars of the month of `epoch` are marked with."""
-        series = self._buffer.series(instrument)
+        """The source of the bars of the month of `epoch`; None if none is recorded."""
+        series = self._buffer.find_series(instrument)
         return None if series is None else self._buffer.month_source(self._buffer.db, series, month_of(epoch))
 
     def instruments(self) -> list[Instrument]:
         """See the port."""
-        found = set(self._buffer.buffered())
+        found = set(self._buffer.instruments())
         for _, symbol in self._http.rows(f'SHOW TAG VALUES FROM "candles" WITH KEY = "{TAG}"'):
             try:
                 instrument = parse(str(symbol))
             except InvalidSymbol:
-                continue  # somebody else's
+                continue  # written by another program
             if instrument.symbol == symbol:
                 found.add(instrument)
         return sorted(found)
@@ -315,7 +306,7 @@ class InfluxStore(BufferedStore):
         return int(rows[0][0])
 
     def size(self) -> int:
-        """See the port: InfluxDB's shards of this database, and the buffer's file."""
+        """See the port: the bytes of this database's shards in InfluxDB and of the buffer's file."""
         shards = [each for each in self._http.series("SHOW STATS FOR 'shard'") if self._ours(each)]
         sizes = (dict(zip(each["columns"], each["values"][0], strict=True)).get("diskBytes") for each in shards)
         return sum(int(size or 0) for size in sizes) + _size_of(self._buffer.path)
@@ -330,7 +321,7 @@ class InfluxStore(BufferedStore):
 
 
 def _size_of(path: Path) -> int:
-    """The bytes of a file; none if there is none."""
+    """The bytes of a file; 0 if there is none."""
     try:
         return path.stat().st_size
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Bars as InfluxDB has them: measurement `candles` for minutes, `candles_1h` and so on for larger ones.
+"""Bars in InfluxDB: the measurement `candles` for minutes, `candles_h1` and so on for resampled bars.
 
-Every query is bounded in time. How far back an instrument goes is looked up once; what is written here is noted elsewhere.
+Every query is bounded in time. The first minute of an instrument is looked up once and cached.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from openbell.market.errors import StoreError
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
 from openbell.stores.influx_http import FIELDS, InfluxHttp, escaped
-from openbell.stores.larger import CHUNK
 from openbell.stores.port import Span
+from openbell.stores.resampling import CHUNK
 
 TAG = "currency_pair"
 _EARLIEST, _LATEST = 0, 9_000_000_000
-"""What InfluxDB's times can hold, and every bar lies between."""
-_ROOM = 1.6
-"""How much longer than its bars a stretch of a liquid market is taken to be at first."""
+"""Bounds in epoch seconds: within InfluxDB's range, and every bar lies between them."""
+_STRETCH = 1.6
+"""How much longer than its bars the first span that `tail` reads is."""
 
 
 def measurement(timeframe: Timeframe) -> str:
-    """Where bars of a timeframe stand."""
+    """The measurement of a timeframe's bars."""
     return "candles" if timeframe is Timeframe.M1 else f"candles_{timeframe.name.lower()}"
 
 
 class InfluxBars:
-    """Reads and writes bars of any timeframe, without asking who may."""
+    """Reads and writes bars of any timeframe. Checks neither sources nor leases."""
 
-    def __init__(self, http: InfluxHttp, noted: Callable[[Instrument], int | None]) -> None:
-        """`noted` tells how far back the minutes go that were written through this desk."""
+    def __init__(self, http: InfluxHttp, first_written: Callable[[Instrument], int | None]) -> None:
+        """`first_written` returns the first minute that this home has written; None if there is none."""
         self._http = http
-        self._noted = noted
+        self._first_written = first_written
         self._firsts: dict[Instrument, int] = {}
 
     def write(self, *parts: Bars) -> None:
-        """Store bars; where there is one of the same time it is replaced."""
+        """Store bars; a bar of the same time is replaced."""
         self._http.write(line for part in parts for line in _lines(part))
 
     def delete(self, instrument: Instrument, span: Span, timeframes: Iterable[Timeframe] = Timeframe) -> None:
-        """Remove the bars that opened in a span, of every timeframe or of some."""
+        """Delete the bars that opened in a span, of all timeframes by default."""
         names = tuple(measurement(timeframe) for timeframe in timeframes)
         self._http.delete(names, {TAG: instrument.symbol}, max(span.start, _EARLIEST), min(span.end, _LATEST))
 
@@ -62,13 +62,13 @@ class InfluxBars:
         return barlib.merge(barlib.empty(instrument, timeframe), *parts)
 
     def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
-        """At least the newest `count` minutes that opened before `end`, if there are so many."""
+        """At least the latest `count` minutes that opened before `end`; fewer if there are fewer."""
         end, found = min(end, _LATEST), barlib.empty(instrument)
         first = self.first(instrument) if count > 0 else None
         if first is None or first >= end:
             return found
         last = self._edge(instrument, Timeframe.M1, "last", first, end)
-        at, reach = first if last is None else last + 1, int(min(count, CHUNK) * MINUTE * _ROOM) + MINUTE
+        at, reach = first if last is None else last + 1, int(min(count, CHUNK) * MINUTE * _STRETCH) + MINUTE
         while at > first and len(found) < count:
             start = max(first, at - reach)
             found = barlib.merge(self.read(instrument, start, at), found)
@@ -85,26 +85,26 @@ class InfluxBars:
         return int(rows[0][1]) if rows else 0
 
     def first(self, instrument: Instrument) -> int | None:
-        """When the earliest minute opened, or earlier."""
-        noted = self._noted(instrument)
+        """A time at or before the first minute; None if there are no minutes."""
+        written = self._first_written(instrument)
         if instrument not in self._firsts:
             found = self._edge(instrument, Timeframe.M1, "first", _EARLIEST, _LATEST)
             if found is None:
-                return noted
+                return written
             self._firsts[instrument] = found
         known = self._firsts[instrument]
-        return known if noted is None else min(known, noted)
+        return known if written is None else min(known, written)
 
     def last(self, instrument: Instrument) -> int | None:
-        """When the newest minute opened."""
+        """The open time of the latest minute; None if there is none."""
         return self._edge(instrument, Timeframe.M1, "last", _EARLIEST, _LATEST)
 
     def any_after(self, instrument: Instrument, moment: int) -> bool:
-        """Whether a minute opened after a moment."""
+        """Returns True if a minute opened after a time."""
         return self._edge(instrument, Timeframe.M1, "last", moment + 1, _LATEST) is not None
 
     def _bounds(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> tuple[int, int] | None:
-        """The part of a long stretch in which there are bars."""
+        """The first and last time of the bars in a long span, as [start, end); None if there are no bars."""
         first = self._edge(instrument, timeframe, "first", start, end)
         last = self._edge(instrument, timeframe, "last", start, end)
         return None if first is None or last is None else (first, last + 1)
@@ -134,7 +134,7 @@ def _lines(bars: Bars) -> Iterator[str]:
 
 
 def _parsed(instrument: Instrument, timeframe: Timeframe, table: bytes) -> Bars:
-    """A table of the HTTP API as bars. Rows that somebody else left incomplete are no bars."""
+    """A CSV table of the HTTP API as bars. Skips incomplete rows, which other programs may have written."""
     if not table.strip():
         return barlib.empty(instrument, timeframe)
     import pyarrow as pa
@@ -150,7 +150,7 @@ def _parsed(instrument: Instrument, timeframe: Timeframe, table: bytes) -> Bars:
         columns = [read[name].to_numpy(zero_copy_only=False) for name in wanted]
         time = columns[0].astype(np.int64)
     except (pa.ArrowException, KeyError, ValueError) as error:
-        raise StoreError(f"InfluxDB answered what is no bars: {error}") from error
+        raise StoreError(f"InfluxDB returned a table that does not hold bars: {error}") from error
     bars = barlib.make(instrument, timeframe, time, *columns[1:])
     sound = np.isfinite(np.stack(bars.columns()[1:])).all(axis=0)
     return bars if sound.all() else bars.take(sound)

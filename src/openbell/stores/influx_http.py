@@ -1,6 +1,6 @@
-"""InfluxDB's v1 HTTP API, as much of it as bars need: lines in, rows out, every failure a `StoreError`.
+"""The parts of InfluxDB's v1 HTTP API that bars need. Every failure raises `StoreError`.
 
-Values are bound, never put into a query's text. Times are ours: whole numbers, written as seconds.
+Values are bound parameters, never part of a query's text; times are integers, in seconds.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 FIELDS = ("open", "high", "low", "close", "volume")
 BATCH = 5000
-"""Lines in one write."""
+"""Lines in one request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """How many connections there may be, and how long each step may take, in seconds."""
+    """The most connections, and timeouts in seconds."""
 
     connections: int = 5
     idle: float = 60.0
@@ -58,7 +58,7 @@ class InfluxHttp:
     # Writing
 
     def write(self, lines: Iterable[str]) -> None:
-        """Store points, in batches; each is durable when its answer has come. Writing one again changes nothing."""
+        """Store points in batches; each batch is durable when its request returns. Writing a point twice is harmless."""
         batch: list[str] = []
         for line in lines:
             batch.append(line)
@@ -74,68 +74,72 @@ class InfluxHttp:
         if answer.status_code == 404:
             self.create()
             answer = self._send("POST", "/write", params=params, content="\n".join(lines).encode())
-        # Whatever else answers 200 here, a proxy or a login page, has stored nothing.
+        # A proxy or a login page answers 200 and has stored nothing.
         if answer.status_code != 204:
-            raise self._refused(answer)
+            raise self._error(answer)
 
     def create(self) -> None:
-        """Make the database; it is left alone if it is there. A year to a shard: bars are read over long stretches."""
-        made = f'CREATE DATABASE "{self.database}" WITH DURATION INF REPLICATION 1 SHARD DURATION 52w NAME "autogen"'
-        answer = self._send("POST", "/query", params={"q": made})
+        """Create the database if it does not exist. A shard holds a year, because bars are read over long spans."""
+        statement = (
+            f'CREATE DATABASE "{self.database}" WITH DURATION INF REPLICATION 1 SHARD DURATION 52w NAME "autogen"'
+        )
+        answer = self._send("POST", "/query", params={"q": statement})
         if answer.status_code != 200 or b'"results"' not in answer.content[:200]:
-            raise self._refused(answer)
+            raise self._error(answer)
 
     def exists(self) -> bool:
-        """Whether the database is there."""
+        """Returns True if the database exists."""
         return [self.database] in self.rows("SHOW DATABASES")
 
     def delete(self, measurements: Iterable[str], tags: dict[str, str], start: int, end: int) -> None:
-        """Remove a series' points in [start, end). (DELETE takes no bound values: the tags are quoted.)"""
+        """Delete the points of a series in [start, end). DELETE has no bound parameters, so the tags are quoted."""
         chosen = " AND ".join(f'"{name}" = {_quoted(value)}' for name, value in tags.items())
         for measurement in measurements:
-            self._ask(f'DELETE FROM "{measurement}" WHERE {chosen} AND time >= {start}s AND time < {end}s', {}, "POST")
+            self._query(
+                f'DELETE FROM "{measurement}" WHERE {chosen} AND time >= {start}s AND time < {end}s', {}, "POST"
+            )
 
     # Reading
 
     def rows(self, query: str, **bound: Any) -> list[list[Any]]:
-        """The rows of the first series that a query gives; none if there is none."""
+        """The rows of the first series in a query's result; empty if there is none."""
         found: list[list[Any]] = next(iter(self.series(query, **bound)), {}).get("values", [])
         return found
 
     def series(self, query: str, **bound: Any) -> list[dict[str, Any]]:
-        """Every series that a query gives, as InfluxDB says it: name, tags, columns, values."""
-        answer = self._ask(query, bound)
+        """Every series in a query's result, with InfluxDB's own keys: name, tags, columns, values."""
+        answer = self._query(query, bound)
         try:
             result = json.loads(answer.content)["results"][0]
             if "error" in result:
                 if "database not found" in result["error"]:
-                    return []  # it is made by the first write
+                    return []  # the first write creates it
                 raise StoreError(f"InfluxDB: {result['error']}")
             found: list[dict[str, Any]] = [dict(each) for each in result.get("series") or []]
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            raise StoreError(f"{self.url} answered what is no result of InfluxDB's: {error}") from error
+            raise StoreError(f"{self.url} did not answer like InfluxDB: {error}") from error
         return found
 
     def table(self, query: str, **bound: Any) -> bytes:
-        """The rows of a query as comma-separated values with a header; nothing if there are none."""
-        content: bytes = self._ask(query, bound, accept="application/csv").content
+        """The rows of a query as CSV with a header; empty if there are none."""
+        content: bytes = self._query(query, bound, accept="application/csv").content
         if b"database not found" in content[:300]:
             return b""
         if content.strip() and not content.startswith(b"name,tags,time,"):
-            raise StoreError(f"{self.url} answered what is no table of InfluxDB's: {_shown(content)}")
+            raise StoreError(f"{self.url} did not answer like InfluxDB: {_shown(content)}")
         return content
 
     def version(self) -> str:
-        """What the server calls itself; raises if it does not answer."""
+        """The server's version. Raises `StoreError` if the server does not answer."""
         return str(self._send("GET", "/ping").headers.get("X-Influxdb-Version", "of unknown version"))
 
-    def _ask(self, query: str, bound: dict[str, Any], method: str = "GET", accept: str = "") -> httpx2.Response:
+    def _query(self, query: str, bound: dict[str, Any], method: str = "GET", accept: str = "") -> httpx2.Response:
         params = {"db": self.database, "epoch": "s", "q": query}
         if bound:
             params["params"] = json.dumps(bound)
         answer = self._send(method, "/query", params=params, headers={"Accept": accept} if accept else {})
         if answer.status_code != 200:
-            raise self._refused(answer)
+            raise self._error(answer)
         return answer
 
     def _send(self, method: str, path: str, **rest: Any) -> httpx2.Response:
@@ -145,12 +149,12 @@ class InfluxHttp:
             try:
                 return self._client.request(method, path, **rest)
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError):
-                # A connection that was kept and has died meanwhile. Everything here may be said twice.
+                # The server has closed an idle connection. Every request may be sent twice.
                 return self._client.request(method, path, **rest)
         except httpx2.TimeoutException as error:
-            raise StoreTimeout(f"InfluxDB at {self.url} does not answer in time ({type(error).__name__})") from None
+            raise StoreTimeout(f"InfluxDB at {self.url} did not answer in time ({type(error).__name__})") from None
         except httpx2.LocalProtocolError:
-            # Its text would quote what it does not like, the token included.
+            # The error's text would quote the invalid header, which may be the token.
             raise StoreError(
                 f"InfluxDB at {self.url}: the request cannot be sent; check OPENBELL_INFLUX_TOKEN"
             ) from None
@@ -158,26 +162,26 @@ class InfluxHttp:
             raise StoreError(f"InfluxDB at {self.url} cannot be reached: {error}") from None
         except (httpx2.InvalidURL, ValueError):
             raise StoreError(
-                f"{self.url!r} cannot be asked: check OPENBELL_INFLUX_URL and OPENBELL_INFLUX_TOKEN"
+                f"{self.url!r} is not a valid address: check OPENBELL_INFLUX_URL and OPENBELL_INFLUX_TOKEN"
             ) from None
 
-    def _refused(self, answer: httpx2.Response) -> StoreError:
+    def _error(self, answer: httpx2.Response) -> StoreError:
         if answer.status_code in {401, 403}:
-            return StoreError(f"InfluxDB at {self.url} refuses the token: check OPENBELL_INFLUX_TOKEN")
+            return StoreError(f"InfluxDB at {self.url} refused the token: check OPENBELL_INFLUX_TOKEN")
         try:
             reason = str(json.loads(answer.content)["error"])
         except (ValueError, KeyError, TypeError):
             reason = _shown(answer.content)
-        return StoreError(f"InfluxDB at {self.url} answers {answer.status_code}: {reason}")
+        return StoreError(f"InfluxDB at {self.url} answered {answer.status_code}: {reason}")
 
 
 def _shown(content: bytes) -> str:
-    """The beginning of an unexpected answer, in one line."""
+    """The start of an unexpected answer, on one line."""
     return " ".join(content[:120].decode(errors="replace").split())
 
 
 def escaped(tag: str) -> str:
-    """A tag's value in a line."""
+    """A tag's value, escaped for the line protocol."""
     for character in ", =":
         tag = tag.replace(character, "\\" + character)
     return tag

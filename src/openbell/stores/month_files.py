@@ -1,8 +1,8 @@
 """One month of minute bars in one Parquet file, at the contract's paths.
 
-`stocks/1min/AAPL_2025-09.parquet`, `crypto/1min/BTC_USD_2025-09.parquet`. A file is written beside its place, forced to
-disk and renamed over it, so that it is there whole or not at all; its metadata carries a checksum of all its bytes, and a
-file that fails it, or whose content cannot be true, is `CorruptFile`, never served.
+`stocks/1min/AAPL_2025-09.parquet`, `crypto/1min/BTC_USD_2025-09.parquet`. A file is written under a temporary name,
+synchronised to disk and renamed, so that a month file is always complete. Its metadata holds a checksum of all its bytes;
+reading a file that fails the check, or that holds impossible bars, raises `CorruptFile`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.stores.folders import sync_folder
 from openbell.stores.months import month_span
 
-# Arrow's own allocator keeps what it once had; a server that reads a few columns a minute should give it back.
+# Arrow's default allocator does not return memory to the system; a server that reads a little each minute should.
 pa.set_memory_pool(pa.system_memory_pool())
 
 _NAME = re.compile(r"(?P<symbol>.+)_(?P<month>\d{4}-(?:0[1-9]|1[0-2]))\.parquet")
 _ROWS_PER_GROUP = 5000
 _KEY = b"openbell."
-_SEAL = _KEY + b"crc32"
-_SEAL_VALUE = _SEAL + b"\x18\x08"  # as Thrift writes it: the key, then that a text of eight characters follows
+_CHECKSUM = _KEY + b"crc32"
+_CHECKSUM_VALUE = _CHECKSUM + b"\x18\x08"  # Thrift's encoding: the key, then the type and length of eight characters
 _NAMES = ("timestamp", "open", "high", "low", "close", "volume")
 _FIELDS = [pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False)] + [
     pa.field(name, pa.float64(), nullable=False) for name in _NAMES[1:]
@@ -47,13 +48,13 @@ _FIELDS = [pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False)] 
 
 @dataclass(frozen=True, slots=True, order=True)
 class MonthFile:
-    """Where the bars of one instrument and month are, or would be."""
+    """The path of one instrument's bars of one month; the file may not exist."""
 
     month: str
     path: Path
     instrument: Instrument
     origins: frozenset[Origin] | None = None
-    """The only ones that it may hold; None if any will do."""
+    """The origins whose bars it may hold; None for any."""
 
 
 @lru_cache(maxsize=64)
@@ -63,13 +64,13 @@ def folder(root: Path, asset_class: AssetClass) -> Path:
 
 
 def month_file(root: Path, instrument: Instrument, month: str, origins: frozenset[Origin] | None = None) -> MonthFile:
-    """The place of one month."""
+    """The file of one month."""
     path = folder(root, instrument.asset_class) / f"{instrument.file_name}_{month}.parquet"
     return MonthFile(month, path, instrument, origins)
 
 
 def existing(root: Path, instrument: Instrument) -> tuple[str, ...]:
-    """The months on disk of one instrument, oldest first."""
+    """The months of one instrument that have a file, oldest first."""
     return _listing(folder(root, instrument.asset_class)).get(instrument.file_name, ())
 
 
@@ -91,7 +92,7 @@ _listings: dict[Path, tuple[int, dict[str, tuple[str, ...]]]] = {}
 
 
 def _listing(place: Path) -> dict[str, tuple[str, ...]]:
-    """The months of every symbol in a folder; scanned again when the folder has changed."""
+    """The months of every symbol in a folder; cached until the folder changes."""
     try:
         changed = place.stat().st_mtime_ns
         if (known := _listings.get(place)) and known[0] == changed:
@@ -103,14 +104,14 @@ def _listing(place: Path) -> dict[str, tuple[str, ...]]:
     except FileNotFoundError:
         return {}
     listing = {symbol: tuple(sorted(months)) for symbol, months in found.items()}
-    # Folder times are coarse: one that is still fresh could hide a file that came a moment later.
+    # Modification times are coarse: a file created a moment later may leave the same time.
     if time.time_ns() - changed > 100_000_000:
         _listings[place] = (changed, listing)
     return listing
 
 
 def write(file: MonthFile, bars: Bars, source: Source) -> None:
-    """Put a month in its place, durably and at once."""
+    """Replace a month's file atomically and durably. Raises `StoreError`."""
     meta = {
         _KEY + b"symbol": file.instrument.symbol.encode(),
         _KEY + b"month": file.month.encode(),
@@ -121,61 +122,50 @@ def write(file: MonthFile, bars: Bars, source: Source) -> None:
     columns = [pa.array(bars.time * 1000, pa.timestamp("ms", tz="UTC"))]
     columns += [pa.array(column) for column in bars.columns()[1:]]
     table = pa.Table.from_arrays(columns, schema=pa.schema(_FIELDS, metadata=meta))
-    data = _sealed(table)
-    beside = file.path.with_suffix(f".{os.getpid()}.tmp")
+    data = _with_checksum(table)
+    temporary = file.path.with_suffix(f".{os.getpid()}.tmp")
     try:
         file.path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as sink:
+        with temporary.open("wb") as sink:
             sink.write(data)
             sink.flush()
             os.fsync(sink.fileno())
-        beside.replace(file.path)
-        _sync_folder(file.path.parent)
+        temporary.replace(file.path)
+        sync_folder(file.path.parent)
     except OSError as error:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         raise StoreError(f"cannot write {file.path}: {error}") from error
 
 
-def _sealed(table: pa.Table) -> bytearray:
-    """A file's bytes, with the checksum of all of them in its metadata."""
+def _with_checksum(table: pa.Table) -> bytearray:
+    """The bytes of a Parquet file whose metadata holds the checksum of all the others."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema, compression="zstd", use_dictionary=False) as writer:
         writer.write_table(table, row_group_size=_ROWS_PER_GROUP)
-        writer.add_key_value_metadata({_SEAL: b"--------"})
+        writer.add_key_value_metadata({_CHECKSUM: b"--------"})
     data = bytearray(sink.getvalue())
-    at = data.rindex(_SEAL_VALUE) + len(_SEAL_VALUE)
+    at = data.rindex(_CHECKSUM_VALUE) + len(_CHECKSUM_VALUE)
     data[at : at + 8] = _checksum(data, at)
     return data
 
 
 def _checksum(data: bytes | bytearray, at: int) -> bytes:
-    """Of everything but the eight characters at which it stands itself."""
+    """The checksum of all bytes but its own eight, which are at `at`."""
     view = memoryview(data)
     return b"%08x" % zlib.crc32(view[at + 8 :], zlib.crc32(view[:at]))
 
 
-def sweep(root: Path) -> None:
-    """Remove what killed writers left beside the files. Only under the write lock: a living writer's looks the same."""
+def remove_unfinished(root: Path) -> None:
+    """Remove temporary files of killed writers. Call it under the write lock: running writers have the same names."""
     for asset_class in AssetClass:
-        for left in folder(root, asset_class).glob("*.tmp"):
+        for unfinished in folder(root, asset_class).glob("*.tmp"):
             with suppress(OSError):
-                left.unlink()
-
-
-def _sync_folder(path: Path) -> None:
-    """Make a rename last; folders cannot be opened on Windows, where the rename is durable by itself."""
-    if os.name == "nt":
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+                unfinished.unlink()
 
 
 def source_of(file: MonthFile) -> Source | None:
-    """The provenance that a file carries; None if there is no file. Raises `CorruptFile`."""
+    """The source in a file's metadata; None if there is no file. Raises `CorruptFile`."""
     try:
         with _open(file) as parquet:
             return _source(parquet, file)
@@ -184,7 +174,7 @@ def source_of(file: MonthFile) -> Source | None:
 
 
 def damage(file: MonthFile) -> str:
-    """What is wrong with a file; nothing if it is sound, or not there."""
+    """Why a file is damaged; empty if it is undamaged or does not exist."""
     try:
         read(file, -(2**62), 2**62)
     except FileNotFoundError:
@@ -195,9 +185,9 @@ def damage(file: MonthFile) -> str:
 
 
 def read(file: MonthFile, start: int, end: int, newest: int | None = None) -> Bars:
-    """The bars of a month that opened in [start, end), at least the `newest` of them if a number is given.
+    """The bars of a month that opened in [start, end); at least the latest `newest` of them if that is given.
 
-    Raises `FileNotFoundError` or `CorruptFile`, and `StoreError` if the file could not be read just now.
+    Raises `FileNotFoundError` or `CorruptFile`, and `StoreError` if the file cannot be read for another reason.
     """
     with _open(file) as parquet:
         _source(parquet, file)
@@ -215,7 +205,7 @@ def read(file: MonthFile, start: int, end: int, newest: int | None = None) -> Ba
 
 
 def version(file: MonthFile) -> tuple[int, ...] | None:
-    """What tells a file from another that stands at its place later; None if there is none."""
+    """A value that changes whenever a file is changed or replaced; None if there is no file."""
     try:
         return _version(file.path.stat())
     except OSError:
@@ -227,7 +217,7 @@ def _version(found: os.stat_result) -> tuple[int, ...]:
 
 
 def times(file: MonthFile) -> Times:
-    """When the bars of a month opened. Raises as `read` does."""
+    """The open times of a month's bars. Raises the same errors as `read`."""
     with _open(file) as parquet:
         _source(parquet, file)
         try:
@@ -238,7 +228,8 @@ def times(file: MonthFile) -> Times:
     return found
 
 
-_sound: dict[Path, tuple[int, ...]] = {}
+_undamaged: dict[Path, tuple[int, ...]] = {}
+"""The versions of the files whose checksum was found right."""
 _last: dict[Path, tuple[tuple[int, ...], float]] = {}
 """When the newest bar of a file opened, by the file's version."""
 
@@ -250,9 +241,9 @@ def ends_before(file: MonthFile, start: int) -> bool:
 
 
 def _open(file: MonthFile) -> pq.ParquetFile:
-    """A file whose checksum is right. Nothing else may reach Arrow: one wrong bit in a footer can end the process.
+    """Open a file after checking its checksum: one wrong bit in a footer can crash the process inside Arrow.
 
-    A file is summed up once, and again whenever anything about it has changed.
+    The checksum is computed once, and again whenever the file's version has changed.
     """
     try:
         with file.path.open("rb") as opened:
@@ -263,22 +254,22 @@ def _open(file: MonthFile) -> pq.ParquetFile:
     except OSError as error:
         if file.path.is_dir() or error.errno == errno.EIO:
             raise _corrupt(file, str(error)) from error
-        # Too many open files, no permission: says nothing about what the file holds.
+        # Too many open files, or no permission: the content may be undamaged.
         raise StoreError(f"cannot read {file.path}: {error}") from error
     now = _version(found)
-    if _sound.get(file.path) != now:
-        _sound.pop(file.path, None)
-        at = data.rfind(_SEAL_VALUE) + len(_SEAL_VALUE)
-        if at < len(_SEAL_VALUE) or data[at : at + 8] != _checksum(data, at):
+    if _undamaged.get(file.path) != now:
+        _undamaged.pop(file.path, None)
+        at = data.rfind(_CHECKSUM_VALUE) + len(_CHECKSUM_VALUE)
+        if at < len(_CHECKSUM_VALUE) or data[at : at + 8] != _checksum(data, at):
             raise _corrupt(file, "its checksum is missing or wrong")
-        # Times of files are coarse: one that has just changed may change again within the same tick.
+        # Modification times are coarse: a file that has just changed may change again within the same tick.
         if time.time_ns() - found.st_ctime_ns > 100_000_000:
-            _sound[file.path] = now
+            _undamaged[file.path] = now
     try:
         parquet = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise _corrupt(file, str(error)) from error
-    if _sound.get(file.path) == now:
+    if _undamaged.get(file.path) == now:
         _note_last(file, parquet, now)
     return parquet
 
@@ -300,9 +291,9 @@ def _source(parquet: pq.ParquetFile, file: MonthFile) -> Source:
             meta[_KEY + b"adjustment"].decode(),
         )
     except (KeyError, ValueError) as error:
-        raise _corrupt(file, "does not say where its bars come from") from error
+        raise _corrupt(file, "its metadata does not name the source of its bars") from error
     if file.origins is not None and source.origin not in file.origins:
-        raise _corrupt(file, f"holds {source.origin} bars, which have no place here")
+        raise _corrupt(file, f"holds {source.origin} bars, which must not be stored here")
     if (symbol, month) != (file.instrument.symbol, file.month):
         raise _corrupt(file, f"holds {symbol} {month}, not {file.instrument} {file.month}")
     return source
@@ -313,7 +304,7 @@ def _corrupt(file: MonthFile, reason: str) -> CorruptFile:
 
 
 def _groups(parquet: pq.ParquetFile, start: int, end: int, newest: int | None) -> list[int]:
-    """The row groups to read, by the times that their statistics name."""
+    """The indexes of the row groups to read, chosen by the times in their statistics."""
     chosen: list[int] = []
     rows = 0
     for index in reversed(range(parquet.metadata.num_row_groups)):
@@ -324,13 +315,13 @@ def _groups(parquet: pq.ParquetFile, start: int, end: int, newest: int | None) -
         if times.max.timestamp() < start or (newest is not None and rows >= newest):
             break
         chosen.append(index)
-        # A group that reaches past the end may count for less than its rows: it is not counted at all.
+        # Some rows of a group that reaches past `end` are left out, so none of its rows is counted.
         rows += group.num_rows if times.max.timestamp() < end else 0
     return chosen[::-1]
 
 
 def _check(file: MonthFile, bars: Bars) -> None:
-    """What no writer of ours would have written is damage."""
+    """Raise `CorruptFile` for bars that `write` would never have written."""
     if not len(bars):
         return
     first, last = month_span(file.month)

@@ -1,4 +1,4 @@
-"""Calendar months in UTC: what provenance is kept by, and what a Parquet file holds."""
+"""Calendar months in UTC. All bars of an instrument and month have one source and are in one Parquet file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from openbell.market.bars import Bars
 
 
 def month_of(epoch: int) -> str:
-    """The UTC month in which a bar opened: `2025-09`."""
+    """The UTC month of a time, such as `2025-09`."""
     return _month_of_day(epoch // 86400)
 
 
@@ -24,20 +24,20 @@ def _month_of_day(day: int) -> str:
 
 @lru_cache(maxsize=512)
 def month_span(month: str) -> tuple[int, int]:
-    """The first second of a month and of the next."""
+    """The first second of a month and of the next month."""
     start = np.datetime64(month, "s")
     end = (np.datetime64(month, "M") + 1).astype("datetime64[s]")
     return int(start.astype(np.int64)), int(end.astype(np.int64))
 
 
 def months_of(bars: Bars) -> list[str]:
-    """The UTC months that sorted bars touch."""
+    """The UTC months of sorted bars."""
     first, last = month_of(int(bars.time[0])), month_of(int(bars.time[-1]))
     return [first] if first == last else [month for month, _ in by_month(bars)]
 
 
 def by_month(bars: Bars) -> Iterator[tuple[str, Bars]]:
-    """Sorted bars, split where a UTC month ends."""
+    """Splits sorted bars by UTC month."""
     months = bars.time.astype("datetime64[s]").astype("datetime64[M]")
     cuts = np.flatnonzero(months[1:] != months[:-1]) + 1
     bounds = [0, *cuts.tolist(), len(bars)]

@@ -1,7 +1,7 @@
-"""A private store over a view of the home's: what a desk needs that may read a home but not change it.
+"""A store for a desk that may read a home but not change it: a private store over a view of the home's store.
 
-What the feed delivers goes to a folder of this process, which is removed at the end. Where the home's store is complete, its
-bars are the ones that count; where it is not, the private ones do.
+Bars that the feed delivers go to a private folder of this process, which is removed when the store is closed. The home's
+bars are used where the home's store is covered, the private ones elsewhere.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from openbell.market.errors import SourceConflict
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores import larger, leases
+from openbell.stores import leases, resampling
 from openbell.stores.buffered import FIRST
+from openbell.stores.folders import PrivateFolder
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import BarStore, Lease, Mark, Premature, Problem, Span
-from openbell.stores.private import PrivateFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class OverlayStore:
     """Implements `stores.port.BarStore`. `home` is never written to."""
 
     def __init__(self, home: BarStore, origins: frozenset[Origin] | None = None, folder: Path | None = None) -> None:
-        """`folder` is where the private bars lie; a temporary one, removed by `close`, if it is left out."""
+        """`folder` holds the private bars; by default a temporary folder that `close` removes."""
         self.name = home.name
         self._home = home
         self._origins = origins
@@ -61,11 +61,11 @@ class OverlayStore:
         lease: Lease | None = None,
         replace: bool = False,
     ) -> None:
-        """See the port: into the private store, under the same rules as into the home's."""
+        """See the port. Writes to the private store, with the home's sources checked too."""
         for part in parts:
             if len(part) and (held := self._home.conflicts(part, source)):
                 raise SourceConflict(
-                    f"{part.instrument} {', '.join(held)} is held by another source than {source}",
+                    f"{part.instrument} {', '.join(held)} comes from another source than {source}",
                     symbol=part.instrument.symbol,
                 )
         self._own.write(parts, source, covers=covers, lease=lease, replace=replace)
@@ -81,7 +81,7 @@ class OverlayStore:
     # Reading
 
     def read(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """See the port. Read again if the home's bars have changed meanwhile: they and what they cover belong together."""
+        """See the port. Repeated if the home's store changed meanwhile: its bars and its coverage must fit together."""
         if start >= end:
             return barlib.empty(instrument)
         while True:
@@ -99,14 +99,14 @@ class OverlayStore:
             return stored
         newest = barlib.merge(stored, private).tail(count)
         found = self.read(instrument, int(newest.time[0]), end)
-        # Private bars that no longer count have stood in the way of older ones.
+        # Some of the latest private bars are now covered by the home's store and were left out.
         return found if len(found) >= count else self.read(instrument, FIRST, end).tail(count)
 
     def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
         if only := self._only(instrument):
             return only.larger(instrument, timeframe, count, end, skip)
-        return larger.newest(self.tail, instrument, timeframe, count, end, skip)
+        return resampling.latest(self.tail, instrument, timeframe, count, end, skip)
 
     def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
         """See the port."""
@@ -115,7 +115,7 @@ class OverlayStore:
         return barlib.count(instrument, timeframe, self.read(instrument, FIRST, end).time, end)
 
     def _only(self, instrument: Instrument) -> BarStore | None:
-        """The one store that has bars of an instrument, if it is one."""
+        """The store that alone has bars of an instrument; None if both have some."""
         for one, other in ((self._home, self._own), (self._own, self._home)):
             if not len(other.tail(instrument, 1, -FIRST)):
                 return one
@@ -150,7 +150,7 @@ class OverlayStore:
         return (set(marks) - set(both)) | home | own
 
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
-        """See the port. Told where only one of the stores has changed."""
+        """See the port. Left out if both stores have changed."""
         both = {each: mark for each, mark in marks.items() if isinstance(mark, _Marks)}
         home = {each: m.home for each, m in both.items() if self._own.changed_since(each, m.own) is None}
         own = {each: m.own for each, m in both.items() if self._home.changed_since(each, m.home) is None}
@@ -168,7 +168,7 @@ class OverlayStore:
         return [*self._home.premature(), *self._own.premature()]
 
     def mend(self) -> list[Premature]:
-        """See the port: in the private store alone."""
+        """See the port. Mends the private store only."""
         return self._own.mend()
 
     def instruments(self) -> list[Instrument]:
@@ -190,7 +190,7 @@ class OverlayStore:
     # Leases
 
     def acquire(self, name: str, holder: str, ttl: float) -> Lease:
-        """See the port. Nobody takes a lease in the home for this store, but one that is held there is respected."""
+        """See the port. The lease is taken in the private store, but not while the home's lease is held."""
         if other := self._home.lease_holder(name):
             raise leases.held(name, other)
         return self._own.acquire(name, holder, ttl)
@@ -208,7 +208,7 @@ class OverlayStore:
         return self._home.lease_holder(name) or self._own.lease_holder(name)
 
     def close(self) -> None:
-        """See the port: what was private is gone."""
+        """See the port. Removes the private bars."""
         self._home.close()
         if "_own" in self.__dict__:
             self._own.close()

@@ -1,4 +1,4 @@
-"""The port that every bar store stands behind; `tests/stores/contract.py` is the suite that each must pass."""
+"""The port of bar stores. Every store must pass the suite in `tests/stores/contract.py`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a series looked like when it was read; `changed_since` compares against it."""
+    """The state of a series at one time; `changed_since` compares the current state with it."""
 
     epoch: int
     version: int
@@ -30,7 +30,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to be the one that writes, with the token that every write is checked against."""
+    """The right to be the only writer, with the token that every write checks."""
 
     name: str
     token: int
@@ -39,7 +39,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that the store set aside or could not use."""
+    """A file that was set aside or is missing."""
 
     at: float
     path: str
@@ -48,19 +48,19 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Premature:
-    """A span that was noted as covered before it had ended."""
+    """A span that was written as covered before it had ended."""
 
     instrument: Instrument
     span: Span
     written: float
-    """The machine's time when that was noted."""
+    """The machine's time of that write."""
 
 
 class BarStore(Protocol):
-    """Minute bars of many instruments. Every call may block: call it from a thread when that matters."""
+    """Minute bars of many instruments. Every call may block; asynchronous code calls it in a thread."""
 
     name: str
-    """What results name as their source."""
+    """The name that results show as their source."""
 
     def write(
         self,
@@ -71,34 +71,35 @@ class BarStore(Protocol):
         lease: Lease | None = None,
         replace: bool = False,
     ) -> None:
-        """Store minute bars; durable when it returns. Later bars replace earlier ones of the same minute.
+        """Store minute bars, durably when it returns. Later bars replace earlier ones of the same minute.
 
-        `covers` says that the given instruments have no other bars in that span. With a `lease`, nothing is written
-        unless it is still held (`LeaseLost`). Bars of another source in the same month are a `SourceConflict`; a part
-        that is out of order, or with a bar that cannot be true, is `BadBars`, and then nothing of any part is written.
-        `replace` drops the months of other sources that stand in the way.
+        `covers` states that the instruments of the parts have no other bars in that span. `replace` first drops the
+        bars of other sources from the months of the parts.
+
+        Raises `LeaseLost` if `lease` is given and no longer current, `SourceConflict` if a month already holds bars of
+        another source, `BadBars` if any part is out of order or holds an impossible bar; then no part is written.
         """
 
     def conflicts(self, bars: Bars, source: Source) -> list[str]:
-        """The months of these bars that another source holds, each with that source; claims nothing."""
+        """The months of these bars that hold bars of another source, each with that source. Writes nothing."""
 
     def read(self, instrument: Instrument, start: int, end: int) -> Bars:
         """The minute bars that opened in [start, end)."""
 
     def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
-        """The newest `count` minute bars that opened before `end`."""
+        """The latest `count` minute bars that opened before `end`."""
 
     def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
-        """The newest `count` bars of a timeframe that had closed at `end`, leaving out the `skip` newest of them."""
+        """The latest `count` bars of a timeframe that had closed at `end`, after leaving out the latest `skip` of them."""
 
     def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
         """How many bars of a timeframe had closed at `end`."""
 
     def mark(self, instrument: Instrument) -> Mark:
-        """The series' present state, to be taken before a read."""
+        """The current state of a series; to be taken before a read."""
 
     def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
-        """The earliest open time that may have changed since `mark`; None if nothing did."""
+        """The earliest open time whose bar may have changed since `mark`; None if no bar has."""
 
     def changes(self) -> Hashable:
         """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
@@ -110,48 +111,48 @@ class BarStore(Protocol):
         """
 
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
-        """The minute bars in a span of many instruments at once, as far as that is quick.
+        """The minute bars of many instruments in a span, read at once.
 
-        Only instruments of which nothing but new bars was written since their mark, and, unless `covered` is waived, whose
-        span is covered; each of the others must be read. When its mark was taken an instrument must not have held bars in
-        the span.
+        Leaves out the instruments that must be read one by one: those with changes other than new bars since their mark
+        and, if `covered` is True, those whose span is not covered. At its mark an instrument must not have had bars in the
+        span.
         """
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """The parts of `span` that no write has covered."""
 
     def premature(self) -> list[Premature]:
-        """Coverage that is later than the machine's time at which it was written, or than the present."""
+        """Coverage that ends after the machine's time at which it was written, or that was written in the future."""
 
     def mend(self) -> list[Premature]:
-        """Uncover it, so that a feed is asked again, and drop the bars in it that had not closed; what was mended."""
+        """Remove premature coverage, so that it is fetched again, and its bars that had not closed. Returns it."""
 
     def instruments(self) -> list[Instrument]:
-        """Everything that has bars, sorted."""
+        """The instruments that have bars, sorted."""
 
     def size(self) -> int:
         """Bytes on disk."""
 
     def where(self) -> str:
-        """Where the bars are, in words; raises `StoreError` if that cannot be reached."""
+        """A description of where the bars are. Raises `StoreError` if the store cannot be reached."""
 
     def problems(self) -> list[Problem]:
-        """What was set aside, oldest first."""
+        """Files that were set aside or are missing, oldest first."""
 
     def compact(self, before: int) -> int:
-        """Move buffered bars that opened before `before` to their long-term place; how many moved."""
+        """Move buffered bars that opened before `before` to long-term storage. Returns how many were moved."""
 
     def acquire(self, name: str, holder: str, ttl: float) -> Lease:
-        """Take a lease, or raise `LeaseHeld`."""
+        """Take a lease for `ttl` seconds. Raises `LeaseHeld`."""
 
     def renew(self, lease: Lease, ttl: float) -> None:
-        """Keep a lease, or raise `LeaseLost`."""
+        """Let a lease expire `ttl` seconds from now. Raises `LeaseLost`."""
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back, if it is still ours."""
+        """Free a lease if it is still current."""
 
     def lease_holder(self, name: str) -> str | None:
-        """Who holds a lease now, if anybody does."""
+        """The current holder of a lease; None if there is none."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close all files and connections."""

@@ -75,6 +75,11 @@ class SqliteFile:
         """Returns a value that differs after every commit to the file, by this or another process."""
         return self._changes.read()
 
+    @staticmethod
+    def add_problem(db: sqlite3.Connection, path: Path, reason: str) -> None:
+        """Record a file that was set aside or is missing; every schema has the table `problems`."""
+        db.execute("INSERT INTO problems VALUES (?, ?, ?)", (time.time(), str(path), reason))
+
     def clear_cache(self) -> None:
         """Drop cached content; called before a rollback and when another file is opened at the same path."""
 
@@ -205,7 +210,7 @@ class SqliteFile:
             if again := self._prepare():
                 raise StoreError(f"{self.path} cannot be used: {again}")
             with self.transaction() as db:
-                db.execute("INSERT INTO problems VALUES (?, ?, ?)", (time.time(), str(aside), damage))
+                self.add_problem(db, aside, damage)
 
 
 def _execute(db: sqlite3.Connection, statements: str) -> None:

@@ -1,6 +1,6 @@
-"""The bar stores of a home, read without changing anything in it: no folder is made, no file is set aside.
+"""Read-only views of a home's bar stores: they create no folder and set no file aside.
 
-Their buffer refuses every transaction, and nothing is written but in one: a write raises `StoreError`.
+Their buffer refuses every transaction, and every write needs one, so a write raises `StoreError`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from openbell.market.errors import CorruptFile
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.session_table import Times
-from openbell.stores import month_files
+from openbell.stores import coverage, month_files
 from openbell.stores.buffer_view import BufferView
 from openbell.stores.buffered import FIRST, LAST
 from openbell.stores.influx import TABLES, InfluxStore
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class ParquetView(ParquetStore):
-    """Month files and buffer of a folder. A damaged file is left where it is, not served, and its month is a gap."""
+    """The month files and the buffer of a folder. A damaged file is left in place and not read; its month is a gap."""
 
     def __init__(self, root: Path, origins: frozenset[Origin] | None = None) -> None:
         self.root = root
@@ -40,8 +40,8 @@ class ParquetView(ParquetStore):
         self._counts = {}
         self._damaged: dict[MonthFile, tuple[tuple[int, ...] | None, Problem]] = {}
 
-    def _mending(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do something with month files, and again without one that turns out to be damaged."""
+    def _retry_without_damage(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function that uses month files; if one of them is damaged, call it again without that file."""
         while True:
             try:
                 return work(*args, **kwargs)
@@ -49,7 +49,7 @@ class ParquetView(ParquetStore):
                 file = self._file(parse(damage.details["symbol"]), damage.details["month"])
                 if self._is_damaged(file):
                     raise
-                problem = Problem(time.time(), str(file.path), f"{damage.message}; left where it is, not served")
+                problem = Problem(time.time(), str(file.path), f"{damage.message}; left in place and not read")
                 self._damaged[file] = month_files.version(file), problem
 
     def _is_damaged(self, file: MonthFile) -> bool:
@@ -62,14 +62,14 @@ class ParquetView(ParquetStore):
         return barlib.empty(file.instrument).time if self._is_damaged(file) else super()._times(file)
 
     def source(self, instrument: Instrument, epoch: int) -> Source | None:
-        """What the bars of the month of `epoch` are marked with."""
+        """The source of the bars of the month of `epoch`; None if there are none or their file is damaged."""
         try:
             return super().source(instrument, epoch)
         except CorruptFile:
             return None
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
-        """See the port. A month whose file is damaged or has been taken away is a gap."""
+        """See the port. A month whose file is damaged or was removed is a gap."""
         on_disk = set(month_files.existing(self.root, instrument))
         damaged = {
             file.month for file in list(self._damaged) if file.instrument == instrument and self._is_damaged(file)
@@ -80,9 +80,9 @@ class ParquetView(ParquetStore):
             for start, end in [month_span(month)]
             if start < span.end
             and end > span.start
-            and (month in damaged or not len(self._buffer.get(instrument, start, end, 1)))
+            and (month in damaged or not self._buffer.holds(instrument, start, end))
         ]
-        return _joined([*self._buffer.gaps(instrument.symbol, span), *lost])
+        return _joined([*coverage.gaps(self._buffer, instrument.symbol, span), *lost])
 
     def problems(self) -> list[Problem]:
         """See the port."""
@@ -90,7 +90,7 @@ class ParquetView(ParquetStore):
 
 
 class InfluxView(InfluxStore):
-    """Bars in InfluxDB and those that wait in the home's buffer. Larger bars are made of minutes and not kept."""
+    """Bars in InfluxDB and in the home's buffer. Resampled bars are computed from minutes and not stored."""
 
     def __init__(
         self, http: InfluxHttp, folder: Path, origins: frozenset[Origin] | None = None, *, shared: bool = False
@@ -104,7 +104,7 @@ class InfluxView(InfluxStore):
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
-    """Spans in order, those that touch each other as one."""
+    """Spans in order; those that touch are joined."""
     found: list[Span] = []
     for span in sorted(spans, key=lambda each: each.start):
         if found and span.start <= found[-1].end:

@@ -1,4 +1,4 @@
-"""Larger bars from stored minutes, newest first, so that a year is never in memory at once."""
+"""Resampled bars from stored minutes, read in chunks from the latest back, so that a year is never in memory at once."""
 
 from __future__ import annotations
 
@@ -11,37 +11,38 @@ from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
 
 CHUNK = 43_200
-"""Minutes that are read at once: thirty days."""
+"""The most minutes that are read at once: thirty days."""
+_LEAST = 3000
+"""The fewest minutes that are read at once."""
 
 Tail = Callable[[Instrument, int, int], Bars]
-"""The newest so many minute bars that opened before a time."""
+"""Returns the latest `count` minute bars that opened before `end`."""
 
 
-def newest(tail: Tail, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
-    """The newest `count` closed bars of a timeframe, leaving out the `skip` newest of them."""
+def latest(tail: Tail, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+    """The latest `count` closed bars of a timeframe, after leaving out the latest `skip` of them."""
     wanted = count + skip
     if timeframe is Timeframe.M1:
-        found = tail(instrument, wanted, end)
-        return found.take(slice(max(0, len(found) - wanted), max(0, len(found) - skip))).copy()
+        return _page(tail(instrument, wanted, end), count, skip)
     parts: list[Bars] = [barlib.empty(instrument, timeframe)]
     at, more = end, True
     while more and (missing := wanted - sum(map(len, parts))) > 0:
-        # One more bucket than is missing: the first of a chunk may be cut.
+        # One more bucket than is missing: the first bucket of a chunk may be incomplete.
         chunk = max(_LEAST, min(CHUNK, (missing + 1) * timeframe.seconds // 60)) if timeframe.intraday else CHUNK
         minutes = tail(instrument, chunk, at)
         more = len(minutes) == chunk
         if more:
             minutes, at = _whole_buckets(minutes, timeframe)
         parts.insert(1, barlib.resample(minutes, timeframe, end))
-    found = barlib.merge(*parts)
-    return found.take(slice(max(0, len(found) - wanted), max(0, len(found) - skip))).copy()
+    return _page(barlib.merge(*parts), count, skip)
 
 
-_LEAST = 3000
+def _page(found: Bars, count: int, skip: int) -> Bars:
+    return found.take(slice(max(0, len(found) - count - skip), max(0, len(found) - skip))).copy()
 
 
 def _whole_buckets(minutes: Bars, timeframe: Timeframe) -> tuple[Bars, int]:
-    """Minutes without those of the first bucket, which may be cut, and where the next read has to end."""
+    """The minutes without the first bucket, which may be incomplete, and the `end` of the next read."""
     start, _ = barlib.bucket_bounds(minutes.instrument, timeframe, minutes.time)
     inside = start[start >= 0]
     if not len(inside):

@@ -1,4 +1,4 @@
-"""What a store is offered: one part for each instrument, and only bars that every later read will take for true."""
+"""Checks of bars before they are stored. A bar that no read would accept must not be written."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from openbell.market.errors import BadBars
 from openbell.market.timeframes import Timeframe
 
 
-def checked(parts: Sequence[Bars]) -> list[Bars]:
-    """The parts, those of one instrument joined, later ones winning. Raises `BadBars`.
+def validated(parts: Sequence[Bars]) -> list[Bars]:
+    """The parts, those of the same instrument merged; later parts win. Raises `BadBars`.
 
-    A file with a bar that cannot be true counts as damaged, whole: such a bar must be refused before it is stored.
+    Reading a file with one impossible bar treats the whole file as damaged, so such a bar is refused here.
     """
     filled = [part for part in parts if len(part)]
     if filled:
-        _refuse(filled)
-    joined: dict[str, Bars] = {}
+        _check(filled)
+    merged: dict[str, Bars] = {}
     for part in parts:
-        earlier = joined.get(part.instrument.symbol)
-        joined[part.instrument.symbol] = part if earlier is None else barlib.merge(earlier, part)
-    return list(joined.values())
+        earlier = merged.get(part.instrument.symbol)
+        merged[part.instrument.symbol] = part if earlier is None else barlib.merge(earlier, part)
+    return list(merged.values())
 
 
-def _refuse(parts: Sequence[Bars]) -> None:
-    """All parts at once: a minute of 500 symbols is 500 parts of one row."""
+def _check(parts: Sequence[Bars]) -> None:
+    """Raises `BadBars`. Checks all parts at once: a minute of 500 symbols is 500 parts of one row each."""
     ends = np.cumsum([len(part) for part in parts])
     if any(part.timeframe is not Timeframe.M1 for part in parts):
         raise _bad(next(part for part in parts if part.timeframe is not Timeframe.M1), "not a minute's")
