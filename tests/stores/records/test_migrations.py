@@ -101,7 +101,7 @@ def test_a_version_that_nobody_knows_is_refused_in_words(place: Place) -> None:
 
     async def main() -> None:
         async with place.opened() as records:
-            with pytest.raises(StoreError, match="cannot be brought to their newest form"):
+            with pytest.raises(StoreError, match="the records cannot be migrated"):
                 await records.read(version)
 
     asyncio.run(main())

@@ -302,7 +302,7 @@ def test_a_restart_of_the_server_is_survived(
             try:
                 with pytest.raises(StoreError, match="no connection to PostgreSQL"):
                     await records.read(rows)
-                await until(lambda: "it is tried again" in caplog.text, "the sweeper to try")
+                await until(lambda: "; retrying" in caplog.text, "the sweeper to try")
             finally:
                 server.start()
             assert await records.write(put("second")) == 2
@@ -329,7 +329,7 @@ def test_a_commit_without_an_answer_is_said_to_be_one_and_is_not_repeated(
                     times.append(journal.put("decision", decision("second")))
 
                 line.cut = cut
-                with pytest.raises(StoreError, match="whether this was written is unknown") as caught:
+                with pytest.raises(StoreError, match="it is unknown whether this was written") as caught:
                     await records.write(work)
                 line.cut = ""
                 assert caught.value.details == {"outcome": "unknown"}
@@ -404,7 +404,7 @@ def test_a_caller_that_goes_away_while_a_connection_is_made_takes_none_with_it(p
             await asyncio.gather(*(records.read(slowly) for _ in range(2)))
             assert isinstance(records.database, PostgresDatabase)
             for steps in range(0, 60, 4):
-                records.database._doubt()
+                records.database._close_all_idle()
                 caller = asyncio.ensure_future(records.read(quickly))
                 for _ in range(steps):
                     await asyncio.sleep(0)

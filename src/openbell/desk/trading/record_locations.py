@@ -111,15 +111,9 @@ async def _has_real_records(settings: Settings) -> bool:
 
 
 async def _schemas(settings: Settings, prefix: str) -> list[str]:
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from openbell.stores.records import failures, schema
-
     database = _postgres(settings, None, creates=False)
     try:
-        return await database.run(lambda connection: schema.names(connection, prefix), writing=False)
-    except (SQLAlchemyError, OSError) as error:
-        raise failures.said(database.where, error) from None
+        return await database.schema_names(prefix)
     finally:
         await database.close()
 
@@ -164,11 +158,9 @@ class Scenarios:
         if holder is not None:
             raise Refused(f"the scenario {name} is in use by {holder}: stop that process first")
         if self._settings.database_url:
-            from openbell.stores.records import schema
-
             database = _postgres(self._settings, None, creates=False)
             try:
-                await database.run(lambda c: schema.drop(c, _schema(self._settings, name)), writing=True)
+                await database.drop_schema(_schema(self._settings, name))
             finally:
                 await database.close()
         folder = scenario_folder(self._settings, name)

@@ -1,4 +1,4 @@
-"""Questions about alerts, the inbox and subscriptions."""
+"""Queries about alerts, the inbox and subscriptions."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from openbell.trading.rows import from_row
 _ACTIVE = alerts.c.state == AlertState.ACTIVE.value
 _CURSORS = "cursors"
 _SUBSCRIPTION = "subscription"
-"""Kinds of ledger entries that are no rows of a journaled table: a desk of an earlier clock reads them."""
+"""Kinds of ledger entries without a row in a journaled table; reads of the past use them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One entry of the inbox."""
+    """One notification in the inbox."""
 
     cursor: int
     body: dict[str, Any]
 
 
 def find(view: View, alert_id: str) -> Alert | None:
-    """The alert of an id."""
+    """The alert of an id; None if there is none."""
     row = view.execute(select(alerts).where(alerts.c.id == alert_id)).first()
     return from_row(Alert, row._asdict()) if row else None
 
@@ -40,18 +40,18 @@ def find(view: View, alert_id: str) -> Alert | None:
 def active(view: View, principal: str) -> list[Alert]:
     """A principal's active alerts, oldest first."""
     if view.until is not None:
-        return _active_then(view, principal)
+        return _active_at(view, principal)
     mine = _ACTIVE & (alerts.c.principal == principal)
     rows = view.execute(select(alerts).where(mine).order_by(alerts.c.set_at, alerts.c.id))
     return [from_row(Alert, row._asdict()) for row in rows]
 
 
-def _active_then(view: View, principal: str) -> list[Alert]:
-    """Those that are active still, and those that ended later."""
+def _active_at(view: View, principal: str) -> list[Alert]:
+    """The alerts that were active at the view's time, whether they have ended since or not."""
     ended_later = select(ledger.c.seq).where(ledger.c.at > view.until)
     mine = (alerts.c.principal == principal) & (alerts.c.set_at <= view.until)
     ids = select(alerts.c.id).where(mine & (_ACTIVE | alerts.c.seq.in_(ended_later)))
-    found = past.versions(view, "alert", view.execute(ids).scalars())
+    found = past.bodies_at(view, "alert", view.execute(ids).scalars())
     known = [from_row(Alert, row) for row in found.values() if row["state"] == AlertState.ACTIVE.value]
     return sorted(known, key=lambda alert: (alert.set_at, alert.id))
 
@@ -62,7 +62,7 @@ def active_count(view: View, principal: str) -> int:
 
 
 def changed_after(view: View, seq: int) -> list[tuple[int, Alert]]:
-    """Every alert that was set or has changed since an entry of the ledger; from 0 on only those that are active."""
+    """The alerts that were written after a ledger entry, each with its entry's number; only active ones if `seq` is 0."""
     query = select(alerts).where(alerts.c.seq > seq)
     if not seq:
         query = query.where(_ACTIVE)
@@ -70,7 +70,7 @@ def changed_after(view: View, seq: int) -> list[tuple[int, Alert]]:
 
 
 def still_active(view: View, ids: Iterable[str]) -> set[str]:
-    """Which of some alerts are active."""
+    """The ids among `ids` whose alerts are active."""
     wanted, found = list(ids), set[str]()
     for start in range(0, len(wanted), 500):
         chunk = wanted[start : start + 500]
@@ -82,20 +82,20 @@ def still_active(view: View, ids: Iterable[str]) -> set[str]:
 
 
 def deliver(view: View, alert: Alert, cursor: int, body: dict[str, Any], at: float) -> None:
-    """Put a notification into the inbox; that an alert fires twice is impossible: it is the key."""
+    """Put a notification into the inbox. An alert can fire only once, because its id is the key."""
     values = {"alert_id": alert.id, "principal": alert.principal, "cursor": cursor, "body": body}
     view.execute(insert(inbox), {**values, "created_at": at})
 
 
 def notifications(view: View, principal: str, after: int, limit: int) -> list[Notification]:
-    """What came into a principal's inbox after a cursor, oldest first."""
+    """A principal's notifications after a cursor, oldest first."""
     query = select(inbox.c.cursor, inbox.c.body).where(_mine_after(view, principal, after))
     rows = view.execute(query.order_by(inbox.c.cursor).limit(limit))
     return [Notification(row.cursor, row.body) for row in rows]
 
 
 def count_after(view: View, principal: str, after: int) -> int:
-    """How many came into a principal's inbox after a cursor."""
+    """How many notifications a principal has after a cursor."""
     query = select(func.count()).select_from(inbox).where(_mine_after(view, principal, after))
     return int(view.execute(query).scalar_one())
 
@@ -117,7 +117,7 @@ class Cursors:
 
 def cursors_of(view: View, principal: str) -> Cursors:
     """A principal's cursors."""
-    if view.until is not None and (noted := past.version(view, _CURSORS, principal)):
+    if view.until is not None and (noted := past.body_at(view, _CURSORS, principal)):
         return Cursors(noted["seen"], noted["pushed"])
     row = (
         None
@@ -128,7 +128,7 @@ def cursors_of(view: View, principal: str) -> Cursors:
 
 
 def move_cursors(journal: Journal, principal: str, *, seen: int = 0, pushed: int = 0) -> None:
-    """Move a principal's cursors on, never back and never beyond what is in its inbox."""
+    """Move a principal's cursors forward, at most to the last notification in its inbox."""
     known = cursors_of(journal.view, principal)
     newest = select(func.max(inbox.c.cursor)).where(inbox.c.principal == principal)
     most = journal.view.execute(newest).scalar() or 0
@@ -146,14 +146,14 @@ def move_cursors(journal: Journal, principal: str, *, seen: int = 0, pushed: int
 
 @dataclass(frozen=True, slots=True)
 class PushSubscription:
-    """What a principal wants pushed."""
+    """Which notifications are pushed to a principal."""
 
     filter: Filter
     created_at: float
 
 
 def subscribe(journal: Journal, principal: str, wanted: Filter) -> PushSubscription:
-    """Set a principal's one subscription. What fired before is not pushed."""
+    """Set a principal's only subscription. Alerts that fired before are not pushed."""
     values = {"symbols": sorted(wanted.symbols), "alert_types": sorted(wanted.alert_types), "created_at": journal.at}
     mine = subscriptions.c.principal == principal
     if not journal.view.execute(update(subscriptions).where(mine), values).rowcount:
@@ -163,7 +163,7 @@ def subscribe(journal: Journal, principal: str, wanted: Filter) -> PushSubscript
 
 
 def unsubscribe(journal: Journal, principal: str) -> bool:
-    """End it, and forget what was queued for it; whether there was one."""
+    """Remove a principal's subscription and its queued pushes. Returns True if there was a subscription."""
     journal.view.execute(delete(pushes).where(pushes.c.principal == principal))
     ended = journal.view.execute(delete(subscriptions).where(subscriptions.c.principal == principal)).rowcount
     if ended:
@@ -172,9 +172,9 @@ def unsubscribe(journal: Journal, principal: str) -> bool:
 
 
 def subscription(view: View, principal: str) -> PushSubscription | None:
-    """A principal's subscription."""
+    """A principal's subscription; None if there is none."""
     if view.until is not None:
-        noted = past.version(view, _SUBSCRIPTION, principal)
+        noted = past.body_at(view, _SUBSCRIPTION, principal)
         return _subscribed(**noted) if noted else None
     row = view.execute(select(subscriptions).where(subscriptions.c.principal == principal)).first()
     return _subscribed(row.symbols, row.alert_types, row.created_at) if row else None
@@ -185,7 +185,7 @@ def _subscribed(symbols: list[str], alert_types: list[str], created_at: float) -
 
 
 def enqueue(view: View, alert: Alert, cursor: int, body: dict[str, Any], now: float) -> None:
-    """Queue a push; what is too old or too much leaves the queue."""
+    """Queue a push and remove pushes that are too old or exceed the queue's size."""
     values = {"alert_id": alert.id, "principal": alert.principal, "cursor": cursor, "body": body, "queued": now}
     view.execute(insert(pushes), values)
     mine = pushes.c.principal == alert.principal
@@ -197,28 +197,31 @@ def enqueue(view: View, alert: Alert, cursor: int, body: dict[str, Any], now: fl
 
 
 def queued(view: View, principal: str, after: int, now: float) -> list[Notification]:
-    """What may still be pushed after a cursor, oldest first."""
+    """The pushes that wait after a cursor, oldest first."""
     if view.until is not None:
-        return _queued_then(view, principal, after)
+        return _queued_at(view, principal, after)
     mine = (pushes.c.principal == principal) & (pushes.c.cursor > after) & (pushes.c.queued > now - QUEUE_SECONDS)
     rows = view.execute(select(pushes.c.cursor, pushes.c.body).where(mine).order_by(pushes.c.cursor))
     return [Notification(row.cursor, row.body) for row in rows]
 
 
-def _queued_then(view: View, principal: str, after: int) -> list[Notification]:
-    """Those that a subscription took when they were fired and none has ended since: the queue itself was changed later."""
+def _queued_at(view: View, principal: str, after: int) -> list[Notification]:
+    """The pushes that waited at the view's time, computed from the ledger because the queue has changed since.
+
+    These are the notifications that passed the filter of the subscription at their time, after the last unsubscription.
+    """
     noted = (ledger.c.kind == _SUBSCRIPTION) & (ledger.c.key == principal) & (ledger.c.at <= view.until)
     rows = view.execute(select(ledger.c.seq, ledger.c.body).where(noted).order_by(ledger.c.seq))
     changes = [(row.seq, json.loads(row.body)) for row in rows]
     ended = max((seq for seq, wanted in changes if wanted is None), default=0)
-    standing = [(seq, wanted) for seq, wanted in changes if seq > ended]
-    if not standing:
+    filters = [(seq, wanted) for seq, wanted in changes if seq > ended]
+    if not filters:
         return []
     fired = select(inbox.c.cursor, inbox.c.body, *(column.label(f"alert_{column.name}") for column in alerts.c))
     chosen = fired.join(alerts, alerts.c.id == inbox.c.alert_id).where(_mine_after(view, principal, max(after, ended)))
     found = []
     for row in view.execute(chosen.order_by(inbox.c.cursor)):
-        wanted = next((wanted for seq, wanted in reversed(standing) if seq < row.cursor), None)
+        wanted = next((wanted for seq, wanted in reversed(filters) if seq < row.cursor), None)
         alert = from_row(Alert, {column.name: getattr(row, f"alert_{column.name}") for column in alerts.c})
         if wanted and _subscribed(**wanted).filter.takes(alert):
             found.append(Notification(row.cursor, row.body))

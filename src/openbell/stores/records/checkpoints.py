@@ -1,6 +1,6 @@
-"""Accounts as the ledger had them: a fold of its entries, kept every few thousand entries so that it need not begin anew.
+"""Accounts at an earlier time, computed from the ledger from the nearest checkpoint on. One is stored every 2,000 entries.
 
-A checkpoint is made of ledger entries alone and can be made again from them; `openbell verify` does, and compares.
+A checkpoint depends on ledger entries only: `openbell verify` computes every checkpoint again and compares.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, func, insert, select
 
-from openbell.stores.records import marks
+from openbell.stores.records import progress
 from openbell.stores.records.tables import checkpoints, ledger
 from openbell.stores.records.view import View
 from openbell.trading import amounts
@@ -24,7 +24,8 @@ from openbell.trading.rows import from_row
 
 EVERY = 2000
 """Ledger entries between two checkpoints."""
-MARK = "checkpoints"
+_PROGRESS = "checkpoints"
+"""The name under which the last checkpoint's entry is stored."""
 _KINDS = ("account", "order", "fill")
 _ENDED = frozenset(state.value for state in FINAL)
 _UNREADABLE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
@@ -42,13 +43,13 @@ _NEWEST = select(func.max(ledger.c.seq)).where(ledger.c.at <= bindparam("until")
 
 @dataclass(slots=True)
 class Fold:
-    """One account after some entries: its book, and which entry wrote each of its working orders last."""
+    """One account after some entries: its book, and the last entry of each of its working orders."""
 
     book: Book
     working: dict[str, int] = field(default_factory=dict)
 
     def take(self, seq: int, kind: str, row: dict[str, Any]) -> None:
-        """Count one entry about this account."""
+        """Apply one entry about this account."""
         if kind == "fill":
             self.book = self.book.after(from_row(Fill, row))
         elif kind == "order" and row["state"] in _ENDED:
@@ -57,7 +58,7 @@ class Fold:
             self.working[row["id"]] = seq
 
     def to_row(self) -> dict[str, Any]:
-        """As it is stored."""
+        """The stored form."""
         book = self.book
         return {
             "cash": amounts.text(book.cash),
@@ -85,7 +86,7 @@ Folds = dict[str, Fold]
 
 
 def fold(folds: Folds, rows: Iterable[tuple[int, str, dict[str, Any]]]) -> None:
-    """Count entries (number, kind, row) of any accounts."""
+    """Apply entries (number, kind, row) of any accounts."""
     for seq, kind, row in rows:
         if kind == "account":
             folds.setdefault(row["name"], Fold(Book(Decimal(row["cash"]))))
@@ -94,7 +95,7 @@ def fold(folds: Folds, rows: Iterable[tuple[int, str, dict[str, Any]]]) -> None:
 
 
 def account_at(view: View, name: str, cash: Decimal) -> tuple[Fold, list[Order]]:
-    """An account's fold at the view's moment, from the nearest checkpoint on, and its working orders."""
+    """An account at the view's time, computed from the nearest checkpoint on, and its working orders."""
     found = view.execute(_NEAREST, {"name": name, "until": view.until}).first()
     known = Fold.from_row(found.body) if found else Fold(Book(cash))
     last = view.execute(_NEWEST, {"until": view.until}).scalar() or 0
@@ -105,17 +106,17 @@ def account_at(view: View, name: str, cash: Decimal) -> tuple[Fold, list[Order]]
 
 
 def step(view: View, most: int = 5) -> int:
-    """Write the checkpoints that are due, at most so many; how many were written."""
+    """Write the checkpoints that are due, at most `most`. Returns how many were written."""
     done = 0
     newest = view.execute(select(ledger.c.seq).order_by(ledger.c.seq.desc()).limit(1)).scalar() or 0
-    while done < most and newest - (last := int(marks.mark(view, MARK))) >= EVERY:
+    while done < most and newest - (last := _last(view)) >= EVERY:
         _write(view, last, last + EVERY)
         done += 1
     return done
 
 
 def wrong(view: View) -> Iterator[tuple[int, str]]:
-    """Checkpoints that do not follow from the ledger: their entry and what is wrong."""
+    """Checkpoints that differ from the ledger: the number of their entry, and a message."""
     try:
         yield from _wrong(view)
     except _UNREADABLE:  # somebody has edited the database
@@ -126,7 +127,7 @@ def wrong(view: View) -> Iterator[tuple[int, str]]:
 
 
 def _wrong(view: View) -> Iterator[tuple[int, str]]:
-    last = int(marks.mark(view, MARK))
+    last = _last(view)
     folds: Folds = {}
     at = 0.0
     for through in range(EVERY, last + 1, EVERY):
@@ -147,7 +148,12 @@ def _wrong(view: View) -> Iterator[tuple[int, str]]:
 def due(view: View) -> bool:
     """Returns True if `step` has something to write."""
     newest = view.execute(select(ledger.c.seq).order_by(ledger.c.seq.desc()).limit(1)).scalar() or 0
-    return newest - int(marks.mark(view, MARK)) >= EVERY
+    return newest - _last(view) >= EVERY
+
+
+def _last(view: View) -> int:
+    """The entry of the last checkpoint; 0 if there is none."""
+    return int(progress.progress(view, _PROGRESS))
 
 
 def _write(view: View, last: int, through: int) -> None:
@@ -161,7 +167,7 @@ def _write(view: View, last: int, through: int) -> None:
             insert(checkpoints),
             [{"account": name, "seq": through, "at": at, "body": each.to_row()} for name, each in folds.items()],
         )
-    marks.set_mark(view, MARK, through)
+    progress.set_progress(view, _PROGRESS, through)
 
 
 def _latest(view: View, after: int, through: int, before: float) -> float:

@@ -1,4 +1,4 @@
-"""Questions about decisions."""
+"""Queries about decisions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def recent(
     symbol: str | None,
     action: str | None,
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """A page of a principal's decisions, newest first, and how many there are in all."""
+    """A page of a principal's decisions, latest first, and how many there are in total."""
     wanted = decisions.c.principal == principal
     if view.until is not None:
-        wanted &= decisions.c.created_at <= view.until  # they are written once, at that time
+        wanted &= decisions.c.created_at <= view.until  # a decision is written once, at that time
     if symbol is not None:
         wanted &= decisions.c.symbol == symbol
     if action is not None:

@@ -1,17 +1,17 @@
-"""The ledger's head, kept outside the database in a small file of four slots of 128 bytes.
+"""The ledger's head, stored outside the database in a small file of four slots of 128 bytes.
 
 | slot | holds |
 |---|---|
-| 0, 1 | the standing head: the newest entry that is known to be committed. Written in turn; the higher number counts |
-| 2, 3 | the intended head: where a commit that has begun will end. It counts while its number is above the standing head's |
+| 0, 1 | the committed head: the last entry that is known to be committed. Written in turn; the higher number is valid |
+| 2, 3 | the intended head: where a commit that has begun will end. Valid while its number is above the committed head's |
 
-A writer calls `intend` before its commit and `note` after it, so the ledger ends at the standing head or at the intended
-one, whenever the process is killed. An entry beyond both was written by somebody else. A file of an earlier version has
-slots 0 and 1 only, and is read as one without an intended head.
+A writer calls `intend` before its commit and `note` after it. So the ledger ends at the committed or at an intended head,
+whenever the process is killed; an entry after both was not written by this home. A file of an earlier version has only the
+slots 0 and 1 and is read as one without an intended head.
 
-A torn write spoils one slot. `note` never overwrites the newer of its two slots, and `intend` never the slot that holds the
-ledger's present end. The standing number only grows: `note` returns at once if its head, or a newer one, is durable
-already, so processes share their synchronisations.
+A torn write destroys one slot. `note` never overwrites the newer of its two slots, and `intend` never overwrites the slot
+that holds the ledger's current end. The committed number only grows: `note` returns at once if its head or a newer one is
+already durable, so processes share their synchronisations.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from pathlib import Path
 from zlib import crc32
 
 from openbell.market.errors import StoreError
+from openbell.stores.folders import sync_folder
 from openbell.trading.ledger import Head
 
 _SLOT = 128
 _SLOTS = 4
-_STANDING, _INTENDED = (0, 1), (2, 3)
+_COMMITTED, _INTENDED = (0, 1), (2, 3)
 _EMPTY = b"\0" * _SLOT
-_synchronise = getattr(os, "fdatasync", os.fsync)  # not every system has the quicker one
+_synchronise = getattr(os, "fdatasync", os.fsync)  # not every system has fdatasync, which is faster
 
 
 class HeadFile:
-    """One ledger's head. Every call may block."""
+    """The head file of one ledger. Every call may block."""
 
     def __init__(self, path: Path, verify: str = "openbell verify") -> None:
         """`verify` is the command that checks this ledger, for messages."""
@@ -46,14 +47,14 @@ class HeadFile:
         self._fd: int | None = None
 
     def read(self) -> Head | None:
-        """The standing head; None if there is none. Raises `StoreError` for a file that is damaged."""
+        """The committed head; None if there is none. Raises `StoreError` if the file is damaged."""
         ends = self.ends()
         return ends[0] if ends else None
 
     def ends(self) -> tuple[Head, ...]:
-        """Where the ledger may end: at the standing head, or at an intended one after it. Empty if no head was noted.
+        """The heads at which the ledger may end: the committed one, then intended ones. Empty if no head was noted.
 
-        Raises `StoreError` for a file that is damaged.
+        Raises `StoreError` if the file is damaged.
         """
         try:
             with self.path.open("rb") as file:
@@ -63,45 +64,45 @@ class HeadFile:
             return ()
         except OSError as error:
             raise StoreError(f"cannot read {self.path}: {error.strerror}") from error
-        if not found:  # made by somebody who is about to write the first one
+        if not found:  # created by a process that is about to write the first head
             return ()
         slots = _slots(found)
-        standing = _newest(slots)
-        if standing is None:
+        committed = _newest(slots)
+        if committed is None:
             raise StoreError(
-                f"{self.path} is damaged: it names no head of the ledger, so nothing is written. Look with {self.verify}; "
-                f"if the ledger is as it should be, take it as it stands with {self.verify} --adopt"
+                f"{self.path} is damaged: it names no head of the ledger, so nothing is written. Check the ledger with "
+                f"{self.verify}; if it is correct, accept it as it is with {self.verify} --adopt"
             )
         intended = [slots[index] for index in _INTENDED]
-        return (standing, *(head for head in intended if head is not None and head.seq > standing.seq))
+        return (committed, *(head for head in intended if head is not None and head.seq > committed.seq))
 
     def intend(self, found: Head, wanted: Head) -> None:
-        """Make durable that a commit is about to take the ledger from `found` to `wanted`. Raises `StoreError`.
+        """Store durably that a commit will take the ledger from `found` to `wanted`. Raises `StoreError`.
 
-        To be called by the one writer that has the database's write lock, with the end of the ledger as it is committed.
+        Called by the writer that holds the database's write lock; `found` is the committed end of the ledger.
         """
         with self._locked() as fd:
             slots = _slots(os.pread(fd, _SLOTS * _SLOT, 0))
-            writes = _standing_write(slots, found)
-            # The slot with the present end stays: it counts if the standing head's write is torn. Of the others the higher
-            # number goes first, which is the intention of a commit that never came.
+            writes = _committed_write(slots, found)
+            # The slot with the current end is kept in case the committed head's write is torn. Of the others the one with
+            # the higher number is overwritten: its commit never happened.
             free = [index for index in _INTENDED if slots[index] != found]
             _put(fd, {**writes, max(free, key=lambda index: _seq(slots[index])): wanted})
 
     def note(self, head: Head) -> None:
-        """Make a committed head the standing one, unless a newer one is. Raises `StoreError`."""
+        """Store a committed head durably, unless a newer one is stored. Raises `StoreError`."""
         with self._locked() as fd:
-            if writes := _standing_write(_slots(os.pread(fd, _SLOTS * _SLOT, 0)), head):
+            if writes := _committed_write(_slots(os.pread(fd, _SLOTS * _SLOT, 0)), head):
                 _put(fd, writes)
 
     def reset(self, head: Head) -> None:
-        """Note a head even though a newer one stands there, or none can be read: an operator's decision."""
+        """Store a head even if a newer one is stored or the file is damaged: an operator's decision."""
         with self._locked() as fd:
             os.ftruncate(fd, 0)
             _put(fd, {0: head})
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._guard:
             self._close()
 
@@ -120,21 +121,17 @@ class HeadFile:
                 raise StoreError(f"cannot write {self.path}: {error.strerror}") from error
 
     def _open(self) -> int:
-        """The file's descriptor; one that was moved or removed is not written to any more."""
+        """The descriptor of the file at the path; a file that was moved or removed is closed."""
         if self._fd is not None:
             with suppress(FileNotFoundError):
                 if os.path.samestat(self.path.stat(), os.fstat(self._fd)):
                     return self._fd
             self._close()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        made = not self.path.exists()
+        is_new = not self.path.exists()
         self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if made:
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        if is_new:
+            sync_folder(self.path.parent)
         return self._fd
 
     def _close(self) -> None:
@@ -143,21 +140,21 @@ class HeadFile:
             self._fd = None
 
 
-def _standing_write(slots: list[Head | None], head: Head) -> dict[int, Head]:
-    """The slot to write so that a head stands; none if it does. Never over the newest: it is left if this write is torn."""
-    older, newer = sorted(_STANDING, key=lambda index: _seq(slots[index]))
+def _committed_write(slots: list[Head | None], head: Head) -> dict[int, Head]:
+    """The slot to write for a committed head: the older one, in case the write is torn. Empty if it is stored already."""
+    older, newer = sorted(_COMMITTED, key=lambda index: _seq(slots[index]))
     return {older: head} if _seq(slots[newer]) < head.seq else {}
 
 
 def _put(fd: int, writes: dict[int, Head]) -> None:
-    """Write some slots, durable when it returns."""
+    """Write some slots durably. Raises `OSError`."""
     try:
         for index, head in writes.items():
             if os.pwrite(fd, _slot(head), index * _SLOT) != _SLOT:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         _synchronise(fd)
     except OSError:
-        # It may not be durable: nobody is to find it there and believe so.
+        # It may not be durable, so no other process may find it.
         with suppress(OSError):
             for index in writes:
                 os.pwrite(fd, _EMPTY, index * _SLOT)
@@ -174,7 +171,7 @@ def _slots(found: bytes) -> list[Head | None]:
 
 
 def _newest(slots: list[Head | None]) -> Head | None:
-    return max((slots[index] for index in _STANDING), key=_seq)
+    return max((slots[index] for index in _COMMITTED), key=_seq)
 
 
 def _seq(head: Head | None) -> int:

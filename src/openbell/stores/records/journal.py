@@ -1,4 +1,4 @@
-"""Writing: every row of a journaled table goes in together with the ledger entry that holds the same row."""
+"""Writes rows of journaled tables, each together with a ledger entry that holds the same row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openbell.stores.records.view import View
 from openbell.trading.ledger import GENESIS, Entry, Head, canonical, seal
 from openbell.trading.rows import to_row
 
-# Made once: putting a statement together takes longer than running it.
+# Built once: building a statement takes longer than running it.
 _INSERTS = {kind: insert(table) for kind, (table, _) in JOURNALED.items()}
 _UPDATES = {kind: update(table).where(table.c[key] == bindparam("the_key")) for kind, (table, key) in JOURNALED.items()}
 _APPEND = insert(ledger)
@@ -20,17 +20,16 @@ _NEWEST = select(ledger.c.seq, ledger.c.hash).order_by(ledger.c.seq.desc()).limi
 
 
 class LedgerBroken(StoreError):
-    """The ledger is not the one whose head was noted: nothing is written to it."""
+    """The ledger does not contain the head that was noted: it was cut off or rewritten."""
 
 
 class Journal:
-    """One transaction that writes. Nothing of it is there until all of it is."""
+    """One write transaction."""
 
-    def __init__(self, connection: Connection, at: float, least: Head | None = None, *, by_event: bool = False) -> None:
-        """`least` is the newest head that this desk has noted: a ledger that does not have it was cut or rewritten.
+    def __init__(self, connection: Connection, at: float, noted: Head | None = None, *, by_event: bool = False) -> None:
+        """`noted` is the newest head that this process has noted. Raises `LedgerBroken` if the ledger lacks it.
 
-        `by_event`: an entry about something that happened before `at` has the time at which it happened. So it is in a
-        scenario, where it does not matter when somebody looked; the present's ledger has the time of writing.
+        With `by_event`, as in scenarios, an entry has the time of its event, at most `at`; otherwise it has the time `at`.
         """
         self.connection = connection
         self.view = View(connection)
@@ -39,20 +38,20 @@ class Journal:
         self._entries: list[Entry] = []
         self._failed = False
         self.found = self._head = head_of(connection)
-        """Where the ledger ended when this began."""
-        if least is not None and not has(connection, self._head, least):
+        """Where the ledger ended when this transaction began."""
+        if noted is not None and not contains(connection, self._head, noted):
             raise LedgerBroken(
-                f"the ledger ends at entry {self._head.seq}, and entry {least.seq} is not there as it was noted: it was cut "
-                "or rewritten. Nothing is written to it; openbell verify tells more"
+                f"the ledger ends at entry {self._head.seq}, and entry {noted.seq} is not the one that was noted: it was "
+                "cut or rewritten. Nothing is written to it; openbell verify shows the differences"
             )
 
     @property
     def seq(self) -> int:
-        """The newest entry's number."""
+        """The number of the last entry."""
         return self._head.seq
 
     def put(self, kind: str, value: Any, *, new: bool = False, happened: float | None = None) -> int:
-        """Write a row and its entry; `new` if no such row can be there yet. The entry's number."""
+        """Write a row and its entry. `new`: the row cannot exist yet. Returns the entry's number."""
         table, key = JOURNALED[kind]
         row = _as_stored(table, value if isinstance(value, dict) else to_row(value))
         seq = self.note(kind, str(row[key]), row, happened)
@@ -69,7 +68,7 @@ class Journal:
         return seq
 
     def note(self, kind: str, key: str, body: Any, happened: float | None = None) -> int:
-        """Write an entry that is no row. Its number."""
+        """Write an entry without a row. Returns its number."""
         at = min(self.at, happened) if self._by_event and happened is not None else self.at
         entry = seal(self._head.seq + 1, at, kind, key, canonical(body), self._head.hash)
         self._entries.append(entry)
@@ -77,9 +76,9 @@ class Journal:
         return entry.seq
 
     def finish(self) -> Head:
-        """Put the entries into the ledger; its head."""
+        """Insert the entries into the ledger. Returns the new head. Raises `StoreError` if a row could not be written."""
         if self._failed:
-            raise StoreError("a row could not be written, so nothing is: its entry would have no row")
+            raise StoreError("a row could not be written, so nothing was: its entry would have no row")
         if not self._entries:
             return self._head
         names = Entry.__dataclass_fields__
@@ -89,13 +88,13 @@ class Journal:
 
 
 def head_of(connection: Connection) -> Head:
-    """The newest entry's number and hash."""
+    """The number and hash of the last entry."""
     row = connection.execute(_NEWEST).first()
     return Head(row.seq, row.hash) if row else Head(0, GENESIS)
 
 
-def has(connection: Connection, newest: Head, noted: Head) -> bool:
-    """Whether a head that was noted is in the ledger that ends with `newest`."""
+def contains(connection: Connection, newest: Head, noted: Head) -> bool:
+    """Returns True if the ledger that ends with `newest` contains a head that was noted."""
     if newest == noted or not noted.seq:
         return True
     found = connection.execute(select(ledger.c.hash).where(ledger.c.seq == noted.seq)).scalar()
@@ -103,7 +102,7 @@ def has(connection: Connection, newest: Head, noted: Head) -> bool:
 
 
 def _as_stored(table: Table, row: dict[str, Any]) -> dict[str, Any]:
-    """The row as it is read back: what is sealed must be equal to it. A column of floats has no 1 and no −0.0."""
+    """The row as it will be read back, because its hash must fit: float columns turn 1 into 1.0 and −0.0 into 0.0."""
     numbers = {
         name: float(value) + 0.0
         for name, value in row.items()

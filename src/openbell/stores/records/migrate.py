@@ -1,4 +1,4 @@
-"""Running the migrations on a connection that is in a transaction already."""
+"""Runs the migrations inside a transaction that has already begun."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ FOLDER = Path(__file__).with_name("migrations")
 
 
 def scripts() -> ScriptDirectory:
-    """The migrations that there are."""
+    """The migration scripts."""
     return ScriptDirectory(str(FOLDER))
 
 
 def upgrade(connection: Connection) -> None:
-    """Run those that the database has not seen, all in the transaction that it is in."""
+    """Run the migrations that the database lacks, in its current transaction. Raises `StoreError`."""
     directory = scripts()
 
     def steps(revision: object, _context: object) -> list[object]:
-        return list(directory._upgrade_revs("head", revision))  # type: ignore[arg-type]  # noqa: SLF001 - as its own commands do
+        return list(directory._upgrade_revs("head", revision))  # type: ignore[arg-type]  # noqa: SLF001 - as Alembic's own commands do
 
     context = MigrationContext.configure(connection, opts={"fn": steps, "transactional_ddl": True})
     try:
         with Operations.context(context):
             context.run_migrations()
     except CommandError as error:
-        raise StoreError(f"the records cannot be brought to their newest form: {error}") from error
+        raise StoreError(f"the records cannot be migrated: {error}") from error

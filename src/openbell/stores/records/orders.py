@@ -1,4 +1,4 @@
-"""Questions about accounts, orders and fills."""
+"""Queries about accounts, orders and fills."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from openbell.trading.rows import from_row
 
 _FINAL = [state.value for state in FINAL]
 
-# Made once: putting a statement together takes longer than running it.
+# Built once: building a statement takes longer than running it.
 _NAME: BindParameter[str] = bindparam("name")
 _WHO: BindParameter[str] = bindparam("who")
 _SEQ: BindParameter[int] = bindparam("seq")
@@ -39,10 +39,10 @@ _WORK = (
     .distinct()
     .order_by(orders.c.account, orders.c.symbol)
 )
-_REMEMBER = insert(requests)
+_ADD_REQUEST = insert(requests)
 _DIGEST = select(requests.c.digest).where(requests.c.order_id == _NAME)
-_ASKED = select(func.count()).where((requests.c.account == _NAME) & (requests.c.received > bindparam("since")))
-_TWIN = (
+_COUNT_REQUESTS = select(func.count()).where((requests.c.account == _NAME) & (requests.c.received > bindparam("since")))
+_DUPLICATE = (
     select(orders)
     .join(requests, requests.c.order_id == orders.c.id)
     .where((requests.c.account == _NAME) & (requests.c.principal == _WHO) & (requests.c.digest == bindparam("digest")))
@@ -51,7 +51,7 @@ _TWIN = (
     .limit(1)
 )
 _FILLS = select(fills).where((fills.c.account == _NAME) & (fills.c.seq > _SEQ)).order_by(fills.c.seq)
-# A broker's clock may run ahead of ours, never by a day: the last condition only keeps the index from reading on.
+# A broker's clock may be ahead of ours, but by less than a day: the last condition only bounds the index scan.
 _FILLS_BEFORE = (
     select(fills)
     .join(ledger, ledger.c.seq == fills.c.seq)
@@ -62,12 +62,12 @@ _FILLS_BEFORE = (
 
 
 def account(view: View, name: str) -> Account | None:
-    """The account of a name."""
+    """The account of a name; None if there is none."""
     if view.until is not None:
-        known, now = past.version(view, "account", name), view.execute(_ACCOUNT, {"name": name}).first()
+        known, now = past.body_at(view, "account", name), view.execute(_ACCOUNT, {"name": name}).first()
         if known is None or now is None:
             return None
-        # Who may look is decided by the present: an old token ends at once, whatever the clock shows.
+        # Access is decided by the current owner and token: a token that was replaced is void at every clock.
         return from_row(Account, known | {"token": now.token, "owner": now.owner})
     row = view.execute(_ACCOUNT, {"name": name}).first()
     return from_row(Account, row._asdict()) if row else None
@@ -80,12 +80,12 @@ def all_accounts(view: View) -> list[Account]:
 
 
 def order(view: View, order_id: str) -> Order | None:
-    """The order of an id."""
+    """The order of an id; None if there is none."""
     return _first(view, _ORDER, name=order_id)
 
 
 def by_client_id(view: View, account_name: str, principal: str, client_order_id: str) -> Order | None:
-    """The order that a principal placed under an id of its own."""
+    """The order that a principal placed with a client order id; None if there is none."""
     return _first(view, _BY_CLIENT_ID, name=account_name, who=principal, key=client_order_id)
 
 
@@ -95,26 +95,26 @@ def working(view: View, account_name: str) -> list[Order]:
 
 
 def numbered(view: View, account_name: str) -> list[tuple[int, Order]]:
-    """The same, each with the entry of the ledger that wrote it last."""
+    """The orders of `working`, each with the number of the ledger entry that wrote it last."""
     rows = view.execute(_WORKING, {"name": account_name})
     return [(row.seq, from_row(Order, row._asdict())) for row in rows]
 
 
 def changed_after(view: View, account_name: str, seq: int) -> list[tuple[int, Order]]:
-    """The orders of an account that were written after an entry of the ledger, each with its own."""
+    """The orders of an account that were written after a ledger entry, each with the number of its last entry."""
     rows = view.execute(_CHANGED, {"name": account_name, "seq": seq})
     return [(row.seq, from_row(Order, row._asdict())) for row in rows]
 
 
 def bracket(view: View, entry_id: str) -> list[Order]:
-    """The exits of an entry."""
+    """The exit orders of an entry order."""
     return _orders(view.execute(_BRACKET, {"name": entry_id}))
 
 
 def listing(
     view: View, account_name: str, principal: str, limit: int, offset: int, *, open_only: bool
 ) -> tuple[list[Order], int]:
-    """A page of a principal's orders, newest first, and how many there are in all."""
+    """A page of a principal's orders, latest first, and how many there are in total."""
     mine = (orders.c.account == account_name) & (orders.c.principal == principal)
     if view.until is None:
         wanted = mine & orders.c.state.not_in(_FINAL) if open_only else mine
@@ -124,7 +124,7 @@ def listing(
         return opened[::-1][offset : offset + limit], len(opened)
     wanted = mine & (orders.c.placed_at <= view.until)
     ids = [row.id for row in view.execute(_page(wanted, limit, offset))]
-    then = past.versions(view, "order", ids)
+    then = past.bodies_at(view, "order", ids)
     return [from_row(Order, then[each]) for each in ids if each in then], _count(view, wanted)
 
 
@@ -138,51 +138,51 @@ def _count(view: View, wanted: ColumnElement[bool]) -> int:
 
 
 def working_accounts(view: View) -> list[tuple[str, str]]:
-    """Account and symbol of everything that is not final."""
+    """The accounts and symbols that have orders which are not final."""
     return [(row.account, row.symbol) for row in view.execute(_WORK)]
 
 
-# What was asked for
+# Requests for orders
 
 
 def remember(view: View, placed: Order, digest: str, received: float) -> None:
-    """Note that an order was asked for."""
+    """Store the request for an order; `received` is the machine's time."""
     values = {"order_id": placed.id, "account": placed.account, "principal": placed.principal}
-    view.execute(_REMEMBER, {**values, "digest": digest, "received": received})
+    view.execute(_ADD_REQUEST, {**values, "digest": digest, "received": received})
 
 
 def digest_of(view: View, order_id: str) -> str | None:
-    """The digest of what was asked for when an order was placed."""
+    """The digest of the request for an order; None if there is none."""
     return view.execute(_DIGEST, {"name": order_id}).scalar()
 
 
 def twin(view: View, account_name: str, principal: str, digest: str, since: float) -> Order | None:
-    """The newest order of the same content that was asked for since some time and not rejected."""
-    return _first(view, _TWIN, name=account_name, who=principal, digest=digest, since=since)
+    """The latest order with the same digest that was requested after a time and not rejected; None if there is none."""
+    return _first(view, _DUPLICATE, name=account_name, who=principal, digest=digest, since=since)
 
 
 def asked_since(view: View, account_name: str, since: float) -> int:
-    """How many orders an account has asked for since some time."""
-    return int(view.execute(_ASKED, {"name": account_name, "since": since}).scalar_one())
+    """How many orders were requested for an account after a time."""
+    return int(view.execute(_COUNT_REQUESTS, {"name": account_name, "since": since}).scalar_one())
 
 
 # Fills
 
 
 def fills_after(view: View, account_name: str, seq: int) -> list[tuple[int, Fill]]:
-    """An account's fills with a number above `seq`, as they were written, each with its number."""
+    """An account's fills that were written after a ledger entry, each with the number of its own entry."""
     rows = view.execute(_FILLS, {"name": account_name, "seq": seq})
     return [(row.seq, from_row(Fill, row._asdict())) for row in rows]
 
 
 def fills_since(view: View, account_name: str, since: float) -> list[Fill]:
-    """An account's fills since some time on the market's clock that had been written by the view's moment."""
+    """An account's fills with a market time of at least `since` that had been written by the view's time."""
     rows = view.execute(_FILLS_BEFORE, {"name": account_name, "since": since, "until": view.until})
     return [from_row(Fill, row._asdict()) for row in rows]
 
 
 def known_fills(view: View, ids: Iterable[str]) -> set[str]:
-    """Which of some fills are written already."""
+    """The ids among `ids` whose fills are stored."""
     return set(view.execute(select(fills.c.id).where(fills.c.id.in_(list(ids)))).scalars())
 
 

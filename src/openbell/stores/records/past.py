@@ -1,7 +1,6 @@
-"""Rows as they were: the ledger holds every version of every row, with the time at which it was written.
+"""Rows as they were at the view's time: the ledger holds every version of every row, with the time of its writing.
 
-An entry counts if its time is not after the view's moment. Entries follow each other in time, but for a machine whose
-clock was set back; so it is the time that decides, not the place in the chain.
+Entries are chosen by their time and not by their number, because a machine's clock may have been set back.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ _CHUNK = 500
 
 
 def is_behind(view: View, moment: float) -> bool:
-    """Returns True if the ledger has an entry that was written after a moment."""
+    """Returns True if the ledger has an entry that is later than a time."""
     return view.execute(_LATER, {"until": moment}).first() is not None
 
 
 def last_moment(view: View) -> float:
-    """When the latest entry was written; 0 if there is none."""
+    """The time of the latest entry; 0 if there is none."""
     return float(view.execute(_LAST).scalar() or 0.0)
 
 
-def version(view: View, kind: str, key: str) -> dict[str, Any] | None:
-    """A row, or an entry without a row, as it was last written by the view's moment; None if it was not yet."""
+def body_at(view: View, kind: str, key: str) -> dict[str, Any] | None:
+    """The body of the last entry of a kind and key at the view's time; None if there was none."""
     body = view.execute(_NEWEST, {"kind": kind, "key": key, "until": view.until}).scalar()
     return None if body is None else cast("dict[str, Any]", json.loads(body))
 
 
-def versions(view: View, kind: str, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The same of many keys at once; those that were not written yet are left out."""
+def bodies_at(view: View, kind: str, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The same for many keys; keys without an entry at that time are left out."""
     wanted, found = list(keys), dict[str, dict[str, Any]]()
     for start in range(0, len(wanted), _CHUNK):
         chosen = (

@@ -1,8 +1,8 @@
-"""Records in PostgreSQL, through asyncpg.
+"""Records in PostgreSQL, through asyncpg, with a connection pool of our own.
 
-The pool is our own: so many connections at least and at most, idle ones closed after a time, a new one made in a bounded
-time or not at all. A connection proves that it is alive by beginning the transaction: one that does not is replaced before
-anything was done on it. What fails later is not repeated, and a commit without an answer is said to be one.
+The pool keeps between `least` and `most` connections, closes idle ones, and opens a new one within a timeout. Beginning the
+transaction shows whether a connection is alive; a dead one is replaced before any statement of the caller runs. Later
+failures are not retried, and a commit without an answer raises an error with `outcome="unknown"`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from openbell.stores.records.commits import CommitListener, announce
 T = TypeVar("T")
 _READING = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 _WRITING = text("SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE")
-"""A writer that has waited in line must see what was committed meanwhile, whatever the server's default is."""
+"""Set explicitly: a writer that has waited for the lock must see what was committed meanwhile."""
 _SWEEP_SECONDS = 15.0
 
 log = logging.getLogger(__name__)
@@ -39,14 +39,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """How many connections, and how long they may take."""
+    """The number of connections, and timeouts in seconds."""
 
     least: int = 2
     most: int = 10
     idle: float = 300.0
     connect: float = 5.0
     timeout: float = 10.0
-    """Seconds for one statement."""
+    """For one statement."""
 
 
 class PostgresDatabase:
@@ -55,7 +55,7 @@ class PostgresDatabase:
     source = "postgresql"
 
     def __init__(self, url: str, schema: str, pool: Pool = Pool(), *, creates: bool = True) -> None:  # noqa: B008 - immutable
-        """`creates`: make the schema if it is not there."""
+        """`creates`: create the schema if it does not exist."""
         self._pool = pool
         self._creates = creates
         parsed = read_url(url)
@@ -66,7 +66,7 @@ class PostgresDatabase:
             "search_path": '"' + schema.replace('"', '""') + '"',
             "application_name": "openbell",
             "synchronous_commit": "on",
-            # Who was stopped, or cut off, in the middle of a write must not hold up all others.
+            # A process that is stopped or disconnected during a write must not block all other writers.
             "idle_in_transaction_session_timeout": str(max(1, round(pool.timeout * 1000))),
         }
         self._url = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -76,7 +76,7 @@ class PostgresDatabase:
         self._idle: deque[tuple[float, AsyncConnection]] = deque()
         self._free = asyncio.Semaphore(pool.most)
         self._busy = 0
-        # One writer of a process at a time: the others would only hold connections while they wait in line.
+        # One writer of a process at a time: others would only hold connections while they wait for the lock.
         self._writer = asyncio.Lock()
         self._made_schema = False
         self._closed = False
@@ -87,7 +87,7 @@ class PostgresDatabase:
     async def run(
         self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
     ) -> T:
-        """Run it on a connection of the pool."""
+        """See `Database`. Runs on a connection of the pool."""
         async with self._writer if writing else nullcontext():
             result = await self._transaction(work, writing=writing)
         if then is not None:
@@ -103,7 +103,7 @@ class PostgresDatabase:
         announce(connection, self._schema)
 
     async def exists(self) -> bool:
-        """Whether there is anything to read; makes nothing."""
+        """See `Database`."""
         query = "SELECT count(*) FROM pg_tables WHERE schemaname = $1 AND tablename = 'ledger'"
         try:
             connection = await self._open()
@@ -112,10 +112,20 @@ class PostgresDatabase:
             finally:
                 await connection.close()
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-            return True  # reading says why it cannot be read
+            return True  # the next read raises the error
+
+    async def schema_names(self, prefix: str) -> list[str]:
+        """The schemas of the database whose names start with `prefix`. Raises `StoreError`."""
+        with failures.translated(self.where):
+            return await self.run(lambda connection: schemas.names(connection, prefix), writing=False)
+
+    async def drop_schema(self, name: str) -> None:
+        """Drop a schema of the database and everything in it. Raises `StoreError`."""
+        with failures.translated(self.where):
+            await self.run(lambda connection: schemas.drop(connection, name), writing=True)
 
     async def close(self) -> None:
-        """Close every connection, those in use once they are done."""
+        """Close all connections, after waiting for those in use."""
         self._closed = True
         await self._commits.close()
         if self._sweeper is not None:
@@ -133,7 +143,7 @@ class PostgresDatabase:
 
     @property
     def idle(self) -> int:
-        """How many connections wait to be used."""
+        """The number of idle connections."""
         return len(self._idle)
 
     async def _transaction(self, work: Callable[[Connection], T], *, writing: bool) -> T:
@@ -158,10 +168,10 @@ class PostgresDatabase:
             result = await connection.run_sync(work)
             await self._commit(connection, writing=writing)
         except BaseException as error:
-            # It may be in the middle of anything; a new one is cheap. Closed in the background: nobody waits for that.
-            self._spawn(self._give_up(connection))
+            # Its state is unknown and a new connection is cheap, so it is closed, in the background.
+            self._spawn(self._discard(connection))
             if isinstance(error, TimeoutError):
-                self._doubt()
+                self._close_all_idle()
             raise
         self._idle.append((time.monotonic(), connection))
         self._release()
@@ -175,11 +185,12 @@ class PostgresDatabase:
                 raise
             kind = StoreTimeout if isinstance(error, TimeoutError) else StoreError
             raise kind(
-                "PostgreSQL was lost while it committed: whether this was written is unknown. Look before doing it again",
+                "the connection to PostgreSQL was lost during the commit: it is unknown whether this was written. Check "
+                "before you repeat it",
                 outcome="unknown",
             ) from None
 
-    async def _give_up(self, connection: AsyncConnection | None) -> None:
+    async def _discard(self, connection: AsyncConnection | None) -> None:
         try:
             if connection is not None:
                 await _end(connection)
@@ -190,8 +201,8 @@ class PostgresDatabase:
         self._busy -= 1
         self._free.release()
 
-    def _doubt(self) -> None:
-        """A server that did not answer on one connection would not answer on those that stand idle either."""
+    def _close_all_idle(self) -> None:
+        """Close the idle connections after a timeout: the server would not answer on them either."""
         while self._idle:
             self._spawn(_end(self._idle.pop()[1]))
 
@@ -201,7 +212,7 @@ class PostgresDatabase:
         task.add_done_callback(self._closing.discard)
         return task
 
-    # Making and closing connections
+    # Opening and closing connections
 
     async def _open(self) -> Any:
         return await asyncpg.connect(
@@ -227,33 +238,34 @@ class PostgresDatabase:
         except TimeoutError:
             raise StoreTimeout(f"no connection to PostgreSQL at {self.where} in {self._pool.connect:g} s") from None
         except (SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            raise StoreError(f"no connection to PostgreSQL at {self.where}: {failures.words(error)}") from None
+            raise StoreError(f"no connection to PostgreSQL at {self.where}: {failures.message(error)}") from None
 
     async def _sweep(self) -> None:
-        """Close what was idle for too long, but for the least that are kept; make up to that many."""
+        """Repeatedly open connections up to `least` and close those beyond it that were idle for too long."""
         while True:
             try:
-                await self._make_least()
+                await self._open_least()
                 await self._close_idle()
             except StoreError as error:
-                log.warning("%s; it is tried again", error)
+                log.warning("%s; retrying", error)
             except Exception:
-                log.exception("the connections to PostgreSQL could not be looked after; it is tried again")
+                log.exception("the pool of connections to PostgreSQL could not be maintained; retrying")
             await asyncio.sleep(min(self._pool.idle / 2, _SWEEP_SECONDS))
 
-    async def _make_least(self) -> None:
+    async def _open_least(self) -> None:
         while self._busy + len(self._idle) < min(self._pool.least, self._pool.most):
             async with self._free:
                 self._idle.append((time.monotonic(), await self._connect()))
 
     async def _close_idle(self) -> None:
-        while self._is_too_much():
-            await self._free.acquire()  # it counts until it is closed
-            connection = self._idle.popleft()[1] if self._is_too_much() else None
+        while self._has_expired():
+            await self._free.acquire()  # the connection counts until it is closed
+            connection = self._idle.popleft()[1] if self._has_expired() else None
             self._busy += 1
-            await asyncio.wait([self._spawn(self._give_up(connection))])
+            await asyncio.wait([self._spawn(self._discard(connection))])
 
-    def _is_too_much(self) -> bool:
+    def _has_expired(self) -> bool:
+        """Returns True if the oldest idle connection should be closed."""
         return (
             self._busy + len(self._idle) > self._pool.least
             and bool(self._idle)
@@ -262,7 +274,7 @@ class PostgresDatabase:
 
 
 async def _end(connection: AsyncConnection) -> None:
-    """Close it without a word to the server that would need an answer."""
+    """Close a connection without waiting for an answer of the server."""
     with suppress(SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
         await connection.invalidate()
     with suppress(SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
@@ -270,7 +282,7 @@ async def _end(connection: AsyncConnection) -> None:
 
 
 def read_url(url: str) -> URL:
-    """A `postgresql://` URL for asyncpg. Raises `SettingsError`, which does not repeat it: it may hold a password."""
+    """Parse a `postgresql://` URL for asyncpg. Raises `SettingsError` without quoting the URL, which may hold a password."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):

@@ -1,11 +1,9 @@
-"""A transaction is a function of a view, run wholly or not at all, the same on SQLite and PostgreSQL.
+"""Transactions on the records, the same on SQLite and PostgreSQL.
 
-`read` gives it one consistent view, of what had been written by the desk's clock. `write` gives it a journal: writers come
-one at a time, so that the ledger is one chain;
-with a lease, nothing is written unless it is still held; and when `write` returns, what was written is durable and the
-ledger's head is noted outside the database. That head covers the end: it is announced before the commit and stands after
-it, so an entry beyond it is none of ours, and a ledger in SQLite that has one is not written to. In PostgreSQL it may be
-another machine's, which has a head of its own.
+A transaction is a function. `Records.read` calls it with a consistent view of what had been written by the desk's clock.
+`Records.write` calls it with a journal: there is one writer at a time, so that the ledger is one chain; if a lease is given,
+nothing is written unless it is current; and when `write` returns, the commit is durable and the ledger's head is noted
+outside the database (`head_guard`).
 """
 
 from __future__ import annotations
@@ -18,49 +16,49 @@ from enum import Enum
 from typing import Protocol, TypeVar, cast
 
 from sqlalchemy import AdaptedConnection, Connection
-from sqlalchemy.exc import SQLAlchemyError
 
 from openbell.market.clock import Clock, iso
 from openbell.market.errors import Refused, StoreError
 from openbell.stores.port import Lease
 from openbell.stores.records import failures, leases, past, schema
+from openbell.stores.records.empty_database import EmptyDatabase
 from openbell.stores.records.head import HeadFile
-from openbell.stores.records.journal import Journal, LedgerBroken, has, head_of
-from openbell.stores.records.nothing import Nothing
+from openbell.stores.records.head_guard import HeadGuard, compare
+from openbell.stores.records.journal import Journal, head_of
 from openbell.stores.records.view import View
-from openbell.trading.ledger import Head, goes_beyond
+from openbell.trading.ledger import Head
 
 T = TypeVar("T")
 
 _migrating = threading.Lock()
-"""Alembic's scripts speak to one database of a process at a time."""
+"""Alembic's scripts can run on one database of a process at a time."""
 
 log = logging.getLogger(__name__)
 
 
 class Access(Enum):
-    """What a desk's clock lets it do with some records."""
+    """How a desk may use some records, which depends on its clock."""
 
     PRESENT = "present"
-    """The clock is the machine's: everything is seen, and written at its time."""
+    """The clock is the machine's: reads see everything, writes have the current time."""
     SCENARIO = "scenario"
-    """The records of one scenario: written in the order of their clocks' times, seen as far as this clock has come."""
+    """The records of one scenario: reads see entries up to the clock, writes must not be earlier than the last entry."""
     PAST = "past"
-    """The present's records from another clock: seen as far as it has come, never written."""
+    """The present's records with an earlier clock: reads see entries up to the clock, writes are refused."""
 
 
 class Database(Protocol):
-    """How a function becomes a transaction."""
+    """Runs functions as transactions."""
 
     source: str
-    """What results name as theirs: `sqlite` or `postgresql`."""
+    """The name that results show as their source: `sqlite` or `postgresql`."""
     where: str
-    """Where it is, in words without a secret."""
+    """A description of the place, without secrets."""
 
     async def run(
         self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
     ) -> T:
-        """Run it; `then` may block, and is called with the result once it is durable."""
+        """Run `work` in a transaction and return its result. `then` is called with it after the commit and may block."""
 
     def version(self) -> Hashable:
         """Returns a value that differs after every commit, by this or another process; cheap to call."""
@@ -69,10 +67,10 @@ class Database(Protocol):
         """Let `version` of every process differ once this transaction has committed."""
 
     async def exists(self) -> bool:
-        """Returns True if there are tables; creates nothing."""
+        """Returns True if there are tables. Creates nothing."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
 
 
 class Records:
@@ -88,22 +86,19 @@ class Records:
         name: str = "",
         read_only: bool = False,
     ) -> None:
-        """`name` is the scenario's, for messages. With `read_only`, and of the past, nothing is created or written."""
+        """`name` is the scenario's, for messages. With `read_only` or `Access.PAST` nothing is created or written."""
         self.database = database
         self.head = head
         self.clock = clock
         self.access = access
         self.name = name
         self._read_only = read_only
+        what = f"the scenario {name} was" if access is Access.SCENARIO else "the records were"
+        self._guard = HeadGuard(head, database.where, what, one_home=self.one_home)
         self._prepared: asyncio.Task[None] | None = None
-        self._noted: Head | None = None
-        self._seen: Head | None = None
-        """Where the ledger ended when it was last read."""
-        self._trusted = False
-        self._believed = False
         self._closed = False
-        self._nothing: Nothing | None = None
-        """What is read while there are no records and this desk may not create them."""
+        self._empty: EmptyDatabase | None = None
+        """Read instead of the database while that does not exist and this desk must not create it."""
         self._writing: set[asyncio.Task[object]] = set()
         self.on_commit: Callable[[], None] = lambda: None
         """Called after each write."""
@@ -117,44 +112,36 @@ class Records:
         """`sqlite` or `postgresql`."""
         return self.database.source
 
-    async def read(self, work: Callable[[View], T], *, check_head: bool = True) -> T:
-        """What a function finds, in one view of the database: of what had been written by the clock.
-
-        Raises `LedgerBroken` if the ledger is not the one whose head was noted, or not the one that was read before;
-        `check_head=False` reads it all the same.
-        """
-        await self._prepare()
-        if check_head and not self._believed:
-            await self._believe()
-        seen = self._seen if check_head else None
-
-        def looked(connection: Connection) -> T:
-            self._check_same(connection, seen)
-            return work(self._view(connection))
-
-        return await self._run(looked, writing=False)
-
-    def _check_same(self, connection: Connection, seen: Head | None) -> None:
-        """Raise `LedgerBroken` if the ledger was replaced since `seen`: what this process remembers is of another one.
-
-        `seen` must have been taken before the transaction began, which may be older than what others have read meanwhile.
-        """
-        newest = head_of(connection)
-        if seen is not None and not has(connection, newest, seen):
-            what = f"the scenario {self.name} was" if self.access is Access.SCENARIO else "the records were"
-            raise LedgerBroken(
-                f"{what} emptied or replaced while this process used it: start this process again to go on with what "
-                f"stands in {self.database.where} now"
-            )
-        if self._seen is None or newest.seq > self._seen.seq:
-            self._seen = newest
+    @property
+    def one_home(self) -> bool:
+        """True if every writer shares the one head file, so that the ledger must end where that says."""
+        return self.database.source == "sqlite"
 
     async def begun(self) -> bool:
-        """Returns False for a scenario to which nothing was written yet: reading it creates nothing."""
+        """Returns False for a scenario that has no records yet; reading it creates nothing."""
         return self.access is not Access.SCENARIO or await self._exists()
 
+    # Reading
+
+    async def read(self, work: Callable[[View], T], *, check_head: bool = True) -> T:
+        """Call a function with a consistent view of what had been written by the clock, and return its result.
+
+        Raises `LedgerBroken` if the ledger does not contain the head that was noted, or is not the one that was read
+        before; `check_head=False` leaves out both checks.
+        """
+        await self._prepare()
+        if check_head:
+            await self._guard.check_before_reading(self._compare)
+        last_read = self._guard.last_read if check_head else None
+
+        def transaction(connection: Connection) -> T:
+            self._guard.check_same_ledger(connection, last_read)
+            return work(self._view(connection))
+
+        return await self._run(transaction, writing=False)
+
     def _view(self, connection: Connection) -> View:
-        """All of it, unless something was written after the time that this clock shows."""
+        """A view of everything or, if the ledger has later entries, of what had been written by the clock."""
         view, moment = View(connection), self._moment()
         behind = self.access is not Access.PRESENT and past.is_behind(view, moment)
         return View(connection, moment, by_event=self.access is Access.SCENARIO) if behind else view
@@ -162,29 +149,18 @@ class Records:
     def _moment(self) -> float:
         return round(self.clock.epoch(), 3)
 
-    async def _believe(self) -> None:
-        """Before the first read: records that were cut, or taken away and begun anew, would tell less than is true."""
-        try:
-            noted = await asyncio.to_thread(self.head.read)
-        except StoreError as damage:
-            log.warning("%s", damage)
-            noted = None
-        if noted is not None:
-            newest, found = await self._run(lambda connection: _compare(connection, noted), writing=False)
-            if not found:
-                raise LedgerBroken(
-                    f"the records in {self.database.where} are not those that were written: {_objection(newest, noted)}. "
-                    f"Look with {self.head.verify}; {self.head.verify} --adopt takes them as they stand"
-                )
-        self._believed = True
+    async def _compare(self, noted: Head | None) -> tuple[Head, bool]:
+        return await self._run(lambda connection: compare(connection, noted), writing=False)
+
+    # Writing
 
     async def write(self, work: Callable[[Journal], T], lease: Lease | None = None, *, any_time: bool = False) -> T:
-        """Run a function that writes. It ends even if its caller goes away: what it does is never half known.
+        """Call a function that writes, and return its result. The write finishes even if the caller is cancelled.
 
-        With `any_time`, a scenario that has gone on further than this clock is written to: only to release a lease.
+        With `any_time`, a scenario whose last entry is later than this clock may be written to: only to release a lease.
 
-        Raises `LeaseLost` if the lease has passed to another, `LedgerBroken` if the ledger was cut, `Refused` if this
-        desk may not write here.
+        Raises `LeaseLost` if the lease is no longer current, `LedgerBroken` if the ledger was cut off or replaced,
+        `Refused` if this desk may not write here.
         """
         if self._read_only:
             raise Refused("this desk was started with --read-only: it writes nothing")
@@ -200,125 +176,83 @@ class Records:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            task.add_done_callback(_tell)
+            task.add_done_callback(_log_failure)
             raise
 
     async def _write(self, work: Callable[[Journal], T], lease: Lease | None, *, any_time: bool) -> T:
-        await self._trust()
+        await self._guard.check_before_writing(self._compare)
 
         def transaction(connection: Connection) -> tuple[T, Head]:
-            schema.queue_up(connection)
+            schema.wait_for_writers(connection)
             moment = self._moment()
             if self.access is Access.SCENARIO and not any_time:
-                self._refuse_the_past(View(connection), moment)
+                self._refuse_earlier(View(connection), moment)
             if lease is not None:
                 leases.check(View(connection), lease)
-            journal = Journal(connection, moment, self._noted, by_event=self.access is Access.SCENARIO)
-            self._check_end(journal.found)
+            journal = Journal(connection, moment, self._guard.noted, by_event=self.access is Access.SCENARIO)
+            self._guard.check_end(journal.found)
             result = work(journal)
             head = journal.finish()
             if head != journal.found:
                 self.database.announce(connection)
-                _in_thread(connection, lambda: self._announce(journal.found, head))
+                _in_thread(connection, lambda: self._guard.announce(journal.found, head))
             return result, head
 
-        def anchor(done: tuple[T, Head]) -> None:
-            # Also when this wrote nothing: what it found may be another's, who died before noting it.
-            if self._noted is not None and done[1].seq <= self._noted.seq:
-                return
-            try:
-                self.head.note(done[1])
-            except StoreError as error:
-                raise StoreError(f"this was written, but the ledger's head was not noted: {error}") from error
+        def note(done: tuple[T, Head]) -> None:
+            # Also if nothing was written: the head found here may be that of a process killed before it could note it.
+            self._guard.note(done[1])
 
-        result, head = await self._run(transaction, writing=True, then=anchor)
-        if self._noted is None or head.seq > self._noted.seq:
-            self._noted = head
+        result, head = await self._run(transaction, writing=True, then=note)
+        self._guard.remember(head)
         self.on_commit()
         return result
 
-    def _refuse_the_past(self, view: View, moment: float) -> None:
-        """A scenario's time only goes on."""
+    def _refuse_earlier(self, view: View, moment: float) -> None:
+        """Raise `Refused` if the scenario has an entry later than this clock: its time never goes back."""
         if past.is_behind(view, moment):
             raise Refused(
                 f"the scenario {self.name} has gone on to {iso(past.last_moment(view))}, and this clock shows "
                 f"{iso(moment)}: use a later --as-of, another --scenario NAME, or openbell scenario reset {self.name}"
             )
 
-    @property
-    def one_home(self) -> bool:
-        """Whether every writer shares the one head file, so that the ledger must end where that says."""
-        return self.database.source == "sqlite"
-
-    def _check_end(self, found: Head) -> None:
-        """Raise `LedgerBroken` if the ledger goes on after its head: the next head would cover what was put there.
-
-        To be called with the write lock: whoever wrote last announced its end before it gave the lock back.
-        """
-        if not self.one_home or found == self._noted:
-            return
-        ends = self.head.ends()
-        if found in ends:
-            return
-        if ends and goes_beyond(found, ends):
-            raise LedgerBroken(self._refusal(_surplus(found, ends[0])))
-        raise LedgerBroken(self._refusal(_objection(found, ends[0] if ends else None)))
-
-    def _refusal(self, objection: str) -> str:
-        verify = self.head.verify
-        return (
-            f"the ledger cannot be trusted: {objection}; nothing is written to it. Look with {verify}; if it is as it "
-            f"should be, take it as it stands with {verify} --adopt"
-        )
-
-    def _announce(self, found: Head, wanted: Head) -> None:
-        try:
-            self.head.intend(found, wanted)
-        except StoreError as error:
-            raise StoreError(f"nothing was written, because the ledger's head cannot be: {error}") from error
-
     async def adopt(self) -> Head:
-        """Take the ledger as it stands and note its head anew: an operator's decision."""
+        """Accept the ledger as it is and note its head: an operator's decision. Returns that head."""
         await self._prepare(creates=True)
 
         def take(connection: Connection) -> Head:
-            schema.queue_up(connection)  # nobody may write between the look and the note
+            schema.wait_for_writers(connection)  # no write may come between reading the head and noting it
             head = head_of(connection)
             _in_thread(connection, lambda: self.head.reset(head))
             return head
 
         head = await self._run(take, writing=True)
-        self._noted, self._trusted, self._believed = head, True, True
+        self._guard.adopt(head)
         return head
 
     async def objection(self) -> str | None:
-        """Why nothing would be written now; None if the ledger is the one whose head was noted."""
+        """Why a write would be refused now because of the ledger's head; None if it would not be."""
         await self._prepare()
-        noted = await asyncio.to_thread(self.head.read)
-        newest, found = await self._run(lambda connection: _compare(connection, noted), writing=False)
-        if not found and (noted or newest.seq):
-            return _objection(newest, noted)
-        # Looked at after the ledger: an entry that is there was announced before.
-        ends = await asyncio.to_thread(self.head.ends)
-        return _surplus(newest, ends[0]) if self.one_home and ends and goes_beyond(newest, ends) else None
+        return await self._guard.refusal(self._compare)
 
     async def close(self) -> None:
-        """End what was begun, then let go."""
+        """Wait for writes that have begun, then close all files and connections."""
         self._closed = True
         if self._writing:
             await asyncio.gather(*self._writing, return_exceptions=True)
         await self.database.close()
-        if self._nothing is not None:
-            self._nothing.close()
+        if self._empty is not None:
+            self._empty.close()
         self.head.close()
 
+    # Tables
+
     async def _prepare(self, *, creates: bool = False) -> None:
-        """Bring the tables to their newest form, once."""
+        """Create or migrate the tables once. Raises `StoreError`."""
         if self._closed:
             raise StoreError("the records were closed")
         failed = self._prepared and self._prepared.done() and (self._prepared.cancelled() or self._prepared.exception())
-        if self._nothing is not None and (creates or await self._exists()):
-            failed = True  # they are to be created now, or somebody has created them since
+        if self._empty is not None and (creates or await self._exists()):
+            failed = True  # the tables must be created now, or another process has created them
         if self._prepared is None or failed:
             self._prepared = asyncio.ensure_future(self._migrate(creates=creates or self.access is Access.PRESENT))
         await asyncio.shield(self._prepared)
@@ -326,9 +260,9 @@ class Records:
     async def _migrate(self, *, creates: bool) -> None:
         creates = creates and not self._read_only
         if not creates and not await self._exists():
-            self._nothing = self._nothing or Nothing()
+            self._empty = self._empty or EmptyDatabase()
             return
-        self._nothing = None
+        self._empty = None
         if await self._run(schema.is_newest, writing=False):
             return
         if self._read_only:
@@ -344,58 +278,21 @@ class Records:
             _migrating.release()
 
     async def _exists(self) -> bool:
-        try:
+        with failures.translated(self.database.where):
             return await self.database.exists()
-        except (SQLAlchemyError, OSError) as error:
-            raise failures.said(self.database.where, error) from None
-
-    async def _trust(self) -> None:
-        """Before the first write: the ledger must hold the head that was noted.
-
-        An empty ledger's head is noted before its first entry, so that an entry without any head is never one of ours.
-        """
-        while not self._trusted:
-            noted = await asyncio.to_thread(self.head.read)
-            newest, found = await self._run(lambda connection: _compare(connection, noted), writing=False)  # noqa: B023
-            if noted is None and newest.seq == 0:
-                noted, found = newest, True
-                await asyncio.to_thread(self.head.note, newest)
-            if not found and noted is None and await asyncio.to_thread(self.head.read) is not None:
-                continue  # somebody has just begun it
-            if not found:
-                raise LedgerBroken(self._refusal(_objection(newest, noted)))
-            self._noted, self._trusted = noted, True
 
     async def _run(
         self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
     ) -> T:
-        """What the work gives; a database's failure as one of ours, without its statement and values."""
-        if self._nothing is not None:
-            return self._nothing.read(work)
-        try:
+        """Run `work` in a transaction. Raises `StoreError` for failures of the database, without statements or values."""
+        if self._empty is not None:
+            return self._empty.read(work)
+        with failures.translated(self.database.where):
             return await self.database.run(work, writing=writing, then=then)
-        except (SQLAlchemyError, OSError) as error:
-            raise failures.said(self.database.where, error) from None
-
-
-def _compare(connection: Connection, noted: Head | None) -> tuple[Head, bool]:
-    """The newest entry, and whether the ledger has the head that was noted."""
-    newest = head_of(connection)
-    return newest, noted is not None and has(connection, newest, noted)
-
-
-def _objection(newest: Head, noted: Head | None) -> str:
-    if noted is None:
-        return f"it has {newest.seq} entries, and this home has noted no head of it"
-    return f"its entry {noted.seq} is not the one that was noted"
-
-
-def _surplus(newest: Head, noted: Head) -> str:
-    return f"it ends at entry {newest.seq}, and its head was noted at {noted.seq}: this home did not write what comes after"
 
 
 def _in_thread(connection: Connection, work: Callable[[], None]) -> None:
-    """Run what blocks in the middle of a transaction: beside the event loop, if that is where the transaction runs."""
+    """Call a blocking function inside a transaction: in a thread, if the transaction runs on the event loop."""
     if not connection.dialect.is_async:
         work()
         return
@@ -403,7 +300,7 @@ def _in_thread(connection: Connection, work: Callable[[], None]) -> None:
     driver.run_async(lambda _connection: asyncio.to_thread(work))
 
 
-def _tell(task: asyncio.Task[object]) -> None:
-    """Nobody else hears of a failure whose caller has gone away."""
+def _log_failure(task: asyncio.Task[object]) -> None:
+    """Log the failure of a write whose caller was cancelled: nobody else receives it."""
     if not task.cancelled() and (error := task.exception()):
-        log.error("a write failed after its caller had gone away: %s", error)
+        log.error("a write failed after its caller was cancelled: %s", error)

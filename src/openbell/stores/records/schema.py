@@ -1,4 +1,4 @@
-"""Bringing a database to its newest form, and the one line in which writers queue."""
+"""The version of the tables, PostgreSQL schemas, and the lock that lets one writer work at a time."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from sqlalchemy.schema import CreateSchema, DropSchema
 from openbell.market.errors import StoreError
 
 NEWEST = "0002"
-"""The last of `migrations/versions`; a test compares."""
-_QUEUE = 701_287
-"""Any number: PostgreSQL's advisory lock of the ledger, within one schema."""
+"""The last revision in `migrations/versions`; a test compares."""
+_WRITE_LOCK = 701_287
+"""The number of PostgreSQL's advisory lock for writers of one schema; any number would do."""
 
 
 def is_newest(connection: Connection) -> bool:
-    """Whether there is nothing to do: asked first, since many may ask at once and only one can write."""
+    """Returns True if no migration is needed. Checked before `prepare`, because many can read but only one can write."""
     return _version(connection) == NEWEST
 
 
 def prepare(connection: Connection) -> None:
-    """Migrate if need be. Alembic is loaded only then."""
-    queue_up(connection)
+    """Migrate if needed. Alembic is imported only then. Raises `StoreError` if the tables are of a newer version."""
+    wait_for_writers(connection)
     found = _version(connection)
     if found is not None and found > NEWEST:
         raise StoreError(
-            f"the records are of version {found}, and this Openbell knows versions up to {NEWEST}: use a newer Openbell"
+            f"the records have version {found}, and this Openbell supports versions up to {NEWEST}: use a newer Openbell"
         )
     if found != NEWEST:
         from openbell.stores.records.migrate import upgrade
@@ -33,29 +33,29 @@ def prepare(connection: Connection) -> None:
 
 
 def create(connection: Connection, name: str) -> None:
-    """Make a PostgreSQL schema if there is none. Asked first: who may only use it has no right to make one."""
-    there = text("SELECT 1 FROM pg_namespace WHERE nspname = :name")
-    if connection.execute(there, {"name": name}).scalar() is None:
-        # Two that make it at once collide, whatever IF NOT EXISTS says.
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_QUEUE}, hashtext(:name))"), {"name": name})
+    """Create a PostgreSQL schema if it does not exist. Checked first: the user may lack the right to create one."""
+    exists = text("SELECT 1 FROM pg_namespace WHERE nspname = :name")
+    if connection.execute(exists, {"name": name}).scalar() is None:
+        # CREATE SCHEMA IF NOT EXISTS fails if two connections run it at once.
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK}, hashtext(:name))"), {"name": name})
         connection.execute(CreateSchema(name, if_not_exists=True))
 
 
 def names(connection: Connection, prefix: str) -> list[str]:
-    """The PostgreSQL schemas whose names begin with something."""
+    """The PostgreSQL schemas whose names start with `prefix`."""
     every = connection.execute(text("SELECT nspname FROM pg_namespace")).scalars()
     return [name for name in every if name.startswith(prefix)]
 
 
 def drop(connection: Connection, name: str) -> None:
-    """Remove a PostgreSQL schema with all that is in it."""
+    """Drop a PostgreSQL schema and everything in it."""
     connection.execute(DropSchema(name, cascade=True, if_exists=True))
 
 
-def queue_up(connection: Connection) -> None:
-    """Wait for the writers before; they are done when their transaction is. SQLite's write lock does the same."""
+def wait_for_writers(connection: Connection) -> None:
+    """Wait until earlier write transactions have ended, then hold the lock. On SQLite BEGIN IMMEDIATE has done this."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_QUEUE}, hashtext(current_schema()))"))
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK}, hashtext(current_schema()))"))
 
 
 def _version(connection: Connection) -> str | None:

@@ -1,4 +1,4 @@
-"""Records in one SQLite file, which any number of processes share."""
+"""Records in one SQLite file that any number of processes share."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 
 class SqliteDatabase:
-    """WAL mode with full synchronisation: what is committed survives kill −9 and power loss.
+    """WAL mode with full synchronisation: a commit survives kill −9 and power loss.
 
-    Blocking work has its own threads, so that a slow disk does not hold up the rest of the desk, nor writers the readers.
-    The file holds orders: a damaged one is never set aside, and one that was taken away is never begun anew.
+    Readers and writers have threads of their own, so that neither a slow disk blocks the event loop nor writers block
+    readers. The file holds orders: a damaged file is never set aside, and a removed one is never created again.
     """
 
     source = "sqlite"
@@ -44,21 +44,21 @@ class SqliteDatabase:
         self._closed = False
         self._readers = ThreadPoolExecutor(_THREADS, "records-read")
         self._writers = ThreadPoolExecutor(_THREADS, "records-write")
-        # Writers of one process wait here, which is fair and quick; SQLite's own lock is polled.
+        # Writers of one process wait for this lock, which is fair and fast; SQLite's own lock is polled.
         self._writer = threading.Lock()
         self._opening = threading.Lock()
 
     async def run(
         self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
     ) -> T:
-        """Run it in a thread."""
+        """See `Database`. Runs in a thread."""
         if self._closed:
             raise StoreError(f"{self.path} was closed")
         threads = self._writers if writing else self._readers
         return await asyncio.get_running_loop().run_in_executor(threads, self.run_here, work, writing, then)
 
     def run_here(self, work: Callable[[Connection], T], writing: bool, then: Callable[[T], None] | None = None) -> T:
-        """Run it in this thread."""
+        """The same in the calling thread."""
         if not writing:
             return self._transaction(work, writing=False)
         with self._writer:
@@ -75,16 +75,16 @@ class SqliteDatabase:
         """See the port: every commit changes the version by itself."""
 
     async def exists(self) -> bool:
-        """Whether there is anything to read; makes nothing."""
+        """See `Database`."""
         try:
             return self.path.stat().st_size > 0
         except FileNotFoundError:
             return False
         except OSError:
-            return True  # reading says why it cannot be read
+            return True  # the next read raises the error
 
     async def close(self) -> None:
-        """Close every connection, once the threads are done."""
+        """Wait for the threads, then close all connections."""
         self._closed = True
         for threads in (self._readers, self._writers):
             await asyncio.to_thread(threads.shutdown)
@@ -95,49 +95,50 @@ class SqliteDatabase:
     def _transaction(self, work: Callable[[Connection], T], *, writing: bool) -> T:
         with self._connect() as connection:
             connection.exec_driver_sql(f"PRAGMA query_only = {'OFF' if writing else 'ON'}")
-            # The driver begins nothing by itself: this is where a transaction says whether it will write.
+            # In autocommit mode the driver begins no transaction by itself.
             connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
             result = work(connection)
             connection.commit()
-            if writing and not self._leads_here(connection):
+            if writing and not self._is_current(connection):
                 raise StoreError(
-                    f"{self.path} was moved or removed while it was written to: what was written may be lost"
+                    f"{self.path} was moved or removed while it was written to: the last write may be lost"
                 )
             return result
 
     def _connect(self) -> Connection:
-        """A connection to the file that stands there now."""
-        engine = self._made()
+        """A connection to the file that is at the path now. Raises `StoreError` if it was removed."""
+        engine = self._ensure_engine()
         if not self.path.exists():
             engine.dispose()
             raise StoreError(
-                f"{self.path} was removed while it was in use: nothing is read or written until it is back"
+                f"{self.path} was removed while it was in use: restore it; until then nothing is read or written"
             )
         connection = engine.connect()
-        if self._leads_here(connection):
+        if self._is_current(connection):
             return connection
         connection.invalidate()
         connection.close()
         engine.dispose()
-        log.warning("%s was replaced while it was in use; going on with what stands there now", self.path)
+        log.warning("%s was replaced while it was in use; opening the file that is there now", self.path)
         return engine.connect()
 
-    def _leads_here(self, connection: Connection) -> bool:
+    def _is_current(self, connection: Connection) -> bool:
+        """Returns True if the file of a connection is still the one at the path."""
         found = file_identity(self.path)
         return found is not None and connection.info["file"] == found
 
-    def _made(self) -> Engine:
+    def _ensure_engine(self) -> Engine:
         with self._opening:
             if self._engine is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                with suppress(FileExistsError):  # opening it would drop the locks that this process has on it
+                with suppress(FileExistsError):  # opening an existing file would drop this process's locks on it
                     self.path.touch(0o600, exist_ok=False)
-                # mode=rw: a file that was removed later is not created again.
+                # mode=rw: the file is not created again if it is removed later.
                 self._engine = engine_for(f"{self.path.absolute().as_uri()}?mode=rw", pool_size=2 * _THREADS)
-                event.listen(self._engine, "connect", self._remember)
+                event.listen(self._engine, "connect", self._remember_file)
             return self._engine
 
-    def _remember(self, _connection: sqlite3.Connection, record: Any) -> None:
+    def _remember_file(self, _connection: sqlite3.Connection, record: Any) -> None:
         record.info["file"] = file_identity(self.path)
 
 

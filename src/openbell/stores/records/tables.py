@@ -1,6 +1,6 @@
-"""The tables. Amounts are text, times are epoch seconds: the same on SQLite and PostgreSQL, nothing lost on the way.
+"""The tables. Amounts are text and times are epoch seconds, so that SQLite and PostgreSQL store both exactly.
 
-A table that the ledger rebuilds has a `seq`: the entry that wrote its row last. `migrations/` brings a database here.
+Tables that can be rebuilt from the ledger have a `seq`: the number of the entry that wrote the row last.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ Index("ix_orders_account_seq", orders.c.account, orders.c.seq)
 Index("ix_orders_parent", orders.c.parent)
 
 requests = Table(
-    # What was asked for, by digest and the machine's own time: finds doubles and those who ask too often.
+    # Requests for orders, by digest and the machine's time: to find duplicates and to limit the rate.
     "requests",
     metadata,
     Column("order_id", Text, primary_key=True),
@@ -166,7 +166,7 @@ Index("ix_alerts_state_seq", alerts.c.state, alerts.c.seq)
 Index("ix_alerts_principal_state", alerts.c.principal, alerts.c.state)
 
 inbox = Table(
-    # The cursor is the ledger entry that put the notification here: it grows, and no two are the same.
+    # The cursor is the number of the ledger entry that delivered the notification: unique and growing.
     "inbox",
     metadata,
     Column("alert_id", Text, primary_key=True),
@@ -196,7 +196,7 @@ cursors = Table(
 )
 
 pushes = Table(
-    # Notifications for a subscriber, kept for an hour of the machine's own time.
+    # Notifications that wait to be pushed to a subscriber, for at most an hour of the machine's time.
     "pushes",
     metadata,
     Column("alert_id", Text, primary_key=True),
@@ -208,7 +208,7 @@ pushes = Table(
 Index("ix_pushes_principal_cursor", pushes.c.principal, pushes.c.cursor)
 
 marks = Table(
-    # How far the engine has looked: nothing that the ledger must tell.
+    # How far the engine has processed something (`progress`); not part of the ledger.
     "marks",
     metadata,
     Column("name", Text, primary_key=True),
@@ -216,7 +216,7 @@ marks = Table(
 )
 
 checkpoints = Table(
-    # An account as the ledger has it after an entry, so that a desk of an earlier clock need not fold all of it.
+    # An account as computed from the ledger up to an entry, so that reads of the past need not start at the first entry.
     "checkpoints",
     metadata,
     Column("account", Text, primary_key=True),
@@ -226,7 +226,7 @@ checkpoints = Table(
 )
 
 troubles = Table(
-    # What keeps the engine from its work, for `openbell doctor`; a row is removed when it works again.
+    # Failures that keep the engine from some of its work, for `openbell doctor`; removed when the work succeeds.
     "troubles",
     metadata,
     Column("name", Text, primary_key=True),
@@ -260,4 +260,4 @@ JOURNALED = {
     "alert": (alerts, "id"),
     "switch": (switches, "name"),
 }
-"""The kinds of entries that are rows of a table, and the column that names one. A verdict is in the ledger alone."""
+"""The table and the key column of each kind of ledger entry that has a row. Other kinds are in the ledger only."""

@@ -1,4 +1,4 @@
-"""Whether the ledger is whole, makes sense, and is what the tables and the bars say."""
+"""Checks of the ledger: its chain, its content, and whether the tables and the stored bars agree with it."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ from openbell.trading.rows import from_row
 
 _DAY = 86400
 _PAGE = 10_000
-"""Fills that are compared with their bars at a time."""
+"""How many fills are compared with their bars at once."""
 _MOST = 1000
-"""Faults of one sort that are told one by one."""
+"""How many faults in the content of entries are listed one by one."""
 _BEYOND = {
-    True: "this home did not write them. If they are right all the same, take the ledger as it stands with openbell "
+    True: "this home did not write them. If they are correct nevertheless, accept the ledger as it is with openbell "
     "verify --adopt",
     False: "another machine wrote them, or they are forged. Run openbell verify on the machine that wrote them; if they "
-    "are right, take them here with openbell verify --adopt",
+    "are correct, accept them here with openbell verify --adopt",
 }
-"""What is said of entries after the head, by whether one home alone writes to the ledger."""
+"""The message about entries after the head, by whether only one home writes to the ledger."""
 
 
 def entries(connection: Connection) -> Iterator[Entry]:
-    """The ledger from its beginning."""
-    # An option of the statement: one of the connection would stay with it in the pool.
+    """All entries of the ledger, in order."""
+    # Set on the statement: an option of the connection would stay set in the pool.
     for row in connection.execute(select(ledger).order_by(ledger.c.seq).execution_options(yield_per=1000)):
         yield Entry(**row._asdict())
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The ledger's newest entry as one transaction sees it, and the heads at which it may end."""
+    """The ledger's last entry as one transaction sees it, and the heads at which it may end."""
 
     newest: Head
     ends: tuple[Head, ...]
 
     @property
     def moved_on(self) -> bool:
-        """Whether the heads are later than the ledger: somebody has written in between, or its end is cut off."""
+        """True if the heads are later than the ledger: another process wrote in between, or the end was cut off."""
         return bool(self.ends) and self.newest not in self.ends and self.newest.seq <= self.ends[0].seq
 
 
 def snapshot(connection: Connection, read_ends: Callable[[], tuple[Head, ...]]) -> Snapshot:
-    """How things stand. The heads are read after the ledger: an entry that can be seen was announced before."""
+    """Read the ledger's last entry, then the heads: the end of every entry seen here was announced before."""
     newest = head_of(connection)
     return Snapshot(newest, read_ends())
 
@@ -69,10 +69,10 @@ def faults(
     one_home: bool = True,
     seen: Callable[[int], None] = lambda _count: None,
 ) -> Iterator[Fault]:
-    """Everything that is not as it was written: the chain, then what does not follow in it, then each table against it.
+    """All faults: in the chain, in the content of entries, then differences between the tables and the ledger.
 
-    `heads` must be in the ledger, `ends` are those at which it may end; `seen` is called now and then with the number of
-    entries that were looked at.
+    `heads` must be in the ledger; `ends` are the heads at which it may end. `seen` is called every 1,000 entries with the
+    number of the last entry that was checked.
     """
     audit, found, more = Audit(), list[Fault](), 0
 
@@ -95,12 +95,12 @@ def faults(
     for kind, (table, _) in JOURNALED.items():
         try:
             yield from _table(connection, kind)
-        except ValueError:  # JSON that is none
+        except ValueError:  # invalid JSON
             yield Fault(0, f"a row of the table {table.name} cannot be read")
 
 
 def _table(connection: Connection, kind: str) -> Iterator[Fault]:
-    """A row must be the content of the last entry about it. The database compares, so that nothing is held here."""
+    """Compare each row with the body of its last entry. The database joins them, so that memory stays bounded."""
     table, key = JOURNALED[kind]
     last = (
         select(ledger.c.key, func.max(ledger.c.seq).label("last")).where(ledger.c.kind == kind).group_by(ledger.c.key)
@@ -117,7 +117,7 @@ def _table(connection: Connection, kind: str) -> Iterator[Fault]:
         if last_seq is None:
             yield Fault(seq, f"{kind} {row[key]} is in its table and not in the ledger")
         elif last_seq != seq or body != _text(row):
-            yield Fault(last_seq, f"{kind} {row[key]} was changed in its table: the ledger says otherwise")
+            yield Fault(last_seq, f"{kind} {row[key]} was changed in its table: the ledger has another row")
     missing = select(newest).outerjoin(table, newest.c.key == table.c[key]).where(table.c[key].is_(None))
     for row in _each(connection, missing):
         yield Fault(row["last"], f"{kind} {row['key']} is in the ledger and not in its table")
@@ -140,12 +140,12 @@ def _text(row: dict[str, Any]) -> str:
 
 @dataclass(slots=True)
 class BarsFound:
-    """What the bar store says of the bars that paper fills rest on."""
+    """The result of comparing paper fills with their stored bars."""
 
     fills: int = 0
     stored: int = 0
     changed: list[str] = field(default_factory=list)
-    """Fills whose bar is stored with other numbers now."""
+    """Ids of fills whose bar has other values now."""
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -154,7 +154,7 @@ Cursor = tuple[str, int, str]
 
 
 def paper_fills(connection: Connection, after: Cursor | None) -> tuple[list[Fill], Cursor | None]:
-    """The next fills that name a bar, by symbol and time, and where to go on; None if there are no more."""
+    """A page of the fills that name a bar, by symbol and time, and the cursor of the next page; None if it is empty."""
     place = (fills.c.symbol, fills.c.bar, fills.c.id)
     query = select(fills).where(fills.c.bar.is_not(None)).order_by(*place).limit(_PAGE)
     if after is not None:
@@ -162,13 +162,13 @@ def paper_fills(connection: Connection, after: Cursor | None) -> tuple[list[Fill
     rows = connection.execute(query).all()
     found = []
     for row in rows:
-        with suppress(TypeError, ValueError, ArithmeticError):  # it is not what its entry says, which is told already
+        with suppress(TypeError, ValueError, ArithmeticError):  # `faults` reports such a row
             found.append(from_row(Fill, row._asdict()))
     return found, (rows[-1].symbol, rows[-1].bar, rows[-1].id) if rows else None
 
 
 def compare(page: list[Fill], read: Callable[[Instrument, int, int], Bars], found: BarsFound) -> None:
-    """Add to `found` what the bars of some fills are now. `read` gives minute bars of a time, and may block."""
+    """Compare fills with their stored bars and add the result to `found`. `read` returns minute bars and may block."""
     found.fills += len(page)
     for (symbol, _), group in groupby(page, key=lambda fill: (fill.symbol, (fill.bar or 0) // _DAY)):
         wanted = list(group)

@@ -1,7 +1,7 @@
-"""What a transaction sees of the records: everything, or what had been written by a moment.
+"""What a transaction sees of the records: everything, or what had been written by a time.
 
-Query functions take a `View` instead of a connection. Those that answer a caller's question honour `until`; those that only
-an engine or a writer calls never meet a view with one, because such a view is never given to a writer.
+Query functions take a `View` instead of a connection. Functions that only engines and writers call may ignore `until`:
+their views have none.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from sqlalchemy import Connection, CursorResult, Dialect, Executable
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A connection inside a transaction, and the moment up to which ledger entries count."""
+    """A connection inside a transaction, and the time up to which ledger entries are seen."""
 
     connection: Connection
     until: float | None = None
-    """Epoch seconds; None: every entry counts."""
+    """Epoch seconds; None if every entry is seen."""
     by_event: bool = False
-    """Whether entries have the time of the event that they tell of, as in a scenario, and not that of their writing."""
+    """True if entries have the time of their event, as in scenarios; False if they have the time of their writing."""
 
     @property
     def dialect(self) -> Dialect:

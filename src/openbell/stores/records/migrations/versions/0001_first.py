@@ -10,7 +10,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make them all."""
+    """Create all tables."""
     op.create_table(
         "accounts",
         sa.Column("name", sa.Text(), nullable=False),

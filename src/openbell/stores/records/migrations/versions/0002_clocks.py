@@ -1,4 +1,4 @@
-"""Cursors of the inbox, checkpoints of accounts, and what keeps the engine from its work."""
+"""Cursors of the inbox, checkpoints of accounts, troubles of the engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make the tables; what a principal has taken out of its inbox becomes its cursor."""
+    """Create the tables; the last notification that a principal has seen becomes its cursor."""
     number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     op.create_table(
         "checkpoints",
@@ -39,7 +39,7 @@ def upgrade() -> None:
     inbox = sa.table("inbox", sa.column("principal"), sa.column("cursor"), sa.column("seen"))
     pushes = sa.table("pushes", sa.column("principal"), sa.column("cursor"))
     seen = sa.select(inbox.c.principal, sa.func.max(inbox.c.cursor)).where(inbox.c.seen).group_by(inbox.c.principal)
-    # Every push that waits has a higher cursor than those that were sent.
+    # Every queued push has a higher cursor than the pushes that were sent.
     waiting = sa.select(pushes.c.principal, sa.func.min(pushes.c.cursor)).group_by(pushes.c.principal)
     newest = sa.select(inbox.c.principal, sa.func.max(inbox.c.cursor)).group_by(inbox.c.principal)
     connection = op.get_bind()

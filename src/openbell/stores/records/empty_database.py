@@ -1,4 +1,4 @@
-"""Records that do not exist yet, for a desk that may not create them: empty tables in memory."""
+"""An empty database in memory, for reads from records that do not exist and that a desk must not create."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from openbell.stores.records.tables import metadata
 T = TypeVar("T")
 
 
-class Nothing:
-    """Stands in for a database that is not there."""
+class EmptyDatabase:
+    """All tables of the records, without rows."""
 
     def __init__(self) -> None:
         self._engine = engine_for(":memory:", poolclass=StaticPool)
@@ -24,7 +24,7 @@ class Nothing:
         metadata.create_all(self._engine)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """What a read finds there; nothing can block it."""
+        """Call a function with a connection and return its result. It never waits for a disk or a lock of others."""
         with self._guard, self._engine.connect() as connection:
             return work(connection)
 

@@ -1,0 +1,19 @@
+"""Switches that an operator turns: the halt."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from openbell.stores.records import past
+from openbell.stores.records.tables import switches
+from openbell.stores.records.view import View
+
+HALT = "halt"
+_HALTED = select(switches.c.reason).where(switches.c.name == HALT)
+
+
+def halted(view: View) -> str | None:
+    """Why no position may be opened; None if trading is not halted."""
+    if view.until is not None:
+        return (past.body_at(view, "switch", HALT) or {}).get("reason")
+    return view.execute(_HALTED).scalar()
