@@ -8,11 +8,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import mcp_types as types
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
-from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
@@ -22,6 +17,7 @@ from openbell.market.errors import OpenbellError
 from openbell.protocol.dialects import Reply
 from openbell.protocol.finite import finite_or_null
 from openbell.protocol.replies import Replies
+from openbell.protocol.sdk import MODERN_PROTOCOL_VERSIONS, MCPError, Server, ServerRequestContext, types
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.session import Notify, Principal, Scope, Session
 from openbell.protocol.tool import Tool

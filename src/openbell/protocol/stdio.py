@@ -17,13 +17,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from openbell.protocol.replies import Replies
+from openbell.protocol.sdk import Server, SessionMessage, types
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

@@ -1,0 +1,39 @@
+"""What a server loads of its dependencies: only what it uses, and nothing that is left out is broken by that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def printed(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_a_server_loads_neither_the_sdks_client_nor_its_high_level_server() -> None:
+    code = (
+        "import sys, openbell.protocol.server, openbell.protocol.stdio; "
+        "print([name for name in ('mcp.client', 'mcp.server.mcpserver', 'httpx2') if name in sys.modules])"
+    )
+    assert printed(code) == "[]"
+
+
+def test_the_names_of_the_sdks_packages_are_there_when_they_are_used() -> None:
+    code = (
+        "from openbell.protocol.sdk import Server\n"
+        "import mcp, mcp.server, mcp.server.lowlevel\n"
+        "from mcp import Client, types\n"
+        "from mcp.client.stdio import stdio_client\n"
+        "assert mcp.server.Server is mcp.server.lowlevel.Server is Server\n"
+        "assert mcp.types is types and mcp.stdio_client is stdio_client\n"
+        "try:\n"
+        "    mcp.server.nothing\n"
+        "except AttributeError as error:\n"
+        "    print(Client.__name__, mcp.server.MCPServer.__name__, error)\n"
+    )
+    assert printed(code) == "Client MCPServer module 'mcp.server' has no attribute 'nothing'"
+
+
+def test_the_sdk_may_be_there_already() -> None:
+    code = "import mcp.server; from openbell.protocol.sdk import Server; print(mcp.server.Server is Server)"
+    assert printed(code) == "True"
