@@ -37,3 +37,11 @@ def test_the_names_of_the_sdks_packages_are_there_when_they_are_used() -> None:
 def test_the_sdk_may_be_there_already() -> None:
     code = "import mcp.server; from openbell.protocol.sdk import Server; print(mcp.server.Server is Server)"
     assert printed(code) == "True"
+
+
+def test_the_bar_store_reads_parquet_without_remote_file_systems() -> None:
+    code = (
+        "import sys, openbell.stores.parquet; from pyarrow import fs; "
+        "print(sys.modules['pyarrow._s3fs'], fs.LocalFileSystem.__name__)"
+    )
+    assert printed(code) == "None LocalFileSystem"

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from openbell.desk.flight import SingleFlight
@@ -34,6 +35,9 @@ _WEEK, _MONDAY = 604800, 345600
 _TRIES = 3
 _CHUNK = 43_200
 """Minutes that are read or fetched at once: thirty days."""
+
+_LONG_HISTORIES = 8
+"""Histories of many instruments that are fetched at a time: each is in memory until it is stored."""
 
 RING = 3000
 """The most bars that a calculation uses, at every timeframe."""
@@ -115,7 +119,13 @@ class BarService:
         if behind := [each for each in changed if rings[each].depth >= RING]:
             found |= await self._read_again(behind, timeframe, end)
         rest = [each for each in instruments if each not in found]
-        bars = await asyncio.gather(*(self._latest_or_none(each, timeframe, end) for each in rest))
+        turn = asyncio.Semaphore(_LONG_HISTORIES)
+
+        async def latest(instrument: Instrument) -> Bars | None:
+            async with nullcontext() if instrument in rings else turn:
+                return await self._latest_or_none(instrument, timeframe, end)
+
+        bars = await asyncio.gather(*map(latest, rest))
         return found | {each: some for each, some in zip(rest, bars, strict=True) if some is not None}
 
     async def _read_again(

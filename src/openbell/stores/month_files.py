@@ -19,8 +19,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
@@ -29,11 +27,9 @@ from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.stores.arrow import pa, pq
 from openbell.stores.folders import sync_folder
 from openbell.stores.months import month_span
-
-# Arrow's default allocator does not return memory to the system; a server that reads a little each minute should.
-pa.set_memory_pool(pa.system_memory_pool())
 
 _NAME = re.compile(r"(?P<symbol>.+)_(?P<month>\d{4}-(?:0[1-9]|1[0-2]))\.parquet")
 _ROWS_PER_GROUP = 5000
