@@ -123,6 +123,19 @@ def test_while_trading_is_halted_only_the_opening_part_waits() -> None:
     )
 
 
+def test_while_what_is_held_has_no_price_what_opens_waits_and_what_reduces_does_not() -> None:
+    waits = "nothing is opened until what is held has a price: there is none of ETH/USD"
+    assert reason_of(order(), unpriced="there is none of ETH/USD") == waits
+    assert "price" not in str(reason_of(order("a", SELL, opening="0"), unpriced="there is none of ETH/USD"))
+    flip = reason_of(order("a", SELL, "10", opening="4"), unpriced="there is none of ETH/USD")
+    assert str(flip).startswith(f"what it opens waits: {waits}; fills at the open of the next minute")
+    assert "halted" in str(reason_of(order(), halted="the news", unpriced="there is none of ETH/USD"))
+
+
+def test_while_its_bars_cannot_be_read_it_says_so() -> None:
+    assert reason_of(limit("a", BUY, "1", "99"), unread="the disk is gone") == "waits: the disk is gone"
+
+
 def test_an_exit_is_held_until_its_entry_fills() -> None:
     held = limit("e-tp", SELL, "1", "110", opening="0", role=Role.TAKE_PROFIT, parent="e", state=State.HELD)
     assert reason_of(held, halted="the news") == "held until its entry e fills"

@@ -64,13 +64,16 @@ def waiting(
     now: float,
     *,
     halted: str | None = None,
+    unread: str | None = None,
+    unpriced: str | None = None,
     traded: Traded | None = None,
     on_paper: bool = True,
 ) -> str | None:
     """Returns what an order waits for, and until when; None if it is final or has a recorded reason.
 
-    `halted` is the reason why trading is halted. `on_paper`: orders are filled from bars, not by a broker. The bars that
-    closed by `now` must have been applied to the account.
+    `halted` is the reason why trading is halted, `unread` why its bars cannot be read, `unpriced` which position has no
+    price and why. `on_paper`: orders are filled from bars, not by a broker. The bars that closed by `now` must have been
+    applied to the account.
     """
     if order.final or order.reason:
         return None
@@ -78,9 +81,10 @@ def waiting(
         return f"held until its entry {order.parent} fills"
     if order.state not in RESTING or order.state is State.CANCELLING:
         return _WORDS[order.state]
+    if unread:
+        return f"waits: {unread}"
     clauses = []
-    if halted and order.remaining_opening:
-        stopped = f"trading is halted: {halted}; until openbell resume"
+    if stopped := _stopped(order, halted, unpriced):
         if order.remaining_opening == order.remaining:
             return stopped
         clauses.append(f"what it opens waits: {stopped}")
@@ -95,11 +99,18 @@ def waiting(
         clauses.append(f"{_subject(order)}waits for the broker to fill it")
     elif not closed and not dry:
         clauses.append(f"{_subject(order)}fills at the open of the next minute, from {iso(_next_minute(order))} on")
-    if order.expires_at is not None:
-        clauses.append(f"until {iso(order.expires_at)}")
-    elif price:
-        clauses.append("good till cancelled")
+    if order.expires_at is not None or price:
+        clauses.append("good till cancelled" if order.expires_at is None else f"until {iso(order.expires_at)}")
     return "; ".join(clauses)
+
+
+def _stopped(order: Order, halted: str | None, unpriced: str | None) -> str | None:
+    """Why it opens nothing; None if it may, or if it only reduces."""
+    if not order.remaining_opening:
+        return None
+    if halted:
+        return f"trading is halted: {halted}; until openbell resume"
+    return f"nothing is opened until what is held has a price: {unpriced}" if unpriced else None
 
 
 def _subject(order: Order) -> str:

@@ -23,6 +23,7 @@ from openbell.stores.records import marks
 from openbell.trading.accounts import Unauthorized
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import request
+from tests.client import run
 from tests.clocks import HandClock
 from tests.trading.samples import D
 
@@ -93,8 +94,12 @@ def test_reading_a_losing_day_cancels_no_order_of_a_later_day(tmp_path: Path) ->
     assert at(tmp_path, 1546, bars, orders)["later"].state is State.OPEN
 
 
+@pytest.mark.parametrize("fault", [StoreError, ValueError])
 @pytest.mark.parametrize("broken", ["read", "feed"])
-def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(tmp_path: Path, broken: str) -> None:
+def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(
+    tmp_path: Path, broken: str, fault: type[Exception]
+) -> None:
+    """Whatever is raised: one of our own errors, or an accident in the store or in a feed."""
     bars = [bars_of(BTC, [100.0] * 60), bars_of(ETH, [10.0] * 60)]
     at(tmp_path, 5, bars, order("btc", BTC, Side.BUY, "1"))
     at(tmp_path, 5, bars, order("eth", ETH, Side.BUY, "1"))
@@ -106,16 +111,23 @@ def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(tmp_path: Path,
 
         def failing(instrument: Instrument, *given: Any) -> Any:
             if instrument == BTC:
-                raise StoreError("its file is damaged")
+                raise fault("its file is damaged")
             return whole(instrument, *given)
 
         setattr(store, name, failing)
         await trading.engine.once()
-        return await trading.records.read(marks.troubled)
+        found = await orders(trading)
+        return found, await trading.reasons.of(found.values()), await trading.records.read(marks.troubled)
 
-    troubles = at(tmp_path, 20, bars, with_a_bad_symbol)
+    found, reasons, troubles = at(tmp_path, 20, bars, with_a_bad_symbol)
+    assert {key: each.state for key, each in found.items()} == {"btc": State.OPEN, "eth": State.FILLED}
     assert [name for name in troubles if "BTC/USD" in name]
-    assert "its file is damaged" in next(iter(troubles.values()))[1]
+    (reason,) = [reason for _, reason in troubles.values()]
+    assert "its file is damaged" in reason
+    assert reasons[found["btc"].id] == f"waits: {reason}"
+    told = run(tmp_path, "doctor", FEED="none")
+    assert told.returncode == 1
+    assert f": {reason}\n" in told.stdout
 
     async def seen(trading: TradingDesk) -> tuple[dict[str | None, Order], Any]:
         found = await orders(trading)
@@ -124,6 +136,32 @@ def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(tmp_path: Path,
     found, troubles = at(tmp_path, 21, bars, seen)
     assert {key: each.state for key, each in found.items()} == {"btc": State.FILLED, "eth": State.FILLED}
     assert troubles == {}, "what works again is no trouble"
+    assert reason not in run(tmp_path, "doctor", FEED="none").stdout
+
+
+def test_an_order_that_waits_for_the_price_of_a_position_says_so(tmp_path: Path) -> None:
+    """What the account has lost is not known meanwhile, and nothing is opened."""
+    bars = [bars_of(BTC, [100.0] * 10), bars_of(ETH, [10.0] * 60)]
+    at(tmp_path, 5, bars, order("held", BTC, Side.BUY, "1"))
+    at(tmp_path, 8, bars, orders)
+    at(tmp_path, 9, bars, order("more", ETH, Side.BUY, "1"))
+
+    async def without_bars(trading: TradingDesk) -> Any:
+        store: Any = trading._desk.store
+        read, tail = store.read, store.tail
+        store.read = lambda instrument, *given: read(instrument, *given).take(
+            slice(0, 0 if instrument == BTC else None)
+        )
+        store.tail = lambda instrument, *given: tail(instrument, *given).take(
+            slice(0, 0 if instrument == BTC else None)
+        )
+        found = await orders(trading)
+        return found, await trading.reasons.of(found.values())
+
+    found, reasons = at(tmp_path, 20, bars, without_bars)
+    assert found["more"].state is State.OPEN
+    assert reasons[found["more"].id] == "nothing is opened until what is held has a price: there is none of BTC/USD"
+    assert at(tmp_path, 21, bars, orders)["more"].state is State.FILLED
 
 
 def test_limits_are_kept_for_every_account_that_is_filled(tmp_path: Path) -> None:

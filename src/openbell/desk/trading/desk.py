@@ -169,7 +169,7 @@ class TradingDesk:
     def reasons(self) -> Reasons:
         """What working orders wait for."""
         fills = not self._settings.read_only
-        return Reasons(self.records, self._desk.bars, self._halted_then, self.venue.costs, fills=fills)
+        return Reasons(self.records, self._desk.bars, self.books, self._halted_then, self.venue.costs, fills=fills)
 
     @cached_property
     def decisions(self) -> DecisionService:

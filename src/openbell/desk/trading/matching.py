@@ -26,6 +26,7 @@ from openbell.stores.records import marks
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
+from openbell.stores.records.troubles import trouble_of
 from openbell.stores.records.view import View
 from openbell.trading.accounts import PAPER, Account
 from openbell.trading.advance import DAY, AccountState, Rules, advance
@@ -119,10 +120,12 @@ class PaperMatching:
             except (LeaseLost, Refused):
                 raise
             except OpenbellError as error:
-                await self._set_trouble(f"account {account}", str(error), lease)
+                await self._set_trouble(f"account {account}", f"account {account}: {error}", lease)
             except Exception as error:
                 log.exception("account %s could not be brought up to date", account)
-                await self._set_trouble(f"account {account}", f"{type(error).__name__}: {error}", lease)
+                await self._set_trouble(
+                    f"account {account}", f"account {account}: {type(error).__name__}: {error}", lease
+                )
             else:
                 await self._set_trouble(f"account {account}", None, lease)
         names = {name for name, _ in working}
@@ -244,16 +247,21 @@ class PaperMatching:
     async def _read_bars(self, snapshot: _Snapshot, start: int, end: int, lease: Lease | None) -> dict[str, Bars]:
         """Returns the minute bars by symbol. A symbol whose bars cannot be read is left out: only its own orders wait."""
         series = {}
-        prefix, needed = f"{snapshot.account.name} ", snapshot.symbols
+        prefix, needed = trouble_of(snapshot.account.name, ""), snapshot.symbols
         await self._clear_troubles(lambda n: n.startswith(prefix) and n.removeprefix(prefix) not in needed, lease)
         for symbol in sorted(snapshot.symbols):
-            instrument, name = parse(symbol), f"{snapshot.account.name} {symbol}"
+            instrument, name = parse(symbol), trouble_of(snapshot.account.name, symbol)
             try:
                 if end > start and (failure := await self._bars.fill(instrument, Span(start, end))):
                     raise failure
                 series[symbol] = await self._bars.threads.run(self._bars.store.read, instrument, start, end)
             except OpenbellError as error:
-                await self._set_trouble(name, f"orders of {symbol} wait: {error}", lease)
+                await self._set_trouble(name, f"the bars of {symbol} cannot be read: {error}", lease)
+            except Exception as error:  # a fault of ours, or of a feed's adapter, with this symbol
+                log.exception("the bars of %s could not be read", symbol)
+                await self._set_trouble(
+                    name, f"the bars of {symbol} cannot be read: {type(error).__name__}: {error}", lease
+                )
             else:
                 await self._set_trouble(name, None, lease)
         return series

@@ -8,6 +8,11 @@ from openbell.stores.records.tables import troubles
 from openbell.stores.records.view import View
 
 
+def trouble_of(account: str, symbol: str) -> str:
+    """Returns the name under which it is recorded that the bars of a symbol, which an account needs, cannot be read."""
+    return f"{account} {symbol}"
+
+
 def all_troubles(view: View) -> dict[str, tuple[float, str]]:
     """Every current trouble by its name: since when it lasts, and its reason."""
     return {row.name: (row.since, row.reason) for row in view.execute(select(troubles).order_by(troubles.c.name))}
