@@ -297,7 +297,7 @@ def test_wrong_keys_are_said_with_what_to_do(server: AlpacaTradingServer) -> Non
 @pytest.mark.parametrize("message", ["client_order_id must be unique", "client order id already exists"])
 def test_an_id_that_is_taken_means_that_the_order_may_be_ours(server: AlpacaTradingServer, message: str) -> None:
     server.suffer("submit", refusal(422, 40010001, message))
-    with pytest.raises(OutcomeUnknown, match="under this id already"):
+    with pytest.raises(OutcomeUnknown, match="already has an order with this id"):
         submit(server, order())
 
 
@@ -312,7 +312,7 @@ def test_an_order_sent_twice_is_one_order(server: AlpacaTradingServer) -> None:
 @pytest.mark.parametrize("fault", TAKEN)
 def test_sent_without_a_clear_answer_it_is_unknown_and_found_by_its_id(server: AlpacaTradingServer, fault: str) -> None:
     server.suffer("submit", fault)
-    with pytest.raises(OutcomeUnknown, match=r"ask for it by its id"):
+    with pytest.raises(OutcomeUnknown, match=r"look it up by its id"):
         submit(server, order(), timeout=0.2 if "late" in fault else 5.0)
     assert server.count("submit") == 1
     assert server.count("/v2/elsewhere") == 0
@@ -573,7 +573,7 @@ def test_fills_that_come_between_two_questions_count(server: AlpacaTradingServer
 def test_more_filled_than_ordered_is_said_and_not_booked(server: AlpacaTradingServer) -> None:
     submit(server, order())
     server.fill(TICKET, "11")
-    with pytest.raises(BrokerUnavailable, match="filled beyond its quantity: look at the account"):
+    with pytest.raises(BrokerUnavailable, match="filled beyond its quantity: check the account"):
         find(server, order())
 
 
@@ -619,7 +619,7 @@ def test_an_unknown_status_stays_counted(server: AlpacaTradingServer, caplog: py
     submit(server, order())
     server.set(TICKET, status="meditating")
     assert found(server, order()).state is State.OPEN
-    assert "a status nobody knows, 'meditating': taken as open" in caplog.text
+    assert "has the unknown status 'meditating'; it is treated as open" in caplog.text
     server.fill(TICKET, "3")
     server.set(TICKET, status="meditating")
     assert found(server, order()).state is State.PARTIALLY_FILLED
@@ -779,13 +779,13 @@ def test_an_order_that_was_made_smaller_at_alpaca_has_ended(server: AlpacaTradin
 def test_replacements_in_a_circle_or_into_nothing_are_said(server: AlpacaTradingServer) -> None:
     submit(server, order())
     server.set(TICKET, status="replaced", replaced_by="nowhere")
-    with pytest.raises(BrokerUnavailable, match="order nowhere, which replaced another, is not there"):
+    with pytest.raises(BrokerUnavailable, match="order nowhere, which replaced another, is missing"):
         find(server, order())
     server.set(TICKET, replaced_by=server.of(TICKET)["id"])
     assert found(server, order()).state is State.OPEN
     for _ in range(25):
         server.replace(list(server.orders)[-1])
-    with pytest.raises(BrokerUnavailable, match="again and again"):
+    with pytest.raises(BrokerUnavailable, match="replaced more than 20 times"):
         find(server, order())
 
 
@@ -818,7 +818,7 @@ def test_a_question_is_given_up_after_a_few_tries(server: AlpacaTradingServer, k
 def test_who_asks_is_told_and_not_kept_when_the_vendor_wants_a_long_pause(server: AlpacaTradingServer) -> None:
     pauses = Pauses()
     server.suffer("by id", answer(429, {}, retry_after="40"))
-    with pytest.raises(BrokerUnavailable, match="ask again in 40 s") as caught:
+    with pytest.raises(BrokerUnavailable, match="try again in 40 s") as caught:
         find(server, order(), pauses)
     assert caught.value.details["retry_after_s"] == pytest.approx(40, abs=1)
     assert pauses == []
@@ -891,7 +891,7 @@ def test_a_fill_that_cannot_be_true_is_not_booked(server: AlpacaTradingServer, c
     submit(server, order())
     server.fill(TICKET, "10")
     server.suffer("fills", answer(200, [{**server.activities[0], **change}]))
-    with pytest.raises(BrokerUnavailable, match="cannot be read"):
+    with pytest.raises(BrokerUnavailable, match="is malformed"):
         find(server, order())
 
 
@@ -900,7 +900,7 @@ def test_fills_of_another_shape_are_no_fills(server: AlpacaTradingServer, body: 
     submit(server, order())
     server.fill(TICKET, "10")
     server.suffer("fills", Answer(200, body))
-    with pytest.raises(BrokerUnavailable, match="cannot be read"):
+    with pytest.raises(BrokerUnavailable, match="is malformed"):
         find(server, order())
 
 
@@ -1079,7 +1079,7 @@ def test_equity_and_cash_are_exact(server: AlpacaTradingServer) -> None:
     unreadable: list[Any] = [[], {"equity": "1"}, {"equity": "1", "cash": "much"}]
     for account in unreadable:
         server.account = account
-        with pytest.raises(BrokerUnavailable, match="cannot be read"):
+        with pytest.raises(BrokerUnavailable, match="is malformed"):
             run(broker_at(server), AlpacaBroker.equity_and_cash)
 
 

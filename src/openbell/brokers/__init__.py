@@ -1,6 +1,6 @@
-"""Brokers that stand outside this machine, behind the port of `trading.broker`.
+"""Brokers behind the port of `trading.broker`; each is a package.
 
-A folder `openbell/brokers/NAME` elsewhere on Python's path is found too.
+A package `openbell/brokers/NAME` in another folder of Python's path is found too.
 """
 
 from pkgutil import extend_path

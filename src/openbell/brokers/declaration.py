@@ -1,4 +1,4 @@
-"""How a broker declares itself: its package defines BROKER, and desk, settings and documentation follow from that."""
+"""How a broker declares itself: its package defines BROKER, which desk, settings and documentation read."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BrokerParts:
-    """What a broker is made of."""
+    """The settings and variables that a broker is created from."""
 
     settings: Mapping[str, Any]
-    """Every setting by its name, the broker's own options among them."""
+    """All settings by name, including the broker's own options."""
     environ: Mapping[str, str]
-    """Where vendors' own variables are."""
+    """Environment variables, including the vendors' own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class BrokerKind:
     """One broker."""
 
     name: str
-    """As in OPENBELL_BROKER."""
+    """Its value of OPENBELL_BROKER."""
     help: str
     make: Callable[[BrokerParts], Broker] | None
     """Makes the connection to it; None for paper, where the desk fills orders from its own bars."""
     live: Callable[[Mapping[str, Any]], bool] = lambda _settings: False
-    """Whether orders move real money, under some settings."""
+    """Returns True if orders move real money with the given settings."""
     options: tuple[Option, ...] = ()

@@ -1,4 +1,4 @@
-"""The brokers that there are, found by looking: a package in brokers/ that defines BROKER is one."""
+"""Finds the brokers: every package in brokers/ that defines BROKER."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openbell.brokers.declaration import BrokerKind
 
 @cache
 def all_brokers() -> dict[str, BrokerKind]:
-    """Every broker by its name."""
+    """All brokers by name."""
     packages = sorted(each.name for each in pkgutil.iter_modules(brokers.__path__) if each.ispkg)
     found: list[BrokerKind] = [importlib.import_module(f"{brokers.__name__}.{name}").BROKER for name in packages]
     return {kind.name: kind for kind in found}

@@ -1,8 +1,7 @@
 """Alpaca's trading API behind the brokers' port.
 
-`broker` is the port, `reader` asks about orders, fills and the account, `http` says a thing once or asks until it is
-answered, `wire` writes and reads the vendor's JSON, `states` puts its words into ours, `outcomes` decides what an answer to
-an order leaves certain.
+`broker` implements the port, `reader` reads orders, fills and the account, `http` sends requests, `wire` writes and reads
+Alpaca's JSON, `states` maps its order states to ours, `outcomes` maps its answers to errors.
 """
 
 from __future__ import annotations

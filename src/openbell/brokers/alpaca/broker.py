@@ -21,11 +21,11 @@ from openbell.trading.orders import Order
 
 PAPER, LIVE = "https://paper-api.alpaca.markets", "https://api.alpaca.markets"
 _FOLLOWED = 20
-"""Replacements after which a cancellation gives up."""
+"""How many replacements of an order a cancellation follows."""
 
 
 class AlpacaBroker:
-    """Orders at Alpaca: its paper account, or the live one. `pause` is how reads wait between two tries."""
+    """Orders at Alpaca, in its paper or live account. Reads call `pause` to wait before a retry."""
 
     name = "alpaca"
 
@@ -46,20 +46,20 @@ class AlpacaBroker:
         self._reader = Reader(self._http, self._keys)
 
     async def submit(self, order: Order) -> Report:
-        """Send an order, exits included, once. Raises `BrokerRefused`, `BrokerUnavailable` or `OutcomeUnknown`."""
+        """Send an order and its exits once. Raises `BrokerRefused`, `BrokerUnavailable` or `OutcomeUnknown`."""
         answer = await self._act("POST", "/v2/orders", "order", body_of(order))
         if not _success(answer):
             raise self._failure(answer, "order")
         try:
             taken = read_order(decode(answer.body))
             if taken.client_order_id != order.id:
-                raise Malformed("an order of another id")
+                raise Malformed("it has another client_order_id")
             return reachable(order, report_of(order, [taken], taken.legs, {}))
         except Malformed as why:
-            raise OutcomeUnknown(f"Alpaca's answer to the order cannot be read ({why}): ask for it by its id") from None
+            raise OutcomeUnknown(f"Alpaca's answer to the order is malformed ({why}): look it up by its id") from None
 
     async def cancel(self, order: Order) -> None:
-        """Ask for an order's end; `find` tells what became of it. What has ended already, or is not there, is no error.
+        """Request the cancellation of an order; `find` returns its result. Ended and unknown orders are ignored.
 
         Raises `BrokerRefused`, `BrokerUnavailable` or `OutcomeUnknown`.
         """
@@ -73,16 +73,16 @@ class AlpacaBroker:
                     return
                 if answer.status != 422:
                     raise self._failure(answer, "cancellation")
-                # Not to be cancelled any more: it has ended, or another order stands in its place.
-                there = await self._reader.order(broker_id)
-                broker_id = there.replaced_by if there and there.status == "replaced" else None
+                # It can no longer be cancelled: it has ended, or another order has replaced it.
+                found = await self._reader.order(broker_id)
+                broker_id = found.replaced_by if found and found.status == "replaced" else None
         except Malformed as why:
-            raise _unread("order", why) from None
+            raise _malformed("order", why) from None
 
     async def find(self, order: Order) -> Report | None:
-        """What became of an order, by our id; None if Alpaca has no record of it. Raises `BrokerUnavailable`.
+        """The state of an order, looked up by our id; None if Alpaca does not have it. Raises `BrokerUnavailable`.
 
-        An exit has no id of ours at Alpaca: it is found through its entry.
+        An exit has no id of ours at Alpaca and is found through its entry.
         """
         try:
             entries, legs = await self._reader.family(order)
@@ -96,21 +96,21 @@ class AlpacaBroker:
                 report = report_of(order, entries, legs, fills)
             return report and reachable(order, report)
         except Malformed as why:
-            raise _unread("order", why) from None
+            raise _malformed("order", why) from None
 
     async def equity_and_cash(self) -> dict[str, Decimal]:
-        """What Alpaca counts the account at, to compare with our books. Raises `BrokerUnavailable`."""
+        """The account's equity and cash at Alpaca, to compare with our books. Raises `BrokerUnavailable`."""
         try:
             return await self._reader.equity_and_cash()
         except Malformed as why:
-            raise _unread("account", why) from None
+            raise _malformed("account", why) from None
 
     async def cash(self) -> Decimal:
-        """The money in the account. Raises `BrokerUnavailable`."""
+        """The cash in the account. Raises `BrokerUnavailable`."""
         return (await self.equity_and_cash())["cash"]
 
     async def close(self) -> None:
-        """Let go of connections; the next request opens new ones."""
+        """Close all connections; the next request opens new ones."""
         await self._http.close()
 
     async def _broker_id(self, order: Order) -> str | None:
@@ -134,15 +134,15 @@ def _success(answer: Answer) -> bool:
     return 200 <= answer.status < 300
 
 
-def _unread(what: str, why: Malformed) -> BrokerUnavailable:
+def _malformed(what: str, why: Malformed) -> BrokerUnavailable:
     return BrokerUnavailable(
-        f"What Alpaca tells of the {what} cannot be read ({why}): if it lasts, look for a proxy in between or at "
+        f"Alpaca's answer about the {what} is malformed ({why}): if this lasts, look for a proxy in between and check "
         "status.alpaca.markets"
     )
 
 
 def _address(trading_url: str | None, live: bool) -> str:
-    """Where to trade. Keys do not go out in the clear, nor an order to the account that was not meant."""
+    """The API's address. Raises `SettingsError` for one without TLS, or one of the other account."""
     url = (trading_url or (LIVE if live else PAPER)).rstrip("/")
     parts = urlsplit(url)
     if parts.hostname == urlsplit(PAPER if live else LIVE).hostname:
@@ -150,7 +150,7 @@ def _address(trading_url: str | None, live: bool) -> str:
     if parts.scheme != "https" and not (parts.scheme == "http" and _loopback(parts.hostname)):
         raise SettingsError("the address of Alpaca's trading API must begin with https://")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise SettingsError("the address of Alpaca's trading API holds more than a host and a path")
+        raise SettingsError("the address of Alpaca's trading API must consist of a host and a path only")
     return url
 
 

@@ -1,7 +1,6 @@
-"""Requests to the trading API: what acts is said once, what only asks is tried again.
+"""Requests to the trading API. Orders and cancellations are sent once; reads are retried.
 
-A request that fails either never left this machine (`NotSent`) or may have arrived (`NoAnswer`). Whatever is not surely
-the first counts as the second.
+A failed request was either not sent (`NotSent`) or may have arrived (`NoAnswer`), which includes every uncertain case.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ log = logging.getLogger(__name__)
 PER_MINUTE = 200
 TRIES = 3
 PATIENCE = 10.0
-"""The longest that a read waits before it is tried again; whoever asks is better told than kept."""
+"""The longest wait before a retry, in seconds; if more is needed, the read raises `BrokerUnavailable`."""
 LARGEST = 4_000_000
-"""Bytes of an answer; a full page of fills has some 40,000."""
+"""The largest answer in bytes; a full page of fills has about 40,000."""
 
 
 class NotSent(Exception):
-    """Nothing left this machine; the text is the kind of failure, never an address or a header."""
+    """The request was not sent. The text is the kind of failure, never an address or a header."""
 
 
 class NoAnswer(Exception):
-    """It was sent or began to be, and nothing whole came back."""
+    """The request was sent at least in part, and no complete answer came back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """An HTTP response."""
 
     status: int
     headers: Mapping[str, str]
@@ -47,7 +46,7 @@ class Answer:
 
 
 class TradingHttp:
-    """One account's API. Orders and cancellations have connections of their own, so that none waits behind a read."""
+    """The API of one account. Orders and cancellations have connections of their own and never wait for a read."""
 
     def __init__(
         self,
@@ -57,25 +56,25 @@ class TradingHttp:
         timeout: float,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        # Uncompressed, so that the size of an answer is known while it comes.
+        # Uncompressed, so that the size of an answer can be checked while it is received.
         headers = {"APCA-API-KEY-ID": keys[0], "APCA-API-SECRET-KEY": keys[1], "Accept-Encoding": "identity"}
         self._url = url
         self._whole = 2 * timeout + CONNECT
-        """Seconds for all of a request: a read time-out alone lets a trickle go on for ever."""
+        """Seconds for the whole request: with a read timeout alone, a slow answer could go on for ever."""
         self._acts, self._reads = Session(headers, timeout), Session(headers, timeout)
         self._budget = Budget(PER_MINUTE)
         self._pause = pause
         self._chance = random.Random()  # noqa: S311 - spreads retries, decides nothing
 
     async def act(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
-        """Say it once, at once, whatever the budget. Raises `NotSent` and `NoAnswer`."""
+        """Send a request once, without waiting for the budget. Raises `NotSent` or `NoAnswer`."""
         if body is None:
             return await self._once(self._acts, method, path)
         kind = {"Content-Type": "application/json"}
         return await self._once(self._acts, method, path, content=json.dumps(body).encode(), headers=kind)
 
     async def read(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
-        """An answer that another try would not change. Raises `BrokerUnavailable`."""
+        """Send a GET request, with retries after timeouts, 408, 429 and 5xx. Raises `BrokerUnavailable`."""
         fault = ""
         for attempt in range(TRIES):
             wait = self._budget.wait(time.monotonic())
@@ -83,10 +82,10 @@ class TradingHttp:
                 wait = max(wait, backoff(attempt - 1, self._chance.random()))
             if wait > PATIENCE:
                 raise BrokerUnavailable(
-                    f"Alpaca's requests of this minute are used up: ask again in {wait:.0f} s", retry_after_s=wait
+                    f"the limit of requests to Alpaca is reached: try again in {wait:.0f} s", retry_after_s=wait
                 )
             if wait:
-                log.info("Alpaca: %s; going on in %.1f s", fault or "no requests left", wait)
+                log.info("Alpaca: %s; retrying in %.1f s", fault or "request limit reached", wait)
                 await self._pause(wait)
             try:
                 answer = await self._once(self._reads, "GET", path, params=dict(params or {}))
@@ -97,12 +96,12 @@ class TradingHttp:
                 return answer
             fault = f"HTTP {answer.status}"
         raise BrokerUnavailable(
-            f"Alpaca does not answer ({fault}, {TRIES} tries): ask again later; "
-            "if it lasts, look at the network here and at status.alpaca.markets"
+            f"Alpaca does not answer ({fault}, {TRIES} tries): try again later; "
+            "if this lasts, check this machine's network and status.alpaca.markets"
         )
 
     def hint(self, answer: Answer) -> float | None:
-        """The seconds after which the vendor takes requests again, if it says so."""
+        """The seconds after which Alpaca accepts requests again; None if unknown."""
         return retry_after(answer.headers) or self._budget.wait(time.monotonic()) or None
 
     async def close(self) -> None:
@@ -126,7 +125,7 @@ class TradingHttp:
                     async for chunk in response.aiter_bytes():
                         body += chunk
                         if len(body) > LARGEST:
-                            raise NoAnswer("an answer of too many bytes")
+                            raise NoAnswer("the answer is too large")
                     answer = Answer(response.status_code, headers, bytes(body))
             except (
                 httpx2.ConnectError,
@@ -136,7 +135,7 @@ class TradingHttp:
                 httpx2.UnsupportedProtocol,
                 httpx2.InvalidURL,
             ) as error:
-                # Its text may hold more than the caller should see; its name says enough.
+                # Only the class: the text may hold an address or a header.
                 raise NotSent(type(error).__name__) from None
             except (httpx2.HTTPError, httpx2.StreamError, TimeoutError, OSError, ValueError) as error:
                 raise NoAnswer(type(error).__name__) from None

@@ -1,4 +1,4 @@
-"""What Alpaca tells: an order with all that belongs to it, its fills, the account. Only asks, so it may ask again."""
+"""Reads from Alpaca: an order with its replacements and exits, its fills, the account. All requests may be retried."""
 
 from __future__ import annotations
 
@@ -26,31 +26,34 @@ from openbell.trading.broker import BrokerUnavailable, Execution
 from openbell.trading.orders import Order
 
 _FOLLOWED = 20
-"""Replacements of one order that are looked up."""
+"""How many replacements of one order are looked up."""
 _PAGE = 100
 _PAGES = 100
 _DAY = 86_400
-"""Seconds before an order was placed from which its fills are asked for: two machines' clocks differ."""
+"""Fills are requested from this many seconds before the order was placed: Alpaca's clock may differ from ours."""
 _NOT_FOUND = 40_410_000
 
 
 class Reader:
-    """Asks about orders and the account. Raises `BrokerUnavailable`, and `Malformed` for what contradicts itself."""
+    """Reads orders, fills and the account. Raises `BrokerUnavailable`, and `Malformed` for contradicting answers."""
 
     def __init__(self, http: TradingHttp, secrets: tuple[str, ...]) -> None:
         self._http = http
         self._secrets = secrets
 
     async def family(self, order: Order) -> tuple[list[VendorOrder], list[VendorOrder]]:
-        """An order (of an exit: its entry) with what replaced it, and all its exits; nothing if it is not there."""
+        """An order and its replacements, and all its exits; both empty if Alpaca does not have it.
+
+        For an exit, the order is its entry.
+        """
         our_id = (order.parent or order.id) if order.role.exit else order.id
-        root = await self._ask("/v2/orders:by_client_order_id", {"client_order_id": our_id, "nested": "true"})
+        root = await self._read_order("/v2/orders:by_client_order_id", {"client_order_id": our_id, "nested": "true"})
         if root is None:
             return [], []
         if root.client_order_id != our_id:
-            raise Malformed("an order of another id")
+            raise Malformed("it has another client_order_id")
         if not root.legs and (order.role.exit or bracket(order)):
-            # Only the question by Alpaca's own id is documented to tell the legs.
+            # Only the request by Alpaca's own id is documented to return the legs.
             root = await self.order(root.id) or root
         entries = await self._followed([root])
         legs = await self._followed([leg for entry in entries for leg in entry.legs])
@@ -59,23 +62,23 @@ class Reader:
         return entries, legs
 
     async def order(self, order_id: str) -> VendorOrder | None:
-        """An order by Alpaca's id, with its legs."""
-        return await self._ask(f"/v2/orders/{quote(order_id, safe='')}", {"nested": "true"})
+        """An order by Alpaca's id, with its legs; None if Alpaca does not have it."""
+        return await self._read_order(f"/v2/orders/{quote(order_id, safe='')}", {"nested": "true"})
 
     async def fills(self, orders: Sequence[VendorOrder], placed_at: float) -> dict[str, list[Execution]]:
-        """All fills of those orders, by Alpaca's id."""
+        """All fills of the given orders, by Alpaca's id."""
         after = datetime.fromtimestamp(int(placed_at) - _DAY, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {each.id: await self._fills_of(each, after) for each in orders if each.filled}
 
     async def equity_and_cash(self) -> dict[str, Decimal]:
-        """What the account is counted at."""
+        """The account's equity and cash."""
         account = await self._json("account", "/v2/account", {})
         if not isinstance(account, dict):
-            raise Malformed("no account")
+            raise Malformed("not an account")
         return {name: number(account.get(name)) for name in ("equity", "cash")}
 
     async def _followed(self, orders: Sequence[VendorOrder]) -> list[VendorOrder]:
-        """Those orders and what replaced them, the replaced ones first."""
+        """The given orders and their replacements, replaced ones first."""
         found = {each.id: each for each in orders}
         for _ in range(_FOLLOWED):
             missing = [
@@ -84,24 +87,24 @@ class Reader:
             if not missing:
                 return sorted(found.values(), key=lambda each: each.status != "replaced")
             for order_id in missing:
-                there = await self.order(order_id)
-                if there is None:
-                    raise Malformed(f"order {order_id}, which replaced another, is not there")
-                found[order_id] = there
-        raise Malformed("an order was replaced again and again")
+                replacement = await self.order(order_id)
+                if replacement is None:
+                    raise Malformed(f"order {order_id}, which replaced another, is missing")
+                found[order_id] = replacement
+        raise Malformed(f"an order was replaced more than {_FOLLOWED} times")
 
     async def _fills_of(self, order: VendorOrder, after: str) -> list[Execution]:
-        """Each fill once, oldest first."""
+        """The fills of one order, each once, oldest first."""
         found: dict[str, Execution] = {}
         seen: set[str] = set()
         params = {"order_id": order.id, "after": after, "direction": "asc", "page_size": str(_PAGE)}
         for _ in range(_PAGES):
             rows = await self._json("fills", "/v2/account/activities/FILL", params)
             if not isinstance(rows, list):
-                raise Malformed("no list of fills")
+                raise Malformed("not a list of fills")
             ids = [activity_id(row) for row in rows]
             for row in rows:
-                # Alpaca filters by the order since July 2026; should it not, we do.
+                # Alpaca filters by order since July 2026; `read_fill` filters again.
                 if fill := read_fill(row, order.id):
                     found.setdefault(fill.id, fill)
             fills = list(found.values())
@@ -111,10 +114,10 @@ class Reader:
             params["page_token"] = ids[-1]
         raise Malformed(f"more than {_PAGES} pages of fills")
 
-    async def _ask(self, path: str, params: dict[str, str]) -> VendorOrder | None:
+    async def _read_order(self, path: str, params: dict[str, str]) -> VendorOrder | None:
         answer = await self._http.read(path, params)
         if answer.status == 404:
-            # Another 404 is a wrong address, and would make a working order look lost.
+            # Any other 404 is a wrong address: it must not make a working order look lost.
             complaint = read_complaint(answer.body, self._secrets)
             if complaint and complaint.code == _NOT_FOUND and "endpoint" not in complaint.message:
                 return None
@@ -127,5 +130,5 @@ class Reader:
         if answer.status == 200:
             return decode(answer.body)
         complaint = read_complaint(answer.body, self._secrets)
-        why = outcomes.said(answer.status, complaint) if complaint else f"HTTP {answer.status}"
-        raise BrokerUnavailable(f"Alpaca does not tell the {what}: {why}", status=answer.status)
+        why = outcomes.describe(answer.status, complaint) if complaint else f"HTTP {answer.status}"
+        raise BrokerUnavailable(f"Alpaca did not return the {what}: {why}", status=answer.status)

@@ -1,23 +1,23 @@
-"""Alpaca's words for where an order stands, in ours.
+"""Maps the states of Alpaca's orders to ours.
 
 | Alpaca | ours | because |
 |---|---|---|
-| new, accepted, pending_new, accepted_for_bidding | open | it is taken, at Alpaca or at an exchange |
-| partially_filled | open or partially_filled | by the fills that are known |
-| stopped | open | a trade is promised and has not happened |
-| suspended | open | it cannot trade now and may later |
+| new, accepted, pending_new, accepted_for_bidding | open | Alpaca or an exchange has accepted it |
+| partially_filled | open or partially_filled | depends on the fills that are known |
+| stopped | open | a trade is guaranteed but has not happened |
+| suspended | open | it cannot trade now but may later |
 | pending_replace | open | the old order works until the new one does |
-| replaced | that of the order in its place | a leg whose place its sibling took is cancelled |
-| held | held, or open | an exit is held until its entry is filled; then the vendor watches its price, though only one exit \
-of two stands at the exchange |
-| done_for_day, calculated | open | a gtc order goes on tomorrow; of a day order `expired` or `filled` follows |
+| replaced | the state of the order that replaced it | a leg that its sibling replaced is cancelled |
+| held | held, or open | an exit is held until its entry is filled; then Alpaca watches its price, though only one of two \
+exits is at the exchange |
+| done_for_day, calculated | open | a gtc order works again tomorrow; a day order becomes `expired` or `filled` |
 | pending_cancel | cancelling | fills may still come |
 | canceled · expired · rejected | cancelled · expired · rejected | final |
 | filled | filled | final |
-| any other | open | what is not understood may still trade, so it stays counted |
+| any other | open | an order in an unknown state may still trade |
 
-A final word is believed only when the fills explain the quantity that Alpaca says is filled: until then the order stays
-open, because a position comes from fills and nothing can be added to a final order. Asking later resolves it.
+A final state is accepted only if the known fills add up to the quantity that Alpaca reports as filled. Until then the order
+stays open, because positions come from fills and a final order accepts no more fills; a later request gets the rest.
 """
 
 from __future__ import annotations
@@ -50,41 +50,41 @@ STATES: dict[str, State] = {
     "rejected": State.REJECTED,
     "filled": State.FILLED,
 }
-_TOOK_ITS_PLACE = "the other exit took its place"
+_REPLACED_BY_SIBLING = "the other exit took its place"
 
 
 def report_of(order: Order, entries: Sequence[VendorOrder], legs: Sequence[VendorOrder], fills: Fills) -> Report:
-    """What Alpaca knows of an order: `entries` are it and what replaced it, `legs` all its exits. Raises `Malformed`."""
+    """The report on an order: `entries` are the order and its replacements, `legs` all its exits. Raises `Malformed`."""
     reports = ((role, exit_report(role, entries, legs, fills)) for role in (Role.TAKE_PROFIT, Role.STOP_LOSS))
     exits = tuple((str(role), report) for role, report in reports if report)
-    return replace(_told(entries, fills, order.quantity), exits=exits)
+    return replace(_report(entries, fills, order.quantity), exits=exits)
 
 
 def exit_report(role: Role, entries: Sequence[VendorOrder], legs: Sequence[VendorOrder], fills: Fills) -> Report | None:
-    """What Alpaca knows of one exit; None if there is none of that role. Raises `Malformed`."""
+    """The report on one exit; None if there is none of that role. Raises `Malformed`."""
     chain = [leg for leg in legs if leg.role is role]
     if not chain:
         return None
-    told = _told(chain, fills, max((leg.quantity for leg in chain if leg.quantity is not None), default=None))
+    report = _report(chain, fills, max((leg.quantity for leg in chain if leg.quantity is not None), default=None))
     if current(chain).status == "replaced":
-        # At Alpaca one exit stands at the exchange and is replaced by its sibling when that one's price is reached.
+        # Only one exit is at the exchange; when the other one's price is reached, Alpaca replaces it by that one.
         others = [leg for leg in legs if leg.role is not role]
         gone = current(chain).replaced_by in {leg.id for leg in others} or any(leg.filled for leg in others)
-        if gone and told.state is not State.FILLED and _explained(chain, fills):
-            return replace(told, state=State.CANCELLED, reason=_TOOK_ITS_PLACE)
-        return told
-    if told.state is State.OPEN and current(entries).status != "filled":
-        return replace(told, state=State.HELD)
-    return told
+        if gone and report.state is not State.FILLED and _is_complete(chain, fills):
+            return replace(report, state=State.CANCELLED, reason=_REPLACED_BY_SIBLING)
+        return report
+    if report.state is State.OPEN and current(entries).status != "filled":
+        return replace(report, state=State.HELD)
+    return report
 
 
 def current(chain: Sequence[VendorOrder]) -> VendorOrder:
-    """Of an order and what replaced it, the one that counts."""
+    """The last of an order and its replacements that was not replaced itself; the last of all if every one was."""
     return next((each for each in reversed(chain) if each.status != "replaced"), chain[-1])
 
 
 def reachable(order: Order, report: Report) -> Report:
-    """The report in a state that can follow the order's own: `unknown` is not followed by `cancelling`, and so on."""
+    """The report with a state that the order's own state can change to; `unknown` cannot change to `cancelling`."""
     state = report.state
     if state is order.state or state in MOVES[order.state]:
         return report
@@ -99,23 +99,23 @@ def reachable(order: Order, report: Report) -> Report:
     return replace(report, state=near.get(state, state))
 
 
-def _told(chain: Sequence[VendorOrder], fills: Fills, quantity: Decimal | None) -> Report:
+def _report(chain: Sequence[VendorOrder], fills: Fills, quantity: Decimal | None) -> Report:
     now = current(chain)
     executions = sorted(
         (fill for each in chain for fill in fills.get(each.id, ())), key=lambda fill: (fill.at, fill.id)
     )
     known = total(executions)
     if quantity is not None and known > quantity:
-        raise Malformed(f"order {now.id} is filled beyond its quantity: look at the account")
+        raise Malformed(f"order {now.id} is filled beyond its quantity: check the account")
     state, reason = STATES.get(now.status, State.OPEN), None
     if now.status not in STATES:
-        log.warning("Alpaca's order %s has a status nobody knows, %.40r: taken as open", now.id, now.status)
+        log.warning("Alpaca's order %s has the unknown status %.40r; it is treated as open", now.id, now.status)
     if known and known == quantity:
         state = State.FILLED
-    elif state in FINAL and not _explained(chain, fills):
-        log.info("Alpaca says %s of order %s before it tells all fills: asked again later", now.status, now.id)
+    elif state in FINAL and not _is_complete(chain, fills):
+        log.info("Alpaca reports order %s as %s before all its fills; it is read again later", now.id, now.status)
         state = State.OPEN
-    elif state is State.FILLED:  # all of it, and less than was ordered: somebody changed it at Alpaca
+    elif state is State.FILLED:  # completely, but less than was ordered: it was changed at Alpaca
         state, reason = State.CANCELLED, "its quantity was reduced at Alpaca"
     elif state in FINAL:
         reason = f"Alpaca says {now.status}"
@@ -124,10 +124,10 @@ def _told(chain: Sequence[VendorOrder], fills: Fills, quantity: Decimal | None) 
     return Report(now.id, state, tuple(executions), reason)
 
 
-def _explained(chain: Sequence[VendorOrder], fills: Fills) -> bool:
-    """Whether the fills that are known are all that Alpaca counts.
+def _is_complete(chain: Sequence[VendorOrder], fills: Fills) -> bool:
+    """Returns True if the known fills add up to the quantity that Alpaca reports as filled.
 
-    Whether an order counts the fills of the one that it replaced is not documented: both are taken.
+    It is not documented whether an order includes the fills of the order that it replaced: both are accepted.
     """
     before = ZERO
     for each in chain:
@@ -139,6 +139,6 @@ def _explained(chain: Sequence[VendorOrder], fills: Fills) -> bool:
 
 
 def total(executions: Sequence[Execution]) -> Decimal:
-    """What they make together."""
+    """The total quantity of some fills."""
     with amounts.exact():
         return sum((each.quantity for each in executions), ZERO)

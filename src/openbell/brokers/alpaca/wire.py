@@ -1,6 +1,6 @@
-"""Alpaca's JSON: an order as it is sent, and orders, fills and errors as they come back.
+"""Alpaca's JSON: the order that is sent, and the orders, fills and errors that come back.
 
-Amounts go out and come in as decimal text. Whatever comes in another shape is `Malformed`.
+Amounts are sent and received as decimal text. Reading JSON of another shape raises `Malformed`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from openbell.trading.orders import Force, Kind, Order, Role
 
 LONGEST_ID = 128
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}")
-_SAID = 200
-"""Characters of a vendor's message that are passed on."""
+_LONGEST_MESSAGE = 200
+"""How many characters of Alpaca's messages are kept."""
 
 
 class Malformed(Exception):
-    """Not what the vendor's protocol says; the text says what instead."""
+    """JSON that does not follow Alpaca's protocol; the text names the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class VendorOrder:
-    """An order as Alpaca tells it."""
+    """An order as Alpaca returns it."""
 
     id: str
     client_order_id: str
     status: str
     role: Role | None
-    """What it would be as a leg of a bracket: a limit takes profit, a stop stops a loss."""
+    """Its role if it is a leg of a bracket: take profit for a limit order, stop loss for a stop order."""
     quantity: Decimal | None
     filled: Decimal
     replaced_by: str | None
@@ -46,7 +46,7 @@ class VendorOrder:
 
 
 def body_of(order: Order) -> dict[str, Any]:
-    """What is posted for an order. Raises `BrokerRefused` for what Alpaca has no form for."""
+    """The request body for an order. Raises `BrokerRefused` for an order that Alpaca does not support."""
     _check(order)
     body: dict[str, Any] = {
         "symbol": order.symbol,
@@ -66,21 +66,23 @@ def body_of(order: Order) -> dict[str, Any]:
     if order.stop_loss is not None:
         body["stop_loss"] = {"stop_price": amounts.text(order.stop_loss)}
     if bracket(order):
-        # `bracket` wants both exits, `oto` takes one.
+        # The class `bracket` needs both exits, `oto` one.
         body["order_class"] = "oto" if order.take_profit is None or order.stop_loss is None else "bracket"
     return body
 
 
 def bracket(order: Order) -> bool:
-    """Whether exits come with it."""
+    """Returns True if the order has exits."""
     return order.take_profit is not None or order.stop_loss is not None
 
 
 def _check(order: Order) -> None:
     if order.role.exit:
-        raise BrokerRefused("Alpaca takes the exits of a bracket with their entry, not by themselves")
+        raise BrokerRefused("Alpaca accepts the exits of a bracket only together with their entry")
     if not 0 < len(order.id) <= LONGEST_ID:
-        raise BrokerRefused(f"Alpaca takes order ids of at most {LONGEST_ID} characters: this one has {len(order.id)}")
+        raise BrokerRefused(
+            f"Alpaca accepts order ids of at most {LONGEST_ID} characters: this one has {len(order.id)}"
+        )
     try:
         asset_class = parse(order.symbol).asset_class
     except InvalidSymbol as error:
@@ -91,7 +93,7 @@ def _check(order: Order) -> None:
         _check_crypto(order)
     elif bracket(order) and order.time_in_force is Force.DAY:
         raise BrokerRefused(
-            "At Alpaca the exits of a day order end with the day too, and the position would stand without them: "
+            "At Alpaca the exits of a day order end with the day too, which would leave the position without exits: "
             "use time_in_force gtc"
         )
 
@@ -99,19 +101,19 @@ def _check(order: Order) -> None:
 def _check_crypto(order: Order) -> None:
     if order.time_in_force is not Force.GTC:
         raise BrokerRefused(
-            f"Alpaca takes no {order.time_in_force} orders for crypto, which trades without a close: "
+            f"Alpaca accepts no {order.time_in_force} orders for crypto, which trades without a close: "
             "use time_in_force gtc"
         )
     if order.kind is Kind.STOP:
-        raise BrokerRefused("Alpaca takes no stop orders for crypto: use a stop_limit order")
+        raise BrokerRefused("Alpaca accepts no stop orders for crypto: use a stop_limit order")
     if bracket(order):
         raise BrokerRefused(
-            "Alpaca takes no take_profit and stop_loss with crypto orders: place the exits as orders of their own"
+            "Alpaca accepts no take_profit and stop_loss with crypto orders: place the exits as separate orders"
         )
 
 
 def decode(body: bytes) -> Any:
-    """JSON with exact numbers. Raises `Malformed`."""
+    """Parse JSON, with decimal numbers as `Decimal`. Raises `Malformed`."""
     try:
         return json.loads(body, parse_float=Decimal, parse_constant=_no_number)
     except (ValueError, RecursionError):
@@ -119,12 +121,12 @@ def decode(body: bytes) -> Any:
 
 
 def read_order(raw: Any, *, leg: bool = False) -> VendorOrder:
-    """One order. Raises `Malformed`."""
+    """Read one order. Raises `Malformed`."""
     if not isinstance(raw, dict):
-        raise Malformed("no order")
+        raise Malformed("not an order")
     legs = raw.get("legs")
     if not isinstance(legs, list | None) or (leg and legs):
-        raise Malformed("legs of another shape")
+        raise Malformed("an order with malformed legs")
     status, client_order_id = raw.get("status"), raw.get("client_order_id")
     if not isinstance(status, str) or not isinstance(client_order_id, str):
         raise Malformed("an order without status or client_order_id")
@@ -142,19 +144,19 @@ def read_order(raw: Any, *, leg: bool = False) -> VendorOrder:
 
 
 def read_fill(raw: Any, order_id: str) -> Execution | None:
-    """One row of the account's activities, if it is about that order. Raises `Malformed`."""
+    """Read one activity of the account; None if it is not a fill of that order. Raises `Malformed`."""
     if not isinstance(raw, dict):
-        raise Malformed("an activity of another shape")
+        raise Malformed("not an activity")
     if raw.get("order_id") != order_id or raw.get("activity_type", "FILL") != "FILL":
         return None
     quantity, price = number(raw.get("qty")), number(raw.get("price"))
     if quantity <= 0 or price <= 0:
-        raise Malformed("a fill of nothing")
+        raise Malformed("a fill without quantity or price")
     return Execution(activity_id(raw), quantity, price, _time(raw.get("transaction_time")))
 
 
 def activity_id(raw: Any) -> str:
-    """Its id, by which the next page is asked for too. Raises `Malformed`."""
+    """The id of an activity, which is also the token of the next page. Raises `Malformed`."""
     found = raw.get("id") if isinstance(raw, dict) else None
     if not isinstance(found, str) or not 0 < len(found) <= LONGEST_ID:
         raise Malformed("an activity without id")
@@ -162,25 +164,25 @@ def activity_id(raw: Any) -> str:
 
 
 def number(value: Any) -> Decimal:
-    """An amount as written. Raises `Malformed`."""
+    """Read an amount exactly. Raises `Malformed`."""
     if not isinstance(value, str | int | Decimal) or isinstance(value, bool):
-        raise Malformed("an amount is missing or no number")
+        raise Malformed("an amount is missing or not a number")
     try:
         return amounts.decimal(value, "amount")
     except InvalidParameter:
-        raise Malformed("an amount is no number") from None
+        raise Malformed("an amount is not a number") from None
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What Alpaca says when it does not do a thing."""
+    """An error message of Alpaca."""
 
     code: int | None
     message: str
 
 
 def read_complaint(body: bytes, secrets: tuple[str, ...]) -> Complaint | None:
-    """Its code and its words, short, in one line and without keys; None if it is not Alpaca that speaks."""
+    """Read an error: its message on one line, shortened and without keys; None if it is not in Alpaca's form."""
     try:
         raw = decode(body)
     except Malformed:
@@ -192,7 +194,7 @@ def read_complaint(body: bytes, secrets: tuple[str, ...]) -> Complaint | None:
         message = message.replace(secret, "…")
     message = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     code = raw.get("code")
-    return Complaint(code if type(code) is int else None, message[:_SAID])
+    return Complaint(code if type(code) is int else None, message[:_LONGEST_MESSAGE])
 
 
 def _role(raw: Mapping[str, Any]) -> Role | None:
