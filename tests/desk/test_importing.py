@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from openbell.desk.importing import csv_rows, read
 from openbell.desk.importing.columns import FIELDS
-from openbell.desk.importing.faults import Faults, judged
+from openbell.desk.importing.faults import Faults, checked
 from openbell.market import bars as barlib
 from openbell.market.bars import MOST_VOLUME, PRICES, Bars
 from openbell.market.errors import BadBars, InvalidParameter
@@ -199,8 +199,8 @@ def test_parquet_is_known_by_its_content(folder: Path, name: str) -> None:
         "1758288600000",
     ],
 )
-def test_a_clean_file_is_never_read_line_by_line(folder: Path, monkeypatch: pytest.MonkeyPatch, time: str) -> None:
-    monkeypatch.delattr(csv_rows, "_line_by_line")
+def test_a_clean_file_is_never_read_read_lines(folder: Path, monkeypatch: pytest.MonkeyPatch, time: str) -> None:
+    monkeypatch.delattr(csv_rows, "_read_lines")
 
     assert read_text(folder, csv_of(f"{time},10,12,9,11,100")).time.tolist() == [1758288600]
 
@@ -246,13 +246,13 @@ def test_the_fast_way_never_says_other_than_the_slow_one(rows: list[str]) -> Non
     data = csv_of(*rows).encode()
     try:
         first = next(cells for line, cells in csv_rows._lines(data) if line > 1)
-        fast = csv_rows._at_once(data, list(FIELDS), first, AAPL)
+        fast = csv_rows._read_at_once(data, list(FIELDS), first, AAPL)
         assert fast is not None
-        fast = judged(fast, np.arange(len(fast)), Faults("row"), NOW)
+        fast = checked(fast, np.arange(len(fast)), Faults("row"), NOW)
     except (AssertionError, StopIteration, BadBars, InvalidParameter):
         return
     faults = Faults("line")
-    slow = judged(*csv_rows._line_by_line(data, list(FIELDS), faults, AAPL), faults, NOW)
+    slow = checked(*csv_rows._read_lines(data, list(FIELDS), faults, AAPL), faults, NOW)
 
     assert identical(fast, slow)
 

@@ -1,4 +1,4 @@
-"""Times and numbers as files write them."""
+"""Parses the times and numbers in cells of a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from openbell.market.session_table import Times
 
 _MILLISECONDS = 1e11
 _FARTHEST = 60e14
-"""Seconds; keeps what nobody means within 64 bits, to be refused as the future."""
+"""Seconds. Larger values are clipped so that they fit into 64 bits; they are refused as future times."""
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 OFF_MINUTE = "time not on the minute"
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
@@ -26,7 +26,7 @@ ISO = re.compile(
 
 
 def from_epochs(epochs: Values) -> tuple[Times, npt.NDArray[np.bool_]]:
-    """Whole seconds, and where there was nothing beside them; numbers of 1e11 and more are milliseconds."""
+    """Whole seconds, and a mask of the values without a fraction. Values of 1e11 and more are milliseconds."""
     seconds = np.where(np.abs(epochs) >= _MILLISECONDS, epochs / 1000, epochs)
     seconds = np.clip(seconds, -_FARTHEST, _FARTHEST)
     whole = np.floor(seconds)
@@ -34,17 +34,17 @@ def from_epochs(epochs: Values) -> tuple[Times, npt.NDArray[np.bool_]]:
 
 
 def from_ticks(ticks: Times, per_second: int) -> tuple[Times, npt.NDArray[np.bool_]]:
-    """Whole seconds of timestamps of a finer unit, and where there was nothing beside them."""
+    """Whole seconds of timestamps in a smaller unit, and a mask of the values without a fraction."""
     seconds, rest = np.divmod(ticks, per_second)
     return seconds, rest == 0
 
 
 class BadCell(Exception):
-    """A kind of fault, and how to say it."""
+    """A cell that cannot be read. Its arguments are the kind of fault and the message."""
 
 
 def time_of(text: str) -> int:
-    """Epoch seconds of a time as a file writes it."""
+    """Epoch seconds of a time in a file, either an epoch or ISO 8601. Raises `BadCell`."""
     if _NUMBER.fullmatch(text):
         seconds, whole = from_epochs(np.array([float(text)]))
         if not whole[0]:
@@ -63,7 +63,7 @@ def time_of(text: str) -> int:
 
 
 def number_of(text: str, name: str) -> float:
-    """A number as every program writes it: Python alone would also read 1_000 and other scripts' digits."""
+    """A number in a file. Raises `BadCell`, also for 1_000 and non-ASCII digits, which `float` would accept."""
     try:
         if text.isascii() and "_" not in text:
             return float(text)

@@ -1,4 +1,4 @@
-"""The columns that a file of bars must have."""
+"""The columns of a file of bars."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from openbell.market.bars import COLUMNS
 from openbell.market.errors import InvalidParameter
 
 FIELDS = ("timestamp", *COLUMNS[1:])
-"""The columns of a file, in any order."""
+"""The required columns, in any order."""
 TIME_NAMES = ("timestamp", "time", "date", "datetime")
 SHOWN = 10
-"""How many bad rows or names an error lists."""
+"""How many bad rows or names an error message lists."""
 
 
 def columns_of(names: Sequence[str]) -> list[str]:
-    """The columns of a file by our names. Raises `InvalidParameter` if they are not exactly those of a bar."""
+    """The names of `FIELDS` for the columns of a file. Raises `InvalidParameter` unless it has exactly these columns."""
     plain = [name.strip().lower() for name in names]
     found = ["timestamp" if name in TIME_NAMES else name for name in plain]
     wrong = {
@@ -24,11 +24,11 @@ def columns_of(names: Sequence[str]) -> list[str]:
         "repeated": [shown(name) for at, name in enumerate(found) if name in FIELDS and name in found[:at]],
     }
     if any(wrong.values()):
-        said = [f"{what} column {', '.join(columns[:SHOWN])}" for what, columns in wrong.items() if columns]
-        raise InvalidParameter(f"{'; '.join(said)} (the columns must be {','.join(FIELDS)}, named by a header)")
+        faults = [f"{what} column {', '.join(columns[:SHOWN])}" for what, columns in wrong.items() if columns]
+        raise InvalidParameter(f"{'; '.join(faults)} (the columns must be {','.join(FIELDS)}, named by a header)")
     return found
 
 
 def shown(text: str) -> str:
-    """A text as an error shows it."""
+    """A text quoted for an error message, at most 40 characters long."""
     return repr(text if len(text) <= 40 else text[:37] + "...")

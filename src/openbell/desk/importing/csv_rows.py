@@ -1,4 +1,4 @@
-"""Bars from CSV: at once by Arrow where the file is clean, line by line to say what is not."""
+"""Reads bars from CSV: clean files at once with Arrow, others line by line to report their faults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from openbell.desk.importing.cells import ISO, UNITS, BadCell, from_epochs, from_ticks, number_of, time_of
 from openbell.desk.importing.columns import FIELDS, columns_of
-from openbell.desk.importing.faults import Faults, judged
+from openbell.desk.importing.faults import Faults, checked
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import BadBars, InvalidParameter
@@ -21,7 +21,7 @@ from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 
 _LARGE = 4_000_000
-"""Bytes from which several threads read a file sooner than one."""
+"""Bytes above which several threads read a file faster than one."""
 
 
 def from_csv(data: bytes, instrument: Instrument, now: float) -> Bars:
@@ -32,19 +32,19 @@ def from_csv(data: bytes, instrument: Instrument, now: float) -> Bars:
         lines = _lines(data)
         columns = columns_of(next(lines, (1, [""]))[1])
         first = next(lines, (0, [""]))[1]
-        if rows := _at_once(data, columns, first, instrument):
+        if rows := _read_at_once(data, columns, first, instrument):
             try:
-                return judged(rows, np.arange(len(rows)), Faults("row"), now)
+                return checked(rows, np.arange(len(rows)), Faults("row"), now)
             except BadBars:
-                pass  # told again below, with the lines
+                pass  # read again below, to report the lines
         faults = Faults("line")
-        return judged(*_line_by_line(data, columns, faults, instrument), faults, now)
+        return checked(*_read_lines(data, columns, faults, instrument), faults, now)
     except UnicodeDecodeError:
         raise InvalidParameter("is not UTF-8 text: save it as CSV in UTF-8") from None
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not blank, each with the number of the line on which it begins."""
+    """The rows that are not blank, each with the number of its first line."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""))
     begins = 1
     try:
@@ -56,16 +56,16 @@ def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
         raise InvalidParameter(f"line {begins} cannot be read: {error}") from error
 
 
-def _at_once(data: bytes, columns: list[str], first: list[str], instrument: Instrument) -> Bars | None:
-    """What Arrow makes of the file if its times are all written like the first; None if that does not work."""
+def _read_at_once(data: bytes, columns: list[str], first: list[str], instrument: Instrument) -> Bars | None:
+    """The bars as Arrow reads them, if all times have the format of the first; None if Arrow cannot read the file."""
     from pyarrow import csv as arrow
 
     types = dict.fromkeys(FIELDS, pa.float64())
     text = dict(zip(columns, first, strict=False)).get("timestamp", "")
     if match := ISO.fullmatch(text):
         types["timestamp"] = pa.timestamp("us", "UTC" if match["zone"] else None)
-    # A process that ends soon after this has aborted while Arrow's threads were still starting: one that watches for
-    # signals, which Python does too, and those that a small file does not need.
+    # A process that exits soon after this could abort while Arrow's threads are starting. So Arrow's thread for signals is
+    # disabled (Python handles them), and a small file is read without threads.
     pa.enable_signal_handlers(False)
     try:
         table = arrow.read_csv(
@@ -85,8 +85,8 @@ def _at_once(data: bytes, columns: list[str], first: list[str], instrument: Inst
     return barlib.make(instrument, Timeframe.M1, seconds, *values) if whole.all() else None
 
 
-def _line_by_line(data: bytes, columns: list[str], faults: Faults, instrument: Instrument) -> tuple[Bars, Times]:
-    """The rows that can be read and the lines on which they stand; the others are faults."""
+def _read_lines(data: bytes, columns: list[str], faults: Faults, instrument: Instrument) -> tuple[Bars, Times]:
+    """The readable rows and their line numbers; unreadable rows are added to `faults`."""
     order = [columns.index(name) for name in FIELDS]
     places, values = array("q"), array("d")
     lines = _lines(data)

@@ -1,4 +1,4 @@
-"""What is wrong with the rows of a file, and whether anything is."""
+"""Collects the faults of a file's rows, and refuses the file if there are any."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from openbell.market.session_table import Times
 
 @dataclass(slots=True)
 class Faults:
-    """What is wrong with the rows of a file; remembers the first few and counts the rest."""
+    """The faults of a file's rows: the first few in full, and a count of each kind."""
 
     place: str
+    """What the numbers of rows count: `line` or `row`."""
     counts: Counter[str] = field(default_factory=Counter)
     first: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, kind: str, places: Sequence[int] | Times, texts: Sequence[str] = ()) -> None:
-        """Count faults of one kind at some rows."""
+        """Add faults of one kind at some rows."""
         self.counts[kind] += len(places)
-        said = zip((int(place) for place in places[:SHOWN]), texts or [kind] * SHOWN, strict=False)
-        self.first = sorted([*self.first, *said])[:SHOWN]
+        first = zip((int(place) for place in places[:SHOWN]), texts or [kind] * SHOWN, strict=False)
+        self.first = sorted([*self.first, *first])[:SHOWN]
 
     def refuse(self) -> None:
-        """Raise `BadBars` if there is anything to refuse."""
+        """Raise `BadBars` if there are faults."""
         total = self.counts.total()
         if not total:
             return
@@ -41,23 +42,23 @@ class Faults:
         raise BadBars("\n".join(lines), total=total, reasons=dict(self.counts), first=self.first)
 
 
-def judged(rows: Bars, places: Times, faults: Faults, now: float) -> Bars:
-    """The rows as sorted bars. Raises `BadBars` if there are faults, now or from reading them."""
+def checked(rows: Bars, places: Times, faults: Faults, now: float) -> Bars:
+    """The rows as sorted bars. Raises `BadBars` if reading them or checking them has found faults."""
     if not len(rows) and not faults.counts:
         raise InvalidParameter("the file names its columns but holds no bars")
-    true = np.ones(len(rows), dtype=bool)
+    good = np.ones(len(rows), dtype=bool)
     for reason, mask in barlib.faults(rows, now):
         faults.add(reason, places[mask])
-        true &= ~mask
+        good &= ~mask
     ordered = bool((rows.time[1:] > rows.time[:-1]).all())
     if not ordered:
-        _compare_doubles(rows.take(true), places[true], faults)
+        _compare_doubles(rows.take(good), places[good], faults)
     faults.refuse()
     return rows if ordered else barlib.sort(rows)
 
 
 def _compare_doubles(rows: Bars, places: Times, faults: Faults) -> None:
-    """The same row twice is no harm; two different bars of one minute are."""
+    """Add a fault for each bar that differs from an earlier one of the same minute. Equal rows are allowed."""
     order = np.argsort(rows.time, kind="stable")
     times = rows.time[order]
     again = np.append(False, times[1:] == times[:-1])[: len(times)]

@@ -1,4 +1,4 @@
-"""Bars from Parquet files of others."""
+"""Reads bars from Parquet files that other programs have written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from openbell.desk.importing.cells import OFF_MINUTE, UNITS, from_epochs, from_ticks
 from openbell.desk.importing.columns import FIELDS, SHOWN, columns_of, shown
-from openbell.desk.importing.faults import Faults, judged
+from openbell.desk.importing.faults import Faults, checked
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
@@ -26,7 +26,7 @@ def from_parquet(data: bytes, instrument: Instrument, now: float) -> Bars:
     try:
         file = parquet.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         if (file.schema_arrow.metadata or {}).get(b"openbell.origin") == b"simulated":
-            raise InvalidParameter("holds simulated bars: they are never taken for real ones")
+            raise InvalidParameter("holds simulated bars, which cannot be imported as real ones")
         names = columns_of(file.schema_arrow.names)
         for name, kind in zip(names, file.schema_arrow.types, strict=True):
             _check_type(name, kind)
@@ -38,7 +38,7 @@ def from_parquet(data: bytes, instrument: Instrument, now: float) -> Bars:
     readable = np.ones(table.num_rows, dtype=bool)
     places = np.arange(1, table.num_rows + 1)
 
-    def set_aside(kind: str, mask: npt.NDArray[np.bool_], text: str) -> None:
+    def add_faults(kind: str, mask: npt.NDArray[np.bool_], text: str) -> None:
         nonlocal readable
         found = places[mask & readable]
         if len(found):
@@ -46,12 +46,12 @@ def from_parquet(data: bytes, instrument: Instrument, now: float) -> Bars:
             readable &= ~mask
 
     for name in FIELDS:
-        set_aside("missing value", table[name].is_null().to_numpy(), f"missing value in {name}")
+        add_faults("missing value", table[name].is_null().to_numpy(), f"missing value in {name}")
     seconds, whole = _parquet_times(table["timestamp"])
-    set_aside(OFF_MINUTE, ~whole, OFF_MINUTE)
+    add_faults(OFF_MINUTE, ~whole, OFF_MINUTE)
     values = (table[name].fill_null(0).to_numpy().astype(np.float64) for name in FIELDS[1:])
     rows = barlib.make(instrument, Timeframe.M1, seconds, *values)
-    return judged(rows.take(readable), places[readable], faults, now)
+    return checked(rows.take(readable), places[readable], faults, now)
 
 
 def _check_type(name: str, kind: Any) -> None:

@@ -1,4 +1,4 @@
-"""Whether the bars of a file are minutes at all: daily or hourly bars stored as minutes would be wrong without a word."""
+"""Checks that the bars of a file are minutes: daily or hourly bars must not be stored as minutes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from openbell.market.errors import InvalidParameter
 
 _HOUR, _DAY = 3600, 86400
 _PARTS_OF_AN_HOUR = (2, 3, 5, 10, 15, 20, 30, 45)
-"""The lengths in minutes, shorter than an hour, in which bars are sold and saved."""
+"""The usual timeframes between a minute and an hour, in minutes."""
 _CHANCE = 1000
-"""How unlikely it must be that the times of true minute bars fall so by accident: one in so many."""
+"""Bars are refused if minute bars would have their spacing by chance in at most one of so many files."""
 
 
-def refuse_larger(bars: Bars, named: bool = False) -> None:
-    """Raise `InvalidParameter` if sorted bars are longer than a minute by their spacing.
+def refuse_longer(bars: Bars, named: bool = False) -> None:
+    """Raise `InvalidParameter` if the spacing of sorted bars is that of a timeframe longer than a minute.
 
-    Minutes may be missing, sessions and nights included: bars are longer only if every one of them is a whole number of
-    hours, or of a usual part of an hour, after the one before. `named`: a person has said that these are minutes, which
-    is believed of everything but whole days.
+    Minutes may be missing, so all gaps must be multiples of an hour or of a usual timeframe. With `named` the user has
+    stated that the bars are minutes; then only whole days are refused.
     """
     if len(bars) < 2:
         return
@@ -32,18 +31,18 @@ def refuse_larger(bars: Bars, named: bool = False) -> None:
         return
     hint = "" if days else "; if they are minutes with gaps, say so with --timeframe 1min"
     raise InvalidParameter(
-        f"holds bars that are {_said(least)} apart or more, none closer, so they are no minute bars: "
+        f"holds bars that are {_duration(least)} apart or more, none closer, so they are no minute bars: "
         f"import takes minute bars (1min) and builds larger ones from them{hint}"
     )
 
 
 def _is_part_of_an_hour(whole: int, least: int, times: int) -> bool:
-    """`times` is how often the spacing is confirmed."""
+    """Returns True if a usual timeframe is too unlikely to be a coincidence; `times` gaps confirm it."""
     minutes = whole // MINUTE
     return whole == least and minutes in _PARTS_OF_AN_HOUR and minutes**times >= _CHANCE
 
 
-def _said(seconds: int) -> str:
+def _duration(seconds: int) -> str:
     for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (MINUTE, "minute")):
         if seconds % unit == 0:
             count = seconds // unit
