@@ -114,11 +114,16 @@ class _Run:
                 if end == priced:  # the loss is known from here on
                     self._cancel_on_loss(end)
                 at = end
-            if at >= midnight and at > self.state.since:
+            # `state.day_start` lacks fills of earlier days that this run records late, such as those after an outage.
+            if at >= midnight and (at > self.state.since or self._has_filled):
                 self.day_start = self._equity()
         self.matcher.expire(until)
 
     # Fills
+
+    @property
+    def _has_filled(self) -> bool:
+        return any(isinstance(change, Fill) for change in self.matcher.changes)
 
     def _next_fill(self, at: int, end: int) -> int:
         """Returns the first minute in [at, end) in which an order may fill or be triggered; `_NEVER` if there is none."""

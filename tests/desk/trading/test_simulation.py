@@ -65,7 +65,7 @@ def test_on_paper_no_order_is_lost_or_doubled(part: int, memories: Memories, loo
         check(simulate(loop, memories, seed, on_paper=True))
 
 
-@pytest.mark.parametrize("seed", [366, 1871, 3127])
+@pytest.mark.parametrize("seed", [366, 1871, 3127, 16346, 18065])
 def test_seeds_that_failed_before_pass(seed: int, memories: Memories, loop: asyncio.AbstractEventLoop) -> None:
     check(simulate(loop, memories, seed, on_paper=True))
 
