@@ -18,7 +18,6 @@ from tests.prefork import Process
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 PROGRAM = ".venv/bin/openbell"
-BARS = "timestamp,open,high,low,close,volume\n2025-09-19T13:30:00Z,1,2,1,2,9\n2025-09-19T13:31:00Z,2,2,1,1,8\n"
 
 
 def lines_of(text: str) -> Iterator[list[str]]:
@@ -83,8 +82,10 @@ def test_every_line_is_run_here_or_is_a_target_of_make() -> None:
 
 @pytest.mark.parametrize("title", [title for title, lines in ENDING.items() if lines])
 def test_the_lines_of_a_section_succeed_one_after_the_other(tmp_path: Path, title: str) -> None:
-    (tmp_path / "bars.csv").write_text(BARS)
     for words in ENDING[title]:
+        if words[0] == "printf":
+            (tmp_path / words[-1]).write_text(words[1].replace("\\n", "\n"))
+            continue
         code, out, errors = Example(tmp_path, words).end()
         assert code == 0, f"{shlex.join(words)}\n{out}{errors}"
         assert out, words

@@ -274,6 +274,14 @@ def test_a_server_whose_scenario_was_emptied_says_so_and_writes_nothing(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_first_answer_of_a_server_has_the_alerts_that_were_due(tmp_path: Path, settings: dict[str, str]) -> None:
+    """Whether its engine has run yet makes no difference."""
+    call(tmp_path, T0, "due", "set_alert", settings, **ALERT)
+    with server(tmp_path, T1, "due", settings) as client:
+        assert len(result(client, "get_notifications", cursor=0)["notifications"]) == 1
+        assert result(client, "list_alerts")["alerts"] == []
+
+
 def test_one_connection_does_not_contradict_itself_when_a_later_clock_walks_its_scenario(
     tmp_path: Path, settings: dict[str, str]
 ) -> None:

@@ -70,6 +70,7 @@ class AlertService:
 
     async def listing(self, principal: str) -> list[Alert]:
         """Returns a principal's active alerts, oldest first."""
+        await self._settle()
         return await self._records.read(lambda view: queries.active(view, principal))
 
     async def cancel(self, principal: str, alert_id: str) -> Alert:

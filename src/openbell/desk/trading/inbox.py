@@ -63,6 +63,7 @@ class Inbox:
             found = queries.notifications(view, principal, after, limit)
             return found, queries.count_after(view, principal, found[-1].cursor if found else after)
 
+        await self._settle()  # a scenario's answer must not depend on whether its engine has run yet
         return await self._records.read(work)
 
     async def seen(self, principal: str) -> int:
