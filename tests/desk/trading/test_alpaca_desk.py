@@ -212,3 +212,28 @@ def test_without_trade_only_a_halt_is_sent(tmp_path: Path, server: AlpacaTrading
     assert len(server.requests) == before
     done = run(tmp_path, "halt", FEED="none", BROKER="alpaca")
     assert "a halt does so also without --trade" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("cause", ["a halt in the records", "a halt in the home", "the daily loss"])
+def test_without_trade_the_engine_cancels_nothing_at_the_broker(
+    tmp_path: Path, server: AlpacaTradingServer, cause: str
+) -> None:
+    def step(**settings: str) -> list[str]:
+        """The requests of one step of the engine."""
+        before = len(server.requests)
+        trading_in(tmp_path, lambda it: it.engine.once(), **settings)
+        return [each.kind for each in server.requests[before:]]
+
+    large = {"RISK_SYMBOL_SHARE": "0"}
+    held = trading_in(tmp_path, lambda it: it.orders.place(ME, market("800")), **large)
+    resting = request(AAPL, Side.BUY, Kind.LIMIT, "5", price="99", client_order_id="resting")
+    trading_in(tmp_path, lambda it: it.orders.place(ME, resting), **large)
+    server.fill(held.id, "800", "110" if cause == "the daily loss" else "100")
+    step()  # the fill is known now
+    if cause == "a halt in the records":
+        trading_in(tmp_path, lambda it: it.halts.halt("a test"))
+    elif cause == "a halt in the home":
+        (tmp_path / "halted").write_text("a test")
+    for _ in range(2):
+        assert step(TRADE="") == []
+    assert "cancel" in step(), "what was due is done by a desk that may"
