@@ -12,6 +12,7 @@ from openbell.protocol.replies import Afterwards, Replies
 from openbell.protocol.service import Runner
 from openbell.protocol.session import LOCAL_OPERATOR, Session, nowhere
 from openbell.servers import load as server
+from openbell.stores.records.alerts import Notification
 
 SET, FIRED = "2025-09-19T15:00:00Z", "2025-09-19T16:00:00Z"
 
@@ -44,6 +45,31 @@ def test_a_notification_whose_answer_never_left_is_told_again(tmp_path: Path) ->
         return [len(each["notifications"]) for each in told]
 
     assert asyncio.run(play()) == [1, 1, 1, 0]
+
+
+def test_a_call_returns_nothing_that_the_answer_before_it_is_about_to(tmp_path: Path) -> None:
+    """It waits until that answer has left, and then returns what comes after."""
+
+    async def play() -> tuple[list[Notification], list[Notification], list[Notification]]:
+        for _ in range(2):
+            await ask(tmp_path, SET, "set_alert", {"symbol": "BTC/USD", "condition": {"price_above": 1}}, Replies())
+        desk = Desk(load({"OPENBELL_HOME": str(tmp_path), "OPENBELL_AS_OF": FIRED, "OPENBELL_TRADE": "1"}))
+        try:
+            await desk.trading.catch_up()
+            reader = desk.trading.inbox.reader(LOCAL_OPERATOR.subject)
+            first, _, left = await reader.take(1, 0.0)
+            second = asyncio.create_task(reader.take(1, 0.0))
+            waits, _ = await asyncio.wait({second}, timeout=0.3)
+            assert not waits
+            await left()
+            everything, _ = await desk.trading.inbox.look(LOCAL_OPERATOR.subject)
+            return first, (await second)[0], everything
+        finally:
+            await desk.trading.close()
+
+    first, second, everything = asyncio.run(play())
+    assert len(everything) == 2
+    assert first + second == everything
 
 
 def test_work_waits_for_its_own_answer_and_is_done_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,12 +21,14 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records import marks
+from openbell.stores.records import orders as queries
 from openbell.trading.accounts import Unauthorized
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import request
 from tests.client import run
 from tests.clocks import HandClock
 from tests.trading.samples import D
+from tests.waiting import PATIENCE
 
 T = TypeVar("T")
 ME = "local"
@@ -71,6 +74,16 @@ async def orders(trading: TradingDesk) -> dict[str | None, Order]:
     return {each.client_order_id: each for each in found}
 
 
+def recorded(account: str) -> Callable[[TradingDesk], Awaitable[dict[str | None, Order]]]:
+    """An account's orders as they were left: nothing is brought up to date first."""
+
+    async def work(trading: TradingDesk) -> dict[str | None, Order]:
+        found, _ = await trading.records.read(lambda view: queries.listing(view, account, ME, 99, 0, open_only=False))
+        return {each.client_order_id: each for each in found}
+
+    return work
+
+
 def test_a_partly_filled_order_continues_whatever_other_clocks_have_read(tmp_path: Path) -> None:
     bars = [bars_of(BTC, [100.0] * 60, volume=1.0)]
     at(tmp_path, 5, bars, order("one", BTC, Side.BUY, "5"))
@@ -94,40 +107,41 @@ def test_reading_a_losing_day_cancels_no_order_of_a_later_day(tmp_path: Path) ->
     assert at(tmp_path, 1546, bars, orders)["later"].state is State.OPEN
 
 
+def step_without(instrument: Instrument, part: str, fault: type[Exception]) -> Callable[[TradingDesk], Awaitable[Any]]:
+    """A step of the engine while the bars of one symbol cannot be had; the orders, their reasons, and what is noted."""
+
+    async def work(trading: TradingDesk) -> Any:
+        owner: Any = trading._desk.store if part == "read" else trading._desk.bars
+        whole = getattr(owner, part)
+
+        def failing(asked: Instrument, *given: Any) -> Any:
+            if asked == instrument:
+                raise fault("its file is damaged")
+            return whole(asked, *given)
+
+        setattr(owner, part, failing)
+        await trading.engine.once()
+        found = await orders(trading)
+        return found, await trading.reasons.of(found.values()), await trading.records.read(marks.troubled)
+
+    return work
+
+
 @pytest.mark.parametrize("fault", [StoreError, ValueError])
-@pytest.mark.parametrize("broken", ["read", "feed"])
+@pytest.mark.parametrize("part", ["read", "fill"])
 def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(
-    tmp_path: Path, broken: str, fault: type[Exception]
+    tmp_path: Path, part: str, fault: type[Exception]
 ) -> None:
     """Whatever is raised: one of our own errors, or an accident in the store or in a feed."""
     bars = [bars_of(BTC, [100.0] * 60), bars_of(ETH, [10.0] * 60)]
     at(tmp_path, 5, bars, order("btc", BTC, Side.BUY, "1"))
     at(tmp_path, 5, bars, order("eth", ETH, Side.BUY, "1"))
-
-    async def with_a_bad_symbol(trading: TradingDesk) -> Any:
-        store: Any = trading._desk.store if broken == "read" else trading._desk.bars
-        name = "read" if broken == "read" else "fill"
-        whole = getattr(store, name)
-
-        def failing(instrument: Instrument, *given: Any) -> Any:
-            if instrument == BTC:
-                raise fault("its file is damaged")
-            return whole(instrument, *given)
-
-        setattr(store, name, failing)
-        await trading.engine.once()
-        found = await orders(trading)
-        return found, await trading.reasons.of(found.values()), await trading.records.read(marks.troubled)
-
-    found, reasons, troubles = at(tmp_path, 20, bars, with_a_bad_symbol)
+    found, reasons, troubles = at(tmp_path, 20, bars, step_without(BTC, part, fault))
     assert {key: each.state for key, each in found.items()} == {"btc": State.OPEN, "eth": State.FILLED}
     assert [name for name in troubles if "BTC/USD" in name]
     (reason,) = [reason for _, reason in troubles.values()]
     assert "its file is damaged" in reason
     assert reasons[found["btc"].id] == f"waits: {reason}"
-    told = run(tmp_path, "doctor", FEED="none")
-    assert told.returncode == 1
-    assert f": {reason}\n" in told.stdout
 
     async def seen(trading: TradingDesk) -> tuple[dict[str | None, Order], Any]:
         found = await orders(trading)
@@ -136,7 +150,17 @@ def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(
     found, troubles = at(tmp_path, 21, bars, seen)
     assert {key: each.state for key, each in found.items()} == {"btc": State.FILLED, "eth": State.FILLED}
     assert troubles == {}, "what works again is no trouble"
-    assert reason not in run(tmp_path, "doctor", FEED="none").stdout
+
+
+def test_doctor_shows_a_symbol_that_cannot_be_read_until_it_can(tmp_path: Path) -> None:
+    bars = [bars_of(BTC, [100.0] * 60)]
+    at(tmp_path, 5, bars, order("btc", BTC, Side.BUY, "1"))
+    at(tmp_path, 20, bars, step_without(BTC, "fill", StoreError))
+    told = run(tmp_path, "doctor", FEED="none")
+    assert told.returncode == 1
+    assert ": the bars of BTC/USD cannot be read: its file is damaged\n" in told.stdout
+    at(tmp_path, 21, bars, lambda it: it.engine.once())
+    assert "BTC/USD" not in run(tmp_path, "doctor", FEED="none").stdout
 
 
 def test_an_order_that_waits_for_the_price_of_a_position_says_so(tmp_path: Path) -> None:
@@ -177,11 +201,75 @@ def test_limits_are_kept_for_every_account_that_is_filled(tmp_path: Path) -> Non
     for name in ("loses", "holds"):
         at(tmp_path, 6, bars, order("dip", ETH, Side.BUY, "1", 5), ACCOUNT=name)
     at(tmp_path, 55, bars, lambda it: it.engine.once())
-    lost = at(tmp_path, 55, bars, orders, ACCOUNT="loses")["dip"]
+    lost = at(tmp_path, 55, bars, recorded("loses"))["dip"]
     assert lost.state is State.CANCELLED
     assert "lost" in str(lost.reason)
     assert lost.updated_at == START + 21 * MINUTE, "after the minute in which the loss arose, not when somebody looked"
-    assert at(tmp_path, 55, bars, orders, ACCOUNT="holds")["dip"].state is State.FILLED
+    assert at(tmp_path, 55, bars, recorded("holds"))["dip"].state is State.FILLED
+
+
+def test_a_halt_ends_what_rests_on_every_account(tmp_path: Path) -> None:
+    bars = [bars_of(ETH, [10.0] * 60)]
+
+    async def open_accounts(trading: TradingDesk) -> None:
+        for name in ("one", "two"):
+            await trading.accounts.add(name, "paper", D(1000), with_token=False)
+
+    at(tmp_path, 1, bars, open_accounts)
+    for name in ("one", "two"):
+        at(tmp_path, 6, bars, order("dip", ETH, Side.BUY, "1", 5), ACCOUNT=name)
+    done = run(tmp_path, "halt", FEED="none")
+    assert "2 resting orders that could open something were cancelled" in done.stdout
+    for name in ("one", "two"):
+        assert at(tmp_path, 7, bars, recorded(name))["dip"].state is State.CANCELLED
+
+
+def test_questions_at_the_same_time_share_one_walk(tmp_path: Path) -> None:
+    bars = [bars_of(BTC, [100.0] * 60)]
+    at(tmp_path, 5, bars, order("one", BTC, Side.BUY, "1"))
+
+    async def ask(trading: TradingDesk) -> list[Any]:
+        store: Any = trading._desk.store
+        read, reads = store.read, []
+
+        def counted(*given: Any) -> Bars:
+            reads.append(given)
+            return read(*given)  # type: ignore[no-any-return]
+
+        store.read = counted
+        await asyncio.gather(*(trading.portfolio.balance(ME) for _ in range(5)), *(orders(trading) for _ in range(5)))
+        return reads
+
+    assert len(at(tmp_path, 20, bars, ask)) == 1
+
+
+def test_what_was_walked_stays_walked_when_the_rest_is_cut_short(tmp_path: Path) -> None:
+    """A call has a time-out: a desk that nobody looked at for weeks comes up to date piece by piece, call by call."""
+    day = 1440
+    bars = [bars_of(BTC, [100.0] * (15 * day))]
+    at(tmp_path, 5, bars, order("one", BTC, Side.BUY, "1"))
+    at(tmp_path, 5, bars, order("two", BTC, Side.BUY, "1", 50))
+
+    async def cut(trading: TradingDesk) -> None:
+        store: Any = trading._desk.store
+        read, loop = store.read, asyncio.get_running_loop()
+        reached, ending = asyncio.Event(), threading.Event()
+
+        def slow(instrument: Instrument, start: int, end: int) -> Bars:
+            if start > START + day * MINUTE:
+                loop.call_soon_threadsafe(reached.set)
+                ending.wait(PATIENCE)
+            return read(instrument, start, end)  # type: ignore[no-any-return]
+
+        store.read = slow
+        call = asyncio.create_task(trading.portfolio.balance(ME))
+        await asyncio.wait_for(reached.wait(), PATIENCE)
+        call.cancel()
+        ending.set()
+        await asyncio.gather(call, return_exceptions=True)
+
+    at(tmp_path, 14 * day, bars, cut)
+    assert at(tmp_path, 14 * day, bars, recorded("paper"))["one"].state is State.FILLED
 
 
 def test_a_days_loss_is_counted_from_the_day_on_which_an_order_rests(tmp_path: Path) -> None:

@@ -6,14 +6,20 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import func, select
+
+from openbell.desk.events import Hub, NotificationAdded
+from openbell.desk.trading.inbox import Inbox
 from openbell.market.clock import FixedClock
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase
+from openbell.stores.records.tables import ledger
 from openbell.trading.alerts import Alert, Type
-from openbell.trading.inbox import QUEUE_MOST, QUEUE_SECONDS
+from openbell.trading.inbox import QUEUE_MOST, QUEUE_SECONDS, Filter
+from tests.waiting import PATIENCE, until
 
 NOW = 1_760_000_000.0
 
@@ -59,3 +65,59 @@ def test_a_push_is_queued_for_at_most_an_hour(tmp_path: Path) -> None:
         return counts
 
     assert asyncio.run(play()) == [1, 1, 0]
+
+
+def test_a_slow_connection_gets_what_a_quick_one_has_had(tmp_path: Path) -> None:
+    """How far a principal's pushes have come is where its next connection begins, and nothing to those that are there."""
+
+    async def play() -> tuple[list[str], list[str]]:
+        records = records_in(tmp_path)
+        hub = Hub()
+        inbox = Inbox(records, nothing, hub)
+        quick: list[str] = []
+        slow: list[str] = []
+        released = asyncio.Event()
+
+        async def send(_method: str, params: dict[str, Any]) -> None:
+            quick.append(params["alert_id"])
+
+        async def send_slowly(_method: str, params: dict[str, Any]) -> None:
+            slow.append(params["alert_id"])
+            await released.wait()
+
+        async def fire(number: int) -> None:
+            def work(journal: Journal) -> None:
+                fired = alert(number)
+                inbox.deliver(journal, fired, journal.put("alert", fired, new=True), {"alert_id": fired.id}, NOW)
+
+            await records.write(work)
+            hub.publish(NotificationAdded())
+            await until(lambda: len(quick) == number and bool(slow), "the pushes")
+            async with asyncio.timeout(PATIENCE):
+                while await moved() < number:
+                    await asyncio.sleep(0)
+
+        async def moved() -> int:
+            """How often the principal's cursor has moved."""
+            return await records.read(
+                lambda view: view.execute(select(func.count()).where(ledger.c.kind == "cursors")).scalar_one()
+            )
+
+        await inbox.subscribe("me", Filter())
+        connections = [asyncio.create_task(inbox.push("me", each)) for each in (send, send_slowly)]
+        for number in (1, 2):
+            await fire(number)
+        released.set()
+        await until(lambda: len(slow) == 2, "what the slow one has missed")
+        for task in connections:
+            task.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+        await records.close()
+        return quick, slow
+
+    quick, slow = asyncio.run(play())
+    assert quick == slow == ["me1", "me2"]
+
+
+async def nothing() -> None:
+    """There is nothing to bring up to date."""
