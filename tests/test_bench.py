@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -15,7 +16,6 @@ import pytest
 
 from openbell.desk.trading.orders import MOST_PER_SECOND
 from tests.client import OPENBELL, PATIENCE, Client, environment
-from tests.waiting import Pace
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
 
@@ -134,11 +134,28 @@ def test_readers_end_when_their_parent_is_killed(home: Path) -> None:
             os.kill(readers, signal.SIGKILL)
 
 
-def test_paced_orders_stay_below_the_limit_however_quick_the_machine() -> None:
-    pace = Pace(80)
-    began = time.monotonic()
-    turns = [
-        time.monotonic() - began + pace.delay() for _ in range(400)
-    ]  # on a machine that needs no time for an order
-    within = [sum(turn <= other < turn + 1.0 for other in turns) for turn in turns]
+def test_the_orders_of_the_bench_stay_below_the_limit_on_a_machine_that_needs_no_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    sent: list[float] = []
+
+    class Quick:
+        @staticmethod
+        def call(_tool: str, _arguments: object) -> object:
+            sent.append(now)
+            return {"result": {"isError": False}}
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.syspath_prepend(str(BENCH))
+    placed = runpy.run_path(str(BENCH / "trading.py"))["placed"]
+    with monkeypatch.context() as machine:
+        machine.setattr(time, "monotonic", lambda: now)
+        machine.setattr(time, "sleep", sleep)
+        placed(Quick(), 400)
+    within = [sum(turn <= other < turn + 1.0 for other in sent) for turn in sent]
+    assert len(sent) == 400
     assert max(within) < MOST_PER_SECOND
