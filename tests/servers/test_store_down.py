@@ -94,6 +94,20 @@ def test_a_process_that_saw_no_price_shows_null_and_why(tmp_path: Path) -> None:
         assert GONE in each["note"]
 
 
+async def headers(bench: Bench, _store: Failing, _history: History) -> Any:
+    asked = [(server, tool) for server in ("chartgen", "portfolio") for tool in ("get_positions", "get_balance")]
+    return [(await bench.reply(server, tool, {})).truth for server, tool in asked]
+
+
+def test_the_truth_header_says_it_too(tmp_path: Path) -> None:
+    _, known = played(tmp_path / "known", headers)
+    _, unknown = played(tmp_path / "unknown", headers, fresh=True)
+    for truth in (*known, *unknown):
+        assert GONE in truth["note"]
+    assert [truth["age_s"] for truth in known] == [60] * 4, "of the last known price"
+    assert [truth["age_s"] for truth in unknown] == [None] * 4
+
+
 async def orders(bench: Bench, store: Failing, _history: History) -> Any:
     opening = {**ORDER, "client_order_id": "second"}
     ask = {"symbol": "BTC/USD", "side": "BUY", "size": 1}
