@@ -211,7 +211,7 @@ def test_without_trade_only_a_halt_is_sent(tmp_path: Path, server: AlpacaTrading
         trading_in(tmp_path, lambda it: it.engine.once(), TRADE="")
     assert len(server.requests) == before
     done = run(tmp_path, "halt", FEED="none", BROKER="alpaca")
-    assert "a halt does so also without --trade" in done.stdout, done.stdout + done.stderr
+    assert "halt does so also without --trade" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("cause", ["a halt in the records", "a halt in the home", "the daily loss"])
