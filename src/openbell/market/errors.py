@@ -21,6 +21,7 @@ OpenbellError
 │   ├── FeedUnavailable                the feed failed and the store does not have the bars
 │   ├── NoSuchSeries                   the feed does not have this series for this instrument
 │   ├── NotFinite                      a result is not a finite number
+│   ├── SeriesChanged [indicators]     the bars do not continue the series that an indicator followed
 │   └── CallTimeout                    the call exceeded its timeout
 ├── StoreError                         the bar store or the records database failed
 │   ├── StoreTimeout                   the store did not respond within its timeout
