@@ -75,10 +75,10 @@ MUST_HOLD = {
     ],
     "InfluxDB passes the stores' suite": ["stores/test_influx.py::TestInfluxStore"],
     "the store is killed, stopped, restarted and filled by two writers": [
-        "stores/test_influx.py::test_killed_at_any_moment_what_was_acknowledged_is_there",
-        "stores/test_influx.py::test_a_server_that_stands_still_is_a_time_out",
-        "stores/test_influx.py::test_small_writes_go_on_and_arrive_later",
-        "stores/test_influx.py::test_two_writers_of_one_home_end_up_with_the_same",
+        "stores/test_influx.py::test_no_acknowledged_bar_is_lost_when_the_server_is_killed",
+        "stores/test_influx.py::test_a_server_that_does_not_answer_raises_a_timeout",
+        "stores/test_influx.py::test_small_writes_succeed_during_an_outage_and_are_copied_later",
+        "stores/test_influx.py::test_two_writers_of_one_home_store_the_same_bars",
     ],
     "answers from Parquet and InfluxDB are equal": ["stores/test_influx.py::test_parquet_and_influxdb_answer_the_same"],
     "every error code of market-data is really raised": [
@@ -91,13 +91,13 @@ MUST_HOLD = {
     "the records pass one suite on SQLite and on PostgreSQL": [
         "stores/records/test_records.py::TestSqlite",
         "stores/records/test_records.py::TestPostgres",
-        "stores/records/test_migrations.py::test_an_empty_database_is_brought_to_the_tables",
+        "stores/records/test_migrations.py::test_an_empty_database_is_migrated_to_the_tables",
     ],
     "pools of two to ten connections, idle and connect bounded": [
-        "stores/records/test_postgres.py::test_the_least_are_made_and_kept",
-        "stores/records/test_postgres.py::test_there_are_never_more_than_the_most_and_who_finds_none_waits",
-        "stores/records/test_postgres.py::test_idle_ones_beyond_the_least_are_closed_after_their_time",
-        "stores/records/test_postgres.py::test_a_server_that_does_not_answer_is_a_time_out_within_its_bound",
+        "stores/records/test_postgres.py::test_the_least_number_of_connections_is_opened_and_kept",
+        "stores/records/test_postgres.py::test_there_are_never_more_connections_than_the_most_and_callers_wait",
+        "stores/records/test_postgres.py::test_idle_connections_beyond_the_least_are_closed",
+        "stores/records/test_postgres.py::test_a_server_that_does_not_answer_raises_a_timeout_within_its_bound",
     ],
     "UNAUTHORIZED and ACCOUNT_NOT_FOUND are real": [
         "servers/test_portfolio.py::test_a_guarded_account_wants_its_token",
@@ -186,7 +186,7 @@ MUST_HOLD = {
     "nothing later than the clock is seen by any tool of any server": [
         "servers/test_nothing_later.py::test_every_tool_has_samples",
         "servers/test_nothing_later.py::test_the_same_question_has_the_same_answer_before_and_after_later_deeds",
-        "stores/records/test_views.py::test_an_earlier_view_answers_as_the_present_did",
+        "stores/records/test_views.py::test_an_earlier_view_returns_what_the_present_returned_then",
     ],
     "matching goes on whatever clocks looked; a failing symbol stops no other": [
         "desk/trading/test_present.py::test_a_partly_filled_order_continues_whatever_other_clocks_have_read",
@@ -282,7 +282,7 @@ DEFECTS_SEEN_ELSEWHERE = {
         "servers/test_market_data.py::test_candles_are_the_minutes",
     ],
     "cache keys left out arguments": ["servers/test_market_data.py::test_each_argument_has_an_answer_of_its_own"],
-    "unescaped query text": ["stores/test_influx.py::test_no_text_gets_out_of_its_place"],
+    "unescaped query text": ["stores/test_influx.py::test_hostile_text_cannot_change_a_query"],
     "recent decisions were limited to 24 h and sorted by score": [
         "servers/test_decisions.py::test_old_decisions_are_listed_and_sorted_by_time_not_by_score"
     ],

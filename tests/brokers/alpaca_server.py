@@ -1,7 +1,7 @@
-"""Alpaca's trading API on this machine: an account with orders, legs, fills and activities, and faults that a test plans.
+"""A local server with Alpaca's trading API: an account with orders, legs, fills and activities, and planned faults.
 
-It runs in a thread of its own, like a vendor. A test makes the market (`fill`, `cancel_all`, `replace`) and plans what the
-next requests of a kind suffer (`suffer`).
+It runs in a thread of its own. A test moves the market (`fill`, `cancel_all`, `replace`) and plans faults for the next
+requests of a kind (`suffer`).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ KEY, SECRET = "PKTRADEKEY0123456789", "tr4de/s3cr3t+that=nobody.sees"
 NOW = 1_790_000_000
 ENDED = frozenset({"filled", "canceled", "expired", "rejected", "replaced"})
 UNTAKEN = ("drop", "500", "503")
-"""Faults of an order that never reached the book."""
+"""Faults after which the order is not in the book."""
 TAKEN = ("take and drop", "take and 504", "take and be late", "take and garbage", "take and half", "take and no id",
          "take and list", "take and other id", "take and flood", "take and redirect")  # fmt: skip
-"""Faults of an order that is in the book although nobody was told so."""
+"""Faults after which the order is in the book although the client got no clear answer."""
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is answered instead."""
+    """A planned answer."""
 
     status: int
     body: bytes
@@ -42,7 +42,7 @@ class Answer:
 
 
 class Seen(NamedTuple):
-    """A request as it arrived."""
+    """A request that arrived."""
 
     kind: str
     path: str
@@ -58,7 +58,7 @@ def answer(status: int, body: object, **headers: str) -> Answer:
 
 
 def refusal(status: int, code: int, message: str) -> Answer:
-    """Alpaca's own way to say no."""
+    """A refusal in Alpaca's form."""
     return answer(status, {"code": code, "message": message})
 
 
@@ -67,24 +67,24 @@ class AlpacaTradingServer:
 
     def __init__(self) -> None:
         self.orders: dict[str, Json] = {}
-        """By Alpaca's id, legs included."""
+        """Orders by Alpaca's id, including legs."""
         self.activities: list[Json] = []
         self.hidden: list[Json] = []
-        """Fills that the orders count and the activities do not tell yet."""
+        """Fills that are counted in orders but not listed in the activities yet."""
         self.requests: list[Seen] = []
         self.page = 100
         self.overlap = 0
-        """Rows of a page that the next one tells again."""
+        """How many rows of a page the next page repeats."""
         self.filters = True
-        """Whether `order_id` chooses activities."""
+        """True if `order_id` filters activities."""
         self.tells_legs = False
-        """Whether the question by client_order_id tells legs."""
+        """True if the request by client_order_id returns legs."""
         self.slow_cancel = False
-        """Whether a cancellation takes its time: `cancel_all` ends it."""
+        """True if cancellations stay pending until `cancel_all`."""
         self.buying_power = Decimal(1_000_000)
         self.account: Any = {"equity": "100000.12345678", "cash": "-12.5", "buying_power": "1000000"}
         self.on_fills: Callable[[], None] = lambda: None
-        """What happens in the market just before the activities are told."""
+        """Called just before activities are returned."""
         self._faults: dict[str, deque[Answer | str]] = defaultdict(deque)
         self._lock = threading.RLock()
         self._made = 0
@@ -107,11 +107,11 @@ class AlpacaTradingServer:
         return f"http://127.0.0.1:{self._port}"
 
     def suffer(self, kind: str, *faults: Answer | str) -> None:
-        """What the next requests of a kind get: `submit`, `cancel`, `by id`, `order`, `fills`, `account`; or `connect`."""
+        """Plan faults for requests of a kind: `submit`, `cancel`, `by id`, `order`, `fills`, `account` or `connect`."""
         self._faults[kind].extend(faults)
 
     def count(self, kind: str) -> int:
-        """How many requests of a kind have come."""
+        """How many requests of a kind have arrived."""
         return sum(seen.kind == kind for seen in self.requests)
 
     def roots(self) -> list[Json]:
@@ -129,7 +129,7 @@ class AlpacaTradingServer:
     # --- the market
 
     def fill(self, name: str, quantity: str, price: str = "100", *, told: bool = True, at: float = NOW + 1) -> str:
-        """Some of an order trades; the activities tell it, or do not yet."""
+        """Fill a part of an order; `told`: the activities list it at once."""
         with self._lock:
             order = self.of(name)
             order["filled_qty"] = _text(Decimal(order["filled_qty"]) + Decimal(quantity))
@@ -157,7 +157,7 @@ class AlpacaTradingServer:
             return str(row["id"])
 
     def _after(self, order: Json) -> None:
-        """A filled entry wakes its legs, of which one stands at the exchange; a filled leg ends the other."""
+        """A filled entry activates its legs, one of them at the exchange; a filled leg ends the other."""
         legs = self._legs(order)
         for each in legs:
             each["status"] = "held" if each["type"] == "stop" and len(legs) > 1 else "new"
@@ -167,7 +167,7 @@ class AlpacaTradingServer:
                     each["status"] = "canceled"
 
     def catch_up(self, count: int | None = None) -> None:
-        """Tell the oldest of the fills that were not told, or all."""
+        """List the oldest unlisted fills in the activities, or all."""
         with self._lock:
             count = len(self.hidden) if count is None else count
             self.activities += self.hidden[:count]
@@ -177,13 +177,13 @@ class AlpacaTradingServer:
         self.of(name).update(fields)
 
     def cancel_all(self) -> None:
-        """End what is being cancelled."""
+        """Finish pending cancellations."""
         for order in self.orders.values():
             if order["status"] == "pending_cancel":
                 order["status"] = "canceled"
 
     def replace(self, name: str, **fields: Any) -> Json:
-        """Another order takes an order's place."""
+        """Replace an order by another one."""
         with self._lock:
             old = self.of(name)
             new = self._make({**old, "filled_qty": "0", "client_order_id": f"replacement {self._made}", **fields})
@@ -192,7 +192,7 @@ class AlpacaTradingServer:
             return new
 
     def drop_idle(self) -> None:
-        """Close every connection that is kept open, and return when that is done."""
+        """Close every open connection, and return when that is done."""
         done = threading.Event()
 
         def close() -> None:
@@ -236,7 +236,7 @@ class AlpacaTradingServer:
             writer.close()
 
     async def _respond(self, seen: Seen, writer: asyncio.StreamWriter) -> bool:
-        """Answer; whether the connection goes on."""
+        """Answer a request. Returns True if the connection stays open."""
         fault = self._faults[seen.kind].popleft() if self._faults[seen.kind] else None
         if isinstance(fault, Answer):
             return await _write(writer, fault)

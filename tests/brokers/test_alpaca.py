@@ -1,4 +1,4 @@
-"""Orders at a server that speaks Alpaca's trading protocol, on good days and on bad ones."""
+"""Orders at a local server that speaks Alpaca's trading protocol, with and without faults."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TICKET = "local.order-1"
 
 @pytest.fixture(autouse=True)
 def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This machine's proxy has no business with the loopback."""
+    """Use no proxy for the loopback."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
 
@@ -62,7 +62,7 @@ def server() -> Iterator[AlpacaTradingServer]:
 
 
 class Pauses(list[float]):
-    """Waits that are written down instead of waited for."""
+    """Records pauses instead of waiting."""
 
     async def __call__(self, seconds: float) -> None:
         self.append(seconds)
@@ -164,9 +164,7 @@ def posted(server: AlpacaTradingServer) -> Any:
     ],
     ids=lambda value: "" if isinstance(value, dict) else f"{value.symbol} {value.kind} {value.time_in_force}",
 )
-def test_an_order_goes_out_as_alpaca_takes_it(
-    server: AlpacaTradingServer, wanted: Order, extra: dict[str, Any]
-) -> None:
+def test_an_order_is_sent_in_alpacas_form(server: AlpacaTradingServer, wanted: Order, extra: dict[str, Any]) -> None:
     report = submit(server, wanted)
     plain = {
         "symbol": "AAPL",
@@ -222,7 +220,7 @@ def test_amounts_written_as_json_numbers_keep_their_digits(server: AlpacaTrading
     ],
     ids=str,
 )
-def test_what_alpaca_has_no_form_for_is_refused_before_anything_is_sent(
+def test_unsupported_orders_are_refused_before_anything_is_sent(
     server: AlpacaTradingServer, wanted: Order, why: str
 ) -> None:
     with pytest.raises(BrokerRefused, match=why):
@@ -230,25 +228,25 @@ def test_what_alpaca_has_no_form_for_is_refused_before_anything_is_sent(
     assert server.requests == []
 
 
-def test_the_longest_id_is_taken(server: AlpacaTradingServer) -> None:
+def test_the_longest_id_is_accepted(server: AlpacaTradingServer) -> None:
     long = order(id="a&b=c/d?e%20#+" + "x" * 114)
     submit(server, long)
     assert found(server, long).broker_id == server.roots()[0]["id"]
 
 
-def test_what_is_filled_at_once_is_open_until_its_fills_are_told(server: AlpacaTradingServer) -> None:
+def test_an_order_filled_at_once_is_open_until_its_fills_are_known(server: AlpacaTradingServer) -> None:
     told = {"id": "abc", "client_order_id": TICKET, "status": "filled", "qty": "10", "filled_qty": "10"}
     server.suffer("submit", answer(200, told))
     assert submit(server, order()) == Report("abc", State.OPEN)
 
 
-def test_an_order_that_is_taken_and_rejected_is_rejected(server: AlpacaTradingServer) -> None:
+def test_an_order_that_is_accepted_and_rejected_is_rejected(server: AlpacaTradingServer) -> None:
     told = {"id": "abc", "client_order_id": TICKET, "status": "rejected", "qty": "10", "filled_qty": "0"}
     server.suffer("submit", answer(200, told))
     assert submit(server, order()) == Report("abc", State.REJECTED, reason="Alpaca says rejected")
 
 
-# --- what an answer leaves certain
+# --- refusals and unknown outcomes
 
 
 @pytest.mark.parametrize(
@@ -263,9 +261,7 @@ def test_an_order_that_is_taken_and_rejected_is_rejected(server: AlpacaTradingSe
         (422, 40010001, "client_order_id is invalid"),
     ],
 )
-def test_a_refusal_is_passed_on_in_alpacas_words(
-    server: AlpacaTradingServer, status: int, code: int, message: str
-) -> None:
+def test_a_refusal_has_alpacas_message(server: AlpacaTradingServer, status: int, code: int, message: str) -> None:
     server.suffer("submit", refusal(status, code, message))
     with pytest.raises(BrokerRefused, match=message) as caught:
         submit(server, order())
@@ -274,13 +270,13 @@ def test_a_refusal_is_passed_on_in_alpacas_words(
     assert find(server, order()) is None
 
 
-def test_what_the_account_cannot_pay_is_refused(server: AlpacaTradingServer) -> None:
+def test_an_order_that_the_account_cannot_pay_is_refused(server: AlpacaTradingServer) -> None:
     with pytest.raises(BrokerRefused, match=r"insufficient buying power \(HTTP 403\)$"):
         submit(server, limit("100000.01"))
     assert server.roots() == []
 
 
-def test_wrong_keys_are_said_with_what_to_do(server: AlpacaTradingServer) -> None:
+def test_wrong_keys_are_reported_with_advice(server: AlpacaTradingServer) -> None:
     broker = AlpacaBroker(KEY, "another", trading_url=server.url, pause=Pauses())
     with pytest.raises(BrokerRefused, match="ALPACA_SECRET_KEY"):
         run(broker, lambda it: it.submit(order()))
@@ -295,7 +291,7 @@ def test_wrong_keys_are_said_with_what_to_do(server: AlpacaTradingServer) -> Non
 
 
 @pytest.mark.parametrize("message", ["client_order_id must be unique", "client order id already exists"])
-def test_an_id_that_is_taken_means_that_the_order_may_be_ours(server: AlpacaTradingServer, message: str) -> None:
+def test_an_existing_id_means_that_the_order_may_be_ours(server: AlpacaTradingServer, message: str) -> None:
     server.suffer("submit", refusal(422, 40010001, message))
     with pytest.raises(OutcomeUnknown, match="already has an order with this id"):
         submit(server, order())
@@ -310,7 +306,9 @@ def test_an_order_sent_twice_is_one_order(server: AlpacaTradingServer) -> None:
 
 
 @pytest.mark.parametrize("fault", TAKEN)
-def test_sent_without_a_clear_answer_it_is_unknown_and_found_by_its_id(server: AlpacaTradingServer, fault: str) -> None:
+def test_an_order_without_a_clear_answer_is_unknown_and_found_by_its_id(
+    server: AlpacaTradingServer, fault: str
+) -> None:
     server.suffer("submit", fault)
     with pytest.raises(OutcomeUnknown, match=r"look it up by its id"):
         submit(server, order(), timeout=0.2 if "late" in fault else 5.0)
@@ -322,7 +320,7 @@ def test_sent_without_a_clear_answer_it_is_unknown_and_found_by_its_id(server: A
 
 
 @pytest.mark.parametrize("fault", UNTAKEN)
-def test_nobody_knows_either_when_it_did_not_arrive(server: AlpacaTradingServer, fault: str) -> None:
+def test_an_order_that_did_not_arrive_is_unknown_too(server: AlpacaTradingServer, fault: str) -> None:
     server.suffer("submit", fault)
     with pytest.raises(OutcomeUnknown):
         submit(server, order())
@@ -330,7 +328,7 @@ def test_nobody_knows_either_when_it_did_not_arrive(server: AlpacaTradingServer,
     assert find(server, order(state=State.UNKNOWN)) is None
 
 
-def test_a_connection_that_is_taken_and_dropped_at_once_is_unknown(server: AlpacaTradingServer) -> None:
+def test_an_order_on_a_connection_that_is_dropped_at_once_is_unknown(server: AlpacaTradingServer) -> None:
     server.suffer("connect", "drop")
     with pytest.raises(OutcomeUnknown):
         submit(server, order())
@@ -350,7 +348,7 @@ def test_a_connection_that_is_taken_and_dropped_at_once_is_unknown(server: Alpac
     ],
     ids=lambda page: str(page.status),
 )
-def test_what_is_not_surely_alpacas_no_is_unknown(server: AlpacaTradingServer, page: Answer) -> None:
+def test_a_refusal_that_may_not_be_alpacas_is_unknown(server: AlpacaTradingServer, page: Answer) -> None:
     server.suffer("submit", page)
     with pytest.raises(OutcomeUnknown):
         submit(server, order())
@@ -361,7 +359,7 @@ def test_what_is_not_surely_alpacas_no_is_unknown(server: AlpacaTradingServer, p
     ("headers", "seconds"),
     [({"retry_after": "7"}, 7), ({"x_ratelimit_remaining": "0", "x_ratelimit_reset": str(NOW + 21)}, 21), ({}, 60)],
 )
-def test_too_many_requests_is_certainly_not_taken(
+def test_an_order_refused_by_the_rate_limit_was_not_accepted(
     server: AlpacaTradingServer, headers: dict[str, str], seconds: float
 ) -> None:
     server.suffer("submit", answer(429, {"message": "too many requests."}, **headers))
@@ -378,7 +376,7 @@ def unused_port() -> int:
         return port
 
 
-def test_where_nobody_listens_nothing_was_sent() -> None:
+def test_a_refused_connection_means_that_nothing_was_sent() -> None:
     broker = AlpacaBroker(KEY, SECRET, trading_url=f"http://127.0.0.1:{unused_port()}", pause=Pauses())
     with pytest.raises(BrokerUnavailable, match=r"ConnectError.* was not sent"):
         run(broker, lambda it: it.submit(order()))
@@ -398,12 +396,12 @@ def test_a_name_that_cannot_be_resolved_means_that_nothing_was_sent(monkeypatch:
         run(broker, lambda it: it.submit(order()))
 
 
-def test_a_connection_that_does_not_come_about_in_time_means_that_nothing_was_sent() -> None:
+def test_a_connection_timeout_means_that_nothing_was_sent() -> None:
     with ExitStack() as stack:
         full = stack.enter_context(socket.socket())
         full.bind(("127.0.0.1", 0))
         full.listen(0)
-        for _ in range(4):  # its queue is full, and whoever comes later waits
+        for _ in range(4):  # fill its queue, so that later connections wait
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
@@ -412,7 +410,7 @@ def test_a_connection_that_does_not_come_about_in_time_means_that_nothing_was_se
             run(broker, lambda it: it.submit(order()))
 
 
-def test_an_answer_that_trickles_for_ever_is_given_up(server: AlpacaTradingServer) -> None:
+def test_an_endless_slow_answer_times_out(server: AlpacaTradingServer) -> None:
     server.suffer("submit", "trickle")
     broker = broker_at(server)
     broker._http._whole = 0.2
@@ -435,7 +433,7 @@ def test_a_connection_that_died_while_idle_is_not_used_for_an_order(server: Alpa
     assert len(server.roots()) == 2
 
 
-def test_orders_do_not_wait_behind_questions(server: AlpacaTradingServer) -> None:
+def test_orders_do_not_wait_for_reads(server: AlpacaTradingServer) -> None:
     async def crowd(broker: AlpacaBroker) -> Report:
         server.suffer("by id", *["late"] * 20)
         asked = [asyncio.create_task(broker.find(order())) for _ in range(20)]
@@ -471,7 +469,7 @@ def test_one_broker_serves_one_event_loop_after_another(server: AlpacaTradingSer
 # --- finding an order and its fills
 
 
-def test_an_order_that_is_not_there_is_none(server: AlpacaTradingServer) -> None:
+def test_an_unknown_order_is_none(server: AlpacaTradingServer) -> None:
     assert find(server, order()) is None
     assert server.requests[0].params["client_order_id"] == TICKET
 
@@ -487,7 +485,7 @@ def test_another_404_does_not_make_an_order_lost(server: AlpacaTradingServer, pa
         find(server, order())
 
 
-def test_fills_come_as_they_happened(server: AlpacaTradingServer) -> None:
+def test_fills_are_reported_as_they_happened(server: AlpacaTradingServer) -> None:
     submit(server, order())
     assert found(server, order()).state is State.OPEN
     assert server.count("fills") == 0
@@ -504,7 +502,7 @@ def test_fills_come_as_they_happened(server: AlpacaTradingServer) -> None:
 
 
 @pytest.mark.parametrize(("page", "overlap", "filters"), [*product((1, 7, 100), (0, 1), (True, False))])
-def test_every_fill_is_told_exactly_once_over_pages(
+def test_every_fill_is_reported_exactly_once_over_pages(
     server: AlpacaTradingServer, page: int, overlap: int, filters: bool
 ) -> None:
     submit(server, order(quantity=Decimal(23)))
@@ -520,7 +518,7 @@ def test_every_fill_is_told_exactly_once_over_pages(
 
 
 @pytest.mark.parametrize("count", [99, 100, 101, 200])
-def test_full_pages_are_not_the_end(server: AlpacaTradingServer, count: int) -> None:
+def test_reading_continues_after_a_full_page(server: AlpacaTradingServer, count: int) -> None:
     submit(server, order(quantity=Decimal(count)))
     for _ in range(count):
         server.fill(TICKET, "1")
@@ -539,7 +537,7 @@ def test_full_pages_are_not_the_end(server: AlpacaTradingServer, count: int) -> 
         ("expired", State.EXPIRED, 1),
     ],
 )
-def test_no_order_is_final_before_its_fills_are_told(
+def test_no_order_is_final_before_its_fills_are_known(
     server: AlpacaTradingServer, word: str, end: State, known: int
 ) -> None:
     submit(server, order())
@@ -556,7 +554,7 @@ def test_no_order_is_final_before_its_fills_are_told(
     assert sum(fill.quantity for fill in late.executions) == (10 if word == "filled" else 5)
 
 
-def test_fills_that_come_between_two_questions_count(server: AlpacaTradingServer) -> None:
+def test_fills_that_come_between_two_requests_are_included(server: AlpacaTradingServer) -> None:
     submit(server, order())
     server.fill(TICKET, "4")
 
@@ -570,7 +568,7 @@ def test_fills_that_come_between_two_questions_count(server: AlpacaTradingServer
     assert len(report.executions) == 2
 
 
-def test_more_filled_than_ordered_is_said_and_not_booked(server: AlpacaTradingServer) -> None:
+def test_more_filled_than_ordered_is_an_error_and_not_booked(server: AlpacaTradingServer) -> None:
     submit(server, order())
     server.fill(TICKET, "11")
     with pytest.raises(BrokerUnavailable, match="filled beyond its quantity: check the account"):
@@ -596,15 +594,15 @@ WORDS = {
     "rejected": State.REJECTED,
     "filled": State.FILLED,
 }
-"""Every status of Alpaca's documentation, for an order of which, where the word says so, some or all is done."""
+"""Every documented status, with an order that is partially or completely filled where the status says so."""
 
 
-def test_every_documented_status_has_its_place() -> None:
+def test_every_documented_status_is_mapped() -> None:
     assert WORDS.keys() == STATES.keys()
 
 
 @pytest.mark.parametrize("word", list(WORDS))
-def test_a_status_in_our_words(server: AlpacaTradingServer, word: str) -> None:
+def test_each_status_becomes_our_state(server: AlpacaTradingServer, word: str) -> None:
     submit(server, order())
     done = {"filled": "10", "partially_filled": "4"}.get(word)
     if done:
@@ -615,7 +613,7 @@ def test_a_status_in_our_words(server: AlpacaTradingServer, word: str) -> None:
     assert report.reason == (f"Alpaca says {word}" if report.state in FINAL - {State.FILLED} else None)
 
 
-def test_an_unknown_status_stays_counted(server: AlpacaTradingServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_status_is_treated_as_open(server: AlpacaTradingServer, caplog: pytest.LogCaptureFixture) -> None:
     submit(server, order())
     server.set(TICKET, status="meditating")
     assert found(server, order()).state is State.OPEN
@@ -662,7 +660,7 @@ def states(report: Report) -> tuple[State, ...]:
     return (report.state, *(each.state for _, each in report.exits))
 
 
-def test_legs_are_taken_where_they_are_told(server: AlpacaTradingServer) -> None:
+def test_legs_are_read_from_whichever_answer_has_them(server: AlpacaTradingServer) -> None:
     submit(server, bracket())
     assert len(found(server, bracket()).exits) == 2
     assert server.count("order") == 1
@@ -696,7 +694,7 @@ def test_a_stop_that_is_replaced_and_filled(server: AlpacaTradingServer) -> None
     assert [fill.price for fill in stop.executions] == [Decimal("89.5")]
 
 
-def test_a_target_with_fills_that_were_not_told_is_not_ended_by_the_stop(server: AlpacaTradingServer) -> None:
+def test_a_target_with_missing_fills_is_not_ended_by_the_stop(server: AlpacaTradingServer) -> None:
     submit(server, bracket())
     server.fill(TICKET, "10")
     profit, loss = server.leg(TICKET, "limit"), server.leg(TICKET, "stop")
@@ -730,7 +728,7 @@ def test_an_exit_that_alpaca_does_not_have_is_none(server: AlpacaTradingServer) 
     assert found(server, profit).state is State.HELD
 
 
-def test_a_leg_that_nobody_understands_is_said(server: AlpacaTradingServer) -> None:
+def test_an_unknown_kind_of_leg_is_an_error(server: AlpacaTradingServer) -> None:
     submit(server, bracket())
     server.leg(TICKET, "stop")["type"] = "market"
     with pytest.raises(BrokerUnavailable, match="neither limit nor stop"):
@@ -753,7 +751,7 @@ def test_fills_before_and_after_a_replacement_count(server: AlpacaTradingServer,
 
 
 @pytest.mark.parametrize("carried", [False, True])
-def test_a_replacement_that_ends_early_is_final_once_its_fills_are_told(
+def test_a_replacement_that_ends_early_is_final_once_its_fills_are_known(
     server: AlpacaTradingServer, carried: bool
 ) -> None:
     submit(server, limit("100"))
@@ -776,7 +774,7 @@ def test_an_order_that_was_made_smaller_at_alpaca_has_ended(server: AlpacaTradin
     assert (report.state, report.reason) == (State.CANCELLED, "its quantity was reduced at Alpaca")
 
 
-def test_replacements_in_a_circle_or_into_nothing_are_said(server: AlpacaTradingServer) -> None:
+def test_replacements_in_a_circle_or_by_a_missing_order_are_errors(server: AlpacaTradingServer) -> None:
     submit(server, order())
     server.set(TICKET, status="replaced", replaced_by="nowhere")
     with pytest.raises(BrokerUnavailable, match="order nowhere, which replaced another, is missing"):
@@ -790,7 +788,7 @@ def test_replacements_in_a_circle_or_into_nothing_are_said(server: AlpacaTrading
 
 
 @pytest.mark.parametrize("fault", ["drop", "500", "503", answer(429, {}), "late"])
-def test_a_question_is_asked_again(server: AlpacaTradingServer, fault: Answer | str) -> None:
+def test_a_read_is_retried(server: AlpacaTradingServer, fault: Answer | str) -> None:
     submit(server, order())
     server.fill(TICKET, "10")
     pauses = Pauses()
@@ -805,7 +803,7 @@ def test_a_question_is_asked_again(server: AlpacaTradingServer, fault: Answer | 
 
 @pytest.mark.parametrize("kind", ["by id", "order", "fills"])
 @pytest.mark.parametrize("fault", ["drop", "503"])
-def test_a_question_is_given_up_after_a_few_tries(server: AlpacaTradingServer, kind: str, fault: str) -> None:
+def test_a_read_fails_after_three_tries(server: AlpacaTradingServer, kind: str, fault: str) -> None:
     submit(server, bracket())
     server.fill(TICKET, "10")
     server.suffer(kind, *[fault] * 3)
@@ -815,7 +813,7 @@ def test_a_question_is_given_up_after_a_few_tries(server: AlpacaTradingServer, k
     assert found(server, bracket()).state is State.FILLED
 
 
-def test_who_asks_is_told_and_not_kept_when_the_vendor_wants_a_long_pause(server: AlpacaTradingServer) -> None:
+def test_a_read_fails_at_once_if_the_required_pause_is_long(server: AlpacaTradingServer) -> None:
     pauses = Pauses()
     server.suffer("by id", answer(429, {}, retry_after="40"))
     with pytest.raises(BrokerUnavailable, match="try again in 40 s") as caught:
@@ -825,7 +823,7 @@ def test_who_asks_is_told_and_not_kept_when_the_vendor_wants_a_long_pause(server
     assert server.count("by id") == 1
 
 
-def test_a_short_pause_that_the_vendor_wants_is_kept_by_questions_but_not_by_orders(
+def test_reads_keep_a_short_required_pause_and_orders_do_not(
     server: AlpacaTradingServer,
 ) -> None:
     async def both(broker: AlpacaBroker) -> None:
@@ -862,7 +860,7 @@ def test_a_short_pause_that_the_vendor_wants_is_kept_by_questions_but_not_by_ord
     ],
     ids=[str(n) for n in range(15)],
 )
-def test_an_answer_of_another_shape_is_no_answer(server: AlpacaTradingServer, body: bytes) -> None:
+def test_a_malformed_answer_is_an_error(server: AlpacaTradingServer, body: bytes) -> None:
     server.suffer("by id", *[Answer(200, body)] * 3)
     with pytest.raises(BrokerUnavailable):
         find(server, order())
@@ -887,7 +885,7 @@ def test_an_answer_of_another_shape_is_no_answer(server: AlpacaTradingServer, bo
     ],
     ids=str,
 )
-def test_a_fill_that_cannot_be_true_is_not_booked(server: AlpacaTradingServer, change: dict[str, Any]) -> None:
+def test_an_impossible_fill_is_not_booked(server: AlpacaTradingServer, change: dict[str, Any]) -> None:
     submit(server, order())
     server.fill(TICKET, "10")
     server.suffer("fills", answer(200, [{**server.activities[0], **change}]))
@@ -896,7 +894,7 @@ def test_a_fill_that_cannot_be_true_is_not_booked(server: AlpacaTradingServer, c
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[1]", b"null"])
-def test_fills_of_another_shape_are_no_fills(server: AlpacaTradingServer, body: bytes) -> None:
+def test_malformed_fills_are_an_error(server: AlpacaTradingServer, body: bytes) -> None:
     submit(server, order())
     server.fill(TICKET, "10")
     server.suffer("fills", Answer(200, body))
@@ -904,7 +902,7 @@ def test_fills_of_another_shape_are_no_fills(server: AlpacaTradingServer, body: 
         find(server, order())
 
 
-def test_pages_without_end_are_given_up(server: AlpacaTradingServer) -> None:
+def test_endless_pages_are_an_error(server: AlpacaTradingServer) -> None:
     submit(server, order())
     submit(server, order(id="another", quantity=Decimal(10_000)))
     for _ in range(120):
@@ -919,8 +917,8 @@ FAULTS: list[Answer | str] = ["drop", "503", answer(429, {})]
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_books_kept_by_reports_end_as_the_vendors_whatever_happens(server: AlpacaTradingServer, seed: int) -> None:
-    """Partial fills, late activities, cancellations and faults in any order: applied as told, nothing is lost or double."""
+def test_books_kept_by_reports_end_equal_to_alpacas(server: AlpacaTradingServer, seed: int) -> None:
+    """Partial fills, late activities, cancellations and faults in any order: no fill is lost or booked twice."""
     chance = random.Random(seed)
     ours = replace(order(), state=State.UNKNOWN)
     server.suffer("submit", "take and drop")
@@ -1011,7 +1009,7 @@ def test_an_order_whose_id_at_alpaca_is_not_known_is_cancelled_by_ours(server: A
     assert server.of(TICKET)["status"] == "canceled"
 
 
-def test_what_is_not_there_needs_no_end(server: AlpacaTradingServer) -> None:
+def test_cancelling_an_unknown_order_is_no_error(server: AlpacaTradingServer) -> None:
     cancel(server, order())
     assert server.count("cancel") == 0
     cancel(server, order(broker_id="abc"))
@@ -1033,7 +1031,7 @@ def test_an_entry_takes_its_exits_with_it(server: AlpacaTradingServer) -> None:
     assert states(found(server, bracket())) == (State.CANCELLED,) * 3
 
 
-def test_what_replaced_an_order_is_cancelled_in_its_place(server: AlpacaTradingServer) -> None:
+def test_the_replacement_of_an_order_is_cancelled(server: AlpacaTradingServer) -> None:
     report = submit(server, limit("100"))
     new = server.replace(TICKET)
     newest = server.replace(new["id"])
@@ -1057,7 +1055,7 @@ def test_what_replaced_an_order_is_cancelled_in_its_place(server: AlpacaTradingS
     ],
     ids=str,
 )
-def test_what_an_answer_to_a_cancellation_leaves_certain(
+def test_each_answer_to_a_cancellation_has_its_error(
     server: AlpacaTradingServer, fault: Answer | str, outcome: type[BrokerError]
 ) -> None:
     report = submit(server, order())
@@ -1084,7 +1082,7 @@ def test_equity_and_cash_are_exact(server: AlpacaTradingServer) -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, 1.5, [], "", "1_0", "nan", "inf", "1e400", "١"])
-def test_what_is_no_amount(value: Any) -> None:
+def test_invalid_amounts_are_malformed(value: Any) -> None:
     with pytest.raises(Malformed):
         number(value)
 
@@ -1143,7 +1141,7 @@ def test_keys_do_not_follow_a_redirect(server: AlpacaTradingServer) -> None:
 
 
 @pytest.mark.parametrize("bad", ["", "  ", "two words", "line\nbreak", "schlüssel"])
-def test_keys_that_cannot_be_keys_are_refused_unsaid(bad: str) -> None:
+def test_invalid_keys_are_refused_without_quoting_them(bad: str) -> None:
     with pytest.raises(SettingsError, match="ALPACA_API_KEY") as caught:
         AlpacaBroker(bad, SECRET)
     assert not bad.strip() or bad not in str(caught.value)
@@ -1174,6 +1172,6 @@ def test_paper_and_live_have_their_addresses() -> None:
         ("https://example.com?key=1", False),
     ],
 )
-def test_an_address_that_is_not_meant_or_not_safe_is_refused(url: str, live: bool) -> None:
+def test_an_address_of_the_other_account_or_without_tls_is_refused(url: str, live: bool) -> None:
     with pytest.raises(SettingsError):
         AlpacaBroker(KEY, SECRET, live=live, trading_url=url)

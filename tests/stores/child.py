@@ -1,4 +1,4 @@
-"""Another process that talks in lines, for tests that kill it, stop it or let it compete."""
+"""Another process that reads and writes lines, for tests that kill it, stop it or let it compete."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Child:
         self._log.close()
 
     def tell(self, text: str) -> None:
-        """Write a line to it."""
+        """Write a line to its standard input."""
         self._in.write(text.encode() + b"\n")
 
     def line(self, bound: float = 60.0) -> str:
-        """The next line that it says. It is an error if it ends or takes longer than `bound` seconds."""
+        """Its next line of output. Fails if it exits or takes longer than `bound` seconds."""
         deadline = time.monotonic() + bound
         while b"\n" not in self._rest:
             ready, _, _ = select.select([self._out], [], [], max(0.0, deadline - time.monotonic()))
@@ -65,7 +65,7 @@ class Child:
         return line.decode()
 
     def kill(self) -> list[str]:
-        """Kill −9, and the whole lines that it had still said."""
+        """Kill −9. Returns the complete lines that were not read yet."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
@@ -79,18 +79,18 @@ class Child:
         self._process.send_signal(number)
 
     def ended_unseen(self, bound: float = 20.0) -> None:
-        """Wait until it has ended, without taking notice: it stays a zombie."""
+        """Wait until it has exited, without reaping it: it stays a zombie."""
         deadline = time.monotonic() + bound
         while not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
             assert time.monotonic() < deadline
             os.sched_yield()
 
     def wait(self, bound: float = 60.0) -> int:
-        """Its exit code, once it has ended by itself."""
+        """Wait until it exits by itself. Returns its exit code."""
         return self._process.wait(bound)
 
     def until(self, condition: Callable[[], bool], what: str, bound: float = 60.0) -> None:
-        """Look again and again until something is so. It is an error if it ends or takes longer than `bound` seconds."""
+        """Wait until a condition is true. Fails if the process exits or it takes longer than `bound` seconds."""
         deadline = time.monotonic() + bound
         while not condition():
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -98,6 +98,6 @@ class Child:
             os.sched_yield()
 
     def log(self) -> str:
-        """What it wrote to standard error."""
+        """Its standard error."""
         self._log.seek(0)
         return self._log.read().decode(errors="replace")[-4000:]

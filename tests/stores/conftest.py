@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def memory_path(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: a process that dies does not take the system's cache with it."""
+    """A folder in memory if there is one: killing a process does not lose the system's page cache."""
     shared = Path("/dev/shm")
     if not shared.is_dir():
         yield tmp_path

@@ -1,4 +1,4 @@
-"""What every bar store must do. A store's own test module subclasses `BarStoreContract` and supplies `open_store`."""
+"""The tests that every bar store must pass. Its test module subclasses `BarStoreContract` and defines `open_store`."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ minutes = st.integers(0, 4000).map(lambda minute: OCTOBER + (minute - 2000) * MI
 
 
 class BarStoreContract:
-    """Each test states one promise of `stores.port.BarStore`."""
+    """Each test checks one guarantee of `stores.port.BarStore`."""
 
     def open_store(self, folder: Path) -> BarStore:
-        """The store that lives in a folder: a fresh one the first time, the same again afterwards."""
+        """Open the store of a folder; it is created the first time."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -62,7 +62,7 @@ class BarStoreContract:
         yield store
         store.close()
 
-    # What is written is read
+    # Reading and writing
 
     @pytest.mark.parametrize("symbol", SYMBOLS)
     @pytest.mark.parametrize("count", COUNTS)
@@ -86,9 +86,7 @@ class BarStoreContract:
         moved=st.integers(0, 3000),
         queries=st.lists(st.tuples(minutes, minutes, st.integers(0, 4000)), min_size=10, max_size=20),
     )
-    def test_every_cut_across_the_end_of_a_month_is_exact(
-        self, moved: int, queries: list[tuple[int, int, int]]
-    ) -> None:
+    def test_any_read_across_the_end_of_a_month_is_exact(self, moved: int, queries: list[tuple[int, int, int]]) -> None:
         with TemporaryDirectory() as folder, closing(self.open_store(Path(folder))) as store:
             whole = bars("BTC/USD", np.unique(OCTOBER + MINUTE * (np.arange(3900) * 37 % 4000 - 2000)))
             store.write([whole.take(slice(0, 2500))], LIVE)
@@ -100,7 +98,7 @@ class BarStoreContract:
                 assert_same(store.read(whole.instrument, start, end), whole.between(start, max(start, end)), asked)
                 assert_same(store.tail(whole.instrument, count, end), whole.between(0, end).tail(count), asked)
 
-    def test_both_ends_of_a_read_are_sharp(self, store: BarStore) -> None:
+    def test_a_read_includes_its_start_and_excludes_its_end(self, store: BarStore) -> None:
         offered = run("AAPL", OCTOBER - 2 * MINUTE, 4)
         store.write([offered], LIVE)
         got = store.read(parse("AAPL"), OCTOBER - MINUTE, OCTOBER + MINUTE)
@@ -138,7 +136,7 @@ class BarStoreContract:
         assert_same(store.read(offered.instrument, 0, EVER), offered)
 
     @pytest.mark.parametrize("count", [3, MANY])
-    def test_every_bit_of_a_value_stays(self, store: BarStore, count: int) -> None:
+    def test_values_are_stored_to_the_last_bit(self, store: BarStore, count: int) -> None:
         tiny, huge, odd = 5e-324, 1.7976931348623157e308, 0.1 + 0.2
         low = np.resize([tiny, 1e-12, 2.2250738585072014e-308], count)
         high = np.resize([huge, odd, 4503599627370497.5], count)
@@ -161,7 +159,7 @@ class BarStoreContract:
             assert store.gaps(part.instrument, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
         assert store.instruments() == sorted(map(parse, SYMBOLS))
 
-    def test_what_a_caller_does_to_its_bars_does_not_reach_the_store(self, store: BarStore) -> None:
+    def test_changing_bars_after_a_write_does_not_change_the_store(self, store: BarStore) -> None:
         offered = run("AAPL", SEPTEMBER, MANY)
         store.write([offered], LIVE)
         first = store.read(offered.instrument, 0, EVER).copy()
@@ -169,12 +167,14 @@ class BarStoreContract:
         offered.open[:] = 0
         assert_same(store.read(offered.instrument, 0, EVER), run("AAPL", SEPTEMBER, MANY))
 
-    # Larger bars
+    # Resampled bars
 
     @pytest.mark.parametrize("timeframe", list(Timeframe))
     @pytest.mark.parametrize("symbol", ["BTC/USD", "AAPL"])
-    def test_larger_bars_are_the_minutes_resampled(self, store: BarStore, timeframe: Timeframe, symbol: str) -> None:
-        """Pages of any size put together are the whole, wherever the clock stands, across the turn of a month."""
+    def test_resampled_bars_equal_the_minutes_resampled(
+        self, store: BarStore, timeframe: Timeframe, symbol: str
+    ) -> None:
+        """Pages of any size equal parts of the whole, at any end time, across the end of a month."""
         instrument = parse(symbol)
         minutes = sparse(symbol, OCTOBER - 3 * DAY, OCTOBER + 2 * DAY + 5 * MINUTE)
         store.write([minutes], LIVE)
@@ -190,7 +190,7 @@ class BarStoreContract:
                 if skip >= 0:
                     assert bits(found) == bits(expected), (end, count, skip)
 
-    def test_larger_bars_follow_corrections(self, store: BarStore) -> None:
+    def test_resampled_bars_follow_corrections(self, store: BarStore) -> None:
         instrument = parse("BTC/USD")
         store.write([run("BTC/USD", OCTOBER - DAY, MANY)], LIVE)
         for version, start in enumerate((OCTOBER - DAY + 60 * MINUTE, OCTOBER - 2 * DAY, OCTOBER - DAY), 2):
@@ -204,13 +204,15 @@ class BarStoreContract:
                 assert bits(store.larger(instrument, timeframe, 100, EVER)) == bits(whole)
                 assert store.count(instrument, timeframe, EVER) == len(whole)
 
-    # What is refused
+    # Refusals
 
     @pytest.mark.parametrize("count", [3, MANY])
     @pytest.mark.parametrize(
         "spoil", ["unsorted", "double", "high below low", "nan", "negative price", "not a minute", "not minute bars"]
     )
-    def test_bars_that_no_reader_could_trust_are_refused_whole(self, store: BarStore, spoil: str, count: int) -> None:
+    def test_a_write_with_an_impossible_bar_is_refused_as_a_whole(
+        self, store: BarStore, spoil: str, count: int
+    ) -> None:
         stored, good = run("AAPL", SEPTEMBER, 9, 1), run("MSFT", SEPTEMBER, 5)
         store.write([stored], LIVE)
         with pytest.raises(BadBars, match="AAPL"):
@@ -261,9 +263,9 @@ class BarStoreContract:
         assert_same(store.read(other.instrument, 0, EVER), other)
         assert_same(store.read(new.instrument, 0, EVER), new)
 
-    # What is covered
+    # Coverage
 
-    def test_an_empty_part_says_that_there_is_nothing(self, store: BarStore) -> None:
+    def test_an_empty_part_covers_its_span(self, store: BarStore) -> None:
         instrument = parse("AAPL")
         store.write([empty(instrument)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
         assert store.gaps(instrument, Span(SEPTEMBER - 60, OCTOBER + 60)) == [
@@ -296,10 +298,10 @@ class BarStoreContract:
             for part in parts:
                 assert store.gaps(part.instrument, question) == _spans(open_minutes)
 
-    # What was covered too early
+    # Premature coverage
 
     @pytest.mark.parametrize("count", [60, MANY])
-    def test_what_was_covered_before_it_had_ended_is_found_and_mended(self, store: BarStore, count: int) -> None:
+    def test_premature_coverage_is_found_and_mended(self, store: BarStore, count: int) -> None:
         now = int(time.time() // 60 * 60)
         early, good = run("BTC/USD", now - 30 * MINUTE, count), run("AAPL", SEPTEMBER, 5)
         store.write([good], LIVE, covers=Span(SEPTEMBER, OCTOBER))
@@ -330,7 +332,7 @@ class BarStoreContract:
         assert_same(store.read(early.instrument, 0, EVER), merge(left, again))
 
     @pytest.mark.parametrize("count", [3, MANY])
-    def test_a_series_of_unfinished_bars_alone_is_gone_when_it_is_mended(self, store: BarStore, count: int) -> None:
+    def test_mending_removes_a_series_that_has_only_unfinished_bars(self, store: BarStore, count: int) -> None:
         start = int(time.time() // DAY + 40) * DAY
         store.write([run("BTC/USD", start, count)], LIVE, covers=Span(start, start + count * MINUTE))
         assert len(store.mend()) == 1
@@ -338,7 +340,7 @@ class BarStoreContract:
         assert store.problems() == []
         store.write([run("BTC/USD", start, count, 2)], FILE)
 
-    def test_later_coverage_does_not_hide_what_was_covered_too_early(
+    def test_later_coverage_does_not_hide_premature_coverage(
         self, store: BarStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         instrument, then = parse("BTC/USD"), SEPTEMBER + 100 * MINUTE + 7
@@ -362,9 +364,9 @@ class BarStoreContract:
         gaps = [(SEPTEMBER + a * MINUTE, SEPTEMBER + b * MINUTE) for a, b in ((100, 150), (160, 190))]
         assert store.gaps(instrument, Span(SEPTEMBER, SEPTEMBER + 400 * MINUTE)) == [Span(*gap) for gap in gaps]
         kept = [t for t in early.time.tolist() if not any(a <= t < b for a, b in gaps)]
-        assert store.read(instrument, 0, EVER).time.tolist() == kept, "what was covered since is final"
+        assert store.read(instrument, 0, EVER).time.tolist() == kept, "bars that were covered later are final"
 
-    def test_coverage_from_a_machine_whose_time_was_wrong_is_asked_for_again(
+    def test_coverage_written_with_a_wrong_clock_is_fetched_again(
         self, store: BarStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         now = int(time.time() // 60 * 60)
@@ -378,10 +380,12 @@ class BarStoreContract:
         store.mend()
         assert store.gaps(offered.instrument, span) == [span]
         stored = store.read(offered.instrument, 0, EVER)
-        assert now - DAY <= stored.time[-1] < time.time(), "what may have closed stays until it is fetched again"
+        assert now - DAY <= stored.time[-1] < time.time(), (
+            "bars that may have closed are kept until they are fetched again"
+        )
         assert stored.time[-1] >= now - MINUTE
 
-    # What has changed
+    # Changes
 
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=MORE)
     @given(data=st.data())
@@ -390,7 +394,7 @@ class BarStoreContract:
             self.follow(Path(folder), data.draw(st.lists(step(MANY), min_size=2, max_size=14)))
 
     def follow(self, folder: Path, steps: Sequence[Step]) -> None:
-        """Do the steps; after each, the store must equal the model, and a reader that is told so must have noticed."""
+        """Apply the steps. After each the store must equal the model, and a reader that refreshes must too."""
         store = self.open_store(folder)
         model = Model()
         readers = [Reader(parse(symbol)) for symbol in SYMBOLS[:2] for _ in range(2)]
@@ -419,8 +423,8 @@ class BarStoreContract:
 
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=15)
     @given(data=st.data())
-    def test_news_are_what_a_read_gives_or_left_out(self, data: st.DataObject) -> None:
-        """Whatever was written since the marks, in whatever way: nothing that news tell is wrong or incomplete."""
+    def test_new_bars_equal_a_read_or_are_left_out(self, data: st.DataObject) -> None:
+        """After any writes since the marks, the bars that are returned are correct and complete."""
         symbols = ["AAPL", "BTC/USD", "EUR/USD"]
         with TemporaryDirectory() as name, closing(self.open_store(Path(name) / "data")) as store:
             for symbol in symbols:
@@ -440,7 +444,7 @@ class BarStoreContract:
                     assert_same(found, store.read(instrument, span.start, span.end))
                     assert waived or not store.gaps(instrument, span)
 
-    def test_news_of_many_after_one_write_are_all_told(self, store: BarStore) -> None:
+    def test_new_bars_of_many_instruments_after_one_write_are_complete(self, store: BarStore) -> None:
         symbols = [parse(symbol) for symbol in SYMBOLS]
         store.write([run(each, SEPTEMBER, 5) for each in symbols], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 300))
         marks = {each: store.mark(each) for each in symbols}
@@ -477,7 +481,7 @@ class BarStoreContract:
             some = {each: mark for each, mark in marks.items() if each.symbol in few}
             assert store.changed(some) == {each for each in some if each.symbol == "AAPL"}
 
-    # What lasts
+    # Durability
 
     def test_everything_is_there_after_reopening(self, folder: Path) -> None:
         store = self.open_store(folder)
@@ -497,7 +501,7 @@ class BarStoreContract:
         again.write([run("BRK.B", SEPTEMBER, 5, 2)], LIVE, lease=lease)
         again.close()
 
-    def test_two_open_stores_see_each_other_at_once(self, folder: Path) -> None:
+    def test_two_open_stores_see_each_others_writes_at_once(self, folder: Path) -> None:
         one, other = self.open_store(folder), self.open_store(folder)
         reader = Reader(parse("AAPL"))
         assert len(reader.refresh(other)) == 0
@@ -513,7 +517,7 @@ class BarStoreContract:
         offered = run("AAPL", OCTOBER - 20 * MINUTE, 40)
         store.write([offered], LIVE)
         moved = [store.compact(before) for before in (OCTOBER - 10 * MINUTE, OCTOBER + 5 * MINUTE, EVER, EVER)]
-        assert sum(moved) in {0, 40}  # none, if the store has no buffer
+        assert sum(moved) in {0, 40}  # 0 if the store has no buffer
         assert moved[3] == 0
         assert_same(store.read(offered.instrument, 0, EVER), offered)
 
@@ -525,7 +529,7 @@ class BarStoreContract:
     def test_it_has_a_name(self, store: BarStore) -> None:
         assert store.name
 
-    # Who may write
+    # Leases
 
     def test_a_lease_has_one_holder(self, store: BarStore) -> None:
         assert store.lease_holder("collector") is None
@@ -563,11 +567,11 @@ class BarStoreContract:
 
 
 Step = tuple[str, str, int, int]
-"""What is done, to which symbol, at which time, to how many minutes."""
+"""Kind, symbol, time, and number of minutes."""
 
 
 def step(many: int) -> st.SearchStrategy[Step]:
-    """One thing that can happen to a store; `many` bars at once are no small write."""
+    """One operation on a store; `many` bars make a large write."""
     symbols = st.sampled_from(SYMBOLS[:2])
     few = st.integers(1, 5)
     return st.one_of(
@@ -602,7 +606,7 @@ def spoilt(good: Bars, how: str) -> Bars:
 
 
 def _spans(times: list[int]) -> list[Span]:
-    """Minutes as spans that do not touch each other."""
+    """Minutes joined into spans that do not touch."""
     found: list[Span] = []
     for minute in times:
         start = SEPTEMBER + minute * MINUTE

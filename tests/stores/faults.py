@@ -1,9 +1,9 @@
-"""Faults at every step: the n-th call to the disk or the database fails, or the process ends there.
+"""Faults at every step: the n-th call to the disk or the database fails, or the process dies there.
 
     python -m tests.stores.faults FOLDER SCENARIO
 
-does a scenario again and again, each time in a process of its own and a folder of its own, and dies one step later each
-time. It says the name of each folder, and in the end `done`.
+runs a scenario repeatedly, each time in a new process and a new folder, and lets it die one step later each
+time. It prints the name of each folder, and `done` at the end.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ CALLS = ("replace", "fsync", "unlink")
 STATEMENTS = ("BEGIN IMMEDIATE", "COMMIT")
 HALF = "half of a file"
 DEATHS = frozenset({HALF, "before fsync", "after replace", "after unlink", "after COMMIT"})
-"""Where it makes a difference to die: in between, nothing changes that another process could see."""
+"""The steps at which dying makes a difference: in between, nothing changes that another process could see."""
 ERRORS = frozenset(
     {HALF, *(f"before {name}" for name in (*CALLS, *STATEMENTS)), "after BEGIN IMMEDIATE", "after COMMIT"}
 )
-"""Where a call may fail: mostly instead of being done, but nobody can tell for a commit."""
+"""The steps at which a call may fail: before it has an effect, except for a commit, which may have succeeded."""
 DIED = 77
 
 
 class Steps:
-    """Counts the steps and strikes at one: a call may be two, one before it is done and one after."""
+    """Counts steps and calls `strike` at one of them. A call may have two steps: before and after its effect."""
 
     def __init__(self, strike_at: int, strike: Callable[[str], None], points: frozenset[str]) -> None:
         self._left = strike_at
@@ -46,7 +46,7 @@ class Steps:
         self.over = False
 
     def step(self, name: str) -> None:
-        """One step further."""
+        """Count one step."""
         if name not in self._points:
             return
         if self._left == 0 and not self.over:
@@ -56,7 +56,7 @@ class Steps:
 
     @contextmanager
     def around(self, name: str) -> Iterator[None]:
-        """The steps of one call."""
+        """Count the steps of one call."""
         self.step(f"before {name}")
         yield
         self.step(f"after {name}")
@@ -79,7 +79,7 @@ class Halting:
         return getattr(self._file, name)
 
     def write(self, data: bytes) -> int:
-        """All of it, unless something happens after the first half."""
+        """Write both halves, with a step in between."""
         half = len(data) // 2
         self._file.write(data[:half])
         self._file.flush()
@@ -89,7 +89,7 @@ class Halting:
 
 @contextmanager
 def struck(at: int, strike: Callable[[str], None], points: frozenset[str]) -> Iterator[Steps]:
-    """Let the step of that number fail for everything that happens in the block."""
+    """Inside the block, call `strike` at the step of that number."""
     steps = Steps(at, strike, points)
 
     class Connection(sqlite3.Connection):
@@ -124,7 +124,7 @@ def struck(at: int, strike: Callable[[str], None], points: frozenset[str]) -> It
 
 
 def _in_a_process(work: Callable[[], None]) -> int:
-    """Do something in a copy of this process, which has done nothing yet; its exit code."""
+    """Call a function in a fork of this process. Returns its exit code."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -137,7 +137,7 @@ def _in_a_process(work: Callable[[], None]) -> int:
 
 
 def main() -> None:
-    """Walk through all steps of one scenario."""
+    """Run all steps of one scenario."""
     root, scenario = Path(sys.argv[1]), SCENARIOS[sys.argv[2]]
     base = root / "base"
 

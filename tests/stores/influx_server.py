@@ -36,7 +36,7 @@ def influxd() -> Path:
 
 
 def _install() -> None:
-    """Debian's package, unpacked without being installed: needs no rights."""
+    """Unpack Debian's package without installing it, which needs no special rights."""
     for command in (["apt-get", "download", "influxdb"], ["dpkg-deb", "-x"]):
         try:
             package = [str(path) for path in CACHE.glob("influxdb_*.deb")]
@@ -96,7 +96,7 @@ bind-address = "127.0.0.1:{rpc}"
                 return
 
     def kill(self) -> None:
-        """As a power cut would."""
+        """Kill −9."""
         if self._process:
             self._process.kill()
             self._process.wait()
@@ -108,19 +108,19 @@ bind-address = "127.0.0.1:{rpc}"
         os.kill(self._process.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Go on."""
+        """Answer again."""
         assert self._process
         os.kill(self._process.pid, signal.SIGCONT)
 
     def query(self, text: str, database: str = "") -> dict[str, object]:
-        """What the server itself says."""
+        """The server's answer to a query."""
         answer: dict[str, object] = httpx2.post(
             f"{self.url}/query", params={"q": text, "db": database, "epoch": "s"}, timeout=30
         ).json()
         return answer
 
     def close(self) -> None:
-        """End it and remove its data."""
+        """Stop it and remove its data."""
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""For scripts: no pandas, as in an installation. Arrow would spend most of a short process on loading it."""
+"""Hides pandas, which an installation does not have: Arrow would import it, which takes most of a short process's time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.machinery import ModuleSpec
 
 
 class _Missing:
-    """Finds nothing, and ends the search."""
+    """An import hook that hides pandas."""
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
@@ -17,5 +17,5 @@ class _Missing:
 
 
 def without_pandas() -> None:
-    """Let the import of pandas fail in this process."""
+    """Make the import of pandas fail in this process."""
     sys.meta_path.insert(0, _Missing())

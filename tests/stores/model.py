@@ -1,4 +1,4 @@
-"""A bar store as a plain dict, and a reader that keeps bars and asks only for what changed."""
+"""A bar store as a plain dict, and a reader that caches bars and reads only changes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Row = tuple[float, ...]
 
 
 class Model:
-    """What a store must hold: the last value written of every minute, and whose each month is."""
+    """The expected content of a store: the last value of every minute, and the source of each month."""
 
     def __init__(self) -> None:
         self.rows: dict[Instrument, dict[int, Row]] = {}
         self.owners: dict[tuple[Instrument, str], Source] = {}
 
     def put(self, part: Bars) -> None:
-        """Take over bars."""
+        """Store bars."""
         values = zip(*(column.tolist() for column in part.columns()[1:]), strict=True)
         self.rows.setdefault(part.instrument, {}).update(zip(part.time.tolist(), values, strict=True))
 
     def write(self, part: Bars, source: Source, *, replace: bool = False, whole: bool = True) -> bool:
-        """Take over bars as a store would; False where a month is another's. `whole`: then not even the months before."""
+        """Store bars like a store. Returns False if a month has another source; with `whole` no month is stored then."""
         months = _by_month(part)
         taken = [month for month in months if self.owners.get((part.instrument, month), source) != source]
         if taken and not replace and whole:
@@ -43,7 +43,7 @@ class Model:
         return True
 
     def bars(self, instrument: Instrument, start: int = 0, end: int = EVER) -> Bars:
-        """What a read must answer."""
+        """The expected result of a read."""
         rows = sorted((time, row) for time, row in self.rows.get(instrument, {}).items() if start <= time < end)
         if not rows:
             return empty(instrument)
@@ -52,7 +52,7 @@ class Model:
 
 
 class Reader:
-    """Keeps the bars of one instrument and a mark, as a ring in memory does."""
+    """Caches the bars of one instrument and a mark, as a ring in memory does."""
 
     def __init__(self, instrument: Instrument) -> None:
         self.instrument = instrument
@@ -60,7 +60,7 @@ class Reader:
         self.mark: Mark
 
     def refresh(self, store: BarStore) -> Bars:
-        """The bars as of now, read again only from where they changed."""
+        """The current bars, read again only from the first change on."""
         mark = store.mark(self.instrument)
         if self.kept is None:
             self.kept = store.read(self.instrument, 0, EVER)

@@ -1,8 +1,8 @@
-"""A process that shares a store with others: does the jobs that it is told, one line of JSON each, and answers each.
+"""A process that shares a store with others: it reads jobs, one line of JSON each, and prints the result of each.
 
     python -m tests.stores.partner
 
-It says `ready` once it is loaded, so that several can begin a job at the same moment.
+It prints `ready` once it is loaded, so that several can begin a job at the same moment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHARED, CONTESTED, REPLACED = "BTC/USD", "ETH/USD", "TSLA"
 CONTESTED_MINUTES = 2400
 LAST_VERSION = 6
 FIXED = run("AAPL", SEPTEMBER + 29 * 86400, 2600)
-"""Written again and again, always the same, into two months."""
+"""Written repeatedly with the same values, in two months."""
 
 opened: dict[str, ParquetStore] = {}
 held: dict[str, Lease] = {}
@@ -41,12 +41,12 @@ def store_in(folder: str) -> ParquetStore:
 
 
 def mine(number: int) -> Bars:
-    """The bars that the process of that number writes of the shared symbol."""
+    """The bars of the shared symbol that the process of a number writes."""
     return run(SHARED, SEPTEMBER + number * 1000 * MINUTE, 40, number)
 
 
 def begin(folder: str, number: int) -> int:
-    """Open the folder, write own bars in small pieces, and read them back."""
+    """Open the folder, write this process's bars in small parts, and read them back."""
     store = store_in(folder)
     own = mine(number)
     span = Span(int(own.time[0]), int(own.time[-1]) + MINUTE)
@@ -57,7 +57,7 @@ def begin(folder: str, number: int) -> int:
 
 
 def contest(folder: str, number: int) -> int:
-    """Write the same minutes as another process, in pieces of all sizes, each time in a later version of one's own."""
+    """Write the same minutes as another process, in parts of all sizes, each time in a later version."""
     store = store_in(folder)
     for version in range(1, LAST_VERSION + 1):
         whole = run(CONTESTED, SEPTEMBER, CONTESTED_MINUTES, version * 10 + number)
@@ -70,7 +70,7 @@ def contest(folder: str, number: int) -> int:
 
 
 def rewrite(folder: str, rounds: int) -> int:
-    """Write the fixed bars again, small and large, and move them: nothing that is stored changes."""
+    """Write the fixed bars again in small and large parts, and compact them: the stored bars do not change."""
     store = store_in(folder)
     moved = 0
     for number in range(rounds):
@@ -84,7 +84,7 @@ def rewrite(folder: str, rounds: int) -> int:
 
 
 def watch(folder: str) -> int:
-    """Read until told to stop; every read must be exact. How many there were."""
+    """Read until the next line of input; every read must be exact. Returns the number of reads."""
     store = store_in(folder)
     reader = Reader(FIXED.instrument)
     reads = 0
@@ -103,7 +103,7 @@ def watch(folder: str) -> int:
 
 
 def replace(folder: str, rounds: int) -> int:
-    """Take a month over from its source and back."""
+    """Replace a month by another source and back."""
     store = store_in(folder)
     for number in range(rounds):
         source = FILE if number % 2 else LIVE
@@ -112,7 +112,7 @@ def replace(folder: str, rounds: int) -> int:
 
 
 def insist(folder: str, rounds: int) -> int:
-    """Write to that month as one of the two sources, whenever it is allowed. How often it was."""
+    """Write to that month as one of the two sources whenever that is allowed. Returns how often it was."""
     store = store_in(folder)
     written = 0
     for number in range(rounds):
@@ -125,7 +125,7 @@ def insist(folder: str, rounds: int) -> int:
 
 
 def compare(folder: str) -> int:
-    """Read that month until told to stop: bars of one source only, every time."""
+    """Read that month until the next line of input; every read must hold bars of one source only."""
     store = store_in(folder)
     reads = 0
     while reads == 0 or not select.select([0], [], [], 0)[0]:
@@ -152,7 +152,7 @@ def write(folder: str, symbol: str, count: int, version: int) -> int:
 
 
 def acquire(folder: str, ttl: float) -> int:
-    """Take the lease; its token."""
+    """Take the lease. Returns its token."""
     held[folder] = store_in(folder).acquire("collector", this_process("partner"), ttl)
     return held[folder].token
 
@@ -165,7 +165,7 @@ def leased_write(folder: str, symbol: str, count: int, version: int) -> int:
 
 
 def renew(folder: str, ttl: float) -> int:
-    """Keep the lease."""
+    """Renew the lease."""
     store_in(folder).renew(held[folder], ttl)
     return held[folder].token
 
@@ -179,9 +179,9 @@ JOBS: dict[str, Callable[..., int]] = {
 
 
 def main() -> None:
-    """Do jobs until there are no more."""
+    """Run jobs until standard input ends."""
     print(json.dumps("ready"), flush=True)
-    # Unbuffered, because a job may look whether there is another.
+    # Unbuffered, because a job may check whether there is another line.
     lines = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - standard input
     while line := lines.readline():
         job: dict[str, Any] = json.loads(line)

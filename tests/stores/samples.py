@@ -1,4 +1,4 @@
-"""Bars to store, made from time and version alone, so that any process can say what a bar must hold."""
+"""Sample bars that depend only on time and version, so that any process knows the expected values."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DAY = 86400
 EVER = 2**40
 """Later than every bar."""
 MANY = 2500
-"""Bars in a write that no store takes for a small one."""
+"""The number of bars in a large write."""
 
 
 def at(text: str) -> int:
-    """Epoch seconds of a time."""
+    """Epoch seconds of an ISO time."""
     return int(parse_time(text))
 
 
@@ -32,7 +32,7 @@ SEPTEMBER, OCTOBER, NOVEMBER = at("2025-09-01"), at("2025-10-01"), at("2025-11-0
 
 
 def bars(symbol: str | Instrument, times: npt.ArrayLike, version: int = 0) -> Bars:
-    """Bars of these times; another version has other prices."""
+    """Bars at the given times; each version has other prices."""
     instrument = parse(symbol) if isinstance(symbol, str) else symbol
     time: Times = np.asarray(times, dtype=np.int64)
     seed = sum(map(ord, instrument.symbol)) * 1_000_003 + version
@@ -43,12 +43,12 @@ def bars(symbol: str | Instrument, times: npt.ArrayLike, version: int = 0) -> Ba
 
 
 def run(symbol: str | Instrument, start: int, count: int, version: int = 0) -> Bars:
-    """`count` minutes in a row."""
+    """`count` consecutive minutes."""
     return bars(symbol, start + MINUTE * np.arange(count), version)
 
 
 def _fractions(time: Times, seed: int) -> npt.NDArray[np.float64]:
-    """Evenly spread in [0, 1): splitmix64 of minute and seed."""
+    """Uniform in [0, 1): splitmix64 of minute and seed."""
     word = (time // MINUTE).astype(np.uint64) + np.uint64(seed * (2**40 + 15) % 2**64)
     word = word * np.uint64(0x9E3779B97F4A7C15)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -57,12 +57,12 @@ def _fractions(time: Times, seed: int) -> npt.NDArray[np.float64]:
 
 
 def bits(some: Bars) -> list[bytes]:
-    """Every column to the last bit."""
+    """The bytes of every column."""
     return [column.tobytes() for column in some.columns()]
 
 
 def sparse(symbol: str, start: int, end: int, version: int = 1) -> Bars:
-    """Minutes of which some are missing, with the silence of hours in between."""
+    """Minutes with single ones and whole hours missing."""
     time = np.arange(start, end, MINUTE)
     chance = np.random.default_rng(version)
     keep = (chance.random(len(time)) < 0.7) & ((time // 7200) % 3 != version % 3)

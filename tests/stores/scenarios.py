@@ -1,4 +1,4 @@
-"""What a process may be doing when it dies: each scenario prepares a folder and does one thing to it."""
+"""Operations during which a process may die: each scenario prepares a folder and runs one operation on it."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ PAST, COVERED = Span(SEPTEMBER - DAY, SEPTEMBER), Span(SEPTEMBER, NOVEMBER)
 
 @dataclass(frozen=True)
 class Scenario:
-    """`operate` is what gets interrupted; `after` is what is stored once it is done, `whole` if that happens at once."""
+    """`operate` is interrupted; `after` are the stored bars once it is done; `whole`: it takes effect at once."""
 
     operate: Callable[[ParquetStore], object]
     after: dict[Instrument, Bars]
     damage: Callable[[Path], object] = lambda _folder: None
     lost: Span | None = None
-    """What the damage has taken away, whether or not somebody has noticed."""
+    """The span that the damage has removed, whether or not it was noticed."""
     replaced: Span | None = None
-    """What is covered no longer, once it is done."""
+    """The span that is no longer covered once it is done."""
     whole: bool = True
     covers: Span | None = None
 
     @property
     def before(self) -> dict[Instrument, Bars]:
-        """What is stored until then."""
+        """The stored bars until then."""
         return {AAPL: BEFORE if self.lost is None else _without(self.lost, BEFORE), MSFT: OTHERS}
 
 
@@ -54,7 +54,7 @@ def prepare(folder: Path) -> None:
 
 
 def _without(lost: Span, bars: Bars) -> Bars:
-    """A damaged file takes with it only what the buffer does not hold."""
+    """The bars without those of a damaged file, except those in the buffer."""
     return merge(bars.between(0, lost.start), bars.between(lost.end, EVER), IN_BUFFER)
 
 
@@ -64,7 +64,7 @@ def _spoil(folder: Path) -> None:
 
 
 def _spoil_unmarked(folder: Path) -> None:
-    """As after the loss of the buffer's file: only the month file could say whose it is."""
+    """As after the loss of the buffer: only the month file names its source."""
     _spoil(folder)
     store = ParquetStore(folder)
     with store._buffer.transaction() as db:

@@ -1,4 +1,4 @@
-"""Damage to files: what is read is right or nothing, what is wrong is set aside and said, the rest goes on."""
+"""Damaged files: a read returns correct bars or none, damaged files are set aside and reported, the rest still works."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Damage = Callable[[Path], None]
 
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
-    """Setting aside is logged as an error, hundreds of times in here."""
+    """Silence the log: each file that is set aside is logged as an error, hundreds of times here."""
     caplog.set_level(logging.CRITICAL)
 
 
@@ -66,7 +66,7 @@ def path(folder: Path) -> Path:
 
 
 def assert_set_aside(store: ParquetStore, path: Path, *, left: Bars | None = None) -> None:
-    """One month is gone, reported and a gap; everything else is as before, and the month can be written again."""
+    """One month is removed, reported and a gap; everything else is unchanged, and the month can be written again."""
     left = empty(AAPL) if left is None else left
     assert_same(store.read(AAPL, 0, EVER), merge(left, OCTOBER_BARS))
     assert_same(store.tail(AAPL, 20_000, EVER), merge(left, OCTOBER_BARS))
@@ -195,7 +195,7 @@ def test_a_damaged_file_is_set_aside_when_it_is_written_to(
     assert_set_aside(store, path, left=new)
 
 
-def test_a_reader_in_memory_learns_that_a_month_was_set_aside(store: ParquetStore, path: Path) -> None:
+def test_changed_since_reports_a_month_that_was_set_aside(store: ParquetStore, path: Path) -> None:
     reader = Reader(AAPL)
     reader.refresh(store)
     _garbage(path)
@@ -203,7 +203,7 @@ def test_a_reader_in_memory_learns_that_a_month_was_set_aside(store: ParquetStor
     assert_same(reader.refresh(store), OCTOBER_BARS)
 
 
-def test_bars_in_the_buffer_outlive_their_damaged_file(store: ParquetStore, path: Path) -> None:
+def test_buffered_bars_survive_damage_to_their_file(store: ParquetStore, path: Path) -> None:
     new = run("AAPL", SEPTEMBER, 9, 2)
     store.write([new], LIVE)
     _garbage(path)
@@ -213,7 +213,7 @@ def test_bars_in_the_buffer_outlive_their_damaged_file(store: ParquetStore, path
     assert_set_aside(store, path, left=new)
 
 
-def test_a_month_whose_every_bar_was_set_aside_is_free_for_any_source(store: ParquetStore, path: Path) -> None:
+def test_a_month_that_was_set_aside_may_have_another_source(store: ParquetStore, path: Path) -> None:
     _garbage(path)
     new = run("AAPL", SEPTEMBER, 9, 2)
     store.write([empty(AAPL)], LIVE)
@@ -222,7 +222,7 @@ def test_a_month_whose_every_bar_was_set_aside_is_free_for_any_source(store: Par
     assert_same(store.read(AAPL, SEPTEMBER, OCTOBER), new)
 
 
-def test_damage_is_not_forgotten_when_the_write_that_met_it_fails(
+def test_damage_is_recorded_even_if_the_write_that_found_it_fails(
     store: ParquetStore, folder: Path, path: Path
 ) -> None:
     with store._buffer.transaction() as db:
@@ -233,8 +233,8 @@ def test_damage_is_not_forgotten_when_the_write_that_met_it_fails(
     assert_set_aside(store, path)
 
 
-def test_coverage_of_the_damaged_month_only_is_taken_back(store: ParquetStore, path: Path) -> None:
-    """However the spans were joined before: the store keeps them as they came."""
+def test_only_the_damaged_month_is_uncovered(store: ParquetStore, path: Path) -> None:
+    """However the spans were joined before."""
     days = random.Random(3)
     for _ in range(60):
         start = SEPTEMBER + days.randrange(-30, 90) * DAY
@@ -250,7 +250,7 @@ def _flips(data: bytes, count: int, seed: int) -> Iterator[tuple[int, bytes]]:
     """Copies with one to four bytes changed: anywhere, in page headers, in the footer."""
     chance = random.Random(seed)
     footer = int.from_bytes(data[-8:-4], "little") + 8
-    headers = [at for at in range(4, len(data) - footer) if data[at : at + 2] == b"\x15\x00"]  # as Thrift begins a page
+    headers = [at for at in range(4, len(data) - footer) if data[at : at + 2] == b"\x15\x00"]  # a page header
     for number in range(count):
         changed = bytearray(data)
         for _ in range(chance.choice([1, 1, 1, 2, 4])):
@@ -295,7 +295,7 @@ def test_flipped_bytes_never_become_bars(store: ParquetStore, path: Path, seed: 
 
 
 def test_a_flipped_name_of_the_source_is_damage_too(store: ParquetStore, path: Path) -> None:
-    """What a file says about its bars is as much worth as the bars."""
+    """The metadata are covered by the checksum, too."""
     data = path.read_bytes()
     where = [at for at in range(len(data)) if data.startswith(b"alpaca", at)]
     assert where
@@ -352,7 +352,7 @@ def _database_header(path: Path) -> None:
 
 
 def _database_schema(path: Path) -> None:
-    """The first page says that it is a database, and what follows is noise."""
+    """The first page is that of a database, and the rest is noise."""
     data = bytearray(path.read_bytes())
     data[100:4000] = random.Random(5).randbytes(3900)
     path.write_bytes(data)
@@ -388,7 +388,7 @@ def test_a_damaged_buffer_is_set_aside_and_the_files_stay(store: ParquetStore, f
     assert len(ParquetStore(folder).problems()) == 1
 
 
-def test_an_empty_or_missing_buffer_is_a_fresh_one(store: ParquetStore, folder: Path) -> None:
+def test_an_empty_or_missing_buffer_is_created_again(store: ParquetStore, folder: Path) -> None:
     for damage in (lambda path: path.write_bytes(b""), Path.unlink):
         store.close()
         damage(folder / "buffer.sqlite")
@@ -399,8 +399,8 @@ def test_an_empty_or_missing_buffer_is_a_fresh_one(store: ParquetStore, folder: 
     store.close()
 
 
-def test_a_folder_that_is_removed_under_an_open_store_is_begun_anew(store: ParquetStore, folder: Path) -> None:
-    """Who starts over by deleting the data must not have to stop every server first."""
+def test_a_folder_that_is_removed_while_a_store_is_open_is_created_again(store: ParquetStore, folder: Path) -> None:
+    """A user can start over by deleting the data without stopping every server first."""
     reader, unknown = Reader(AAPL), Reader(parse("TSLA"))
     for some in (reader, unknown):
         some.refresh(store)
@@ -422,7 +422,7 @@ def test_a_folder_that_is_removed_under_an_open_store_is_begun_anew(store: Parqu
     assert_same(unknown.refresh(store), empty(parse("TSLA")))
 
 
-def test_a_buffer_that_is_moved_away_under_an_open_store_takes_its_bars_along(folder: Path) -> None:
+def test_a_buffer_that_is_moved_away_takes_its_bars_out_of_an_open_store(folder: Path) -> None:
     store = ParquetStore(folder)
     reader = Reader(AAPL)
     store.write([run("AAPL", SEPTEMBER, 5)], LIVE)
@@ -435,7 +435,7 @@ def test_a_buffer_that_is_moved_away_under_an_open_store_takes_its_bars_along(fo
     store.close()
 
 
-def test_a_month_file_that_is_taken_away_is_a_gap_again(store: ParquetStore, path: Path) -> None:
+def test_a_month_whose_file_was_removed_is_a_gap_again(store: ParquetStore, path: Path) -> None:
     reader = Reader(AAPL)
     reader.refresh(store)
     store.write([run("AAPL", NOVEMBER, 5)], LIVE, covers=Span(NOVEMBER, NOVEMBER + DAY))
@@ -450,7 +450,7 @@ def test_a_month_file_that_is_taken_away_is_a_gap_again(store: ParquetStore, pat
     assert len(store.problems()) == 1
 
 
-# --- bars that belong elsewhere -------------------------------------------------------------------------------------
+# --- bars of another origin -----------------------------------------------------------------------------------------
 
 SIMULATED = Source(Origin.SIMULATED, "sim")
 REAL = frozenset(Origin) - {Origin.SIMULATED}
@@ -477,7 +477,7 @@ def test_a_copied_home_does_not_make_simulated_bars_real(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("count", [3, BULK])
-def test_bars_that_would_not_be_served_are_not_taken(tmp_path: Path, count: int) -> None:
+def test_bars_of_a_foreign_origin_are_refused(tmp_path: Path, count: int) -> None:
     store = ParquetStore(tmp_path, REAL)
     with pytest.raises(StoreError, match="simulated bars cannot be stored"):
         store.write([run("AAPL", SEPTEMBER, count)], SIMULATED)
@@ -486,10 +486,10 @@ def test_bars_that_would_not_be_served_are_not_taken(tmp_path: Path, count: int)
 
 
 @pytest.mark.parametrize("message", ["unable to open database file", "database is locked"])
-def test_a_database_that_will_not_open_just_now_is_not_read_past_its_writers(
+def test_a_buffer_that_cannot_be_opened_is_not_read_without_its_log(
     store: ParquetStore, folder: Path, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What others have written lately is in no file that could be read without opening it the proper way."""
+    """The latest writes of others are in the log, which a read-only connection would miss."""
     real, refusals = sqlite3.connect, [message]
 
     def connect(*values: Any, **named: Any) -> Any:
@@ -507,8 +507,8 @@ def test_a_database_that_will_not_open_just_now_is_not_read_past_its_writers(
     again.close()
 
 
-def test_a_change_that_hides_its_time_is_noticed(store: ParquetStore, path: Path) -> None:
-    """A file is summed up once, but what was read before must not vouch for what is read now."""
+def test_a_change_with_the_same_modification_time_is_noticed(store: ParquetStore, path: Path) -> None:
+    """The checksum is cached, but the cache must not cover a file that has changed since."""
     old = path.stat()
     deadline = time.monotonic() + 20
     while time.time_ns() - old.st_ctime_ns < 200_000_000:
@@ -523,7 +523,7 @@ def test_a_change_that_hides_its_time_is_noticed(store: ParquetStore, path: Path
     assert_set_aside(store, path)
 
 
-def test_a_folder_in_the_buffers_place_is_said_plainly(tmp_path: Path) -> None:
+def test_a_folder_at_the_buffers_path_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "buffer.sqlite").mkdir()
     with pytest.raises(StoreError, match=r"buffer\.sqlite"):
         ParquetStore(tmp_path)
@@ -539,7 +539,7 @@ def test_a_buffer_of_a_later_version_is_left_alone(store: ParquetStore, folder: 
     assert not list(folder.glob("*.corrupt-*"))
 
 
-def test_damage_deep_in_the_buffer_is_an_error_of_the_store(folder: Path) -> None:
+def test_damage_deep_in_the_buffer_is_a_store_error(folder: Path) -> None:
     store = ParquetStore(folder)
     for day in range(20):
         store.write([run("AAPL", SEPTEMBER + day * DAY, 1400)], LIVE)
@@ -560,7 +560,7 @@ def test_damage_deep_in_the_buffer_is_an_error_of_the_store(folder: Path) -> Non
     again.close()
 
 
-def test_values_of_a_column_are_not_swapped_by_position() -> None:
-    """The samples of this module would show it: no two columns of a bar are alike."""
+def test_no_two_columns_of_a_sample_bar_are_equal() -> None:
+    """So a store that swapped columns would fail these tests."""
     columns = SEPTEMBER_BARS.columns()[1:]
     assert not any(np.array_equal(a, b) for n, a in enumerate(columns) for b in columns[:n])

@@ -1,4 +1,4 @@
-"""Killed at any moment: what was acknowledged is there once and right, and the next start is clean."""
+"""Processes killed at any moment: acknowledged bars are stored once and correctly, and the next start works."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SEED = int(os.environ.get("OPENBELL_SEED", "20250901"))
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """What killed writers left."""
+    """Temporary files of killed writers."""
     return sorted(folder.glob("*/1min/*.tmp"))
 
 
@@ -90,9 +90,9 @@ def _apply(model: Model, done: Operation) -> None:
 
 
 def _check(store: ParquetStore, model: Model, interrupted: Operation, where: str) -> None:
-    """What is stored is what was acknowledged or, where the last operation was at work, what that one wrote.
+    """The stored bars are those that were acknowledged or, for the interrupted operation, those that it wrote.
 
-    The model takes over what is found: from now on that is what must last.
+    The model is updated with the stored bars, which must be kept from now on.
     """
     after = Model()
     after.rows = {instrument: dict(rows) for instrument, rows in model.rows.items()}
@@ -121,7 +121,7 @@ def _same(a: Bars, b: Bars) -> bool:
 
 
 def _assert_between(got: Bars, before: Bars, after: Bars, where: str) -> None:
-    """Each bar is as it was or as it was to become; none is missing, and none is of neither."""
+    """Each bar has its old or its new value; no bar is missing or has another value."""
     assert np.isin(before.time, got.time).all(), where
     assert np.isin(got.time, after.time).all(), where
     new = got.take(_rows_in(got, after) & ~_rows_in(got, before))
@@ -129,7 +129,7 @@ def _assert_between(got: Bars, before: Bars, after: Bars, where: str) -> None:
 
 
 def _rows_in(some: Bars, others: Bars) -> npt.NDArray[np.bool_]:
-    """Which bars are among the others, value for value."""
+    """A mask of the bars that are among the others with the same values."""
     known = set(zip(*(column.tolist() for column in others.columns()), strict=True))
     return np.array([row in known for row in zip(*(column.tolist() for column in some.columns()), strict=True)], bool)
 
@@ -138,11 +138,11 @@ def _rows_in(some: Bars, others: Bars) -> npt.NDArray[np.bool_]:
 
 WATCHED = ("SPY", "BBAI", "BTC/USD", "EUR/USD")
 SOON = 12.0
-"""Seconds in which a collector must get going: less than the lease of its dead predecessor would have lasted."""
+"""Seconds in which a collector must start: less than the rest of its killed predecessor's lease."""
 
 
 def _collector(home: Path, clock: int) -> Child:
-    """`openbell collect` on a simulated market whose clock begins then."""
+    """`openbell collect` on a simulated market whose clock starts at a time."""
     env = {"HOME": str(home), "FEED": "sim", "AS_OF": iso(clock), "REPLAY_SPEED": "3000", "SIM_SEED": "7"}
     return Child("openbell.cli.entry", "collect", env={f"OPENBELL_{name}": value for name, value in env.items()})
 
@@ -154,7 +154,7 @@ def test_a_killed_collector_loses_and_doubles_nothing(tmp_path: Path) -> None:
     begin = clock = through = at("2026-01-05T15:00:00Z")
     for _ in range(2):
         with _collector(tmp_path, begin) as collector:
-            _wait_for_a_moment(collector, folder, "while a file is written")  # it fills what it lacks of the past
+            _wait_for_a_moment(collector, folder, "while a file is written")  # it fetches the history
     for number in range(COLLECTOR_KILLS):
         where = f"seed {SEED}, kill {number}, from {iso(clock)}"
         with _collector(tmp_path, clock) as collector:
@@ -163,7 +163,7 @@ def test_a_killed_collector_loses_and_doubles_nothing(tmp_path: Path) -> None:
             said += collector.kill()
         through = max(through, *(at(json.loads(line)["through"]) for line in said))
         _check_collected(folder, begin, through, where)
-        # The next one begins a little later, as after a restart; or earlier, by a clock that was set back; or at midnight,
+        # The next one starts a little later, as after a restart; or earlier, with a clock that was set back; or at midnight,
         # when the day's bars are moved to their files.
         midnight = (through // DAY + 1) * DAY - 30 * MINUTE
         clock = chance.choice([through, through + 7 * MINUTE, through - 20 * MINUTE, midnight])
@@ -185,7 +185,7 @@ def _check_collected(folder: Path, begin: int, through: int, where: str) -> None
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_dying_at_any_step_leaves_a_state_that_heals(memory_path: Path, name: str) -> None:
+def test_the_store_recovers_after_dying_at_any_step(memory_path: Path, name: str) -> None:
     with Child("tests.stores.faults", memory_path, name) as walk:
         folders = []
         while (line := walk.line()) != "done":
@@ -213,7 +213,7 @@ def _strike(step: str) -> NoReturn:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_an_error_at_any_step_is_said_and_leaves_a_state_that_heals(memory_path: Path, name: str) -> None:
+def test_the_store_recovers_after_an_error_at_any_step(memory_path: Path, name: str) -> None:
     scenario = SCENARIOS[name]
     base = memory_path / "base"
     prepare(base)
@@ -225,7 +225,7 @@ def test_an_error_at_any_step_is_said_and_leaves_a_state_that_heals(memory_path:
         store = ParquetStore(folder)
         with struck(number, _strike, ERRORS) as steps:
             try:
-                store.close()  # the next connection counts its steps
+                store.close()  # so that the next connection counts its steps
                 scenario.operate(store)
             except StoreError:
                 assert steps.struck
@@ -241,7 +241,7 @@ Memory = dict[Instrument, Reader]
 
 
 def _remember(base: Path, scenario: Scenario) -> Memory:
-    """What other processes had read before, and keep."""
+    """The bars that other processes had read and cached before."""
     copy = shutil.copytree(base, base.with_name("copy"))
     store = ParquetStore(copy)
     readers = {instrument: Reader(instrument) for instrument in scenario.before}
@@ -271,7 +271,7 @@ def _check_halfway(store: ParquetStore, scenario: Scenario, memory: Memory, wher
 
 
 def _check_coverage(store: ParquetStore, scenario: Scenario, where: str) -> None:
-    """A month that was lost is a gap and reported, and only that one."""
+    """Only the month that was lost is a gap, and it is reported."""
     gaps = store.gaps(AAPL, COVERED)
     if scenario.lost is None:
         assert gaps in ([], [scenario.replaced]), where
@@ -282,7 +282,7 @@ def _check_coverage(store: ParquetStore, scenario: Scenario, where: str) -> None
 
 
 def _check_repeated(store: ParquetStore, folder: Path, scenario: Scenario, where: str) -> None:
-    """Done once more, it is as if nothing had happened."""
+    """Repeating the operation gives the result of an uninterrupted one."""
     scenario.operate(store)
     after = {**scenario.before, **scenario.after}
     for again in (store, ParquetStore(folder)):

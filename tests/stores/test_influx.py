@@ -1,4 +1,4 @@
-"""The InfluxDB store against a real server: the contract of every store, and what only this one has to promise."""
+"""The InfluxDB store with a real server: the contract of every store, and its own guarantees."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 class Outages:
-    """A server of its own that may be taken away."""
+    """Tests with a server of their own that they may kill."""
 
     @pytest.fixture
     def own(self) -> Iterator[InfluxServer]:
@@ -99,9 +99,11 @@ def stored_at(own: InfluxServer, folder: Path, **pool: float) -> InfluxStore:
 
 
 class TestOutages(Outages):
-    """The server going away and coming back: nothing that was acknowledged is lost, and every call ends in time."""
+    """Outages of the server: no acknowledged bar is lost, and every call ends in time."""
 
-    def test_small_writes_go_on_and_arrive_later(self, own: InfluxServer, tmp_path: Path) -> None:
+    def test_small_writes_succeed_during_an_outage_and_are_copied_later(
+        self, own: InfluxServer, tmp_path: Path
+    ) -> None:
         store = stored_at(own, tmp_path)
         store.write([run("AAPL", OCTOBER, 5)], LIVE)
         own.kill()
@@ -135,7 +137,7 @@ class TestOutages(Outages):
         hasty.close()
         store.close()
 
-    def test_a_server_that_stands_still_is_a_time_out(self, own: InfluxServer, tmp_path: Path) -> None:
+    def test_a_server_that_does_not_answer_raises_a_timeout(self, own: InfluxServer, tmp_path: Path) -> None:
         store, hasty = stored_at(own, tmp_path), stored_at(own, tmp_path, answer=0.3)
         store.write([run("AAPL", OCTOBER, MANY)], LIVE)
         own.pause()
@@ -150,8 +152,8 @@ class TestOutages(Outages):
         hasty.close()
         store.close()
 
-    def test_killed_at_any_moment_what_was_acknowledged_is_there(self, own: InfluxServer, tmp_path: Path) -> None:
-        """A writer goes on through several kills and restarts of the server."""
+    def test_no_acknowledged_bar_is_lost_when_the_server_is_killed(self, own: InfluxServer, tmp_path: Path) -> None:
+        """A writer continues through several kills and restarts of the server."""
         store = stored_at(own, tmp_path, answer=1.0)
         ended = threading.Event()
 
@@ -183,7 +185,7 @@ class TestOutages(Outages):
             assert_same(kept, expected, symbol)
         store.close()
 
-    def test_two_writers_of_one_home_end_up_with_the_same(self, own: InfluxServer, tmp_path: Path) -> None:
+    def test_two_writers_of_one_home_store_the_same_bars(self, own: InfluxServer, tmp_path: Path) -> None:
         stores = [stored_at(own, tmp_path) for _ in range(2)]
 
         def fill(store: InfluxStore, offset: int) -> None:
@@ -208,7 +210,7 @@ class TestOutages(Outages):
 
 
 class TestInInflux:
-    """What stands in the database itself, as others see it."""
+    """The content of the database, as other programs see it."""
 
     def test_candles_are_as_the_contract_names_them(self, folder: Path) -> None:
         store = open_store(folder)
@@ -220,7 +222,7 @@ class TestInInflux:
         assert {row[2] for row in series["values"]} == {"BTC/USD"}
         store.close()
 
-    def test_larger_bars_stand_in_measurements_of_their_own(self, folder: Path) -> None:
+    def test_resampled_bars_have_measurements_of_their_own(self, folder: Path) -> None:
         store = open_store(folder)
         store.write([run("BTC/USD", OCTOBER, MANY)], LIVE)
         store.larger(parse("BTC/USD"), Timeframe.H2, 5, NOVEMBER)
@@ -229,7 +231,7 @@ class TestInInflux:
         assert names == {"candles", "candles_m5", "candles_m15", "candles_h1", "candles_h4", "candles_d1", "candles_h2"}
         store.close()
 
-    def test_what_others_have_written_is_read(self, folder: Path) -> None:
+    def test_bars_written_by_other_programs_are_read(self, folder: Path) -> None:
         http = InfluxHttp(server().url, database_of(folder))
         others = InfluxBars(http, lambda _: None)
         written = run("BTC/USD", OCTOBER, 3000)
@@ -250,8 +252,8 @@ class TestInInflux:
         http.close()
 
     @pytest.mark.parametrize("timeframe", [Timeframe.H1, Timeframe.D1, Timeframe.W1])
-    def test_minutes_that_others_write_late_are_in_the_larger_bars(self, folder: Path, timeframe: Timeframe) -> None:
-        """Late ones, backfills and corrections, in this process and in the next."""
+    def test_late_minutes_of_other_programs_are_in_the_resampled_bars(self, folder: Path, timeframe: Timeframe) -> None:
+        """Late minutes, backfills and corrections, in this process and in the next one."""
         http = InfluxHttp(server().url, database_of(folder))
         others = InfluxBars(http, lambda _: None)
         instrument = parse("BTC/USD")
@@ -273,7 +275,7 @@ class TestInInflux:
                 store.close()
         http.close()
 
-    def test_what_is_no_influxdb_is_not_believed(self, tmp_path: Path) -> None:
+    def test_answers_of_another_kind_of_server_are_refused(self, tmp_path: Path) -> None:
         """A proxy or a login page that answers 200 to everything has stored nothing."""
         web = HTTPServer(("127.0.0.1", 0), AlwaysFine)
         threading.Thread(target=web.serve_forever, daemon=True).start()
@@ -290,7 +292,7 @@ class TestInInflux:
         web.shutdown()
         web.server_close()
 
-    def test_reading_makes_no_database(self, folder: Path) -> None:
+    def test_reading_creates_no_database(self, folder: Path) -> None:
         store = open_store(folder)
         assert len(store.read(parse("AAPL"), 0, EVER)) == 0
         assert store.instruments() == []
@@ -306,7 +308,7 @@ class TestInInflux:
         http.close()
 
     @pytest.mark.parametrize("text", ["'; DROP MEASUREMENT candles; --", "x' OR '1'='1", 'a"b', "a,b=c d", "a\\b"])
-    def test_no_text_gets_out_of_its_place(self, folder: Path, text: str) -> None:
+    def test_hostile_text_cannot_change_a_query(self, folder: Path, text: str) -> None:
         store = open_store(folder)
         store.write([run("AAPL", OCTOBER, 3)], LIVE)
         hostile = Instrument(text, AssetClass.STOCK)
@@ -354,7 +356,7 @@ class TestInInflux:
 @settings(deadline=None, max_examples=6 if not os.environ.get("OPENBELL_SOAK") else 60)
 @given(data=st.data())
 def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
-    """Whatever was written in whatever order: every timeframe, page and edge."""
+    """After any writes in any order, for every timeframe, page and end time."""
     with TemporaryDirectory() as place, ExitStack() as stack:
         folder = Path(place)
         pair: list[BarStore] = [ParquetStore(folder / "files"), open_store(folder / "influx")]
@@ -387,7 +389,7 @@ def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
 
 
 class AlwaysFine(BaseHTTPRequestHandler):
-    """Answers everything as if it were fine."""
+    """Answers 200 to every request."""
 
     def do_GET(self) -> None:
         self.send_response(200)

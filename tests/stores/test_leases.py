@@ -28,7 +28,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="re
 
 
 class Hours:
-    """A clock of this machine that moves when told."""
+    """A monotonic clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 5000.0
@@ -53,21 +53,21 @@ def store(tmp_path: Path) -> Iterator[ParquetStore]:
 
 @pytest.fixture(scope="module")
 def dead() -> int:
-    """The number of a process that is gone."""
+    """The id of a process that has exited."""
     done = subprocess.Popen([sys.executable, "-S", "-c", ""])
     done.wait()
     return done.pid
 
 
 def took(store: ParquetStore, holder: str, ttl: float = 15) -> Lease | None:
-    """The lease, if it could be had."""
+    """The lease; None if it is held."""
     try:
         return store.acquire("collector", holder, ttl)
     except LeaseHeld:
         return None
 
 
-def test_a_lease_ends_with_its_time(store: ParquetStore, hours: Hours) -> None:
+def test_a_lease_expires(store: ParquetStore, hours: Hours) -> None:
     assert took(store, "one")
     hours.now += 14.9
     assert not took(store, "two")
@@ -77,7 +77,7 @@ def test_a_lease_ends_with_its_time(store: ParquetStore, hours: Hours) -> None:
     assert took(store, "two")
 
 
-def test_renewing_moves_the_end_on(store: ParquetStore, hours: Hours) -> None:
+def test_renewing_extends_a_lease(store: ParquetStore, hours: Hours) -> None:
     lease = store.acquire("collector", "one", 15)
     for _ in range(5):
         hours.now += 10
@@ -89,7 +89,7 @@ def test_renewing_moves_the_end_on(store: ParquetStore, hours: Hours) -> None:
         store.renew(lease, 15)
 
 
-def test_an_ended_lease_that_nobody_took_can_be_renewed_and_written_with(store: ParquetStore, hours: Hours) -> None:
+def test_an_expired_lease_that_nobody_took_is_still_current(store: ParquetStore, hours: Hours) -> None:
     lease = store.acquire("collector", "one", 15)
     hours.now += 100
     store.write([run("AAPL", SEPTEMBER, 1)], LIVE, lease=lease)
@@ -97,7 +97,7 @@ def test_an_ended_lease_that_nobody_took_can_be_renewed_and_written_with(store: 
     assert not took(store, "two")
 
 
-def test_who_is_refused_hears_by_whom_and_for_how_long(store: ParquetStore, hours: Hours) -> None:
+def test_a_refusal_names_the_holder_and_the_remaining_time(store: ParquetStore, hours: Hours) -> None:
     store.acquire("collector", "one", 15)
     hours.now += 5
     with pytest.raises(LeaseHeld, match="already running as one") as caught:
@@ -125,7 +125,7 @@ def test_a_released_lease_is_void_for_its_holder(store: ParquetStore) -> None:
     assert store.instruments() == []
 
 
-def test_a_lease_that_never_was_is_lost(store: ParquetStore) -> None:
+def test_a_forged_lease_is_refused(store: ParquetStore) -> None:
     with pytest.raises(LeaseLost):
         store.renew(Lease("collector", 1, "one"), 15)
     lease = store.acquire("collector", "one", 15)
@@ -134,17 +134,17 @@ def test_a_lease_that_never_was_is_lost(store: ParquetStore) -> None:
             store.renew(forged, 15)
 
 
-def test_leases_of_other_names_do_not_touch(store: ParquetStore) -> None:
+def test_leases_of_different_names_are_independent(store: ParquetStore) -> None:
     one, other = store.acquire("collector", "me", 15), store.acquire("engine", "me", 15)
     store.release(one)
     store.renew(other, 15)
     assert store.lease_holder("engine") == "me"
 
 
-# --- the process behind it ------------------------------------------------------------------------------------------
+# --- the holder's process -------------------------------------------------------------------------------------------
 
 
-def test_a_dead_holder_is_not_waited_for(store: ParquetStore, dead: int) -> None:
+def test_the_lease_of_a_dead_holder_is_free(store: ParquetStore, dead: int) -> None:
     for holder in (f"collector@{HOST}:{dead}:12345", f"collector@{HOST}:{dead}:"):
         first = took(store, holder, 3600)
         assert first
@@ -172,7 +172,7 @@ def test_a_living_holder_keeps_its_lease(store: ParquetStore) -> None:
     assert not took(store, "two", 3600)
 
 
-def test_where_a_process_began_unknown_it_counts_by_its_number(store: ParquetStore) -> None:
+def test_without_a_start_time_the_process_id_decides(store: ParquetStore) -> None:
     assert took(store, f"collector@{HOST}:{os.getpid()}:", 3600)
     assert not took(store, "two", 3600)
 
@@ -180,9 +180,7 @@ def test_where_a_process_began_unknown_it_counts_by_its_number(store: ParquetSto
 @pytest.mark.parametrize(
     "holder", ["me", "a:b", "collector@elsewhere:{dead}:12345", "collector@{host}:x:y", "::", "@:1:", "a@{host}:-1:0"]
 )
-def test_a_holder_of_which_nothing_is_known_is_waited_for(
-    store: ParquetStore, hours: Hours, dead: int, holder: str
-) -> None:
+def test_an_unknown_holder_keeps_its_lease(store: ParquetStore, hours: Hours, dead: int, holder: str) -> None:
     holder = holder.format(dead=dead, host=HOST)
     assert took(store, holder)
     assert not took(store, "two")
@@ -190,8 +188,8 @@ def test_a_holder_of_which_nothing_is_known_is_waited_for(
     assert took(store, "two")
 
 
-def test_a_lease_from_before_a_restart_of_the_machine_is_over(store: ParquetStore, hours: Hours) -> None:
-    """The machine's hours begin anew, and the old end lies farther ahead than any lease could."""
+def test_a_lease_from_before_a_reboot_is_free(store: ParquetStore, hours: Hours) -> None:
+    """The monotonic clock starts again, and the old expiry is later than any new lease's could be."""
     hours.now = 1_000_000.0
     old = store.acquire("collector", f"collector@elsewhere:{os.getpid()}:1", 15)
     hours.now = 40.0
@@ -202,7 +200,7 @@ def test_a_lease_from_before_a_restart_of_the_machine_is_over(store: ParquetStor
 
 @needs_proc
 @pytest.mark.parametrize("name", [b"a) Z 1 (b", b"\xff\xfe)", b"x y\tz"])
-def test_a_strange_process_name_confuses_nobody(store: ParquetStore, name: bytes) -> None:
+def test_any_process_name_is_parsed(store: ParquetStore, name: bytes) -> None:
     comm = Path(f"/proc/{os.getpid()}/comm")
     before, plain = comm.read_bytes(), this_process("collector")
     try:
@@ -214,10 +212,10 @@ def test_a_strange_process_name_confuses_nobody(store: ParquetStore, name: bytes
         comm.write_bytes(before)
 
 
-# --- whatever happens -----------------------------------------------------------------------------------------------
+# --- concurrency and sequences --------------------------------------------------------------------------------------
 
 
-def test_of_many_who_ask_at_once_one_gets_it(store: ParquetStore) -> None:
+def test_one_of_many_concurrent_callers_gets_the_lease(store: ParquetStore) -> None:
     start = Barrier(8)
 
     def ask(number: int) -> Lease | None:
@@ -236,7 +234,7 @@ def test_of_many_who_ask_at_once_one_gets_it(store: ParquetStore) -> None:
         st.tuples(st.sampled_from(["take", "renew", "release", "write", "wait"]), st.integers(0, 2)), max_size=30
     )
 )
-def test_tokens_only_grow_and_only_the_newest_counts(
+def test_tokens_only_grow_and_only_the_newest_is_current(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
 ) -> None:
     hours = Hours()

@@ -1,4 +1,4 @@
-"""A private store over a home that is not to be changed: the contract of every store, and that the home stays as it is."""
+"""A private store over a read-only home: the contract of every store, and that the home is not changed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AAPL, BTC = parse("AAPL"), parse("BTC/USD")
 
 
 class TestOverlayStore(BarStoreContract):
-    """Over a home that is not there."""
+    """Over a home that does not exist."""
 
     def open_store(self, folder: Path) -> OverlayStore:
         return OverlayStore(ParquetView(folder / "home"), folder=folder / "private")
@@ -50,7 +50,7 @@ def influx() -> Iterator[InfluxServer]:
 
 
 class Home:
-    """A home's store, as its owner opens it and as a desk does that may only read."""
+    """A home's store, as its owner opens it and as a read-only desk opens it."""
 
     def __init__(self, folder: Path, url: str = "") -> None:
         self.folder = folder
@@ -66,7 +66,7 @@ class Home:
         return InfluxHttp(self._url, "o" + hashlib.sha1(str(self.folder).encode()).hexdigest()[:16])
 
     def fingerprint(self) -> dict[str, tuple[str, int]]:
-        """Every file and folder, with its content and when it was changed."""
+        """Every file and folder, with its content and its modification time."""
         return {
             str(path): (
                 hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
@@ -83,7 +83,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     return Home(tmp_path / "home", url)
 
 
-def test_a_home_that_is_not_there_is_not_made_and_nothing_is_left(
+def test_a_missing_home_is_not_created_and_no_temporary_file_remains(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     temporary = tmp_path / "temporary"
@@ -102,7 +102,7 @@ def test_a_home_that_is_not_there_is_not_made_and_nothing_is_left(
 
 
 @pytest.mark.parametrize("count", [5, MANY])
-def test_bars_of_home_and_feed_are_one_and_the_home_stays_as_it_is(home: Home, count: int) -> None:
+def test_bars_of_home_and_feed_are_merged_and_the_home_is_unchanged(home: Home, count: int) -> None:
     stored, new = run("AAPL", SEPTEMBER, count), run("AAPL", SEPTEMBER + DAY * 10, 40)
     with closing(home.open()) as owner:
         owner.write([stored], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + DAY * 10))
@@ -129,7 +129,7 @@ def test_bars_of_home_and_feed_are_one_and_the_home_stays_as_it_is(home: Home, c
 
 
 @pytest.mark.parametrize("count", [3, MANY])
-def test_what_another_process_writes_meanwhile_is_seen(home: Home, count: int) -> None:
+def test_later_writes_of_another_process_are_seen(home: Home, count: int) -> None:
     with closing(home.over()) as store:
         reader = Reader(BTC)
         assert len(reader.refresh(store)) == 0
@@ -159,7 +159,7 @@ def test_what_another_process_writes_meanwhile_is_seen(home: Home, count: int) -
             assert owner.lease_holder("collector") is None
 
 
-def test_fresh_bars_of_the_feed_win_where_the_home_is_not_complete(home: Home) -> None:
+def test_bars_of_the_feed_win_where_the_home_has_gaps(home: Home) -> None:
     old, new = run("BTC/USD", SEPTEMBER, 10, 1), run("BTC/USD", SEPTEMBER, 10, 2)
     with closing(home.open()) as owner:
         owner.write([old], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 5 * MINUTE))
@@ -225,7 +225,7 @@ for minute in range(int(sys.argv[2])):
 
 
 def test_reading_beside_a_busy_writer_never_sees_half_a_change(tmp_path: Path) -> None:
-    """Each minute is written for both symbols in one transaction, and moved to files in between."""
+    """Each minute is written for both symbols in one transaction, and compacted in between."""
     count = 600
     folder = tmp_path / "home"
     writer = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The embedded store keeps the contract, at the contract's paths."""
+"""The Parquet store: the contract of every store, and the contract's paths."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PATHS = {
 
 
 def files(folder: Path) -> set[str]:
-    """The month files, and whatever else is beside them."""
+    """The month files and all other files beside them."""
     return {path.relative_to(folder).as_posix() for path in folder.glob("*/1min/*")}
 
 
@@ -46,7 +46,7 @@ class TestParquetStore(BarStoreContract):
 
     @pytest.mark.parametrize("symbol", PATHS)
     @pytest.mark.parametrize("count", [1, BULK])
-    def test_a_month_lies_where_the_contract_says(self, folder: Path, symbol: str, count: int) -> None:
+    def test_a_month_file_has_the_contracts_path(self, folder: Path, symbol: str, count: int) -> None:
         store = self.open_store(folder)
         store.write([run(symbol, SEPTEMBER, count)], LIVE)
         store.compact(EVER)
@@ -62,7 +62,7 @@ class TestParquetStore(BarStoreContract):
         assert_same(store.read(offered.instrument, 0, EVER), offered)
         assert len(store.read(offered.instrument, OCTOBER, NOVEMBER)) == 31 * 1440
 
-    def test_every_cut_of_a_file_with_many_row_groups_is_exact(self, folder: Path) -> None:
+    def test_any_read_of_a_file_with_many_row_groups_is_exact(self, folder: Path) -> None:
         store = self.open_store(folder)
         whole = run("BTC/USD", SEPTEMBER, 23_000)
         store.write([whole], LIVE)
@@ -102,8 +102,8 @@ class TestParquetStore(BarStoreContract):
         assert store.compact(EVER) == BULK - 101
         assert files(folder) == {PATHS["AAPL"], PATHS["BTC/USD"]}
 
-    def test_small_writes_of_what_is_there_do_not_count_as_changes(self, folder: Path) -> None:
-        """A collector that starts again sends the last minutes again, and every ring in memory stays as it is."""
+    def test_writing_the_same_bars_again_is_not_a_change(self, folder: Path) -> None:
+        """A restarted collector writes the last minutes again, which must not invalidate the readers' caches."""
         store = self.open_store(folder)
         offered = run("AAPL", SEPTEMBER, 50)
         store.write([offered], LIVE)
@@ -114,7 +114,7 @@ class TestParquetStore(BarStoreContract):
         assert store.changed_since(offered.instrument, mark) == SEPTEMBER + 50 * MINUTE
         store.close()
 
-    def test_a_file_that_comes_in_the_same_tick_of_the_disks_clock_is_seen(self, memory_path: Path) -> None:
+    def test_a_file_created_in_the_same_tick_is_seen(self, memory_path: Path) -> None:
         for number in range(150):
             instrument = parse(f"{'ABCDEFGHIJ'[number // 15]}{'ABCDEFGHIJKLMNO'[number % 15]}")
             for count, start in enumerate((SEPTEMBER, OCTOBER, NOVEMBER), 1):
@@ -122,7 +122,7 @@ class TestParquetStore(BarStoreContract):
                 month_files.write(file, run(instrument, start, 1), LIVE)
                 assert len(month_files.existing(memory_path, instrument)) == count
 
-    def test_a_large_write_overrules_what_the_buffer_holds(self, folder: Path) -> None:
+    def test_a_large_write_replaces_buffered_bars(self, folder: Path) -> None:
         store = self.open_store(folder)
         small, large = run("AAPL", OCTOBER - 100 * MINUTE, 5000, 2), run("AAPL", OCTOBER - 50 * MINUTE, BULK, 3)
         for first in range(0, 5000, 1000):
@@ -132,7 +132,7 @@ class TestParquetStore(BarStoreContract):
         assert store.compact(EVER) == 5000 - BULK
         assert_same(store.read(small.instrument, 0, EVER), merge(small, large))
 
-    def test_the_files_alone_know_whose_they_are(self, folder: Path) -> None:
+    def test_month_files_name_their_source(self, folder: Path) -> None:
         store = self.open_store(folder)
         store.write([run("AAPL", SEPTEMBER, BULK)], LIVE)
         store.close()
@@ -145,7 +145,7 @@ class TestParquetStore(BarStoreContract):
         again.write([run("AAPL", SEPTEMBER, 1, 2)], LIVE)
         assert len(again.read(parse("AAPL"), 0, EVER)) == BULK
 
-    def test_what_killed_writers_left_is_neither_served_nor_kept(self, folder: Path) -> None:
+    def test_temporary_files_of_killed_writers_are_ignored_and_removed(self, folder: Path) -> None:
         store = self.open_store(folder)
         offered = run("AAPL", SEPTEMBER, BULK)
         store.write([offered], LIVE)
@@ -157,7 +157,7 @@ class TestParquetStore(BarStoreContract):
         store.compact(EVER)
         assert files(folder) == {PATHS["AAPL"]}
 
-    def test_files_of_others_in_the_folder_are_left_alone(self, folder: Path) -> None:
+    def test_foreign_files_in_the_folder_are_left_alone(self, folder: Path) -> None:
         store = self.open_store(folder)
         store.write([run("AAPL", SEPTEMBER, BULK)], LIVE)
         place = folder / "stocks/1min"
@@ -193,12 +193,12 @@ class TestParquetStore(BarStoreContract):
         assert sum(len(store.read(parse(symbol), 0, EVER)) for symbol in SYMBOLS) == 8 * BULK
         store.close()
 
-    def test_a_folder_that_cannot_be_is_said_plainly(self, tmp_path: Path) -> None:
+    def test_a_folder_that_cannot_be_created_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "data").write_text("a file")
         with pytest.raises(StoreError, match="cannot use"):
             self.open_store(tmp_path / "data")
 
-    def test_who_would_conflict_is_told_before_anything_is_written(self, folder: Path) -> None:
+    def test_conflicts_are_reported_before_anything_is_written(self, folder: Path) -> None:
         store = self.open_store(folder)
         store.write([run("AAPL", SEPTEMBER, 3)], LIVE)
         store.write([run("AAPL", OCTOBER, BULK)], LIVE)
@@ -244,8 +244,8 @@ class TestParquetStore(BarStoreContract):
 
     @settings(deadline=None, max_examples=80)
     @given(data=st.data())
-    def test_readers_notice_everything_even_replacing(self, data: st.DataObject) -> None:
-        """As in the contract, with a bulk of six and two sources, so that everything meets everything."""
+    def test_readers_notice_every_change_and_replacement(self, data: st.DataObject) -> None:
+        """As in the contract, with large writes of six bars and two sources, so that all cases overlap."""
         replacing = st.tuples(st.sampled_from(["replace", "foreign"]), st.just("AAPL"), minutes, st.integers(1, 9))
         steps = data.draw(st.lists(step(6) | replacing, min_size=3, max_size=25))
         with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
@@ -257,7 +257,7 @@ def _follow(store: ParquetStore, steps: list[Step]) -> None:
     model = Model()
     readers = [Reader(parse(symbol)) for symbol in ("AAPL", "BRK.B") for _ in range(2)]
     for number, (kind, symbol, start, count) in enumerate(steps):
-        # One bar in two hours: parts often meet, and often span two months.
+        # One bar in two hours: parts often overlap, and often span two months.
         times = start // 7200 * 7200 + 7200 * np.arange(count)
         offered = bars(symbol, times, number)
         if kind == "compact":

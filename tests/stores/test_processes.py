@@ -1,4 +1,4 @@
-"""Many processes on one folder: nobody misses a bar, sees one twice, or undoes another's work."""
+"""Many processes on one folder: none misses a bar, reads one twice, or undoes another's write."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ COUNT = 6
 
 
 class Partner(Child):
-    """A `tests.stores.partner`."""
+    """A process that runs `tests.stores.partner`."""
 
     def __init__(self) -> None:
         super().__init__("tests.stores.partner")
 
     def begin(self, job: str, **arguments: Any) -> None:
-        """Give it a job, and do not wait."""
+        """Send it a job without waiting."""
         self.tell(json.dumps({"do": job, **{name: _plain(value) for name, value in arguments.items()}}))
 
     def answer(self) -> Any:
-        """What came of the job."""
+        """The result of the job."""
         return json.loads(self.line())
 
     def ask(self, job: str, **arguments: Any) -> Any:
-        """Give it a job and wait for what comes of it."""
+        """Send it a job and wait for the result."""
         self.begin(job, **arguments)
         return self.answer()
 
@@ -54,19 +54,21 @@ def _plain(value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def partners() -> Iterator[list[Partner]]:
-    """Loaded processes: what they do begins when they are told, so all begin at once."""
+    """Processes that have loaded everything, so that their jobs begin at the same moment."""
     with ExitStack() as stack:
         started = [stack.enter_context(Partner()) for _ in range(COUNT)]
         assert [partner.answer() for partner in started] == ["ready"] * COUNT
         yield started
 
 
-# --- the beginning --------------------------------------------------------------------------------------------------
+# --- creating the store ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("attempt", range(5))
 @pytest.mark.parametrize("there", ["nothing", "garbage", "an empty buffer"])
-def test_all_may_begin_at_the_same_moment(tmp_path: Path, partners: list[Partner], there: str, attempt: int) -> None:
+def test_many_processes_may_create_the_store_at_once(
+    tmp_path: Path, partners: list[Partner], there: str, attempt: int
+) -> None:
     folder = tmp_path / "home" / "data"
     if there != "nothing":
         folder.mkdir(parents=True)
@@ -87,7 +89,9 @@ def test_all_may_begin_at_the_same_moment(tmp_path: Path, partners: list[Partner
 # --- side by side ---------------------------------------------------------------------------------------------------
 
 
-def test_two_writers_of_the_same_minutes_leave_the_last_word_of_one(tmp_path: Path, partners: list[Partner]) -> None:
+def test_two_writers_of_the_same_minutes_leave_the_last_version_of_either(
+    tmp_path: Path, partners: list[Partner]
+) -> None:
     for number, partner in enumerate(partners[:2]):
         partner.begin("contest", folder=tmp_path, number=number)
     assert [partner.answer() for partner in partners[:2]] == [LAST_VERSION] * 2
@@ -118,7 +122,7 @@ def test_readers_see_every_bar_once_while_others_write_and_move_them(tmp_path: P
     assert all(isinstance(bar_count, int) and bar_count > 1000 for bar_count in moved), moved
 
 
-def test_a_month_that_changes_hands_is_never_of_two_sources(tmp_path: Path, partners: list[Partner]) -> None:
+def test_a_month_never_mixes_two_sources_while_it_is_replaced(tmp_path: Path, partners: list[Partner]) -> None:
     reader, replacer, insister = partners[:3]
     reader.begin("compare", folder=tmp_path)
     replacer.begin("replace", folder=tmp_path, rounds=60)
@@ -133,7 +137,7 @@ def test_a_month_that_changes_hands_is_never_of_two_sources(tmp_path: Path, part
     store.close()
 
 
-def test_a_damaged_file_met_by_all_at_once_is_set_aside_by_one(tmp_path: Path, partners: list[Partner]) -> None:
+def test_a_damaged_file_is_set_aside_by_one_of_many_processes(tmp_path: Path, partners: list[Partner]) -> None:
     store = ParquetStore(tmp_path)
     for attempt in range(4):
         store.write([run("AAPL", SEPTEMBER, 2500, attempt)], LIVE, covers=Span(0, EVER))
@@ -152,7 +156,7 @@ def test_a_damaged_file_met_by_all_at_once_is_set_aside_by_one(tmp_path: Path, p
 
 
 def _interrupted(reader: ParquetStore, at_step: int, event: Callable[[], object]) -> Callable[[], bool]:
-    """Let something happen just before one of a read's own steps; whether it has."""
+    """Call `event` just before one step of a read. Returns a function that tells whether it was called."""
     step = count()
     happened = []
 
@@ -172,7 +176,7 @@ def _interrupted(reader: ParquetStore, at_step: int, event: Callable[[], object]
 
 
 @pytest.mark.parametrize("event", ["small", "large", "compact", "replace", "damage"])
-def test_a_read_is_of_one_moment_whatever_happens_between_its_steps(memory_path: Path, event: str) -> None:
+def test_a_read_is_consistent_whatever_happens_between_its_steps(memory_path: Path, event: str) -> None:
     filed, waiting = run("AAPL", SEPTEMBER, 2500), run("AAPL", SEPTEMBER + 2400 * MINUTE, 900, 2)
     small, large = run("AAPL", SEPTEMBER + 2450 * MINUTE, 10, 3), run("AAPL", SEPTEMBER + 2000 * MINUTE, 2000, 3)
     path = "stocks/1min/AAPL_2025-09.parquet"
@@ -202,11 +206,11 @@ def test_a_read_is_of_one_moment_whatever_happens_between_its_steps(memory_path:
         other.close()
 
 
-# --- stopped and gone -----------------------------------------------------------------------------------------------
+# --- stopped and killed ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [3, 2500])
-def test_who_was_stopped_past_its_lease_writes_nothing_when_it_wakes(
+def test_a_process_stopped_past_its_lease_writes_nothing_when_it_wakes(
     tmp_path: Path, partners: list[Partner], count: int
 ) -> None:
     holder = partners[0]
@@ -242,7 +246,7 @@ def test_who_was_stopped_past_its_lease_writes_nothing_when_it_wakes(
     store.close()
 
 
-def test_a_stopped_reader_does_not_hold_up_writers(tmp_path: Path, partners: list[Partner]) -> None:
+def test_a_stopped_reader_does_not_block_writers(tmp_path: Path, partners: list[Partner]) -> None:
     store = ParquetStore(tmp_path)
     store.write([run("AAPL", SEPTEMBER, 2500)], LIVE)
     reader = partners[0]

@@ -1,8 +1,8 @@
-"""A writer to be killed: writes to a store without end and says the number of each operation once it is done.
+"""A writer to be killed: it writes to a store for ever and prints the number of each operation once it is done.
 
     python -m tests.stores.writer FOLDER SEED FIRST
 
-What the operations are follows from the seed alone, so that whoever hears the numbers knows what must be stored.
+The operations depend only on the seed, so that the reader of the numbers knows which bars must be stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.stores.samples import FILE, LIVE, MINUTE, OCTOBER, run
 
 SYMBOLS = ("AAPL", "BRK.B", "BTC/USD")
 REPLACED = "TSLA"
-"""Changes hands between two sources; the others have one."""
+"""Alternates between two sources; the others have one."""
 BASE = OCTOBER - 2500 * MINUTE
 
 
@@ -36,7 +36,7 @@ class Operation:
     before: int = 0
 
     def apply(self, store: ParquetStore) -> None:
-        """Do it."""
+        """Run the operation."""
         if self.kind == "compact":
             store.compact(self.before)
         else:
@@ -44,7 +44,7 @@ class Operation:
 
 
 def operation(seed: int, number: int) -> Operation:
-    """The operation of that number; its bars have that version."""
+    """The operation of a number, which is also the version of its bars."""
     chance = random.Random(seed * 1_000_003 + number)
     kind = chance.choices(["small", "large", "replace", "compact"], [6, 3, 1, 2])[0]
     if kind == "compact":

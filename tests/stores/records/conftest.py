@@ -1,4 +1,4 @@
-"""A file and a server for every test; one server for all tests of a process."""
+"""A SQLite file or a PostgreSQL schema for every test; one server for all tests of a process."""
 
 from __future__ import annotations
 

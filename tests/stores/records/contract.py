@@ -1,4 +1,4 @@
-"""What the records promise on every database. A test module subclasses `RecordsContract` and supplies `place`."""
+"""The tests that the records must pass on every database. A test module subclasses `RecordsContract` and defines `place`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ AWKWARD = [
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
-    """Run a test's story."""
+    """Run a test's coroutine."""
 
     async def story() -> T:
         return await main()
@@ -57,7 +57,7 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
 
 
 def rows(connection: Connection | View) -> list[dict[str, Any]]:
-    """All decisions, by their entries."""
+    """All decisions, in the order of their entries."""
     return [dict(row) for row in connection.execute(select(decisions).order_by(decisions.c.seq)).mappings()]
 
 
@@ -67,11 +67,11 @@ def put(name: str, **values: Any) -> Callable[[Journal], int]:
 
 
 class RecordsContract:
-    """Each test states one promise."""
+    """Each test checks one guarantee."""
 
     kills = 200 if SOAK else 20
 
-    # All or nothing
+    # Atomicity
 
     def test_a_write_happens_wholly_or_not_at_all(self, place: Place) -> None:
         async def main() -> None:
@@ -115,7 +115,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_a_row_that_could_not_be_written_cannot_be_passed_over(self, place: Place) -> None:
+    def test_a_write_fails_if_one_of_its_rows_could_not_be_written(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 await records.write(put("first"))
@@ -141,7 +141,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_what_was_written_is_durable_and_anchored_when_it_returns(self, place: Place) -> None:
+    def test_a_write_is_durable_and_its_head_noted_when_it_returns(self, place: Place) -> None:
         async def main() -> None:
             records = place.open()
             seq = await records.write(put("first"))
@@ -181,7 +181,7 @@ class RecordsContract:
         run(main)
         assert seen == [("intended", 2, [1]), ("noted", 2, [1, 2])]
 
-    def test_a_head_that_cannot_be_announced_is_said_and_nothing_is_written(self, place: Place) -> None:
+    def test_nothing_is_written_if_the_head_cannot_be_announced(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 await records.write(put("first"))
@@ -198,7 +198,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_a_head_that_cannot_be_noted_is_said_and_the_next_write_goes_on(
+    def test_a_head_that_cannot_be_noted_is_an_error_and_the_next_write_succeeds(
         self, place: Place, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async def main() -> None:
@@ -208,7 +208,7 @@ class RecordsContract:
                     patch.setattr(records.head, "note", failing("no room"))
                     with pytest.raises(StoreError, match="this was written, but the ledger's head was not noted"):
                         await records.write(put("second"))
-                assert await place.faults() == [], "it was announced"
+                assert await place.faults() == [], "its end was announced"
                 assert await records.write(put("third")) == 3
                 assert await place.faults() == []
 
@@ -225,7 +225,7 @@ class RecordsContract:
 
         run(main)
 
-    # Many at once
+    # Concurrency
 
     def test_fifty_writers_in_one_process_make_one_chain(self, place: Place) -> None:
         async def main() -> None:
@@ -283,7 +283,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_who_only_reads_cannot_write(self, place: Place) -> None:
+    def test_a_read_transaction_cannot_write(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 with pytest.raises(StoreError, match=r"read.?only"):
@@ -294,9 +294,9 @@ class RecordsContract:
 
         run(main)
 
-    # Callers that go away
+    # Cancelled callers
 
-    def test_a_write_ends_even_if_its_caller_goes_away(self, place: Place) -> None:
+    def test_a_write_finishes_even_if_its_caller_is_cancelled(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 await records.write(put("first"))
@@ -337,7 +337,7 @@ class RecordsContract:
         assert "a write failed after its caller was cancelled" in caplog.text
         assert "nowhere" in caplog.text
 
-    def test_what_was_closed_refuses_in_words(self, place: Place) -> None:
+    def test_closed_records_refuse_every_call(self, place: Place) -> None:
         async def main() -> None:
             records = place.open()
             await records.write(put("first"))
@@ -380,7 +380,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_whole_numbers_in_the_clock_and_in_columns_of_floats_are_sealed_as_they_are_read(
+    def test_whole_numbers_in_the_clock_and_in_columns_of_floats_are_hashed_as_they_are_read(
         self, place: Place
     ) -> None:
         async def main() -> None:
@@ -394,7 +394,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_what_cannot_be_sealed_is_not_written(self, place: Place) -> None:
+    def test_a_value_without_canonical_json_is_not_written(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 for value in (float("nan"), float("inf")):
@@ -417,7 +417,7 @@ class RecordsContract:
             "SELECT ((('hidden-value'",
         ],
     )
-    def test_a_failure_says_where_and_what_without_statement_values_or_password(
+    def test_a_failure_names_place_and_cause_without_statement_values_or_password(
         self, place: Place, statement: str
     ) -> None:
         async def main() -> None:
@@ -454,7 +454,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_who_lost_the_lease_writes_nothing(self, place: Place) -> None:
+    def test_a_writer_that_lost_its_lease_writes_nothing(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 old = await acquire(records, "one")
@@ -475,7 +475,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_a_released_lease_refuses_late_writes(self, place: Place) -> None:
+    def test_late_writes_after_a_release_are_refused(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 lease = await acquire(records, "one")
@@ -485,7 +485,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_renewing_moves_the_end_on(self, place: Place) -> None:
+    def test_renewing_extends_a_lease(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 lease = await acquire(records, "one")
@@ -508,7 +508,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_a_holder_that_died_on_this_machine_is_not_waited_for(self, place: Place) -> None:
+    def test_the_lease_of_a_holder_that_died_on_this_machine_is_free(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 with Partner(partner.hold, place) as other:
@@ -522,7 +522,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_a_holder_on_another_machine_is_waited_for(self, place: Place) -> None:
+    def test_a_holder_on_another_machine_keeps_its_lease(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 await acquire(records, f"engine@not-{socket.gethostname()}:1:1")
@@ -576,7 +576,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_a_ledger_that_is_rewritten_and_goes_on_while_it_is_in_use_is_not_written_to(self, place: Place) -> None:
+    def test_a_ledger_that_is_rewritten_and_longer_while_it_is_in_use_is_not_written_to(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 for name in ("a", "b", "c"):
@@ -588,9 +588,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_a_commit_that_never_came_leaves_nothing_behind(
-        self, place: Place, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_failed_commit_leaves_nothing_behind(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         async def main() -> None:
             async with place.opened() as records:
                 await records.write(put("first"))
@@ -613,8 +611,8 @@ class RecordsContract:
 
         run(main)
 
-    def test_entries_that_nobody_announced_are_found(self, place: Place) -> None:
-        """On one machine nothing is written after them; on a server they may be another machine's."""
+    def test_entries_that_were_not_announced_are_found(self, place: Place) -> None:
+        """On SQLite, writes are refused then; on PostgreSQL they may come from another machine."""
 
         async def main() -> None:
             await three(place)
@@ -635,14 +633,14 @@ class RecordsContract:
                     with pytest.raises(LedgerBroken, match=wanted):
                         await records.write(put("more"))
                 assert len(await place.entries()) == 5
-                assert [fault.reason for fault in await place.faults()] == [said], "nothing has covered them"
+                assert [fault.reason for fault in await place.faults()] == [said], "no head covers them"
                 assert (await records.adopt()).seq == 5
                 assert await records.objection() is None
                 assert await records.write(put("more")) == 6
 
         run(main)
 
-    def test_an_entry_put_in_the_place_of_one_that_was_announced_is_found(
+    def test_an_entry_that_replaces_an_announced_one_is_found(
         self, place: Place, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async def main() -> None:
@@ -653,14 +651,14 @@ class RecordsContract:
                     await records.write(put("second"))
             assert await place.faults() == []
             await place.tamper("DELETE FROM ledger WHERE seq = 2")
-            assert await place.faults() == [], "what was not acknowledged may be gone"
+            assert await place.faults() == [], "a write that was not acknowledged may be missing"
             await forge(place, 1)
             assert len(await place.faults()) == 1
 
         run(main)
 
-    def test_a_home_of_an_earlier_version_is_gone_on_with(self, place: Place) -> None:
-        """Its file has two slots, and no head was announced."""
+    def test_a_head_file_of_an_earlier_version_can_be_used(self, place: Place) -> None:
+        """Its head file has two slots and no intended head."""
 
         async def main() -> None:
             await three(place)
@@ -695,7 +693,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_two_that_begin_an_empty_ledger_at_once_trust_each_other(
+    def test_two_processes_may_start_an_empty_ledger_at_once(
         self, place: Place, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async def main() -> None:
@@ -740,7 +738,7 @@ class RecordsContract:
 
         run(main)
 
-    def test_a_head_that_is_torn_in_one_slot_is_enough(self, place: Place) -> None:
+    def test_one_torn_slot_of_the_head_file_is_harmless(self, place: Place) -> None:
         async def main() -> None:
             await three(place)
             whole = (place.folder / "head").read_bytes()
@@ -753,7 +751,7 @@ class RecordsContract:
 
         run(main)
 
-    # Killed
+    # Killed processes
 
     @pytest.mark.parametrize("moment", partner.MOMENTS)
     def test_a_writer_may_be_killed_at_any_moment(self, place: Place, moment: str) -> None:
@@ -784,7 +782,7 @@ class RecordsContract:
                 writer.go()
                 said = [writer.hear() for _ in range(chance.randrange(1, 4))]
                 for _ in range(chance.randrange(10_000)):
-                    os.getppid()  # somewhere in the next write
+                    os.getppid()  # until some point of the next write
                 said += writer.kill()
             assert said[0] > acknowledged, where
             acknowledged = said[-1]
@@ -802,7 +800,7 @@ class RecordsContract:
 
 
 def assert_hides(error: BaseException, *secrets: str) -> None:
-    """Neither the error nor what a log would print of it holds a secret; the test's own lines do not count."""
+    """Neither the error nor its traceback holds a secret; source lines of the tests in it are ignored."""
     told = str(error) + "".join(
         line
         for line in "".join(traceback.format_exception(error)).splitlines(keepends=True)
@@ -818,19 +816,19 @@ async def acquire(records: Records, holder: str, ttl: float = 60) -> Lease:
 
 
 async def expire(place: Place) -> None:
-    """Let the time of every lease be over."""
+    """Make every lease expire."""
     await place.past(lambda c: c.execute(lease_rows.update().values(expires=lease_rows.c.expires - 3600)))
 
 
 async def three(place: Place) -> None:
-    """Three entries, and nobody at work."""
+    """Write three entries and close the records."""
     async with place.opened() as records:
         for name in ("a", "b", "c"):
             await records.write(put(name))
 
 
 def failing(words: str) -> Callable[..., None]:
-    """What fails whatever it is given."""
+    """A function that always raises `StoreError`."""
 
     def fail(*_given: object) -> None:
         raise StoreError(words)
@@ -839,7 +837,7 @@ def failing(words: str) -> Callable[..., None]:
 
 
 async def peek(place: Place) -> list[Entry]:
-    """The ledger as anybody but its writer sees it now."""
+    """The ledger as another process sees it now."""
     database = place.database()
     try:
         return await database.run(entries, writing=False)
@@ -848,7 +846,7 @@ async def peek(place: Place) -> list[Entry]:
 
 
 async def forge(place: Place, count: int) -> None:
-    """Put entries at the end that follow as they should, each with its row."""
+    """Append entries with correct hashes and rows, without announcing them."""
 
     def work(connection: Connection) -> None:
         journal = Journal(connection, NOON)
@@ -860,7 +858,7 @@ async def forge(place: Place, count: int) -> None:
 
 
 async def rewrite(place: Place, count: int) -> None:
-    """Another ledger, whole in itself."""
+    """Replace the ledger by another one with correct hashes."""
 
     def work(connection: Connection | View) -> None:
         connection.execute(ledger.delete())

@@ -31,7 +31,7 @@ _forks.set_forkserver_preload([__name__])
 
 
 class Partner:
-    """A process that does one job once it is told to; killed when the block ends."""
+    """A process that runs one job after `go`; killed when the block ends."""
 
     def __init__(self, job: Job, place: Place, *arguments: object) -> None:
         self._pipe, there = _forks.Pipe()
@@ -49,11 +49,11 @@ class Partner:
         self._process.close()
 
     def go(self) -> None:
-        """Let it begin."""
+        """Start the job."""
         self._pipe.send("go")
 
     def hear(self, bound: float = 60.0) -> Any:
-        """The next thing that it says. It is an error if it ends or takes longer than `bound` seconds."""
+        """Its next message. Fails if it exits or takes longer than `bound` seconds."""
         if not self._pipe.poll(bound):
             raise AssertionError(f"nothing in {bound} s")
         try:
@@ -62,7 +62,7 @@ class Partner:
             raise AssertionError("it ended") from error
 
     def kill(self) -> list[Any]:
-        """Kill −9, and what it had still said."""
+        """Kill −9. Returns the messages that were not read yet."""
         self._process.kill()
         self._process.join()
         said = []
@@ -72,7 +72,7 @@ class Partner:
         return said
 
     def resume(self) -> None:
-        """Wake it up."""
+        """Continue it after a stop."""
         assert self._process.pid
         os.kill(self._process.pid, signal.SIGCONT)
 
@@ -84,7 +84,7 @@ def _work(pipe: Connection, job: Job, place: Place, *arguments: object) -> None:
 
 
 async def write(say: Say, place: Place, label: str, times: int) -> None:
-    """So many writes, each of a row; then `done`."""
+    """Write a row so many times, then send `done`."""
     async with place.opened() as records:
         for number in range(times):
             await records.write(lambda journal: journal.put("decision", decision(f"{label}-{number}")))  # noqa: B023
@@ -92,7 +92,7 @@ async def write(say: Say, place: Place, label: str, times: int) -> None:
 
 
 async def forever(say: Say, place: Place, label: str) -> None:
-    """Write until killed; the number of each entry once it is acknowledged."""
+    """Write until killed; send the number of each entry once it is acknowledged."""
     async with place.opened() as records:
         for number in count():
             row = decision(f"{label}-{number}", reasoning="x" * (number % 7) * 999)
@@ -100,14 +100,14 @@ async def forever(say: Say, place: Place, label: str) -> None:
 
 
 async def load(say: Say, place: Place) -> None:
-    """Open and read; whether Alembic was needed."""
+    """Open and read; send whether Alembic was imported."""
     async with place.opened() as records:
         await records.read(lambda view: view.connection.exec_driver_sql("SELECT 1"))
     say("alembic" in sys.modules)
 
 
 async def hold(say: Say, place: Place) -> None:
-    """Take the engine's lease for an hour; its token."""
+    """Take the engine's lease for an hour; send its token."""
     async with place.opened() as records:
         taken = await records.write(
             lambda journal: leases.acquire(journal.connection, "engine", this_process("partner"), 3600)
@@ -117,7 +117,7 @@ async def hold(say: Say, place: Place) -> None:
 
 
 async def stall(say: Say, place: Place) -> None:
-    """Stop in the middle of a write, and say how it ended once woken up."""
+    """Stop in the middle of a write; once continued, send how it ended."""
 
     def work(journal: Journal) -> int:
         seq = journal.put("decision", decision("stalled"))
@@ -140,11 +140,11 @@ MOMENTS = (
     "noted, not yet durable",
     "noted",
 )
-"""When a writer may die, in the order in which it comes there."""
+"""The steps at which a writer may die, in order."""
 
 
 async def die(say: Say, place: Place, moment: str) -> None:
-    """One write that is acknowledged; then one in which this process kills itself at a moment."""
+    """Make one write that is acknowledged, then one in which this process kills itself at a step."""
 
     def at(name: str) -> None:
         if name == moment:
@@ -182,7 +182,7 @@ async def die(say: Say, place: Place, moment: str) -> None:
 
 
 async def note(say: Say, place: Place, first: int, step: int, times: int) -> None:
-    """Note heads, and never see one older than one's own; then `done`."""
+    """Note heads and check that none is older than the own one, then send `done`."""
     head = place.head
     for seq in range(first, first + step * times, step):
         head.note(Head(seq, f"{seq:064x}"))

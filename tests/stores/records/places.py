@@ -1,4 +1,4 @@
-"""Where records are: the same tests run on a file and on a server."""
+"""Where records are stored, so that the same tests run on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOON = 1_760_000_000.123
 
 @dataclass(frozen=True)
 class Place:
-    """A folder, and a schema of a PostgreSQL if that is where the records are."""
+    """A folder, and a PostgreSQL schema if the records are stored there."""
 
     folder: Path
     url: str = ""
@@ -32,16 +32,16 @@ class Place:
 
     @property
     def path(self) -> Path:
-        """SQLite's file."""
+        """The SQLite file."""
         return self.folder / "records.sqlite"
 
     @property
     def head(self) -> HeadFile:
-        """A view of the head's file of its own."""
+        """A new object for the head file."""
         return HeadFile(self.folder / "head")
 
     def database(self, pool: Pool = Pool()) -> Database:  # noqa: B008 - immutable
-        """A new way in."""
+        """A new database object."""
         return PostgresDatabase(self.url, self.schema, pool) if self.url else SqliteDatabase(self.path)
 
     def open(self, clock: Clock | None = None, pool: Pool = Pool()) -> Records:  # noqa: B008 - immutable
@@ -50,7 +50,7 @@ class Place:
 
     @asynccontextmanager
     async def opened(self, clock: Clock | None = None, pool: Pool = Pool()) -> AsyncIterator[Records]:  # noqa: B008
-        """The same, closed in the end."""
+        """The same, closed when the block ends."""
         records = self.open(clock, pool)
         try:
             yield records
@@ -58,7 +58,7 @@ class Place:
             await records.close()
 
     async def past(self, work: Callable[[Connection], T]) -> T:
-        """Do something to the database that no ledger hears of."""
+        """Run a function on the database without a journal."""
         database = self.database()
         try:
             return await database.run(work, writing=True)
@@ -75,16 +75,16 @@ class Place:
         await self.past(work)
 
     async def entries(self) -> list[Entry]:
-        """The ledger as it stands."""
+        """The entries of the ledger."""
         return await self.past(entries)
 
     async def faults(self) -> list[Fault]:
-        """What is wrong with it, compared with the heads at which it may end."""
+        """The faults of the ledger, compared with the heads at which it may end."""
         return list(check(await self.entries(), ends=self.head.ends()))
 
 
 def entries(connection: Connection) -> list[Entry]:
-    """The ledger from its beginning."""
+    """All entries of the ledger, in order."""
     return [Entry(**row._asdict()) for row in connection.execute(select(ledger).order_by(ledger.c.seq))]
 
 

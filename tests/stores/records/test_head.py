@@ -1,4 +1,4 @@
-"""The head's file: it only grows, and a write that is torn or fails never takes the last good one with it."""
+"""The head file: its number only grows, and a torn or failed write never destroys the last good head."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Iterator[HeadFile]:
 
 @contextmanager
 def as_somebody_else() -> Iterator[None]:
-    """Root may write anywhere."""
+    """Run the block as another user: root may write anywhere."""
     if os.geteuid():
         yield
         return
@@ -57,13 +57,13 @@ def test_the_head_of_an_empty_ledger_can_be_noted(file: HeadFile) -> None:
     assert file.read() == head(0)
 
 
-def test_a_file_that_somebody_has_only_just_made_holds_no_head(file: HeadFile) -> None:
+def test_an_empty_file_holds_no_head(file: HeadFile) -> None:
     file.path.parent.mkdir()
     file.path.touch()
     assert file.read() is None
 
 
-def test_the_newest_head_stands_whatever_comes_later(file: HeadFile) -> None:
+def test_the_newest_head_is_kept_whatever_is_noted_later(file: HeadFile) -> None:
     for seq in (1, 5, 3, 5, 9, 2):
         file.note(head(seq))
     assert file.read() == head(9)
@@ -84,7 +84,7 @@ def test_only_the_owner_may_read_it(file: HeadFile) -> None:
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4])
-def test_a_torn_write_leaves_the_head_before(file: HeadFile, step: int) -> None:
+def test_after_a_torn_write_the_previous_head_is_read(file: HeadFile, step: int) -> None:
     before = head(0)
     file.note(before)
     for seq in range(step, 10 * step, step):
@@ -100,7 +100,7 @@ def test_a_torn_write_leaves_the_head_before(file: HeadFile, step: int) -> None:
 
 
 @pytest.mark.parametrize("content", [b"x", b"\0" * 256, b"1 2 3" + b" " * 123, b"\xff" * 256])
-def test_a_file_that_names_no_head_is_said_to_be_damaged(file: HeadFile, content: bytes) -> None:
+def test_a_file_that_names_no_head_is_damaged(file: HeadFile, content: bytes) -> None:
     file.path.parent.mkdir()
     file.path.write_bytes(content)
     with pytest.raises(StoreError, match="damaged"):
@@ -134,10 +134,10 @@ def test_the_ledger_may_end_where_it_was_announced_until_that_is_noted(file: Hea
     assert file.ends() == (head(6),)
 
 
-def test_announcing_notes_the_present_end_with_the_same_synchronisation(
+def test_announcing_notes_the_current_end_with_the_same_synchronisation(
     file: HeadFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever wrote that is about to note it, and then finds it durable."""
+    """The process that wrote the end is about to note it and then finds it durable."""
     file.note(head(1))
     file.intend(head(1), head(2))
     synchronised: list[int] = []
@@ -148,7 +148,7 @@ def test_announcing_notes_the_present_end_with_the_same_synchronisation(
     assert len(synchronised) == 1
 
 
-def test_what_was_announced_and_never_came_gives_way(file: HeadFile) -> None:
+def test_the_announcement_of_a_failed_commit_is_overwritten(file: HeadFile) -> None:
     file.note(head(1))
     for number in range(5):
         never = Head(2 + number % 2, f"{number:064x}")
@@ -169,7 +169,7 @@ def test_a_head_whose_announcement_failed_is_no_end(file: HeadFile, monkeypatch:
     assert file.ends() == (head(1), head(2))
 
 
-def test_resetting_forgets_what_was_announced(file: HeadFile) -> None:
+def test_resetting_removes_announcements(file: HeadFile) -> None:
     file.note(head(4))
     file.intend(head(4), head(9))
     file.reset(head(2))
@@ -177,7 +177,7 @@ def test_resetting_forgets_what_was_announced(file: HeadFile) -> None:
 
 
 def earlier(*seqs: int) -> bytes:
-    """A file as versions before wrote it: two slots, in the order given."""
+    """A file as earlier versions wrote it: two slots, in the given order."""
     slots = []
     for seq in seqs:
         text = f"{seq} {seq:064x}"
@@ -186,7 +186,7 @@ def earlier(*seqs: int) -> bytes:
 
 
 @pytest.mark.parametrize("seqs", [(3,), (3, 2), (2, 3)])
-def test_the_file_of_an_earlier_version_is_read_and_gone_on_with(file: HeadFile, seqs: tuple[int, ...]) -> None:
+def test_a_file_of_an_earlier_version_is_read_and_updated(file: HeadFile, seqs: tuple[int, ...]) -> None:
     file.path.parent.mkdir()
     file.path.write_bytes(earlier(*seqs))
     assert file.ends() == (head(3),)
@@ -207,7 +207,7 @@ def test_a_file_in_which_only_an_announcement_can_be_read_is_damaged(file: HeadF
 
 
 def left(before: bytes, after: bytes) -> Iterator[bytes]:
-    """What may be on the disk if the power fails in a write: of each slot the old, the new or rubbish, in any mixture."""
+    """Every possible file after a power failure during a write: each slot is old, new or garbage."""
     before, after = before.ljust(512, b"\0"), after.ljust(512, b"\0")
     choices = []
     for at in range(0, 512, 128):
@@ -218,7 +218,7 @@ def left(before: bytes, after: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_whenever_the_power_fails_the_ledger_ends_at_one_of_its_heads(file: HeadFile, seed: int) -> None:
-    """Many writers, whose commits come or fail, and who note their heads as late as they like."""
+    """Many writers whose commits succeed or fail and who note their heads with any delay."""
     chance = random.Random(seed)
     file.note(head(0))
     end, acknowledged, waiting = head(0), 0, list[Head]()
@@ -263,7 +263,7 @@ def test_a_file_that_was_removed_is_followed_by_a_new_one(file: HeadFile) -> Non
     assert HeadFile(file.path).read() == head(2)
 
 
-def test_a_head_whose_synchronisation_failed_is_not_believed_by_others(
+def test_a_head_whose_synchronisation_failed_is_not_read_by_others(
     file: HeadFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.note(head(1))

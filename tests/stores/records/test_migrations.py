@@ -1,4 +1,4 @@
-"""An empty database becomes what the tables say, once, whoever else begins at the same moment."""
+"""Migrations: an empty database gets the tables once, even if several processes open it at the same moment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def version(connection: Connection | View) -> str:
 
 
 def prepared(place: Place) -> None:
-    """Open it once."""
+    """Open the records once, which migrates them."""
 
     async def main() -> None:
         async with place.opened() as records:
@@ -44,7 +44,7 @@ def test_versions_are_in_the_order_of_their_names() -> None:
     assert names == sorted(names, reverse=True)
 
 
-def test_an_empty_database_is_brought_to_the_tables(place: Place) -> None:
+def test_an_empty_database_is_migrated_to_the_tables(place: Place) -> None:
     prepared(place)
 
     def differences(connection: Connection) -> Any:
@@ -95,7 +95,7 @@ def test_a_database_of_a_newer_version_is_refused(place: Place) -> None:
     asyncio.run(main())
 
 
-def test_a_version_that_nobody_knows_is_refused_in_words(place: Place) -> None:
+def test_an_unknown_version_is_refused(place: Place) -> None:
     prepared(place)
     asyncio.run(place.tamper("UPDATE alembic_version SET version_num = '0000'"))
 

@@ -1,4 +1,4 @@
-"""What only the server's side has to promise: how many connections there are, and what happens when they break."""
+"""PostgreSQL only: the number of connections, and what happens when they break."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def place(on_postgres: Place) -> Place:
 
 
 def slowly(connection: Connection | View) -> int:
-    """Hold a connection for a moment; how many there are."""
+    """Hold a connection for a moment. Returns the number of connections."""
     connection.execute(text("SELECT pg_sleep(0.05)"))
     return int(connection.execute(text(f"SELECT count(*) {OURS}")).scalar_one())
 
@@ -52,17 +52,17 @@ def quickly(connection: Connection | View) -> int:
 
 
 class Observer:
-    """Looks from outside."""
+    """Counts the connections from outside."""
 
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
 
     async def count(self) -> int:
-        """How many connections of ours the server has."""
+        """The number of our connections at the server."""
         return int(await self._connection.fetchval(f"SELECT count(*) {OURS}"))
 
     async def until(self, wanted: Callable[[int], bool]) -> int:
-        """Wait until their number is right."""
+        """Wait until their number fulfils a condition."""
         deadline = time.monotonic() + 20
         while not wanted(found := await self.count()):
             assert time.monotonic() < deadline, f"there are still {found} connections"
@@ -72,7 +72,7 @@ class Observer:
 
 @asynccontextmanager
 async def observed(place: Place, pool: Pool) -> AsyncIterator[tuple[Records, Observer]]:
-    """Records with such a pool, and somebody who looks."""
+    """Records with a pool, and an observer."""
     connection = await asyncpg.connect(place.url, server_settings={"application_name": "observer"})
     try:
         observer = Observer(connection)
@@ -84,10 +84,10 @@ async def observed(place: Place, pool: Pool) -> AsyncIterator[tuple[Records, Obs
         await connection.close()
 
 
-# How many
+# The number of connections
 
 
-def test_the_least_are_made_and_kept(place: Place) -> None:
+def test_the_least_number_of_connections_is_opened_and_kept(place: Place) -> None:
     async def main() -> None:
         async with observed(place, Pool(least=3, idle=0.05)) as (records, observer):
             await records.read(quickly)
@@ -99,7 +99,7 @@ def test_the_least_are_made_and_kept(place: Place) -> None:
     run(main)
 
 
-def test_there_are_never_more_than_the_most_and_who_finds_none_waits(place: Place) -> None:
+def test_there_are_never_more_connections_than_the_most_and_callers_wait(place: Place) -> None:
     async def main() -> None:
         async with observed(place, Pool(least=2, most=3)) as (records, observer):
             seen = await asyncio.gather(*(records.read(slowly) for _ in range(15)))
@@ -109,7 +109,7 @@ def test_there_are_never_more_than_the_most_and_who_finds_none_waits(place: Plac
     run(main)
 
 
-def test_idle_ones_beyond_the_least_are_closed_after_their_time(place: Place) -> None:
+def test_idle_connections_beyond_the_least_are_closed(place: Place) -> None:
     async def main() -> None:
         async with observed(place, Pool(least=1, most=5, idle=0.4)) as (records, observer):
             await records.read(quickly)
@@ -123,7 +123,7 @@ def test_idle_ones_beyond_the_least_are_closed_after_their_time(place: Place) ->
     run(main)
 
 
-def test_writers_that_wait_in_line_leave_connections_to_readers(place: Place) -> None:
+def test_waiting_writers_leave_connections_to_readers(place: Place) -> None:
     async def main() -> None:
         async with place.opened(pool=Pool(least=1, most=2)) as records:
             await records.write(put("first"))
@@ -140,7 +140,7 @@ def test_writers_that_wait_in_line_leave_connections_to_readers(place: Place) ->
 
 @contextmanager
 def in_line_before(place: Place) -> Iterator[None]:
-    """Somebody else who writes and takes their time."""
+    """Another writer that holds the lock during the block."""
     begun, enough = Event(), Event()
 
     def work(_journal: Journal) -> None:
@@ -161,7 +161,7 @@ def in_line_before(place: Place) -> Iterator[None]:
         thread.join()
 
 
-def test_many_that_make_the_same_schema_at_once_do_not_collide(place: Place) -> None:
+def test_creating_the_same_schema_at_once_does_not_fail(place: Place) -> None:
     async def main() -> None:
         databases = [place.database(Pool(least=0)) for _ in range(8)]
         assert await asyncio.gather(*(each.run(quickly, writing=False) for each in databases)) == [7] * 8
@@ -173,7 +173,7 @@ def test_many_that_make_the_same_schema_at_once_do_not_collide(place: Place) -> 
 # Servers that do not answer
 
 
-def test_a_server_that_does_not_answer_is_a_time_out_within_its_bound(place: Place) -> None:
+def test_a_server_that_does_not_answer_raises_a_timeout_within_its_bound(place: Place) -> None:
     async def main() -> None:
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))
@@ -218,7 +218,7 @@ def test_a_url_that_cannot_be_read_is_refused_without_repeating_it() -> None:
         assert_hides(caught.value, PASSWORD)
 
 
-def test_the_options_that_other_programs_know_are_understood(place: Place) -> None:
+def test_the_usual_options_of_a_url_are_understood(place: Place) -> None:
     async def main() -> None:
         async with replace(place, url=f"{place.url}?sslmode=disable").opened() as records:
             assert await records.read(quickly) == 7
@@ -228,7 +228,7 @@ def test_the_options_that_other_programs_know_are_understood(place: Place) -> No
     run(main)
 
 
-def test_a_statement_that_takes_too_long_is_a_time_out(place: Place) -> None:
+def test_a_statement_that_takes_too_long_raises_a_timeout(place: Place) -> None:
     async def main() -> None:
         async with observed(place, Pool(timeout=0.3)) as (records, _):
             assert await records.read(quickly) == 7
@@ -250,7 +250,7 @@ def test_a_statement_that_takes_too_long_is_a_time_out(place: Place) -> None:
         lambda c: c.execute(insert(marks), {"name": "hidden-value\0", "until": 1.0}),
     ],
 )
-def test_a_value_that_it_cannot_hold_is_not_repeated(place: Place, work: Callable[[Connection], object]) -> None:
+def test_an_error_does_not_repeat_the_value_that_caused_it(place: Place, work: Callable[[Connection], object]) -> None:
     async def main() -> None:
         async with place.opened() as records:
             with pytest.raises(StoreError, match="cannot hold a value") as caught:
@@ -278,7 +278,7 @@ def test_the_next_call_survives_that_all_connections_were_ended(
 
             if noticed:
                 await asyncio.to_thread(end)
-            else:  # nothing else happens here meanwhile
+            else:  # block the event loop: nothing else may run meanwhile
                 thread = Thread(target=end)
                 thread.start()
                 thread.join()
@@ -315,7 +315,7 @@ def test_a_restart_of_the_server_is_survived(
 
 
 @pytest.mark.parametrize(("cut", "written"), [("before", 1), ("after", 2)])
-def test_a_commit_without_an_answer_is_said_to_be_one_and_is_not_repeated(
+def test_a_commit_without_an_answer_is_reported_as_unknown_and_not_repeated(
     place: Place, server: PostgresServer, cut: str, written: int
 ) -> None:
     async def main() -> None:
@@ -362,7 +362,7 @@ def test_a_connection_that_breaks_before_the_commit_writes_nothing_and_is_not_re
     run(main)
 
 
-def test_who_stands_still_in_the_middle_of_a_write_does_not_hold_up_the_others(place: Place) -> None:
+def test_a_process_stopped_during_a_write_does_not_block_the_others(place: Place) -> None:
     async def main() -> None:
         async with place.opened() as records:
             await records.write(put("first"))
@@ -378,10 +378,10 @@ def test_who_stands_still_in_the_middle_of_a_write_does_not_hold_up_the_others(p
     run(main)
 
 
-# Callers that go away
+# Cancelled callers
 
 
-def test_callers_that_go_away_take_no_connection_with_them(place: Place) -> None:
+def test_cancelled_callers_leak_no_connection(place: Place) -> None:
     async def main() -> None:
         async with observed(place, Pool(least=0, most=2)) as (records, observer):
             await records.read(quickly)
@@ -397,7 +397,7 @@ def test_callers_that_go_away_take_no_connection_with_them(place: Place) -> None
     run(main)
 
 
-def test_a_caller_that_goes_away_while_a_connection_is_made_takes_none_with_it(place: Place) -> None:
+def test_a_caller_cancelled_while_connecting_leaks_no_connection(place: Place) -> None:
     async def main() -> None:
         async with observed(place, Pool(least=0, most=2)) as (records, observer):
             await records.read(quickly)
@@ -416,7 +416,7 @@ def test_a_caller_that_goes_away_while_a_connection_is_made_takes_none_with_it(p
     run(main)
 
 
-# What the server's own settings must not change
+# The server's own settings
 
 
 def test_a_server_whose_default_is_another_isolation_keeps_one_chain(place: Place, server: PostgresServer) -> None:
@@ -437,7 +437,7 @@ def test_a_server_whose_default_is_another_isolation_keeps_one_chain(place: Plac
         server.ask("ALTER DATABASE postgres RESET ALL")
 
 
-def test_who_may_not_make_a_schema_can_use_one_that_is_there(place: Place, server: PostgresServer) -> None:
+def test_a_user_who_may_not_create_schemas_can_use_an_existing_one(place: Place, server: PostgresServer) -> None:
     server.ask("CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
     server.ask(f'CREATE SCHEMA "{place.schema}" AUTHORIZATION clerk')
 
@@ -456,7 +456,7 @@ def test_who_may_not_make_a_schema_can_use_one_that_is_there(place: Place, serve
         server.ask("DROP ROLE clerk")
 
 
-def test_schemas_of_one_database_are_apart(place: Place) -> None:
+def test_schemas_of_one_database_are_independent(place: Place) -> None:
     async def main() -> None:
         other = replace(place, schema=f'{place.schema} "quoted"', folder=place.folder / "other")
         async with place.opened() as records, other.opened() as others:

@@ -1,4 +1,4 @@
-"""What only the file has to promise: it is private, never set aside, never begun anew, and never lost without a word."""
+"""SQLite only: the file is private, is never set aside or created again, and its loss is always reported."""
 
 from __future__ import annotations
 
@@ -149,10 +149,10 @@ def test_a_file_that_cannot_be_opened_is_named(place: Place) -> None:
     run(main)
 
 
-# Taken away under a running process
+# Removed or replaced while in use
 
 
-def test_a_file_that_is_removed_while_in_use_is_neither_written_to_nor_begun_anew(place: Place) -> None:
+def test_a_file_that_is_removed_while_in_use_is_neither_written_to_nor_created_again(place: Place) -> None:
     async def main() -> None:
         async with place.opened() as records:
             await records.write(put("first"))
@@ -173,7 +173,7 @@ def test_a_file_that_is_removed_while_in_use_is_neither_written_to_nor_begun_ane
 
 
 def put_in_its_place(place: Place, other: Path) -> None:
-    """Replace the file, and remove the companions that it had."""
+    """Replace the file, and remove its -wal and -shm files."""
     other.replace(place.path)
     for rest in ("-wal", "-shm"):
         place.path.with_name(place.path.name + rest).unlink()
@@ -193,7 +193,7 @@ def test_a_file_that_is_replaced_by_an_older_copy_while_in_use_is_not_written_to
     run(main)
 
 
-def test_a_file_that_is_replaced_by_a_whole_copy_while_in_use_is_gone_on_with(place: Place) -> None:
+def test_a_file_that_is_replaced_by_a_complete_copy_while_in_use_is_used(place: Place) -> None:
     async def main() -> None:
         async with place.opened() as records:
             await records.write(put("first"))
@@ -226,11 +226,11 @@ def test_a_file_that_is_removed_during_a_write_is_noticed_before_it_is_acknowled
     run(main)
 
 
-# The head covers the end
+# The head
 
 
 @pytest.mark.parametrize("moment", ["at work", "after another's write", "after a commit that never came"])
-def test_entries_that_are_put_there_while_it_is_in_use_are_found(place: Place, moment: str) -> None:
+def test_foreign_entries_that_are_added_while_in_use_are_found(place: Place, moment: str) -> None:
     async def main() -> None:
         async with place.opened() as records, place.opened() as other:
             await records.write(put("first"))
@@ -309,7 +309,7 @@ def test_on_a_full_disk_nothing_is_half_written(place: Place) -> None:
     run(main)
 
 
-def test_a_lock_that_is_held_for_too_long_is_a_time_out_and_does_not_stop_readers(
+def test_a_lock_held_for_too_long_raises_a_timeout_and_does_not_stop_readers(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_connections, "BUSY_SECONDS", 0.3)
@@ -322,7 +322,7 @@ def test_a_lock_that_is_held_for_too_long_is_a_time_out_and_does_not_stop_reader
                 writers = [asyncio.ensure_future(records.write(put(f"w{n}"))) for n in range(6)]
                 assert isinstance(records.database, SqliteDatabase)
                 await until(records.database._writer.locked, "a writer")
-                for _ in range(20):  # the others are as far
+                for _ in range(20):  # let the other writers start
                     await asyncio.sleep(0)
                 assert len(await records.read(rows)) == 1
                 assert not any(writer.done() for writer in writers)
@@ -336,8 +336,8 @@ def test_a_lock_that_is_held_for_too_long_is_a_time_out_and_does_not_stop_reader
     run(main)
 
 
-def test_entering_the_write_ahead_log_waits_for_its_turn(place: Place) -> None:
-    """SQLite itself does not wait there: the busy time-out does not apply."""
+def test_switching_to_wal_mode_waits_for_a_lock(place: Place) -> None:
+    """SQLite's busy timeout does not cover this step."""
     place.folder.mkdir()
 
     async def main() -> None:

@@ -1,4 +1,4 @@
-"""Whatever somebody does to the database behind our back, `openbell verify` finds it."""
+"""`openbell verify` finds every change that was made to the database from outside."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARTS = 4
 
 
 def written(folder: Path) -> Head:
-    """Records with some of everything; the head that was noted."""
+    """Write records of every kind. Returns the head that was noted."""
 
     async def work() -> Head:
         records = Records(SqliteDatabase(folder / "records.sqlite"), HeadFile(folder / "ledger.head"), FixedClock(60.0))
@@ -77,7 +77,7 @@ def found(path: Path, head: Head | None) -> list[Fault]:
     return result
 
 
-# What somebody may do
+# Changes from outside
 
 
 def edit_entry(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -> None:
@@ -88,7 +88,7 @@ def edit_entry(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -
 
 
 def changed(old: Any, chance: random.Random) -> Any:
-    """Another value: a character more, less or other, or something of another kind."""
+    """Another value: with a character added, removed or changed, or of another type."""
     if isinstance(old, str) and old:
         at = chance.randrange(len(old))
         other = chance.choice([c for c in "0a9z\"' ,:" if c != old[at]])
@@ -121,7 +121,7 @@ def swap_entries(db: sqlite3.Connection, chance: random.Random, seqs: list[int])
 
 
 def rewrite_from_there_on(db: sqlite3.Connection, chance: random.Random, seqs: list[int]) -> None:
-    """Edit an entry and seal it and all that follow anew: only the head outside tells."""
+    """Edit an entry and hash it and all later ones again: only the head file shows it."""
     first = chance.choice(seqs)
     db.execute("UPDATE ledger SET body = body || ' ' WHERE seq = ?", (first,))
     prev = GENESIS
@@ -173,7 +173,7 @@ def spoil(path: Path, seed: int) -> str:
         try:
             deed(db, chance, seqs)
             break
-        except sqlite3.IntegrityError:  # the database itself refuses two rows of one key: something else, then
+        except sqlite3.IntegrityError:  # the database refuses two rows of one key; try another change
             db.rollback()
     db.commit()
     db.close()
@@ -191,7 +191,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Head]:
     return folder / "records.sqlite", head
 
 
-def test_what_nobody_touched_has_no_fault(original: tuple[Path, Head]) -> None:
+def test_untouched_records_have_no_fault(original: tuple[Path, Head]) -> None:
     assert found(*original) == []
 
 
@@ -210,7 +210,7 @@ def test_every_edit_removal_reorder_and_truncation_is_found(
 
 
 @pytest.mark.parametrize("seed", [0, 3, 6])
-def test_the_command_says_so(tmp_path: Path, seed: int) -> None:
+def test_the_verify_command_reports_the_fault(tmp_path: Path, seed: int) -> None:
     written(tmp_path)
     spoil(tmp_path / "records.sqlite", seed)
     done = run(tmp_path, "verify", FEED="none")
@@ -221,7 +221,7 @@ def test_the_command_says_so(tmp_path: Path, seed: int) -> None:
 # On a server
 
 
-def test_on_a_server_what_another_machine_wrote_is_told_on_this_one(server: PostgresServer, tmp_path: Path) -> None:
+def test_on_a_server_entries_of_another_machine_are_reported(server: PostgresServer, tmp_path: Path) -> None:
     url = fresh_database(server)
     one, two = tmp_path / "one", tmp_path / "two"
 
@@ -235,11 +235,11 @@ def test_on_a_server_what_another_machine_wrote_is_told_on_this_one(server: Post
 
     assert verify(one) == (0, f"ok    0 entries, all unchanged\nhead  0:{GENESIS}\n")
     asked = "SELECT count(*) FROM pg_namespace WHERE nspname = 'openbell'"
-    assert asyncio.run(_ask(url, asked)) == 0, "looking makes nothing"
+    assert asyncio.run(_ask(url, asked)) == 0, "verify creates nothing"
     assert not one.exists()
     assert write(one, "a") == 0
     assert verify(one)[0] == 0
-    assert write(two, "b") == 1, "a second machine takes the ledger over first"
+    assert write(two, "b") == 1, "a second machine must adopt the ledger first"
     assert verify(two, "--adopt")[0] == 1
     assert write(two, "b") == 0
     assert verify(two)[0] == 0
@@ -250,7 +250,7 @@ def test_on_a_server_what_another_machine_wrote_is_told_on_this_one(server: Post
     )
     assert "on the machine that wrote them" in said
     assert "--adopt" in said
-    assert write(one, "c") == 0, "it goes on all the same"
+    assert write(one, "c") == 0, "writing is still allowed"
     assert verify(one)[0] == 0
     assert asyncio.run(_ask(url, "SELECT count(*) FROM openbell.ledger")) == 3
 

@@ -1,7 +1,7 @@
-"""A view of an earlier moment answers every question as a view of the present did at that moment, to the byte.
+"""A view of an earlier time returns for every query exactly what a view of the present returned at that time.
 
-Everything is written through the journal in an order that follows from a seed, with checkpoints every few entries
-and a clock that is set back now and then.
+Everything is written through the journal in a random order of a fixed seed, with checkpoints every few entries
+and a clock that is sometimes set back.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Writer:
         self._count = 0
 
     def write(self, journal: Journal) -> None:
-        """One deed, or two."""
+        """Write one or two things."""
         deeds = (
             self._order,
             self._order,
@@ -148,7 +148,7 @@ class Writer:
         alerts.subscribe(journal, ME, Filter(frozenset({self.chance.choice(("BTC/USD", "ETH/USD"))}), frozenset()))
 
     def _unsubscribe(self, journal: Journal) -> None:
-        # `unsubscribe` forgets for good what was queued; without that the pushes of every moment can be asked for.
+        # `unsubscribe` deletes queued pushes for good; without that the pushes of every time can be queried.
         kept = journal.view.execute(select(pushes)).mappings().all()
         alerts.unsubscribe(journal, ME)
         journal.view.execute(delete(pushes))
@@ -162,13 +162,13 @@ def memory() -> Memory:
 
 
 def asked(memory: Memory, question: str, account: Account, until: float | None = None) -> str:
-    """What the records answer in a view."""
+    """The result of a query in a view, as JSON."""
     return memory.transaction(lambda c: spelled(QUESTIONS[question](View(c, until), account)), writing=False)
 
 
 @pytest.mark.parametrize("every", [3, 7, 2000])
 @pytest.mark.parametrize("seed", range(3))
-def test_an_earlier_view_answers_as_the_present_did(
+def test_an_earlier_view_returns_what_the_present_returned_then(
     seed: int, every: int, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "EVERY", every)
@@ -193,7 +193,7 @@ def test_an_earlier_view_answers_as_the_present_did(
     for moment, seq, name, question, text in given:
         other = "SELECT 1 FROM ledger WHERE (seq > ? AND at <= ?) OR (seq <= ? AND at > ?) LIMIT 1"
         if memory.one(other, seq, moment, seq, moment):
-            continue  # the clock was set back, and something else was written by that moment
+            continue  # the clock was set back, so that other entries were written by that time
         compared += 1
         then = asked(memory, question, ACCOUNTS[name], moment)
         assert then == text, (question, name, moment)
