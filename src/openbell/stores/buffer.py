@@ -234,7 +234,7 @@ class Buffer(SqliteFile):
         quick: dict[str, Instrument] = {}
         for instrument, mark in marks.items():
             epoch, compacted_seq, is_covered = known.get(instrument.symbol, (0, 0, 0))
-            if epoch and epoch == mark.epoch and compacted_seq <= mark.version and (is_covered or not covered):
+            if epoch and epoch == mark.epoch and compacted_seq <= mark.seq and (is_covered or not covered):
                 quick[instrument.symbol] = instrument
         chosen = ",".join(str(number) for number, symbol in symbols.items() if symbol in quick)
         rows = self.query(
@@ -268,11 +268,11 @@ class Buffer(SqliteFile):
         )
         return None if rows[0][0] is None else int(rows[0][0])
 
-    def earliest_since(self, instrument: Instrument, version: int) -> int | None:
-        """The open time of the earliest buffered bar that was written after `version`; None if there is none."""
+    def earliest_since(self, instrument: Instrument, seq: int) -> int | None:
+        """The open time of the earliest buffered bar with a later number than `seq`; None if there is none."""
         rows = self.query(
             "SELECT min(b.time) FROM bars b JOIN series s ON s.id = b.series WHERE s.symbol = ? AND b.seq > ?",
-            *(instrument.symbol, version),
+            *(instrument.symbol, seq),
         )
         return None if rows[0][0] is None else int(rows[0][0])
 

@@ -132,10 +132,10 @@ class BufferedStore(ABC):
         state = self._buffer.state(instrument)
         if state.epoch != mark.epoch or state.is_changing:
             return FIRST
-        if state.version == mark.version:
+        if state.version == mark.seq:
             return None
-        changed = self._buffer.earliest_since(instrument, mark.version)
-        if state.compacted_seq > mark.version:
+        changed = self._buffer.earliest_since(instrument, mark.seq)
+        if state.compacted_seq > mark.seq:
             return state.compacted_from if changed is None else min(changed, state.compacted_from)
         return changed
 

@@ -201,7 +201,7 @@ class InfluxStore(BufferedStore):
         return moved
 
     def _move(self, instrument: Instrument, before: int) -> int:
-        """Copy bars once more under the write lock, then delete them here: InfluxDB has exactly what is deleted."""
+        """Move bars: copy them once more under the write lock, then delete them from the buffer."""
         with self._buffer.transaction() as db:
             series = self._buffer.ensure_series(db, instrument.symbol)
             waiting = self._buffer.get(instrument, FIRST, before)

@@ -124,7 +124,7 @@ def is_dead(holder: str) -> bool:
 
 
 def _process(pid: int) -> tuple[str, str]:
-    """State and start time of a process from /proc, empty if unknown. The start time tells a reused process id."""
+    """State and start time of a process from /proc, empty if unknown. The start time shows whether the id was reused."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return fields[0], fields[19]

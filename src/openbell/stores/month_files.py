@@ -135,7 +135,7 @@ def write(file: MonthFile, bars: Bars, source: Source) -> None:
 
 
 def _with_checksum(table: pa.Table) -> bytearray:
-    """The bytes of a Parquet file whose metadata holds the checksum of all the others."""
+    """The bytes of a Parquet file, with a checksum in its metadata."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema, compression="zstd", use_dictionary=False) as writer:
         writer.write_table(table, row_group_size=_ROWS_PER_GROUP)

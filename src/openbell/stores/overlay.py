@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Unpack
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
@@ -21,7 +22,7 @@ from openbell.stores import leases, resampling
 from openbell.stores.buffered import FIRST
 from openbell.stores.folders import PrivateFolder
 from openbell.stores.parquet import ParquetStore
-from openbell.stores.port import BarStore, Lease, Mark, Premature, Problem, Span
+from openbell.stores.port import BarStore, Lease, Mark, Premature, Problem, Span, WriteOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +53,7 @@ class OverlayStore:
 
     # Writing
 
-    def write(
-        self,
-        parts: Sequence[Bars],
-        source: Source,
-        *,
-        covers: Span | None = None,
-        lease: Lease | None = None,
-        replace: bool = False,
-    ) -> None:
+    def write(self, parts: Sequence[Bars], source: Source, **options: Unpack[WriteOptions]) -> None:
         """See the port. Writes to the private store, with the home's sources checked too."""
         for part in parts:
             if len(part) and (held := self._home.conflicts(part, source)):
@@ -68,7 +61,7 @@ class OverlayStore:
                     f"{part.instrument} {', '.join(held)} comes from another source than {source}",
                     symbol=part.instrument.symbol,
                 )
-        self._own.write(parts, source, covers=covers, lease=lease, replace=replace)
+        self._own.write(parts, source, **options)
 
     def conflicts(self, bars: Bars, source: Source) -> list[str]:
         """See the port."""
@@ -126,7 +119,7 @@ class OverlayStore:
     def mark(self, instrument: Instrument) -> Mark:
         """See the port."""
         home, own = self._home.mark(instrument), self._own.mark(instrument)
-        return _Marks(own.epoch, own.version, home, own)
+        return _Marks(own.epoch, own.seq, home, own)
 
     def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
         """See the port."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 from openbell.market.bars import Bars
 from openbell.market.instruments import Instrument
@@ -25,7 +25,7 @@ class Mark:
     """The state of a series at one time; `changed_since` compares the current state with it."""
 
     epoch: int
-    version: int
+    seq: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +56,27 @@ class Premature:
     """The machine's time of that write."""
 
 
+class WriteOptions(TypedDict, total=False):
+    """The optional arguments of `BarStore.write`."""
+
+    covers: Span | None
+    """The instruments of the parts have no other bars in this span."""
+    lease: Lease | None
+    """Nothing is written unless this lease is current."""
+    replace: bool
+    """First drop the bars of other sources from the months of the parts."""
+
+
 class BarStore(Protocol):
     """Minute bars of many instruments. Every call may block; asynchronous code calls it in a thread."""
 
     name: str
     """The name that results show as their source."""
 
-    def write(
-        self,
-        parts: Sequence[Bars],
-        source: Source,
-        *,
-        covers: Span | None = None,
-        lease: Lease | None = None,
-        replace: bool = False,
-    ) -> None:
+    def write(self, parts: Sequence[Bars], source: Source, **options: Unpack[WriteOptions]) -> None:
         """Store minute bars, durably when it returns. Later bars replace earlier ones of the same minute.
 
-        `covers` states that the instruments of the parts have no other bars in that span. `replace` first drops the
-        bars of other sources from the months of the parts.
-
-        Raises `LeaseLost` if `lease` is given and no longer current, `SourceConflict` if a month already holds bars of
+        Raises `LeaseLost` if a lease is given and no longer current, `SourceConflict` if a month already holds bars of
         another source, `BadBars` if any part is out of order or holds an impossible bar; then no part is written.
         """
 
@@ -113,9 +113,9 @@ class BarStore(Protocol):
     def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
         """The minute bars of many instruments in a span, read at once.
 
-        Leaves out the instruments that must be read one by one: those with changes other than new bars since their mark
-        and, if `covered` is True, those whose span is not covered. At its mark an instrument must not have had bars in the
-        span.
+        Leaves out the instruments that must be read one by one: those with changes other than new bars since their mark,
+        and those whose span is not covered unless `covered` is False. At its mark an instrument must not have had bars
+        in the span.
         """
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:

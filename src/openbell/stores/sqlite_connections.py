@@ -32,7 +32,7 @@ def connect_durably(target: str | Path, *pragmas: str) -> sqlite3.Connection:
 
 
 def is_locked(error: object) -> bool:
-    """Returns True if an SQLite error says that another connection holds a lock."""
+    """Returns True if an SQLite error means that another connection holds a lock."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
 
 

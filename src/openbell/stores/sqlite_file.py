@@ -161,7 +161,7 @@ class SqliteFile:
                 with self.transaction() as db:
                     if _version_of(db) == 0:
                         _execute(db, self._schema)
-                        # A random number that tells this file from an earlier one at the same path.
+                        # A random number: readers notice that another file replaced an earlier one at this path.
                         db.execute(f"PRAGMA application_id = {2 * secrets.randbits(29)}")
                         db.execute(f"PRAGMA user_version = {self._version}")
                 version = self._version

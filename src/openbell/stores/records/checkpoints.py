@@ -108,8 +108,8 @@ def account_at(view: View, name: str, cash: Decimal) -> tuple[Fold, list[Order]]
 def step(view: View, most: int = 5) -> int:
     """Write the checkpoints that are due, at most `most`. Returns how many were written."""
     done = 0
-    newest = view.execute(select(ledger.c.seq).order_by(ledger.c.seq.desc()).limit(1)).scalar() or 0
-    while done < most and newest - (last := _last(view)) >= EVERY:
+    while done < most and due(view):
+        last = _last(view)
         _write(view, last, last + EVERY)
         done += 1
     return done

@@ -114,7 +114,7 @@ class Records:
 
     @property
     def one_home(self) -> bool:
-        """True if every writer shares the one head file, so that the ledger must end where that says."""
+        """True if every writer uses this head file, so that the ledger must end at one of its heads."""
         return self.database.source == "sqlite"
 
     async def begun(self) -> bool:
@@ -301,6 +301,6 @@ def _in_thread(connection: Connection, work: Callable[[], None]) -> None:
 
 
 def _log_failure(task: asyncio.Task[object]) -> None:
-    """Log the failure of a write whose caller was cancelled: nobody else receives it."""
+    """Log the failure of a write whose caller was cancelled and does not receive it."""
     if not task.cancelled() and (error := task.exception()):
         log.error("a write failed after its caller was cancelled: %s", error)
