@@ -61,7 +61,7 @@ async def build(home: Path) -> None:
         await records.write(lambda j, first=first: deeds(j, first, min(first + step, total)))  # type: ignore[misc]
     began = time.perf_counter()
     while await records.read(checkpoints.due):
-        await records.write(lambda journal: checkpoints.step(journal.view, 50))
+        await records.write(lambda journal: checkpoints.write_due(journal.view, 50))
     print(f"checkpoints of {ENTRIES:,} entries: {time.perf_counter() - began:.1f} s", file=sys.stderr)
     await desk.close()
 

@@ -443,7 +443,7 @@ def checked(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(checkpoints, "EVERY", 3)
     engine = engine_for(str(home / "simulated" / "records.sqlite"))
     with engine.begin() as connection:
-        assert checkpoints.step(View(connection)) >= 4
+        assert checkpoints.write_due(View(connection)) >= 4
     engine.dispose()
     assert verified(home) == []
     return home

@@ -77,7 +77,7 @@ class BarStoreContract:
         instrument = parse(symbol)
         assert_same(store.read(instrument, 0, EVER), empty(instrument))
         assert_same(store.tail(instrument, 5, EVER), empty(instrument))
-        assert store.changed_since(instrument, store.mark(instrument)) is None
+        assert store.changed_since(instrument, store.version(instrument)) is None
         assert store.gaps(instrument, Span(60, 120)) == [Span(60, 120)]
         assert (store.instruments(), store.problems(), store.compact(EVER)) == ([], [], 0)
 
@@ -183,10 +183,10 @@ class BarStoreContract:
         for end in (OCTOBER + 2 * DAY + 4 * MINUTE, OCTOBER + 20 * MINUTE, OCTOBER - DAY, SEPTEMBER):
             whole = resample(stored.between(0, end), timeframe, end)
             assert store.count(instrument, timeframe, end) == len(whole)
-            assert bits(store.larger(instrument, timeframe, EVER, end)) == bits(whole)
+            assert bits(store.resampled(instrument, timeframe, EVER, end)) == bits(whole)
             for count, skip in ((1, 0), (3, 1), (7, 4), (5, len(whole) - 2), (5, len(whole)), (2, len(whole) + 9)):
                 expected = whole.take(slice(max(0, len(whole) - skip - count), max(0, len(whole) - max(0, skip))))
-                found = store.larger(instrument, timeframe, count, end, max(0, skip))
+                found = store.resampled(instrument, timeframe, count, end, max(0, skip))
                 if skip >= 0:
                     assert bits(found) == bits(expected), (end, count, skip)
 
@@ -195,13 +195,13 @@ class BarStoreContract:
         store.write([run("BTC/USD", OCTOBER - DAY, MANY)], LIVE)
         for version, start in enumerate((OCTOBER - DAY + 60 * MINUTE, OCTOBER - 2 * DAY, OCTOBER - DAY), 2):
             for timeframe in (Timeframe.H1, Timeframe.D1):
-                store.larger(instrument, timeframe, 100, EVER)
+                store.resampled(instrument, timeframe, 100, EVER)
             store.write([run("BTC/USD", start, 5, version)], LIVE)
             if version == 3:
                 store.compact(EVER)
             for timeframe in (Timeframe.H1, Timeframe.D1):
                 whole = resample(store.read(instrument, 0, EVER), timeframe, EVER)
-                assert bits(store.larger(instrument, timeframe, 100, EVER)) == bits(whole)
+                assert bits(store.resampled(instrument, timeframe, 100, EVER)) == bits(whole)
                 assert store.count(instrument, timeframe, EVER) == len(whole)
 
     # Refusals
@@ -307,8 +307,8 @@ class BarStoreContract:
         store.write([good], LIVE, covers=Span(SEPTEMBER, OCTOBER))
         assert store.premature() == []
         store.write([early], LIVE, covers=Span(now - 30 * MINUTE, now + 2 * DAY))
-        mark = store.mark(early.instrument)
-        larger = store.larger(early.instrument, Timeframe.M5, 10_000, EVER)
+        version = store.version(early.instrument)
+        larger = store.resampled(early.instrument, Timeframe.M5, 10_000, EVER)
 
         (found,) = store.premature()
 
@@ -319,8 +319,8 @@ class BarStoreContract:
         assert (store.mend(), store.premature(), store.problems()) == ([], [], [])
         left = early.between(0, written)
         assert_same(store.read(early.instrument, 0, EVER), left)
-        assert store.changed_since(early.instrument, mark) is not None
-        after = store.larger(early.instrument, Timeframe.M5, 10_000, EVER)
+        assert store.changed_since(early.instrument, version) is not None
+        after = store.resampled(early.instrument, Timeframe.M5, 10_000, EVER)
         assert after.same_as(resample(left, Timeframe.M5, EVER))
         assert len(after) < len(larger)
         asked = Span(now - 30 * MINUTE, now + 2 * DAY)
@@ -417,19 +417,19 @@ class BarStoreContract:
         for reader in readers:
             assert_same(store.read(reader.instrument, 0, EVER), model.bars(reader.instrument), "in the end")
             assert_same(reader.refresh(store), model.bars(reader.instrument), "in the end")
-            assert store.changed_since(reader.instrument, reader.mark) is None
-            assert store.changed({reader.instrument: reader.mark}) == set()
+            assert store.changed_since(reader.instrument, reader.version) is None
+            assert store.changed({reader.instrument: reader.version}) == set()
         store.close()
 
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=15)
     @given(data=st.data())
     def test_new_bars_equal_a_read_or_are_left_out(self, data: st.DataObject) -> None:
-        """After any writes since the marks, the bars that are returned are correct and complete."""
+        """After any writes since the versions, the bars that are returned are correct and complete."""
         symbols = ["AAPL", "BTC/USD", "EUR/USD"]
         with TemporaryDirectory() as name, closing(self.open_store(Path(name) / "data")) as store:
             for symbol in symbols:
                 store.write([run(symbol, OCTOBER - 20 * MINUTE, 20)], LIVE, covers=Span(OCTOBER - 20 * MINUTE, OCTOBER))
-            marks = {parse(symbol): store.mark(parse(symbol)) for symbol in symbols}
+            versions = {parse(symbol): store.version(parse(symbol)) for symbol in symbols}
             for number in range(data.draw(st.integers(0, 5), "writes")):
                 symbol = data.draw(st.sampled_from(symbols), "symbol")
                 start = OCTOBER + data.draw(st.integers(-10, 60), "start") * MINUTE
@@ -440,45 +440,45 @@ class BarStoreContract:
                     store.compact(start)
             span = Span(OCTOBER, OCTOBER + data.draw(st.integers(1, 90), "length") * MINUTE)
             for waived in (False, True):
-                for instrument, found in store.news(marks, span, covered=not waived).items():
+                for instrument, found in store.new_bars(versions, span, covered=not waived).items():
                     assert_same(found, store.read(instrument, span.start, span.end))
                     assert waived or not store.gaps(instrument, span)
 
     def test_new_bars_of_many_instruments_after_one_write_are_complete(self, store: BarStore) -> None:
         symbols = [parse(symbol) for symbol in SYMBOLS]
         store.write([run(each, SEPTEMBER, 5) for each in symbols], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 300))
-        marks = {each: store.mark(each) for each in symbols}
+        versions = {each: store.version(each) for each in symbols}
         fresh = [run(each, SEPTEMBER + 300, 1) for each in symbols]
         store.write(fresh, LIVE, covers=Span(SEPTEMBER + 300, SEPTEMBER + 360))
-        found = store.news(marks, Span(SEPTEMBER + 300, SEPTEMBER + 360))
+        found = store.new_bars(versions, Span(SEPTEMBER + 300, SEPTEMBER + 360))
         assert set(found) == set(symbols)
         for part in fresh:
             assert_same(found[part.instrument], part)
-        assert store.news(marks, Span(SEPTEMBER + 300, SEPTEMBER + 420)) == {}
+        assert store.new_bars(versions, Span(SEPTEMBER + 300, SEPTEMBER + 420)) == {}
 
     def test_nothing_has_changed_until_something_is_written(self, store: BarStore) -> None:
         instrument = parse("AAPL")
         store.write([run("AAPL", SEPTEMBER, 10)], LIVE)
-        mark = store.mark(instrument)
-        assert store.changed_since(instrument, mark) is None
+        version = store.version(instrument)
+        assert store.changed_since(instrument, version) is None
         store.write([run("MSFT", SEPTEMBER, 10)], LIVE)
         store.write([empty(instrument)], LIVE, covers=Span(0, EVER))
-        assert store.changed_since(instrument, mark) is None
+        assert store.changed_since(instrument, version) is None
         store.write([run("AAPL", SEPTEMBER + 5 * MINUTE, 1, 2)], LIVE)
-        changed = store.changed_since(instrument, mark)
+        changed = store.changed_since(instrument, version)
         assert changed is not None
         assert changed <= SEPTEMBER + 5 * MINUTE
 
     def test_of_many_the_changed_ones_are_found(self, store: BarStore) -> None:
         symbols = [parse(symbol) for symbol in ("AAPL", "BTC/USD", "EUR/USD", "MSFT", "QQQ", "SPY")]
         store.write([run(each, SEPTEMBER, 5) for each in symbols[:-1]], LIVE)
-        marks = {each: store.mark(each) for each in symbols}
-        assert store.changed(marks) == set()
+        versions = {each: store.version(each) for each in symbols}
+        assert store.changed(versions) == set()
         store.write([run("AAPL", SEPTEMBER, 1, 2), run("SPY", SEPTEMBER, 1)], LIVE)
         store.write([run("QQQ", SEPTEMBER, MANY)], LIVE)
-        assert store.changed(marks) == {parse("AAPL"), parse("QQQ"), parse("SPY")}
+        assert store.changed(versions) == {parse("AAPL"), parse("QQQ"), parse("SPY")}
         for few in ({"AAPL", "MSFT"}, {"MSFT"}, set()):
-            some = {each: mark for each, mark in marks.items() if each.symbol in few}
+            some = {each: version for each, version in versions.items() if each.symbol in few}
             assert store.changed(some) == {each for each in some if each.symbol == "AAPL"}
 
     # Durability
@@ -487,13 +487,13 @@ class BarStoreContract:
         store = self.open_store(folder)
         small, large = run("BRK.B", SEPTEMBER, 5), run("BTC/USD", SEPTEMBER, MANY)
         store.write([small, large], LIVE, covers=Span(SEPTEMBER, OCTOBER))
-        mark, lease = store.mark(small.instrument), store.acquire("collector", "me", 60)
+        version, lease = store.version(small.instrument), store.acquire("collector", "me", 60)
         store.close()
         again = self.open_store(folder)
         assert_same(again.read(small.instrument, 0, EVER), small)
         assert_same(again.read(large.instrument, 0, EVER), large)
         assert again.gaps(small.instrument, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
-        assert again.changed_since(small.instrument, mark) is None
+        assert again.changed_since(small.instrument, version) is None
         assert again.instruments() == [small.instrument, large.instrument]
         assert again.lease_holder("collector") == "me"
         with pytest.raises(SourceConflict):
@@ -550,7 +550,7 @@ class BarStoreContract:
         store.write([stored], LIVE, lease=lost)
         store.release(lost)
         kept = store.acquire("collector", "two", 60)
-        mark = store.mark(stored.instrument)
+        version = store.version(stored.instrument)
         for parts in ([late], [late, run("MSFT", SEPTEMBER, count)], [empty(stored.instrument)]):
             with pytest.raises(LeaseLost):
                 store.write(parts, LIVE, covers=Span(SEPTEMBER, OCTOBER), lease=lost)
@@ -559,7 +559,7 @@ class BarStoreContract:
         store.release(lost)
         assert store.lease_holder("collector") == "two"
         assert_same(store.read(stored.instrument, 0, EVER), stored)
-        assert store.changed_since(stored.instrument, mark) is None
+        assert store.changed_since(stored.instrument, version) is None
         assert store.gaps(stored.instrument, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]
         assert store.instruments() == [stored.instrument]
         store.write([late], LIVE, lease=kept)

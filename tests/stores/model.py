@@ -8,7 +8,7 @@ from openbell.market.bars import Bars, empty, make, merge
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import BarStore, Mark
+from openbell.stores.port import BarStore, Version
 from tests.stores.samples import EVER, bits
 
 Row = tuple[float, ...]
@@ -52,22 +52,22 @@ class Model:
 
 
 class Reader:
-    """Caches the bars of one instrument and a mark, as a ring in memory does."""
+    """Caches the bars of one instrument and a version, as a ring in memory does."""
 
     def __init__(self, instrument: Instrument) -> None:
         self.instrument = instrument
         self.kept: Bars | None = None
-        self.mark: Mark
+        self.version: Version
 
     def refresh(self, store: BarStore) -> Bars:
         """The current bars, read again only from the first change on."""
-        mark = store.mark(self.instrument)
+        version = store.version(self.instrument)
         if self.kept is None:
             self.kept = store.read(self.instrument, 0, EVER)
-        elif (changed := store.changed_since(self.instrument, self.mark)) is not None:
+        elif (changed := store.changed_since(self.instrument, self.version)) is not None:
             fresh = store.read(self.instrument, changed, EVER)
             self.kept = merge(self.kept.between(-EVER, changed), fresh)
-        self.mark = mark
+        self.version = version
         return self.kept
 
 

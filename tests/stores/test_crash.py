@@ -246,7 +246,7 @@ def _remember(base: Path, scenario: Scenario) -> Memory:
     store = ParquetStore(copy)
     readers = {instrument: Reader(instrument) for instrument in scenario.before}
     for instrument, reader in readers.items():
-        reader.mark = store.mark(instrument)
+        reader.version = store.version(instrument)
         reader.kept = scenario.before[instrument]
     store.close()
     return readers
@@ -265,7 +265,7 @@ def _check_halfway(store: ParquetStore, scenario: Scenario, memory: Memory, wher
         if covered:
             assert_same(got, after[instrument], f"{where}: covered, so it must be there")
         reader = Reader(instrument)
-        reader.kept, reader.mark = memory[instrument].kept, memory[instrument].mark
+        reader.kept, reader.version = memory[instrument].kept, memory[instrument].version
         assert_same(reader.refresh(store), got, f"{where}: a reader that kept its bars")
     _check_coverage(store, scenario, where)
 

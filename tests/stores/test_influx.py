@@ -205,7 +205,7 @@ class TestOutages(Outages):
             for timeframe in (Timeframe.H1, Timeframe.D1):
                 minutes = store.read(parse("BTC/USD"), 0, EVER)
                 whole = resample(minutes, timeframe, EVER)
-                assert bits(store.larger(parse("BTC/USD"), timeframe, EVER, EVER)) == bits(whole)
+                assert bits(store.resampled(parse("BTC/USD"), timeframe, EVER, EVER)) == bits(whole)
             store.close()
 
 
@@ -225,7 +225,7 @@ class TestInInflux:
     def test_resampled_bars_have_measurements_of_their_own(self, folder: Path) -> None:
         store = open_store(folder)
         store.write([run("BTC/USD", OCTOBER, MANY)], LIVE)
-        store.larger(parse("BTC/USD"), Timeframe.H2, 5, NOVEMBER)
+        store.resampled(parse("BTC/USD"), Timeframe.H2, 5, NOVEMBER)
         answer: Any = server().query("SHOW MEASUREMENTS", database_of(folder))
         names = {row[0] for row in answer["results"][0]["series"][0]["values"]}
         assert names == {"candles", "candles_m5", "candles_m15", "candles_h1", "candles_h4", "candles_d1", "candles_h2"}
@@ -244,8 +244,8 @@ class TestInInflux:
         assert store.instruments() == [parse("BTC/USD")]
         assert_same(store.read(parse("BTC/USD"), 0, EVER), written)
         assert store.count(parse("BTC/USD"), Timeframe.H1, EVER) == 50
-        mark = store.mark(parse("BTC/USD"))
-        changed = store.changed_since(parse("BTC/USD"), mark)
+        version = store.version(parse("BTC/USD"))
+        changed = store.changed_since(parse("BTC/USD"), version)
         assert changed is not None
         assert time.time() - changed >= 7200
         store.close()
@@ -270,7 +270,7 @@ class TestInInflux:
             for _ in range(2):
                 store = InfluxStore(InfluxHttp(server().url, database_of(folder)), folder, shared=True)
                 whole = resample(store.read(instrument, 0, end), timeframe, end)
-                assert bits(store.larger(instrument, timeframe, EVER, end)) == bits(whole)
+                assert bits(store.resampled(instrument, timeframe, EVER, end)) == bits(whole)
                 assert store.count(instrument, timeframe, end) == len(whole)
                 store.close()
         http.close()
@@ -381,7 +381,7 @@ def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
             end = OCTOBER + data.draw(st.integers(-4000, 7000)) * MINUTE
             timeframe = data.draw(st.sampled_from(list(Timeframe)))
             count, skip = data.draw(st.integers(1, 200)), data.draw(st.integers(0, 300))
-            found = [bits(store.larger(instrument, timeframe, count, end, skip)) for store in pair]
+            found = [bits(store.resampled(instrument, timeframe, count, end, skip)) for store in pair]
             assert found[0] == found[1], (end, timeframe, count, skip)
             totals = [store.count(instrument, timeframe, end) for store in pair]
             assert totals[0] == totals[1]

@@ -119,7 +119,7 @@ def test_bars_of_home_and_feed_are_merged_and_the_home_is_unchanged(home: Home, 
         assert_same(store.tail(AAPL, 43, EVER), whole.tail(43))
         for timeframe in (Timeframe.M5, Timeframe.H1, Timeframe.D1):
             larger = resample(whole, timeframe, EVER)
-            assert store.larger(AAPL, timeframe, 10_000, EVER).same_as(larger)
+            assert store.resampled(AAPL, timeframe, 10_000, EVER).same_as(larger)
             assert store.count(AAPL, timeframe, EVER) == len(larger)
         assert store.gaps(AAPL, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
         assert store.instruments() == [AAPL]

@@ -107,11 +107,11 @@ class TestParquetStore(BarStoreContract):
         store = self.open_store(folder)
         offered = run("AAPL", SEPTEMBER, 50)
         store.write([offered], LIVE)
-        mark = store.mark(offered.instrument)
+        version = store.version(offered.instrument)
         store.write([offered], LIVE)
-        assert store.changed_since(offered.instrument, mark) is None
+        assert store.changed_since(offered.instrument, version) is None
         store.write([run("AAPL", SEPTEMBER + 30 * MINUTE, 40)], LIVE)
-        assert store.changed_since(offered.instrument, mark) == SEPTEMBER + 50 * MINUTE
+        assert store.changed_since(offered.instrument, version) == SEPTEMBER + 50 * MINUTE
         store.close()
 
     def test_a_file_created_in_the_same_tick_is_seen(self, memory_path: Path) -> None:

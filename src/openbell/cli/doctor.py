@@ -249,7 +249,7 @@ def _records(desk: Desk) -> Iterator[Finding]:
 
 async def _check_records(desk: Desk) -> list[Finding]:
     from openbell.desk.trading.record_locations import ENGINE
-    from openbell.stores.records import leases, marks
+    from openbell.stores.records import leases, troubles
     from openbell.stores.records.journal import head_of
 
     trading = Desk(desk.settings).trading  # a separate desk, because each check has its own event loop
@@ -260,14 +260,14 @@ async def _check_records(desk: Desk) -> list[Finding]:
         found = [
             Finding("ok", f"{head.seq} ledger entries in {trading.records.database.where} (openbell verify checks)")
         ]
-        if objection := await trading.records.objection():
+        if objection := await trading.records.write_refusal():
             found.append(Finding("bad", f"the ledger cannot be trusted: {objection}", "openbell verify"))
         if holder:
             found.append(Finding("ok", f"engine running as {holder}"))
         else:
             text = "no engine is running: paper orders fill when they are read, alerts fire when an engine runs"
             found.append(Finding("note", text, "openbell up, or a server with --trade"))
-        for since, trouble in (await trading.records.read(marks.troubled)).values():
+        for since, trouble in (await trading.records.read(troubles.all_troubles)).values():
             found.append(
                 Finding("bad", f"since {iso(since)}: {trouble}", "fix the cause; the engine retries each minute")
             )

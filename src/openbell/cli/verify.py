@@ -167,12 +167,12 @@ async def _check_ledger(
     def work(view: View) -> Snapshot | None:
         connection = view.connection
         now = snapshot(connection, read_ends)
-        if now.moved_on and now != before and number < _TRIES:
+        if now.is_behind and now != before and number < _TRIES:
             return now
         found.newest = now.newest
         with _progress(now.newest.seq) as seen:
             found.add(faults(connection, heads, now.ends, one_home=records.one_home, seen=seen))
-            found.add(Fault(seq, reason) for seq, reason in checkpoints.wrong(view))
+            found.add(Fault(seq, reason) for seq, reason in checkpoints.mismatches(view))
         if not now.ends and now.newest.seq and read_ends is not tuple:
             found.add([Fault(0, f"there is no head outside the database ({records.head.path} is missing)")])
         return None

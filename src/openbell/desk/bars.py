@@ -26,7 +26,7 @@ from openbell.market.errors import DataError, FeedUnavailable, SourceConflict, S
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import BarStore, Mark, Span
+from openbell.stores.port import BarStore, Span, Version
 from openbell.stores.threads import Threads
 
 log = logging.getLogger(__name__)
@@ -47,10 +47,10 @@ GRACE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class _Ring:
-    """The newest `depth` bars before `end`, or all if there are fewer, as the store had them at `mark`."""
+    """The newest `depth` bars before `end`, or all if there are fewer, as the store had them at `version`."""
 
     bars: Bars
-    mark: Mark
+    version: Version
     end: int
     depth: int
 
@@ -114,7 +114,7 @@ class BarService:
         """
         end = self.closed_until()
         rings = {each: ring for each in instruments if (ring := self._rings.get((each, timeframe)))}
-        changed = self.store.changed({each: ring.mark for each, ring in rings.items()})
+        changed = self.store.changed({each: ring.version for each, ring in rings.items()})
         found = {each: ring.bars for each, ring in rings.items() if ring.current(RING, end) and each not in changed}
         if behind := [each for each in changed if rings[each].depth >= RING]:
             found |= await self._read_again(behind, timeframe, end)
@@ -193,7 +193,7 @@ class BarService:
                 last = max(0, len(newest) - offset)
                 return newest.take(slice(max(0, last - count), last))
         failure = await self._fill_back(instrument, timeframe, depth, end)
-        found = await self.threads.run(self.store.larger, instrument, timeframe, count, end, offset)
+        found = await self.threads.run(self.store.resampled, instrument, timeframe, count, end, offset)
         if failure and not len(found) and not len(await self.threads.run(self.store.tail, instrument, 1, end)):
             raise failure
         return found
@@ -208,7 +208,7 @@ class BarService:
         at = lookback_start(instrument, timeframe, depth, end)
         failure = await self.fill(instrument, Span(at, end))
         while not failure and self._more_to_ask(instrument, at):
-            if len(await self.threads.run(self.store.larger, instrument, timeframe, 1, end, depth - 1)):
+            if len(await self.threads.run(self.store.resampled, instrument, timeframe, 1, end, depth - 1)):
                 break
             start = at - _CHUNK * MINUTE
             failure = await self.fill(instrument, Span(start, at))
@@ -235,7 +235,7 @@ class BarService:
     async def _newest(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> Bars:
         """At least the newest `depth` closed bars, if there are so many."""
         ring = self._rings.get((instrument, timeframe))
-        if ring and ring.current(depth, end) and self.store.changed_since(instrument, ring.mark) is None:
+        if ring and ring.current(depth, end) and self.store.changed_since(instrument, ring.version) is None:
             return ring.bars
         depth = max(depth, ring.depth) if ring else depth
         key = (instrument, timeframe, end, depth)
@@ -258,16 +258,16 @@ class BarService:
         return ring.bars
 
     def _read(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> _Ring:
-        mark = self.store.mark(instrument)
+        version = self.store.version(instrument)
         ring = self._rings.get((instrument, timeframe))
         if ring and ring.end <= end and ring.depth >= depth and len(ring.bars):
-            changed = self.store.changed_since(instrument, ring.mark)
+            changed = self.store.changed_since(instrument, ring.version)
             again = bucket_start(instrument, timeframe, ring.end if changed is None else max(0, min(changed, ring.end)))
             if again > ring.bars.time[0]:
                 fresh = barlib.resample(self.store.read(instrument, again, end), timeframe, end)
                 kept = ring.bars.between(0, again)
-                return _Ring(barlib.merge(kept, fresh).tail(depth).copy(), mark, end, depth)
-        return _Ring(self.store.larger(instrument, timeframe, depth, end), mark, end, depth)
+                return _Ring(barlib.merge(kept, fresh).tail(depth).copy(), version, end, depth)
+        return _Ring(self.store.resampled(instrument, timeframe, depth, end), version, end, depth)
 
     async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | UnknownSymbol | StoreError | None:
         """Ask the feed for what the store lacks of a span. A failure is returned, not raised: stored bars may do."""

@@ -20,7 +20,7 @@ from openbell.market.bars import Bars
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import Mark, Problem, Span
+from openbell.stores.port import Problem, Span, Version
 from openbell.stores.sqlite_file import SqliteFile
 
 _SCHEMA_VERSION = 2
@@ -129,17 +129,17 @@ class Buffer(SqliteFile):
     def state(self, instrument: Instrument) -> SeriesState:
         """The state of a series.
 
-        A new or unknown series starts with the file's random number as its epoch, so that no `Mark` of another file fits.
+        A new or unknown series starts with the file's random number as its epoch, so that no `Version` of another file fits.
         """
         rows = self.query(
             "SELECT epoch, version, compacted_seq, compacted_from FROM series WHERE symbol = ?", instrument.symbol
         )
         return SeriesState(*(rows[0] if rows else (self.query("PRAGMA application_id")[0][0], 0, 0, 0)))
 
-    def mark(self, instrument: Instrument) -> Mark:
+    def version(self, instrument: Instrument) -> Version:
         """See the port."""
         state = self.state(instrument)
-        return Mark(state.epoch, state.version)
+        return Version(state.epoch, state.version)
 
     def begin_change(self, db: sqlite3.Connection, series: int) -> None:
         """Make readers read everything again until `end_change`, even if this process is killed before."""
@@ -222,7 +222,7 @@ class Buffer(SqliteFile):
         """Returns True if there are buffered bars in [start, end)."""
         return len(self.get(instrument, start, end, 1)) > 0
 
-    def news(self, marks: Mapping[Instrument, Mark], span: Span, covered: bool) -> dict[Instrument, Bars]:
+    def new_bars(self, versions: Mapping[Instrument, Version], span: Span, covered: bool) -> dict[Instrument, Bars]:
         """See the port. Two queries for any number of instruments."""
         states = self.query(
             "SELECT id, symbol, epoch, compacted_seq, EXISTS (SELECT 1 FROM coverage c"
@@ -232,9 +232,9 @@ class Buffer(SqliteFile):
         known = {symbol: state for _, symbol, *state in states}
         symbols = {number: symbol for number, symbol, *_ in states}
         quick: dict[str, Instrument] = {}
-        for instrument, mark in marks.items():
+        for instrument, version in versions.items():
             epoch, compacted_seq, is_covered = known.get(instrument.symbol, (0, 0, 0))
-            if epoch and epoch == mark.epoch and compacted_seq <= mark.seq and (is_covered or not covered):
+            if epoch and epoch == version.epoch and compacted_seq <= version.seq and (is_covered or not covered):
                 quick[instrument.symbol] = instrument
         chosen = ",".join(str(number) for number, symbol in symbols.items() if symbol in quick)
         rows = self.query(
@@ -320,11 +320,11 @@ class Buffer(SqliteFile):
         rows = self.query("SELECT at, path, reason FROM problems ORDER BY at")
         return [Problem(*row) for row in rows]
 
-    def marks(self, instruments: Iterable[Instrument]) -> dict[Instrument, Mark]:
+    def versions(self, instruments: Iterable[Instrument]) -> dict[Instrument, Version]:
         """The states of many instruments in one query."""
         wanted = list(instruments)
         if len(wanted) <= _FEW:
-            return {each: self.mark(each) for each in wanted}
-        known = {symbol: Mark(*state) for symbol, *state in self.query("SELECT symbol, epoch, version FROM series")}
-        missing = Mark(self.query("PRAGMA application_id")[0][0], 0)
+            return {each: self.version(each) for each in wanted}
+        known = {symbol: Version(*state) for symbol, *state in self.query("SELECT symbol, epoch, version FROM series")}
+        missing = Version(self.query("PRAGMA application_id")[0][0], 0)
         return {each: known.get(each.symbol, missing) for each in wanted}

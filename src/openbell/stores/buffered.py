@@ -19,7 +19,7 @@ from openbell.stores import coverage, leases
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_leases import BufferLeases
 from openbell.stores.months import by_month, months_of
-from openbell.stores.port import Lease, Mark, Premature, Problem, Span
+from openbell.stores.port import Lease, Premature, Problem, Span, Version
 from openbell.stores.validation import validated
 
 BULK = 2000
@@ -123,19 +123,19 @@ class BufferedStore(ABC):
 
     # State
 
-    def mark(self, instrument: Instrument) -> Mark:
+    def version(self, instrument: Instrument) -> Version:
         """See the port."""
-        return self._buffer.mark(instrument)
+        return self._buffer.version(instrument)
 
-    def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
+    def changed_since(self, instrument: Instrument, version: Version) -> int | None:
         """See the port."""
         state = self._buffer.state(instrument)
-        if state.epoch != mark.epoch or state.is_changing:
+        if state.epoch != version.epoch or state.is_changing:
             return FIRST
-        if state.version == mark.seq:
+        if state.version == version.seq:
             return None
-        changed = self._buffer.earliest_since(instrument, mark.seq)
-        if state.compacted_seq > mark.seq:
+        changed = self._buffer.earliest_since(instrument, version.seq)
+        if state.compacted_seq > version.seq:
             return state.compacted_from if changed is None else min(changed, state.compacted_from)
         return changed
 
@@ -143,14 +143,16 @@ class BufferedStore(ABC):
         """See the port."""
         return self._buffer.changes()
 
-    def changed(self, marks: Mapping[Instrument, Mark]) -> set[Instrument]:
+    def changed(self, versions: Mapping[Instrument, Version]) -> set[Instrument]:
         """See the port: one query, however many instruments."""
-        now = self._buffer.marks(marks)
-        return {each for each, mark in marks.items() if now[each] != mark or mark.epoch % 2}
+        now = self._buffer.versions(versions)
+        return {each for each, version in versions.items() if now[each] != version or version.epoch % 2}
 
-    def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
+    def new_bars(
+        self, versions: Mapping[Instrument, Version], span: Span, *, covered: bool = True
+    ) -> dict[Instrument, Bars]:
         """See the port."""
-        return self._buffer.news(marks, span, covered)
+        return self._buffer.new_bars(versions, span, covered)
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
         """See the port."""

@@ -28,7 +28,7 @@ from openbell.stores.buffered import FIRST, BufferedStore, conflict
 from openbell.stores.influx_bars import TAG, InfluxBars
 from openbell.stores.influx_http import InfluxHttp
 from openbell.stores.months import month_of, month_span
-from openbell.stores.port import Lease, Mark, Span
+from openbell.stores.port import Lease, Span, Version
 from openbell.stores.rollups import Rollups
 
 log = logging.getLogger(__name__)
@@ -237,7 +237,7 @@ class InfluxStore(BufferedStore):
             return [self._bars.read(instrument, start, end)]
         return [self._bars.tail(instrument, newest, end)]
 
-    def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+    def resampled(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
         if timeframe is Timeframe.M1 or self._others_write(instrument):
             return resampling.latest(self.tail, instrument, timeframe, count, end, skip)
@@ -256,9 +256,9 @@ class InfluxStore(BufferedStore):
 
     # State
 
-    def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
+    def changed_since(self, instrument: Instrument, version: Version) -> int | None:
         """See the port."""
-        changed = super().changed_since(instrument, mark)
+        changed = super().changed_since(instrument, version)
         if not self._shared:
             return changed
         recent = int(time.time()) - _RECENT
@@ -268,13 +268,15 @@ class InfluxStore(BufferedStore):
         """See the port. Bars that other systems write into the database show within 5 s."""
         return super().changes(), int(time.monotonic() // 5) if self._shared else 0
 
-    def changed(self, marks: Mapping[Instrument, Mark]) -> set[Instrument]:
+    def changed(self, versions: Mapping[Instrument, Version]) -> set[Instrument]:
         """See the port."""
-        return set(marks) if self._shared else super().changed(marks)
+        return set(versions) if self._shared else super().changed(versions)
 
-    def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
+    def new_bars(
+        self, versions: Mapping[Instrument, Version], span: Span, *, covered: bool = True
+    ) -> dict[Instrument, Bars]:
         """See the port. Empty for a shared database: bars of other programs are not in the buffer."""
-        return {} if self._shared else super().news(marks, span, covered=covered)
+        return {} if self._shared else super().new_bars(versions, span, covered=covered)
 
     def source(self, instrument: Instrument, epoch: int) -> Source | None:
         """The source of the bars of the month of `epoch`; None if none is recorded."""

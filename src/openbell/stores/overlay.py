@@ -22,15 +22,15 @@ from openbell.stores import leases, resampling
 from openbell.stores.buffered import FIRST
 from openbell.stores.folders import PrivateFolder
 from openbell.stores.parquet import ParquetStore
-from openbell.stores.port import BarStore, Lease, Mark, Premature, Problem, Span, WriteOptions
+from openbell.stores.port import BarStore, Lease, Premature, Problem, Span, Version, WriteOptions
 
 
 @dataclass(frozen=True, slots=True)
-class _Marks(Mark):
-    """The marks of both stores."""
+class _Versions(Version):
+    """The versions of both stores."""
 
-    home: Mark
-    own: Mark
+    home: Version
+    own: Version
 
 
 class OverlayStore:
@@ -78,11 +78,11 @@ class OverlayStore:
         if start >= end:
             return barlib.empty(instrument)
         while True:
-            mark = self._home.mark(instrument)
+            version = self._home.version(instrument)
             stored = self._home.read(instrument, start, end)
             private = self._own.read(instrument, start, end)
             gaps = self._home.gaps(instrument, Span(start, end)) if len(private) else []
-            if self._home.mark(instrument) == mark:
+            if self._home.version(instrument) == version:
                 return barlib.merge(stored, *(private.between(gap.start, gap.end) for gap in gaps))
 
     def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
@@ -95,10 +95,10 @@ class OverlayStore:
         # Some of the latest private bars are now covered by the home's store and were left out.
         return found if len(found) >= count else self.read(instrument, FIRST, end).tail(count)
 
-    def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+    def resampled(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
         if only := self._only(instrument):
-            return only.larger(instrument, timeframe, count, end, skip)
+            return only.resampled(instrument, timeframe, count, end, skip)
         return resampling.latest(self.tail, instrument, timeframe, count, end, skip)
 
     def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
@@ -116,18 +116,18 @@ class OverlayStore:
 
     # State
 
-    def mark(self, instrument: Instrument) -> Mark:
+    def version(self, instrument: Instrument) -> Version:
         """See the port."""
-        home, own = self._home.mark(instrument), self._own.mark(instrument)
-        return _Marks(own.epoch, own.seq, home, own)
+        home, own = self._home.version(instrument), self._own.version(instrument)
+        return _Versions(own.epoch, own.seq, home, own)
 
-    def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
+    def changed_since(self, instrument: Instrument, version: Version) -> int | None:
         """See the port."""
-        if not isinstance(mark, _Marks):
+        if not isinstance(version, _Versions):
             return FIRST
         changes = (
-            self._home.changed_since(instrument, mark.home),
-            self._own.changed_since(instrument, mark.own),
+            self._home.changed_since(instrument, version.home),
+            self._own.changed_since(instrument, version.own),
         )
         return min((change for change in changes if change is not None), default=None)
 
@@ -135,21 +135,23 @@ class OverlayStore:
         """See the port."""
         return self._home.changes(), self._own.changes()
 
-    def changed(self, marks: Mapping[Instrument, Mark]) -> set[Instrument]:
+    def changed(self, versions: Mapping[Instrument, Version]) -> set[Instrument]:
         """See the port."""
-        both = {each: mark for each, mark in marks.items() if isinstance(mark, _Marks)}
-        home = self._home.changed({each: mark.home for each, mark in both.items()})
-        own = self._own.changed({each: mark.own for each, mark in both.items()})
-        return (set(marks) - set(both)) | home | own
+        both = {each: version for each, version in versions.items() if isinstance(version, _Versions)}
+        home = self._home.changed({each: version.home for each, version in both.items()})
+        own = self._own.changed({each: version.own for each, version in both.items()})
+        return (set(versions) - set(both)) | home | own
 
-    def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
+    def new_bars(
+        self, versions: Mapping[Instrument, Version], span: Span, *, covered: bool = True
+    ) -> dict[Instrument, Bars]:
         """See the port. Left out if both stores have changed."""
-        both = {each: mark for each, mark in marks.items() if isinstance(mark, _Marks)}
+        both = {each: version for each, version in versions.items() if isinstance(version, _Versions)}
         home = {each: m.home for each, m in both.items() if self._own.changed_since(each, m.own) is None}
         own = {each: m.own for each, m in both.items() if self._home.changed_since(each, m.home) is None}
         return {
-            **self._home.news(home, span, covered=covered),
-            **self._own.news(own, span, covered=covered),
+            **self._home.new_bars(home, span, covered=covered),
+            **self._own.new_bars(own, span, covered=covered),
         }
 
     def gaps(self, instrument: Instrument, span: Span) -> list[Span]:

@@ -178,7 +178,7 @@ class ParquetStore(BufferedStore):
         """See the port."""
         return self._retry_without_damage(self._read_merged, instrument, FIRST, end, count).tail(count)
 
-    def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+    def resampled(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
         return resampling.latest(self.tail, instrument, timeframe, count, end, skip)
 

@@ -21,7 +21,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Version:
     """The state of a series at one time; `changed_since` compares the current state with it."""
 
     epoch: int
@@ -89,32 +89,34 @@ class BarStore(Protocol):
     def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
         """The latest `count` minute bars that opened before `end`."""
 
-    def larger(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+    def resampled(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """The latest `count` bars of a timeframe that had closed at `end`, after leaving out the latest `skip` of them."""
 
     def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
         """How many bars of a timeframe had closed at `end`."""
 
-    def mark(self, instrument: Instrument) -> Mark:
+    def version(self, instrument: Instrument) -> Version:
         """The current state of a series; to be taken before a read."""
 
-    def changed_since(self, instrument: Instrument, mark: Mark) -> int | None:
-        """The earliest open time whose bar may have changed since `mark`; None if no bar has."""
+    def changed_since(self, instrument: Instrument, version: Version) -> int | None:
+        """The earliest open time whose bar may have changed since `version`; None if no bar has."""
 
     def changes(self) -> Hashable:
         """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
 
-    def changed(self, marks: Mapping[Instrument, Mark]) -> set[Instrument]:
-        """The instruments whose bars may have changed since their marks, found for many at once.
+    def changed(self, versions: Mapping[Instrument, Version]) -> set[Instrument]:
+        """The instruments whose bars may have changed since their versions, found for many at once.
 
         Every instrument for which `changed_since` returns a time is among them; others may be.
         """
 
-    def news(self, marks: Mapping[Instrument, Mark], span: Span, *, covered: bool = True) -> dict[Instrument, Bars]:
+    def new_bars(
+        self, versions: Mapping[Instrument, Version], span: Span, *, covered: bool = True
+    ) -> dict[Instrument, Bars]:
         """The minute bars of many instruments in a span, read at once.
 
-        Leaves out the instruments that must be read one by one: those with changes other than new bars since their mark,
-        and those whose span is not covered unless `covered` is False. At its mark an instrument must not have had bars
+        Leaves out the instruments that must be read one by one: those with changes other than new bars since their version,
+        and those whose span is not covered unless `covered` is False. At its version an instrument must not have had bars
         in the span.
         """
 

@@ -16,7 +16,7 @@ from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import Mark, Span
+from openbell.stores.port import Span, Version
 from openbell.trading import amounts
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class Market:
     def __init__(self, script: Script, clock: Clock, down: dict[str, Outage]) -> None:
         self.store = self.feed = self.threads = self
         self.source = "scripted"
-        self._marks = 0
+        self._versions = 0
         self.script = script
         self.clock = clock
         self._down = down
@@ -138,10 +138,10 @@ class Market:
         known = min(end, outage.begin // MINUTE * MINUTE) if outage else end
         return self.script.bars[instrument.symbol].between(start, known)
 
-    def mark(self, _instrument: Instrument) -> Mark:
+    def version(self, _instrument: Instrument) -> Version:
         """A new one each time, so that nothing is cached."""
-        self._marks += 1
-        return Mark(self._marks, 0)
+        self._versions += 1
+        return Version(self._versions, 0)
 
     def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
         return self.read(instrument, 0, end).tail(count)

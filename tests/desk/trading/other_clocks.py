@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from openbell.desk.principals import OPERATOR
 from openbell.market.errors import DuplicateOrder, InvalidParameter, OpenbellError, Refused, RiskRefused
-from openbell.stores.records import marks
 from openbell.stores.records import orders as queries
+from openbell.stores.records import switches
 from openbell.stores.records.records import Access
 from openbell.stores.records.view import View
 from openbell.trading.accounts import Account
@@ -51,7 +51,7 @@ UNPRICED: dict[str, Question] = {
     "open orders": lambda seat: seat.orders.listing(OPERATOR, open_only=True, limit=20),
     "decisions": lambda seat: seat.decisions.recent(OPERATOR, 20, 0, None, None),
     "working orders": _working,
-    "halted": lambda seat: seat.records.read(marks.halted),
+    "halted": lambda seat: seat.records.read(switches.halted),
     "account": lambda seat: seat.records.read(lambda view: queries.account(view, seat.account)),
 }
 QUESTIONS = {**PRICED, **UNPRICED}

@@ -20,8 +20,8 @@ from openbell.market.errors import RiskRefused, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores.records import marks
 from openbell.stores.records import orders as queries
+from openbell.stores.records import troubles
 from openbell.trading.accounts import Unauthorized
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import request
@@ -122,7 +122,7 @@ def step_without(instrument: Instrument, part: str, fault: type[Exception]) -> C
         setattr(owner, part, failing)
         await trading.engine.once()
         found = await orders(trading)
-        return found, await trading.reasons.of(found.values()), await trading.records.read(marks.troubled)
+        return found, await trading.reasons.of(found.values()), await trading.records.read(troubles.all_troubles)
 
     return work
 
@@ -145,7 +145,7 @@ def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(
 
     async def seen(trading: TradingDesk) -> tuple[dict[str | None, Order], Any]:
         found = await orders(trading)
-        return found, await trading.records.read(marks.troubled)
+        return found, await trading.records.read(troubles.all_troubles)
 
     found, troubles = at(tmp_path, 21, bars, seen)
     assert {key: each.state for key, each in found.items()} == {"btc": State.FILLED, "eth": State.FILLED}
@@ -219,7 +219,7 @@ def test_a_halt_ends_what_rests_on_every_account(tmp_path: Path) -> None:
     for name in ("one", "two"):
         at(tmp_path, 6, bars, order("dip", ETH, Side.BUY, "1", 5), ACCOUNT=name)
     done = run(tmp_path, "halt", FEED="none")
-    assert "2 resting orders that could open something were cancelled" in done.stdout
+    assert "2 resting orders that could open a position were cancelled" in done.stdout
     for name in ("one", "two"):
         assert at(tmp_path, 7, bars, recorded(name))["dip"].state is State.CANCELLED
 

@@ -621,12 +621,12 @@ class RecordsContract:
             assert [fault.reason for fault in await place.faults()] == [said]
             async with place.opened() as records:
                 if place.url:
-                    assert await records.objection() is None
+                    assert await records.write_refusal() is None
                     assert await records.write(put("more")) == 6
                     assert await place.faults() == []
                     return
                 wanted = r"ends at entry 5, and its head was noted at 3: .*nothing is written to it.*--adopt"
-                objection = await records.objection()
+                objection = await records.write_refusal()
                 assert objection
                 assert "ends at entry 5, and its head was noted at 3" in objection
                 for _ in range(2):
@@ -635,7 +635,7 @@ class RecordsContract:
                 assert len(await place.entries()) == 5
                 assert [fault.reason for fault in await place.faults()] == [said], "no head covers them"
                 assert (await records.adopt()).seq == 5
-                assert await records.objection() is None
+                assert await records.write_refusal() is None
                 assert await records.write(put("more")) == 6
 
         run(main)
@@ -666,7 +666,7 @@ class RecordsContract:
             file.write_bytes(file.read_bytes()[:256])
             assert await place.faults() == []
             async with place.opened() as records:
-                assert await records.objection() is None
+                assert await records.write_refusal() is None
                 assert await records.write(put("more")) == 4
             assert await place.faults() == []
             assert len(file.read_bytes()) > 256
@@ -766,7 +766,7 @@ class RecordsContract:
             assert len(await place.entries()) == 1 + there
             assert await place.faults() == []
             async with place.opened() as records:
-                assert await records.objection() is None
+                assert await records.write_refusal() is None
                 assert await records.write(put("after")) == 2 + there
             assert await place.faults() == []
             assert len(place.head.ends()) == 1

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import Connection, delete, insert, select
 
 from openbell.desk.trading.books import Books
-from openbell.stores.records import alerts, checkpoints, decisions, marks, orders
+from openbell.stores.records import alerts, checkpoints, decisions, orders, switches
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.tables import pushes
 from openbell.stores.records.view import View
@@ -42,7 +42,7 @@ QUESTIONS: dict[str, Callable[[View, Account], object]] = {
     "older orders": lambda view, account: orders.listing(view, account.name, ME, 5, 2, open_only=False),
     "open orders": lambda view, account: orders.listing(view, account.name, ME, 3, 1, open_only=True),
     "decisions": lambda view, _: decisions.recent(view, ME, 3, 0, None, None),
-    "halted": lambda view, _: marks.halted(view),
+    "halted": lambda view, _: switches.halted(view),
     "alerts": lambda view, _: alerts.active(view, ME),
     "notifications": lambda view, _: alerts.notifications(view, ME, 0, 50),
     "new notifications": lambda view, _: alerts.count_after(view, ME, 3),
@@ -124,7 +124,7 @@ class Writer:
         journal.put("decision", {**row, **more}, new=True)
 
     def _switch(self, journal: Journal) -> None:
-        journal.put("switch", {"name": marks.HALT, "reason": self.chance.choice((None, "a test")), "at": journal.at})
+        journal.put("switch", {"name": switches.HALT, "reason": self.chance.choice((None, "a test")), "at": journal.at})
 
     def _alert(self, journal: Journal) -> None:
         who = self.chance.choice((ME, YOU))
@@ -182,7 +182,7 @@ def test_an_earlier_view_returns_what_the_present_returned_then(
             journal = Journal(connection, at)
             writer.write(journal)
             journal.finish()
-            checkpoints.step(journal.view)
+            checkpoints.write_due(journal.view)
 
         memory.transaction(work, writing=True)
         for name, account in ACCOUNTS.items():
@@ -216,7 +216,7 @@ def test_the_time_of_an_entry_decides_not_its_place_when_the_clock_was_set_back(
             journal.put("order", placed, new=True)
             journal.put("fill", fill_of(placed, f"{name}-1", Decimal(1), Decimal(5), at), new=True)
             journal.finish()
-            checkpoints.step(journal.view)
+            checkpoints.write_due(journal.view)
 
         memory.transaction(work, writing=True)
 

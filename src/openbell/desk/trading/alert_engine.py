@@ -26,9 +26,9 @@ from openbell.market.clock import iso
 from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import SHORT, Timeframe
-from openbell.stores.port import Lease, Mark, Span
+from openbell.stores.port import Lease, Span, Version
 from openbell.stores.records import alerts as queries
-from openbell.stores.records import marks
+from openbell.stores.records import progress
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
@@ -42,7 +42,7 @@ _LONGEST = 1_100_000
 """Minutes in two years."""
 _NOTE_SECONDS = 900.0
 _EVER = 2**40
-_MARK, _MARK_SEQ = "alerts", "alerts through entry"
+_PROGRESS, _PROGRESS_SEQ = "alerts", "alerts through entry"
 _Found = tuple[Firing, str]
 """What fired, and the hash of the bar that did it."""
 
@@ -104,7 +104,7 @@ class AlertEngine:
         self._followers = SignalFollowers(bars, indicators)
         self._inbox = inbox
         self._groups: dict[_Key, _Group] = {}
-        self._marks: dict[Instrument, Mark] = {}
+        self._versions: dict[Instrument, Version] = {}
         """What the bars of a symbol were when they were last read one by one."""
         self._stepping = asyncio.Lock()
         self._seq = 0
@@ -153,7 +153,7 @@ class AlertEngine:
 
         def work(view: View) -> tuple[list[tuple[int, Alert]], float, float]:
             changed = queries.changed_after(view, self._seq)
-            return changed, marks.mark(view, _MARK), marks.mark(view, _MARK_SEQ)
+            return changed, progress.progress(view, _PROGRESS), progress.progress(view, _PROGRESS_SEQ)
 
         changed, noted, noted_seq = await self._records.read(work)
         if self._noted is None:
@@ -170,14 +170,14 @@ class AlertEngine:
 
     async def _news(self, due: list[_Group], until: int) -> dict[Instrument, Bars]:
         """New minutes of all symbols at once, for those whose last look ended where most did."""
-        minutes = [group for group in due if group.timeframe is Timeframe.M1 and group.instrument in self._marks]
+        minutes = [group for group in due if group.timeframe is Timeframe.M1 and group.instrument in self._versions]
         if not minutes:
             return {}
         since = max(group.seen for group in minutes)
-        wanted = {group.instrument: self._marks[group.instrument] for group in minutes if group.seen == since}
+        wanted = {group.instrument: self._versions[group.instrument] for group in minutes if group.seen == since}
         span = Span(int(since), until)
         covered = self._bars.feed.source is not None
-        return await self._bars.threads.run(partial(self._bars.store.news, wanted, span, covered=covered))
+        return await self._bars.threads.run(partial(self._bars.store.new_bars, wanted, span, covered=covered))
 
     async def _look(self, group: _Group, news: Bars | None, until: int) -> list[_Found]:
         instrument, timeframe, since = group.instrument, group.timeframe, group.seen
@@ -214,12 +214,12 @@ class AlertEngine:
         Not while the store holds bars that this desk's clock has not come to: those would not be new when it does.
         """
         store = self._bars.store
-        mark = store.mark(instrument)
+        version = store.version(instrument)
         ahead = store.tail(instrument, 1, _EVER)
         if len(ahead) and ahead.time[-1] >= until:
-            self._marks.pop(instrument, None)
+            self._versions.pop(instrument, None)
         else:
-            self._marks[instrument] = mark
+            self._versions[instrument] = version
 
     async def _closed_since(self, instrument: Instrument, timeframe: Timeframe, since: float, until: int) -> bool:
         """Whether a bar of this timeframe has closed since."""
@@ -272,8 +272,8 @@ class AlertEngine:
         seq = self._seq
 
         def work(journal: Journal) -> None:
-            marks.set_mark(journal.view, _MARK, until)
-            marks.set_mark(journal.view, _MARK_SEQ, seq)
+            progress.set_progress(journal.view, _PROGRESS, until)
+            progress.set_progress(journal.view, _PROGRESS_SEQ, seq)
 
         await self._records.write(work, lease)
         self._noted = float(until)

@@ -92,7 +92,7 @@ class Books:
         known = self._working.get(account.name)
         if known is None:
             seq = head_of(view.connection).seq
-            found = {order.id: (number, order) for number, order in queries.numbered(view, account.name)}
+            found = {order.id: (number, order) for number, order in queries.working_with_seq(view, account.name)}
         else:
             seq, found = known.seq, dict(known.orders)
             for changed, order in queries.changed_after(view, account.name, known.seq):

@@ -40,7 +40,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.stores.port import Lease
-from openbell.stores.records import checkpoints, marks
+from openbell.stores.records import checkpoints, switches
 from openbell.stores.records.records import Access, Records
 from openbell.trading.advance import Rules
 from openbell.trading.broker import Broker, BrokerError
@@ -218,7 +218,7 @@ class TradingDesk:
     @property
     def _halted(self) -> Halted:
         """Whether new orders may open a position. The file in the home halts every desk that writes."""
-        return marks.halted if self.records.access is Access.PAST else self.halt_file.halted
+        return switches.halted if self.records.access is Access.PAST else self.halt_file.halted
 
     @property
     def _halted_then(self) -> Halted:
@@ -227,7 +227,7 @@ class TradingDesk:
         The file in the home is about the present. It keeps new orders out of a scenario and does nothing to those that rest
         there: their fills must not depend on when they are computed.
         """
-        return self._halted if self.records.access is Access.PRESENT else marks.halted
+        return self._halted if self.records.access is Access.PRESENT else switches.halted
 
     # Bringing accounts up to date
 
@@ -245,7 +245,7 @@ class TradingDesk:
         The next write advances the scenario's time to this clock. A desk with an earlier clock could not record any more
         what was due before, and would show an order as open that should have filled.
         """
-        if self._scenario is None or not self.writes or not await self.records.begun():
+        if self._scenario is None or not self.writes or not await self.records.is_created():
             return
         until = self._desk.bars.closed_until()
         with _logged():
@@ -268,7 +268,7 @@ class TradingDesk:
 
         async def checkpoint(lease: Lease | None, _until: int) -> int:
             if await self.records.read(checkpoints.due):
-                await self.records.write(lambda journal: checkpoints.step(journal.view), lease)
+                await self.records.write(lambda journal: checkpoints.write_due(journal.view), lease)
             return 0
 
         steps = (*(venue.step for venue in self.venues), self.alert_engine.step, checkpoint)

@@ -85,7 +85,7 @@ class Engine:
 
     async def once(self) -> int:
         """Run all steps once if no other process holds the lease; returns the number of changes."""
-        if not await self._records.begun():
+        if not await self._records.is_created():
             return 0
         try:
             lease = await self._acquire()
@@ -146,7 +146,7 @@ class Engine:
 
     async def _take_lease(self) -> Lease:
         while True:
-            if not await self._records.begun():
+            if not await self._records.is_created():
                 self.status.state = "waiting for the scenario's first order, alert or decision"
                 await asyncio.sleep(1.0)
                 continue
@@ -168,4 +168,4 @@ class Engine:
 
     async def _release(self, lease: Lease) -> None:
         with suppress(StoreError, LeaseLost, Refused):
-            await self._records.write(lambda journal: leases.release(journal.view, lease), any_time=True)
+            await self._records.write(lambda journal: leases.release(journal.view, lease), ignore_clock=True)

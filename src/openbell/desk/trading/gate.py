@@ -15,7 +15,7 @@ from openbell.desk.trading.prices import Price, Prices
 from openbell.market.clock import Clock
 from openbell.market.errors import DataError, OpenbellError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
-from openbell.stores.records import marks as switches
+from openbell.stores.records import switches
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading import risk

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from openbell.desk.trading.venue import Venue
 from openbell.stores.port import Lease
-from openbell.stores.records import marks
 from openbell.stores.records import orders as queries
+from openbell.stores.records import switches
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
@@ -37,7 +37,7 @@ class HaltFile:
 
     def halted(self, view: View) -> str | None:
         """Returns why nothing may be opened, by the file or by the records."""
-        return self.read() or marks.halted(view)
+        return self.read() or switches.halted(view)
 
     def read(self) -> str | None:
         """Returns why trading is halted; a file that cannot be read halts it too."""
@@ -63,7 +63,7 @@ class HaltFile:
 class Halts:
     """Halts and resumes trading. While it is halted, resting orders that could open a position are cancelled."""
 
-    def __init__(self, records: Records, halted: Halted = marks.halted) -> None:
+    def __init__(self, records: Records, halted: Halted = switches.halted) -> None:
         self._records = records
         self._halted = halted
 
@@ -76,7 +76,7 @@ class Halts:
 
         def work(journal: Journal) -> None:
             journal.put(
-                "switch", {"name": marks.HALT, "reason": reason[:LONGEST_REASON] or _OPERATOR, "at": journal.at}
+                "switch", {"name": switches.HALT, "reason": reason[:LONGEST_REASON] or _OPERATOR, "at": journal.at}
             )
 
         await self._records.write(work)
@@ -85,9 +85,9 @@ class Halts:
         """Record that trading may go on; returns True if it was halted."""
 
         def work(journal: Journal) -> bool:
-            was_halted = marks.halted(journal.view) is not None
+            was_halted = switches.halted(journal.view) is not None
             if was_halted:
-                journal.put("switch", {"name": marks.HALT, "reason": None, "at": journal.at})
+                journal.put("switch", {"name": switches.HALT, "reason": None, "at": journal.at})
             return was_halted
 
         return await self._records.write(work)

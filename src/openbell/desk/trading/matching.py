@@ -22,8 +22,8 @@ from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import LeaseLost, OpenbellError, Refused
 from openbell.market.instruments import parse
 from openbell.stores.port import Lease, Span
-from openbell.stores.records import marks
 from openbell.stores.records import orders as queries
+from openbell.stores.records import progress, switches, troubles
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.troubles import trouble_of
@@ -95,7 +95,7 @@ class PaperMatching:
         books: Books,
         prices: Prices,
         rules: Rules,
-        halted: Halted = marks.halted,
+        halted: Halted = switches.halted,
     ) -> None:
         self._records = records
         self._bars = bars
@@ -206,8 +206,8 @@ class PaperMatching:
             return None
         working = self._books.working(view, account)
         orders = tuple(order for _, order in working.orders.values())
-        recorded = marks.marked(view, _progress_key(account.name))
-        progress = {
+        recorded = progress.all_progress(view, _progress_key(account.name))
+        by_symbol = {
             order.symbol: _Progress(int(recorded.get(order.symbol, 0)), int(recorded.get(f"{order.symbol}{_ENTRY}", 0)))
             for order in orders
         }
@@ -218,7 +218,7 @@ class PaperMatching:
         ]
         if not resting:
             return None
-        matched_until = {order.id: self._matched_until(seq, order, progress[order.symbol]) for seq, order in resting}
+        matched_until = {order.id: self._matched_until(seq, order, by_symbol[order.symbol]) for seq, order in resting}
         start = max(chunk.reached, min(matched_until.values()))
         book = self._books.book(view, account)
         # Without resting orders the account was not advanced, so the daily loss is checked from `start` on at the earliest.
@@ -313,7 +313,7 @@ class PaperMatching:
     async def _set_trouble(self, name: str, reason: str | None, lease: Lease | None) -> None:
         """Record why an account or a symbol cannot be advanced, if that has changed; None: the problem is over."""
         if self._troubles is None:
-            found = await self._records.read(marks.troubled)
+            found = await self._records.read(troubles.all_troubles)
             self._troubles = {name: reason for name, (_, reason) in found.items()}
         if self._troubles.get(name) == reason:
             return
@@ -321,7 +321,7 @@ class PaperMatching:
             log.warning("%s", reason)
         since = self._bars.clock.epoch()
         try:
-            await self._records.write(lambda journal: marks.set_trouble(journal.view, name, since, reason), lease)
+            await self._records.write(lambda journal: troubles.set_trouble(journal.view, name, since, reason), lease)
         except OpenbellError as error:
             log.debug("%s", error)
             return
@@ -337,10 +337,10 @@ def _any_expired(orders: tuple[Order, ...], until: int) -> bool:
 
 def _save_progress(journal: Journal, account: str, complete_until: Mapping[str, int], end: int, seq: int) -> None:
     """Record that an account was advanced up to `end`, and the progress of each symbol; `seq` is that of `_Progress`."""
-    marks.set_mark(journal.view, _progress_key(account), end)
+    progress.set_progress(journal.view, _progress_key(account), end)
     for symbol, until in complete_until.items():
-        marks.set_mark(journal.view, f"{_progress_key(account)}{symbol}", until)
-        marks.set_mark(journal.view, f"{_progress_key(account)}{symbol}{_ENTRY}", seq)
+        progress.set_progress(journal.view, f"{_progress_key(account)}{symbol}", until)
+        progress.set_progress(journal.view, f"{_progress_key(account)}{symbol}{_ENTRY}", seq)
 
 
 def _progress_key(account: str) -> str:

@@ -155,7 +155,7 @@ class OrderService:
         if earlier := self._same_key(journal.view, account, principal, asked):
             return _Recorded(earlier, None)
         self._refuse_twin(journal.view, account, principal, asked, received)
-        if queries.asked_since(journal.view, account.name, received - 1.0) >= MOST_PER_SECOND:
+        if queries.count_requests(journal.view, account.name, received - 1.0) >= MOST_PER_SECOND:
             raise TooManyOrders(f"more than {MOST_PER_SECOND} orders in a second; wait a second", retry_after_s=1)
         # Not before the id was looked up: the price may have moved since the first request.
         _check_against(asked, sheet.proposed)
@@ -165,7 +165,7 @@ class OrderService:
         order = self._order(journal.at, account, principal, asked, verdict)
         journal.note("verdict", order.id, verdict_row(order, verdict, sheet.proposed))
         journal.put("order", order, new=True)
-        queries.remember(journal.view, order, asked.digest(), received)
+        queries.add_request(journal.view, order, asked.digest(), received)
         for each in exits_of(order) if verdict.valid else ():
             journal.put("order", each, new=True)
         return _Recorded(order, verdict)
@@ -175,7 +175,7 @@ class OrderService:
         """Returns the order with the same client_order_id. Raises `DuplicateOrder` if it is a different order."""
         key = asked.client_order_id
         earlier = None if key is None else queries.by_client_id(view, account.name, principal, key)
-        if earlier is not None and queries.digest_of(view, earlier.id) != asked.digest():
+        if earlier is not None and queries.request_digest(view, earlier.id) != asked.digest():
             raise DuplicateOrder(
                 f"client_order_id {key} was used for another order ({earlier.id}); use a new one", order_id=earlier.id
             )
@@ -186,7 +186,7 @@ class OrderService:
         """Raise `DuplicateOrder` for an identical recent order without an id: most likely a retry."""
         if asked.client_order_id is not None:
             return
-        twin = queries.twin(view, account.name, principal, asked.digest(), received - TWIN_SECONDS)
+        twin = queries.recent_duplicate(view, account.name, principal, asked.digest(), received - TWIN_SECONDS)
         if twin is not None:
             raise DuplicateOrder(
                 f"the same order was placed less than {TWIN_SECONDS:g} s ago as {twin.id} ({twin.state}); if it is meant "

@@ -14,7 +14,7 @@ from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import lookback_start
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import Mark, Span
+from openbell.stores.port import Span, Version
 from openbell.trading import amounts
 from openbell.trading.evidence import bar_hash
 
@@ -45,7 +45,7 @@ class Prices:
         self._stale_after = stale_after
         self._last: dict[str, Price] = {}
         """By symbol, the latest price that this process has read."""
-        self._before: dict[str, tuple[int, Mark, Decimal]] = {}
+        self._before: dict[str, tuple[int, Version, Decimal]] = {}
         """By symbol, the result of the last `before`: the moment, the version of the stored bars, and the close."""
 
     async def now(self, instrument: Instrument) -> Price:
@@ -75,15 +75,15 @@ class Prices:
         store = self._bars.store
         for symbol in sorted(set(symbols)):
             instrument = parse(symbol)
-            mark, known = store.mark(instrument), self._before.get(symbol)
-            if known is not None and known[:2] == (moment, mark):
+            version, known = store.version(instrument), self._before.get(symbol)
+            if known is not None and known[:2] == (moment, version):
                 found[symbol] = known[2]
                 continue
             await self._bars.fill(instrument, Span(lookback_start(instrument, Timeframe.M1, 2, moment), moment))
             bars = await self._bars.threads.run(self._bars.store.tail, instrument, 1, moment)
             if len(bars):
                 found[symbol] = amounts.of_bar(bars.close[-1])
-                self._before[symbol] = (moment, mark, found[symbol])
+                self._before[symbol] = (moment, version, found[symbol])
         return found
 
     async def _maybe(self, symbol: str) -> Price | str:

@@ -12,8 +12,8 @@ from openbell.desk.trading.halts import Halted
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import parse
-from openbell.stores.records import marks
 from openbell.stores.records import orders as queries
+from openbell.stores.records import troubles
 from openbell.stores.records.records import Records
 from openbell.stores.records.troubles import trouble_of
 from openbell.stores.records.view import View
@@ -95,7 +95,7 @@ class Reasons:
         found = [account for name in accounts if (account := queries.account(view, name)) is not None]
         return _Known(
             self._halted(view),
-            {name: reason for name, (_, reason) in marks.troubled(view).items()},
+            {name: reason for name, (_, reason) in troubles.all_troubles(view).items()},
             {account.name: frozenset(self._books.book(view, account).positions) for account in found},
         )
 

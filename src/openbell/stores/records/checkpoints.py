@@ -105,7 +105,7 @@ def account_at(view: View, name: str, cash: Decimal) -> tuple[Fold, list[Order]]
     return known, _orders(view, known.working.values())
 
 
-def step(view: View, most: int = 5) -> int:
+def write_due(view: View, most: int = 5) -> int:
     """Write the checkpoints that are due, at most `most`. Returns how many were written."""
     done = 0
     while done < most and due(view):
@@ -115,7 +115,7 @@ def step(view: View, most: int = 5) -> int:
     return done
 
 
-def wrong(view: View) -> Iterator[tuple[int, str]]:
+def mismatches(view: View) -> Iterator[tuple[int, str]]:
     """Checkpoints that differ from the ledger: the number of their entry, and a message."""
     try:
         yield from _wrong(view)
@@ -146,7 +146,7 @@ def _wrong(view: View) -> Iterator[tuple[int, str]]:
 
 
 def due(view: View) -> bool:
-    """Returns True if `step` has something to write."""
+    """Returns True if `write_due` has something to write."""
     newest = view.execute(select(ledger.c.seq).order_by(ledger.c.seq.desc()).limit(1)).scalar() or 0
     return newest - _last(view) >= EVERY
 

@@ -94,7 +94,7 @@ def working(view: View, account_name: str) -> list[Order]:
     return _orders(view.execute(_WORKING, {"name": account_name}))
 
 
-def numbered(view: View, account_name: str) -> list[tuple[int, Order]]:
+def working_with_seq(view: View, account_name: str) -> list[tuple[int, Order]]:
     """The orders of `working`, each with the number of the ledger entry that wrote it last."""
     rows = view.execute(_WORKING, {"name": account_name})
     return [(row.seq, from_row(Order, row._asdict())) for row in rows]
@@ -145,23 +145,23 @@ def working_accounts(view: View) -> list[tuple[str, str]]:
 # Requests for orders
 
 
-def remember(view: View, placed: Order, digest: str, received: float) -> None:
+def add_request(view: View, placed: Order, digest: str, received: float) -> None:
     """Store the request for an order; `received` is the machine's time."""
     values = {"order_id": placed.id, "account": placed.account, "principal": placed.principal}
     view.execute(_ADD_REQUEST, {**values, "digest": digest, "received": received})
 
 
-def digest_of(view: View, order_id: str) -> str | None:
+def request_digest(view: View, order_id: str) -> str | None:
     """The digest of the request for an order; None if there is none."""
     return view.execute(_DIGEST, {"name": order_id}).scalar()
 
 
-def twin(view: View, account_name: str, principal: str, digest: str, since: float) -> Order | None:
+def recent_duplicate(view: View, account_name: str, principal: str, digest: str, since: float) -> Order | None:
     """The latest order with the same digest that was requested after a time and not rejected; None if there is none."""
     return _first(view, _DUPLICATE, name=account_name, who=principal, digest=digest, since=since)
 
 
-def asked_since(view: View, account_name: str, since: float) -> int:
+def count_requests(view: View, account_name: str, since: float) -> int:
     """How many orders were requested for an account after a time."""
     return int(view.execute(_COUNT_REQUESTS, {"name": account_name, "since": since}).scalar_one())
 

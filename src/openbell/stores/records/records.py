@@ -117,7 +117,7 @@ class Records:
         """True if every writer uses this head file, so that the ledger must end at one of its heads."""
         return self.database.source == "sqlite"
 
-    async def begun(self) -> bool:
+    async def is_created(self) -> bool:
         """Returns False for a scenario that has no records yet; reading it creates nothing."""
         return self.access is not Access.SCENARIO or await self._exists()
 
@@ -154,10 +154,10 @@ class Records:
 
     # Writing
 
-    async def write(self, work: Callable[[Journal], T], lease: Lease | None = None, *, any_time: bool = False) -> T:
+    async def write(self, work: Callable[[Journal], T], lease: Lease | None = None, *, ignore_clock: bool = False) -> T:
         """Call a function that writes, and return its result. The write finishes even if the caller is cancelled.
 
-        With `any_time`, a scenario whose last entry is later than this clock may be written to: only to release a lease.
+        With `ignore_clock`, a scenario whose last entry is later than this clock may be written to: only to release a lease.
 
         Raises `LeaseLost` if the lease is no longer current, `LedgerBroken` if the ledger was cut off or replaced,
         `Refused` if this desk may not write here.
@@ -170,7 +170,7 @@ class Records:
                 "writes nothing to them. Add --trade or --scenario NAME to act in a scenario"
             )
         await self._prepare(creates=True)
-        task = asyncio.ensure_future(self._write(work, lease, any_time=any_time))
+        task = asyncio.ensure_future(self._write(work, lease, ignore_clock=ignore_clock))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
         try:
@@ -179,13 +179,13 @@ class Records:
             task.add_done_callback(_log_failure)
             raise
 
-    async def _write(self, work: Callable[[Journal], T], lease: Lease | None, *, any_time: bool) -> T:
+    async def _write(self, work: Callable[[Journal], T], lease: Lease | None, *, ignore_clock: bool) -> T:
         await self._guard.check_before_writing(self._compare)
 
         def transaction(connection: Connection) -> tuple[T, Head]:
             schema.wait_for_writers(connection)
             moment = self._moment()
-            if self.access is Access.SCENARIO and not any_time:
+            if self.access is Access.SCENARIO and not ignore_clock:
                 self._refuse_earlier(View(connection), moment)
             if lease is not None:
                 leases.check(View(connection), lease)
@@ -229,7 +229,7 @@ class Records:
         self._guard.adopt(head)
         return head
 
-    async def objection(self) -> str | None:
+    async def write_refusal(self) -> str | None:
         """Why a write would be refused now because of the ledger's head; None if it would not be."""
         await self._prepare()
         return await self._guard.refusal(self._compare)

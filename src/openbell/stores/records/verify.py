@@ -50,7 +50,7 @@ class Snapshot:
     ends: tuple[Head, ...]
 
     @property
-    def moved_on(self) -> bool:
+    def is_behind(self) -> bool:
         """True if the heads are later than the ledger: another process wrote in between, or the end was cut off."""
         return bool(self.ends) and self.newest not in self.ends and self.newest.seq <= self.ends[0].seq
 
