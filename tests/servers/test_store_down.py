@@ -24,7 +24,7 @@ class Failing:
         self.down = False
 
     def __getattr__(self, name: str) -> Any:
-        if self.down and name in {"read", "tail", "larger", "count"}:
+        if self.down and name in {"read", "tail", "resampled", "count"}:
             return self._fail
         return getattr(self._store, name)
 

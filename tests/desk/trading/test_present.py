@@ -21,7 +21,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records import orders as queries
-from openbell.stores.records import troubles
+from openbell.stores.records import troubles as stored_troubles
 from openbell.trading.accounts import Unauthorized
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import request
@@ -122,7 +122,7 @@ def step_without(instrument: Instrument, part: str, fault: type[Exception]) -> C
         setattr(owner, part, failing)
         await trading.engine.once()
         found = await orders(trading)
-        return found, await trading.reasons.of(found.values()), await trading.records.read(troubles.all_troubles)
+        return found, await trading.reasons.of(found.values()), await trading.records.read(stored_troubles.all_troubles)
 
     return work
 
@@ -145,7 +145,7 @@ def test_a_symbol_that_cannot_be_read_delays_only_its_own_orders(
 
     async def seen(trading: TradingDesk) -> tuple[dict[str | None, Order], Any]:
         found = await orders(trading)
-        return found, await trading.records.read(troubles.all_troubles)
+        return found, await trading.records.read(stored_troubles.all_troubles)
 
     found, troubles = at(tmp_path, 21, bars, seen)
     assert {key: each.state for key, each in found.items()} == {"btc": State.FILLED, "eth": State.FILLED}
