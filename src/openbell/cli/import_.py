@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.market.clock import SystemClock, iso
-from openbell.market.errors import InvalidParameter, Refused, SourceConflict
+from openbell.market.errors import InvalidParameter, OpenbellError, Refused, SourceConflict
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 SOURCE = Source(Origin.IMPORTED, "import")
 MINUTE_NAMES = ("1min", "1m")
+_EVER = 2**40
 
 
 @app.command("import")
@@ -82,13 +84,15 @@ def _import(settings: Settings, file: Path, symbol: str, timeframe: str | None, 
     real = dataclasses.replace(settings, feed="none")
     place = f"InfluxDB, database {real.influx_database}" if real.influx_url else str(real.bar_folder)
     try:
-        _store(real, bars, replace)
+        newest = _store(real, bars, replace)
     except OSError as error:
         fail(f"cannot write to {place}: {error}")
     except KeyboardInterrupt:
         fail("interrupted; the months stored so far are complete: run the same command again to store the rest", 130)
     count = f"{len(bars):,} bar{'' if len(bars) == 1 else 's'}"
     typer.echo(f"imported {count} of {instrument}, {iso(bars.time[0])} to {iso(bars.time[-1])}, into {place}")
+    if newest is not None and bars.time[0] <= newest:
+        _note_late_bars(real, bars, newest)
     if settings.simulated:
         typer.echo(
             "openbell: OPENBELL_FEED is sim, which reads simulated bars only; "
@@ -97,11 +101,15 @@ def _import(settings: Settings, file: Path, symbol: str, timeframe: str | None, 
         )
 
 
-def _store(settings: Settings, bars: Bars, replace: bool) -> None:
-    """Write month by month. Raises `SourceConflict` first if a month has bars of another source."""
+def _store(settings: Settings, bars: Bars, replace: bool) -> int | None:
+    """Write month by month; returns the time of the latest bar that was stored before, None if there was none.
+
+    Raises `SourceConflict` first if a month has bars of another source.
+    """
     from openbell.desk.desk import Desk
 
     with closing(Desk(settings).store) as store:
+        newest = store.tail(bars.instrument, 1, _EVER)
         if not replace and (others := store.conflicts(bars, SOURCE)):
             raise SourceConflict(
                 f"the store has bars of another source: {', '.join(others[:10])}"
@@ -109,6 +117,32 @@ def _store(settings: Settings, bars: Bars, replace: bool) -> None:
                 f"; nothing was imported (--replace drops those months of {bars.instrument} first)"
             )
         _write_months(store, bars, replace)
+    return int(newest.time[-1]) if len(newest) else None
+
+
+def _note_late_bars(settings: Settings, bars: Bars, newest: int) -> None:
+    """Print which orders and alerts the bars up to `newest` may no longer reach."""
+    from openbell.desk.desk import Desk
+    from openbell.desk.trading.late_bars import Waiting, waiting_for_bars
+
+    async def count() -> Waiting:
+        # Read-only: an import creates no records.
+        async with Desk(dataclasses.replace(settings, read_only=True, as_of="", scenario="")) as desk:
+            return await waiting_for_bars(desk.trading.records, bars.instrument, newest)
+
+    try:
+        waiting = asyncio.run(count())
+    except OpenbellError as error:
+        typer.echo(
+            f"openbell: working orders and alerts on {bars.instrument} cannot be read: {error.message}", err=True
+        )
+        return
+    if str(waiting):
+        typer.echo(
+            f"openbell: {waiting} on {bars.instrument} may already be past these bars: "
+            f"bars up to {iso(newest)} that were stored late fill no order and fire no alert",
+            err=True,
+        )
 
 
 def _write_months(store: BarStore, bars: Bars, replace: bool) -> None:

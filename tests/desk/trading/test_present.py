@@ -13,6 +13,7 @@ import pytest
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
+from openbell.desk.trading.alerts import Condition
 from openbell.desk.trading.desk import TradingDesk
 from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.clock import iso
@@ -23,6 +24,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores.records import orders as queries
 from openbell.stores.records import troubles as stored_troubles
 from openbell.trading.accounts import Unauthorized
+from openbell.trading.alerts import Type
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import request
 from tests.client import run
@@ -369,3 +371,21 @@ def test_nothing_is_opened_beside_a_position_whose_price_is_days_old(tmp_path: P
     assert "newest price of BTC/USD" in str(balance.note)
     with pytest.raises(RiskRefused, match="newest price of BTC/USD"):
         at(tmp_path, 2900, bars, order("more", ETH, Side.BUY, "1"))
+
+
+def test_an_import_behind_processed_bars_names_the_orders_and_alerts_that_it_may_not_reach(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", tmp_path / "late.csv"
+    bars = [bars_of(BTC, [100.0] * 30)]
+    at(home, 5, bars, order("low", BTC, Side.BUY, "1", limit=50.0))
+    at(home, 5, bars, lambda t: t.alerts.set(ME, "BTC/USD", "1m", Condition(Type.PRICE_BELOW, 50.0)))
+
+    def imported(minute: int, symbol: str = "BTC/USD") -> str:
+        file.write_text(f"timestamp,open,high,low,close,volume\n{iso(START + minute * MINUTE)},90,90,40,90,1\n")
+        result = run(home, "import", str(file), "--symbol", symbol, "--replace", FEED="none")
+        assert result.returncode == 0, result.stderr
+        return str(result.stderr)
+
+    assert "1 paper order and 1 alert on BTC/USD may already be past these bars" in imported(20)
+    assert imported(31) == ""
+    assert imported(20, symbol="ETH/USD") == ""
+    assert not list((tmp_path / "home").glob("simulated*"))
