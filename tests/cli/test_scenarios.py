@@ -340,6 +340,12 @@ def test_a_server_of_a_later_clock_finds_an_order_filled_that_was_placed_by_a_ca
         assert order["status"] == "filled"
 
 
+def test_a_call_fires_alerts_that_were_due(tmp_path: Path) -> None:
+    call(tmp_path, T0, "late", "set_alert", {}, **ALERT)
+    (fired,) = call(tmp_path, T2, "late", "get_notifications", {})["notifications"]
+    assert fired["triggered_at"] == "2026-01-07T15:01:00+00:00"
+
+
 def test_a_read_only_desk_does_not_say_that_an_order_is_still_to_fill(tmp_path: Path) -> None:
     call(tmp_path, T0, "late", "place_order", {}, **ORDER)
     flags = ("--trade", "--read-only", "--scenario", "late")

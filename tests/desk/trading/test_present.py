@@ -165,6 +165,38 @@ def test_doctor_shows_a_symbol_that_cannot_be_read_until_it_can(tmp_path: Path) 
     assert "BTC/USD" not in run(tmp_path, "doctor", FEED="none").stdout
 
 
+def test_an_accident_with_one_account_is_noted_and_the_others_are_filled(tmp_path: Path) -> None:
+    bars = [bars_of(BTC, [100.0] * 60)]
+
+    async def open_accounts(trading: TradingDesk) -> None:
+        for name in ("bad", "good"):
+            await trading.accounts.add(name, "paper", D(1000), with_token=False)
+
+    at(tmp_path, 1, bars, open_accounts)
+    for name in ("bad", "good"):
+        at(tmp_path, 5, bars, order("one", BTC, Side.BUY, "1"), ACCOUNT=name)
+
+    async def step(trading: TradingDesk) -> Any:
+        matching: Any = trading.matching
+        whole = matching.account
+
+        async def failing(name: str, *given: Any) -> int:
+            if name == "bad":
+                raise RuntimeError("an accident")
+            return int(await whole(name, *given))
+
+        matching.account = failing
+        await trading.engine.once()
+        return await trading.records.read(marks.troubled)
+
+    ((_, reason),) = at(tmp_path, 20, bars, step).values()
+    assert reason == "account bad: RuntimeError: an accident"
+    assert at(tmp_path, 20, bars, recorded("good"))["one"].state is State.FILLED
+    at(tmp_path, 21, bars, lambda it: it.engine.once())
+    assert at(tmp_path, 21, bars, recorded("bad"))["one"].state is State.FILLED
+    assert at(tmp_path, 21, bars, lambda it: it.records.read(marks.troubled)) == {}
+
+
 def test_an_order_that_waits_for_the_price_of_a_position_says_so(tmp_path: Path) -> None:
     """What the account has lost is not known meanwhile, and nothing is opened."""
     bars = [bars_of(BTC, [100.0] * 10), bars_of(ETH, [10.0] * 60)]
