@@ -113,7 +113,9 @@ def home(tmp_path: Path) -> Iterator[Path]:
 def test_readers_end_when_their_parent_is_killed(home: Path) -> None:
     """Without a guard too, and though nobody tells them to stop."""
     command = [sys.executable, str(BENCH / "trading.py"), "readers", str(home), "3"]
-    start = f"import subprocess; print(subprocess.Popen({command!r}).pid, flush=True); input()"
+    # Not with the parent's output, whose end the test waits for.
+    child = f"subprocess.Popen({command!r}, stdout=subprocess.DEVNULL)"
+    start = f"import subprocess; print({child}.pid, flush=True); input()"
     parent = subprocess.Popen(
         [sys.executable, "-c", start], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(home)
     )
