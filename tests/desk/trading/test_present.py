@@ -178,23 +178,23 @@ def test_an_accident_with_one_account_is_noted_and_the_others_are_filled(tmp_pat
 
     async def step(trading: TradingDesk) -> Any:
         matching: Any = trading.matching
-        whole = matching.account
+        whole = matching.advance
 
         async def failing(name: str, *given: Any) -> int:
             if name == "bad":
                 raise RuntimeError("an accident")
             return int(await whole(name, *given))
 
-        matching.account = failing
+        matching.advance = failing
         await trading.engine.once()
-        return await trading.records.read(marks.troubled)
+        return await trading.records.read(stored_troubles.all_troubles)
 
     ((_, reason),) = at(tmp_path, 20, bars, step).values()
     assert reason == "account bad: RuntimeError: an accident"
     assert at(tmp_path, 20, bars, recorded("good"))["one"].state is State.FILLED
     at(tmp_path, 21, bars, lambda it: it.engine.once())
     assert at(tmp_path, 21, bars, recorded("bad"))["one"].state is State.FILLED
-    assert at(tmp_path, 21, bars, lambda it: it.records.read(marks.troubled)) == {}
+    assert at(tmp_path, 21, bars, lambda it: it.records.read(stored_troubles.all_troubles)) == {}
 
 
 def test_an_order_that_waits_for_the_price_of_a_position_says_so(tmp_path: Path) -> None:
