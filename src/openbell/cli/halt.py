@@ -45,6 +45,8 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
         for venue in trading.venues:
             if venue.remote:
                 typer.echo(f"cancelling resting orders at {venue.name}: openbell halt does so also without --trade")
+                if again := await trading.halts.cancel_again(venue):
+                    typer.echo(f"{again} cancellation{'s' if again > 1 else ''} not confirmed so far: sent again")
             ended += await trading.halts.enforce(venue)
         orders = "order that could open a position was" if ended == 1 else "orders that could open a position were"
         typer.echo(f"{ended} resting {orders} cancelled{_where(desk.settings)}")

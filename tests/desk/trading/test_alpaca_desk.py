@@ -204,7 +204,7 @@ def test_an_outage_of_the_broker_keeps_the_engine_going(tmp_path: Path, server: 
 def test_without_trade_only_a_halt_is_sent(tmp_path: Path, server: AlpacaTradingServer) -> None:
     """No cancellation is sent, due or for a loss; only the operator's halt is."""
     placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
-    server.suffer("cancel", "drop", "drop", "drop")
+    server.suffer("cancel", "drop")
     trading_in(tmp_path, lambda it: it.orders.cancel(ME, placed.id))
     before = len(server.requests)
     for _ in range(3):
@@ -212,6 +212,8 @@ def test_without_trade_only_a_halt_is_sent(tmp_path: Path, server: AlpacaTrading
     assert len(server.requests) == before
     done = run(tmp_path, "halt", FEED="none", BROKER="alpaca")
     assert "halt does so also without --trade" in done.stdout, done.stdout + done.stderr
+    assert "1 cancellation not confirmed so far: sent again" in done.stdout
+    assert server.of(placed.id)["status"] == "canceled"
 
 
 @pytest.mark.parametrize("cause", ["a halt in the records", "a halt in the home", "the daily loss"])

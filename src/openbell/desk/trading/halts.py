@@ -102,6 +102,17 @@ class Halts:
 
         return await self._cancel_opening(venue, accounts, "trading was halted", lease)
 
+    async def cancel_again(self, venue: Venue) -> int:
+        """Send unconfirmed cancellations of orders that could open a position again; returns their number."""
+
+        def work(view: View) -> list[Order]:
+            names = [each.name for each in queries.all_accounts(view) if each.broker == venue.name]
+            return [order for order in _all_opening(view, names) if order.state is State.CANCELLING]
+
+        orders = await self._records.read(work)
+        await _send_cancellations(venue, orders)
+        return len(orders)
+
     async def resting_elsewhere(self, venues: Iterable[Venue]) -> dict[str, int]:
         """Returns, by broker, the number of resting orders at other brokers that could open a position."""
         names = {venue.name for venue in venues}
@@ -127,17 +138,26 @@ class Halts:
             return [venue.cancel(journal, order, reason) for order in opening]
 
         cancelled = await self._records.write(work, lease)
-        for order in cancelled:
-            with suppress(BrokerError):  # recorded as cancelling: the engine sends it again
-                await venue.send_cancellation(order)
+        await _send_cancellations(venue, cancelled)
         return len(cancelled)
 
 
+async def _send_cancellations(venue: Venue, orders: Iterable[Order]) -> None:
+    for order in orders:
+        with suppress(BrokerError):  # recorded as cancelling: the engine sends it again
+            await venue.send_cancellation(order)
+
+
 def _opening(view: View, accounts: list[str]) -> list[Order]:
+    """Returns the resting orders of some accounts that could open a position and are not being cancelled."""
+    return [order for order in _all_opening(view, accounts) if order.state is not State.CANCELLING]
+
+
+def _all_opening(view: View, accounts: list[str]) -> list[Order]:
     """Returns the resting orders of some accounts that could open a position."""
     return [
         order
         for name in accounts
         for order in queries.working(view, name)
-        if order.state in RESTING - {State.CANCELLING} and order.remaining_opening
+        if order.state in RESTING and order.remaining_opening
     ]
