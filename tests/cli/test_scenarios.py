@@ -20,7 +20,7 @@ import pytest
 from openbell.desk.desk import make_clock
 from openbell.desk.settings import load
 from openbell.desk.trading.record_locations import Scenarios, make_records
-from openbell.market.clock import iso
+from openbell.market.clock import iso, parse_time
 from openbell.stores.records.journal import Journal
 from tests.client import OPENBELL, PATIENCE, Client, run
 from tests.servers.histories import History
@@ -28,6 +28,7 @@ from tests.servers.histories import History
 T0, T1, T2 = "2026-01-07T15:00:00Z", "2026-01-07T15:30:00Z", "2026-01-07T16:00:00Z"
 ORDER = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}
 ALERT = {"symbol": "BTC/USD", "condition": {"price_above": 1.0}}
+DECISION = {"symbol": "BTC/USD", "action": "HOLD", "confidence": 0.5, "reasoning": "because"}
 LATER_THAN_NOW = "2999-01-01T00:00:00Z"
 
 
@@ -122,6 +123,37 @@ def test_scenarios_are_listed_emptied_and_removed(tmp_path: Path, settings: dict
     assert set(listed(tmp_path, settings)) == {"two"}
     assert call(tmp_path, T0, "one", "get_orders", settings)["orders"] == [], "a new one of the same name is a new one"
     assert len(call(tmp_path, T1, "two", "get_orders", settings)["orders"]) == 1
+
+
+def test_the_records_and_answers_of_a_scenario_name_it(tmp_path: Path) -> None:
+    words = ("call", "chartgen", "place_order", json.dumps(ORDER), "--trade", "--as-of", T0, "--scenario", "named")
+    told = json.loads(run(tmp_path, *words, "--meta").stdout)
+    assert told["_meta"]["openbell/truth"]["scenario"] == "named"
+    assert call(tmp_path, T1, "named", "get_orders", {})["orders"][0]["status"] == "filled"
+    with closing(sqlite3.connect(tmp_path / "simulated" / "scenarios" / "named" / "records.sqlite")) as records:
+        for column in ("name FROM accounts", "account FROM orders", "account FROM fills"):
+            assert records.execute(f"SELECT {column}").fetchall() == [("named",)]
+    assert "scenario" not in run(tmp_path, "call", "portfolio", "get_balance", AS_OF=T1).stderr
+
+
+@pytest.mark.parametrize("clock", [{}, {"AS_OF": T1}, {"AS_OF": T0, "REPLAY_SPEED": "60"}], ids=["now", "then", "runs"])
+def test_a_replay_acts_in_a_scenario_whatever_account_is_named(tmp_path: Path, clock: dict[str, str]) -> None:
+    """Its bars are the real market's, and the paper account that is named is the present's."""
+    rows = "".join(f"{parse_time(T0) + 60 * n:.0f},1,1,1,1,1\n" for n in range(3))
+    (tmp_path / "bars.csv").write_text("timestamp,open,high,low,close,volume\n" + rows)
+    assert run(tmp_path, "import", str(tmp_path / "bars.csv"), "-s", "BTC/USD", FEED="none").returncode == 0
+    assert run(tmp_path, "account", "add", "mine", "--cash", "5000", FEED="none").returncode == 0
+    before = (tmp_path / "records.sqlite").read_bytes()
+    replay = {"FEED": "replay", "ACCOUNT": "mine", **clock}
+    for tool, given in (("set_alert", ALERT), ("get_balance", {})):
+        done = run(tmp_path, "call", "chartgen", tool, json.dumps(given), "--trade", "--meta", **replay)
+        assert done.returncode == 0, done.stdout + done.stderr
+        told = json.loads(done.stdout)
+        assert told["_meta"]["openbell/truth"]["scenario"] == "as-of"
+    assert told["result"]["cash"] == "100000", "the scenario's own"
+    assert (tmp_path / "records.sqlite").read_bytes() == before
+    mine = run(tmp_path, "call", "chartgen", "get_balance", "{}", "--trade", FEED="none", ACCOUNT="mine")
+    assert json.loads(mine.stdout)["cash"] == "5000"
 
 
 @pytest.mark.parametrize("command", ["reset", "remove"])
@@ -306,7 +338,7 @@ def test_whatever_is_written_into_a_scenario_comes_after_what_was_due(
     """Otherwise a desk between the two would show an order as open, and could never fill it."""
     call(tmp_path, T0, "as-of", "place_order", settings, **ORDER)
     call(tmp_path, T0, "as-of", "set_alert", settings, **ALERT)
-    decision = json.dumps({"symbol": "BTC/USD", "action": "HOLD", "confidence": 0.5, "reasoning": "because"})
+    decision = json.dumps(DECISION)
     words = {
         "decision": ("decisions", "save_decision", decision, "--scenario", "as-of"),
         "decision without trade": ("decisions", "save_decision", decision),
@@ -366,7 +398,9 @@ def test_a_scenario_is_free_as_soon_as_a_server_that_it_has_outrun_has_ended(
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("first", ["cancel_order", "get_positions", "get_balance", "get_orders", "place_order"])
+@pytest.mark.parametrize(
+    "first", ["cancel_order", "get_positions", "get_balance", "get_orders", "place_order", "validate_trade"]
+)
 def test_the_present_finds_it_filled_too_whatever_is_asked_first(tmp_path: Path, first: str) -> None:
     async def play() -> tuple[Any, Any]:
         history = History(tmp_path, 3)
@@ -377,8 +411,10 @@ def test_the_present_finds_it_filled_too_whatever_is_asked_first(tmp_path: Path,
             given = {
                 "cancel_order": {"order_id": placed["order_id"]},
                 "place_order": {**ORDER, "quantity": "1", "client_order_id": "x"},
+                "validate_trade": {"symbol": "BTC/USD", "side": "SELL", "size": 1},
             }
-            return placed, (await bench.reply("chartgen", first, given.get(first, {}))).payload
+            name = "portfolio" if first == "validate_trade" else "chartgen"
+            return placed, (await bench.reply(name, first, given.get(first, {}))).payload
 
     placed, answer = asyncio.run(play())
     if first == "cancel_order":
@@ -389,5 +425,7 @@ def test_the_present_finds_it_filled_too_whatever_is_asked_first(tmp_path: Path,
         assert float(answer["margin_used"]) > 0
     elif first == "get_orders":
         assert [each["status"] for each in answer["orders"]] == ["filled"]
+    elif first == "validate_trade":
+        assert answer["data"]["valid"] is True, "what is held can be sold"
     else:
         assert (answer["order_id"], answer["status"]) == (placed["order_id"], "filled")

@@ -255,9 +255,14 @@ def test_no_tool_of_another_clock_changes_the_present(tmp_path: Path, seed: int,
         history = History(home, seed)
         await history.go_on(15)
         async with history.present() as bench:
+            await bench.chartgen("subscribe_notifications")
+            await bench.chartgen("set_alert", symbol="BTC/USD", condition={"price_above": 1.0})
+            history.clock.advance(120.0)
+            history.arrive(bench.desk)
+            await bench.desk.trading.engine.step(None)
+            assert (await bench.chartgen("list_subscriptions"))["queued"] > 0
             for price in (1.0, 1e9):
                 await bench.chartgen("set_alert", symbol="BTC/USD", condition={"price_above": price})
-            await bench.chartgen("subscribe_notifications")
             await bench.desk.trading.halts.resume()
             bench.desk.trading.halt_file.lift()
             for symbol in SYMBOLS:
