@@ -182,6 +182,8 @@ MUST_HOLD = {
         "servers/test_nothing_later.py::test_no_tool_of_another_clock_changes_the_present",
         "cli/test_scenarios.py::test_scenarios_do_not_wait_for_each_other",
         "cli/test_scenarios.py::test_scenarios_are_listed_emptied_and_removed",
+        "cli/test_scenarios.py::test_the_records_and_answers_of_a_scenario_name_it",
+        "cli/test_scenarios.py::test_a_replay_acts_in_a_scenario_whatever_account_is_named",
     ],
     "nothing later than the clock is seen by any tool of any server": [
         "servers/test_nothing_later.py::test_every_tool_has_samples",
@@ -191,22 +193,37 @@ MUST_HOLD = {
     "matching goes on whatever clocks looked; a failing symbol stops no other": [
         "desk/trading/test_present.py::test_a_partly_filled_order_continues_whatever_other_clocks_have_read",
         "desk/trading/test_present.py::test_a_symbol_that_cannot_be_read_delays_only_its_own_orders",
+        "desk/trading/test_present.py::test_an_accident_with_one_account_is_noted_and_the_others_are_filled",
+        "desk/trading/test_present.py::test_doctor_shows_a_symbol_that_cannot_be_read_until_it_can",
     ],
     "every question and cancellation first catches up with the bars": [
         "cli/test_scenarios.py::test_a_server_of_a_later_clock_finds_an_order_filled_that_was_placed_by_a_call",
         "cli/test_scenarios.py::test_the_present_finds_it_filled_too_whatever_is_asked_first",
+        "desk/trading/test_present.py::test_questions_at_the_same_time_share_one_walk",
+        "desk/trading/test_present.py::test_what_was_walked_stays_walked_when_the_rest_is_cut_short",
     ],
     "the head covers the ledger's end; every fill is explained": [
         "cli/test_trading_commands.py::test_what_was_added_at_the_end_is_found_though_it_follows_in_every_way",
+        "cli/test_trading_commands.py::test_a_checkpoint_that_does_not_follow_from_the_ledger_is_found",
         "trading/test_audit.py",
     ],
     "limits for every account, minute by minute": [
         "desk/trading/test_present.py::test_limits_are_kept_for_every_account_that_is_filled",
+        "desk/trading/test_present.py::test_a_halt_ends_what_rests_on_every_account",
         "trading/test_advance.py::test_skipping_quiet_minutes_changes_nothing",
     ],
     "every payload names its data, call prints the truth": [
         "servers/test_truth.py::test_payloads_name_their_data",
         "servers/test_truth.py::test_call_prints_the_header_on_standard_error_and_the_result_alone_on_output",
+    ],
+    "defaults, whole numbers and sources are as the contract says": [
+        "servers/test_arguments.py::test_every_default_is_a_value_that_the_schema_takes",
+        "servers/test_arguments.py::test_a_whole_number_may_be_written_with_a_point",
+        "servers/test_truth.py::test_indicators_say_whether_the_feed_was_asked",
+    ],
+    "the truth header speaks of the instrument that was asked for": [
+        "servers/test_truth.py::test_the_header_speaks_of_the_instrument_that_was_asked_for",
+        "servers/test_truth.py::test_the_header_of_a_refusal_does_too",
     ],
     "the total of candles does not depend on what was asked before": [
         "servers/test_market_data.py::test_the_total_does_not_depend_on_what_was_asked_before"
@@ -219,11 +236,15 @@ MUST_HOLD = {
     "read-only makes nothing; halting is always allowed": [
         "cli/test_read_only_tools.py::test_no_tool_makes_anything_in_an_empty_home",
         "cli/test_read_only_tools.py::test_a_read_only_desk_can_be_halted_and_not_resumed",
+        "cli/test_commands.py::test_a_read_only_collector_makes_nothing",
+        "cli/test_trading_commands.py::test_a_read_only_desk_lets_nobody_write",
         "cli/test_read_only.py",
     ],
     "a cursor for each connection": [
         "servers/test_connections.py::test_two_clients_each_get_every_notification_once_and_in_order",
         "servers/test_connections.py::test_a_push_to_a_client_that_no_longer_reads_waits_for_the_next_client",
+        "servers/test_at_least_once.py::test_a_call_returns_nothing_that_the_answer_before_it_is_about_to",
+        "desk/trading/test_queue.py::test_a_slow_connection_gets_what_a_quick_one_has_had",
     ],
     "JSON holds no NaN, arguments are bounded, every id gets one answer": [
         "servers/test_numbers.py",
@@ -231,10 +252,12 @@ MUST_HOLD = {
         "protocol/test_stdio.py::test_every_request_gets_one_answer_whatever_ids_are_used",
     ],
     "without --trade nothing is sent to a broker": [
-        "desk/trading/test_alpaca_desk.py::test_without_trade_only_a_halt_is_sent"
+        "desk/trading/test_alpaca_desk.py::test_without_trade_only_a_halt_is_sent",
+        "desk/trading/test_alpaca_desk.py::test_without_trade_the_engine_cancels_nothing_at_the_broker",
     ],
     "a position without a price is null with its reason and opens nothing": [
         "servers/test_store_down.py::test_positions_show_the_last_known_price_with_its_time_and_a_note",
+        "servers/test_store_down.py::test_the_truth_header_says_it_too",
         "servers/test_store_down.py::test_nothing_is_opened_what_reduces_passes_and_the_refused_id_can_be_used_again",
     ],
     "no short unless it is allowed": ["trading/test_never_short.py::test_on_paper_no_position_is_ever_negative"],
