@@ -62,7 +62,7 @@ def test_null_stands_for_it_and_nothing_else_changes(value: Any) -> None:
 
 
 def test_the_error_names_the_field() -> None:
-    with pytest.raises(NotFinite, match=r"tool: a\[1\]\.b\[0\] is no finite number"):
+    with pytest.raises(NotFinite, match=r"tool: a\[1\]\.b\[0\] is not a finite number"):
         require_finite({"x": 1.5, "a": [{"b": [1.0]}, {"b": (math.inf, 2.0)}]}, "tool")
 
 

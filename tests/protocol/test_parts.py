@@ -246,7 +246,7 @@ def test_a_cache_forgets_with_time_number_and_on_demand() -> None:
         await cache.get("b", 10, work)
         await cache.get("c", 10, work)
         assert not (await cache.get("a", 10, work)).cached, "the oldest makes room"
-        cache.forget(lambda key: key == "a")
+        cache.drop(lambda key: key == "a")
         assert not (await cache.get("a", 10, work)).cached
         assert not (await cache.get("d", 0, work)).cached
         assert not (await cache.get("d", 0, work)).cached

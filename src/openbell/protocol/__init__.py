@@ -1,1 +1,1 @@
-"""What all MCP servers share: tools as values, dialects of results and errors, cache, pages, truth, the stdio transport."""
+"""Shared by all MCP servers: sessions, tools as values, dialects of results and errors, cache, truth header, stdio."""

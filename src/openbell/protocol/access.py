@@ -1,4 +1,4 @@
-"""Who may call what: the one place where a tool's scope, toolset and effect meet the settings and the principal."""
+"""Access control: checks a tool's scope, toolset and effect against the settings and the principal's scopes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from openbell.protocol.session import Principal, Scope
 from openbell.protocol.tool import Effect, Tool
 
 Toolsets = frozenset[str] | None
-"""The toolsets that a server offers; None: all."""
+"""The toolsets that a server offers; None for all."""
 
 
 def offers(tool: Tool, settings: Settings, toolsets: Toolsets) -> bool:
-    """Whether a server lists the tool."""
+    """Returns True if a server lists the tool."""
     writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
     return (toolsets is None or tool.toolset in toolsets) and not (settings.read_only and writes)
 
 
 def check(tool: Tool, settings: Settings, toolsets: Toolsets, principal: Principal) -> None:
-    """Raise `Refused` unless the settings and the principal's scopes allow the call."""
+    """Raises `Refused` unless the settings and the principal's scopes allow the call."""
     if toolsets is not None and tool.toolset not in toolsets:
         raise Refused(
             f"{tool.name} is in the toolset {tool.toolset}, and this server offers {', '.join(sorted(toolsets))}"

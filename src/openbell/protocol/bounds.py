@@ -1,4 +1,4 @@
-"""The length of arguments, checked before anything else reads them."""
+"""Limits on the length of arguments, checked before any other code reads them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from openbell.market.errors import InvalidParameter, InvalidSymbol
 from openbell.market.instruments import LONGEST_SYMBOL, TOO_LONG
 
 LONGEST_TEXT = 1_000
-"""Characters of any text in an argument; the longest that a tool takes, an order's id, has 200."""
+"""Most characters of a string in an argument. The longest that a tool accepts, an order's id, has 200."""
 LONGEST_NAME = 100
 SYMBOLS = frozenset({"symbol", "ticker"})
 CHECKED_BY_THE_TOOL = frozenset({"timeframe", "interval", "side", "action", "reasoning", "tool_calls"})
-"""The tool compares these with a list of names, or with a length of its own, first of all, and refuses them under the
-contract's own code."""
+"""Arguments that the tool itself checks first, against a list of names or a length, and refuses with the contract's own
+code."""
 
 
 def refuse_long_texts(arguments: Mapping[str, Any]) -> None:
-    """Raises `InvalidSymbol` for a symbol that is too long, `InvalidParameter` for any other text."""
+    """Raises `InvalidSymbol` if a symbol is too long, `InvalidParameter` if any other string is."""
     for name, value in arguments.items():
         if len(name) > LONGEST_NAME:
             raise InvalidParameter(f"{name[:40]}... is not an argument of this tool")
@@ -35,7 +35,7 @@ def _refuse_long(name: str, value: Any) -> None:
         each = waiting.pop()
         if isinstance(each, str):
             if len(each) > LONGEST_TEXT:
-                raise InvalidParameter(f"{name}: a text of {len(each)} characters; the most is {LONGEST_TEXT}")
+                raise InvalidParameter(f"{name}: {len(each)} characters are too many; the most is {LONGEST_TEXT}")
         elif isinstance(each, Mapping):
             waiting += each.keys()
             waiting += each.values()

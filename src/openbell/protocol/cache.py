@@ -1,4 +1,4 @@
-"""A cache for answers: keyed by every argument, bounded in time and number, one computation at a time per key."""
+"""A cache of results: keyed by every argument, bounded in age and number, with one computation at a time for each key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from openbell.desk.flight import SingleFlight
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A value with its age: whether it was cached, and for how long it may still be."""
+    """A value, whether it came from the cache, and for how many more seconds the cache keeps it."""
 
     value: Any
     cached: bool
@@ -21,29 +21,29 @@ class Answer:
 
 
 class TtlCache:
-    """Ages are monotonic system time: a standing market clock does not keep an answer fresh for ever."""
+    """Ages are measured in monotonic system time, so that entries also expire while the market clock is fixed."""
 
     def __init__(self, most: int = 1024, now: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._now = now
         self._entries: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
         self._flights = SingleFlight()
-        self._forgotten = 0
-        """How often something was dropped: what was begun before that is told to who asked then, and not kept."""
+        self._drops = 0
+        """Number of calls of `drop`. A value whose computation began before one is returned but not cached."""
 
     async def get(
         self, key: Hashable, ttl: float, work: Callable[[], Awaitable[Any]], *, refresh: bool = False
     ) -> Answer:
-        """The cached value, or what `work` gives; `refresh` bypasses what is there and replaces it."""
+        """Returns the cached value, or the result of `work`. `refresh` ignores the cached value and replaces it."""
         if ttl <= 0:
             return Answer(await work(), cached=False, remaining=None)
         entry = self._entries.get(key)
         if entry and not refresh and entry[0] > self._now():
             self._entries.move_to_end(key)
             return Answer(entry[1], cached=True, remaining=entry[0] - self._now())
-        began = self._forgotten
-        value = await self._flights.run((key, refresh, began), work)
-        if began != self._forgotten:
+        drops = self._drops
+        value = await self._flights.run((key, refresh, drops), work)
+        if drops != self._drops:
             return Answer(value, cached=False, remaining=None)
         self._entries[key] = (self._now() + ttl, value)
         self._entries.move_to_end(key)
@@ -51,8 +51,8 @@ class TtlCache:
             self._entries.popitem(last=False)
         return Answer(value, cached=False, remaining=None)
 
-    def forget(self, chosen: Callable[[Hashable], bool]) -> None:
-        """Drop the entries whose key is chosen: what a write has changed."""
-        self._forgotten += 1
+    def drop(self, chosen: Callable[[Hashable], bool]) -> None:
+        """Remove the entries for whose key `chosen` returns True, after a write changed what they hold."""
+        self._drops += 1
         for key in [key for key in self._entries if chosen(key)]:
             del self._entries[key]

@@ -1,4 +1,4 @@
-"""The call: which session asks which desk; and the result: a value together with what it rests on."""
+"""The call of a tool by a session on a desk, and its result: a value together with the data that it is based on."""
 
 from __future__ import annotations
 
@@ -22,46 +22,46 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Handed to every tool's handler."""
+    """The first argument of every tool's handler."""
 
     desk: Desk
     session: Session
     request: Any = None
-    """The id of the request, as the transport knows it."""
+    """The transport's id of the request."""
     at: float = field(init=False)
-    """The desk's clock when the call came."""
+    """The desk's time at which the call arrived, as a Unix timestamp."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "at", self.desk.clock.epoch())
 
     @property
     def principal(self) -> str:
-        """Who asks."""
+        """The subject of the caller's principal."""
         return self.session.principal.subject
 
     @property
     def inbox(self) -> Reader:
-        """The caller's inbox, as its session reads it."""
+        """The caller's inbox, with the cursor of its session."""
         return self.session.reader(self.desk.trading.inbox)
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What an answer rests on, as its truth header tells it."""
+    """The data that a result is based on, for its truth header."""
 
     instrument: Instrument | None = None
-    """Whose session the header tells."""
+    """The instrument whose trading session the header names."""
     newest: int | None = None
-    """The end of the newest bar that it uses; of several prices, the oldest counts."""
+    """End of the newest bar that the result uses; of several prices, the end of the oldest."""
     account: str = "none"
-    """Whose money it is about: `none`, `paper` or `live`."""
+    """The kind of account that the result shows: `none`, `paper` or `live`."""
     source: str | None = None
-    """What the data was read from."""
+    """The store that the data was read from."""
     note: str | None = None
-    """Why something in it is in doubt."""
+    """Why part of the result may be out of date or missing."""
 
-    def over(self, other: Basis) -> Basis:
-        """This one, and what `other` says where this one says nothing."""
+    def with_defaults(self, other: Basis) -> Basis:
+        """Returns this basis with its empty fields taken from `other`."""
         return Basis(
             self.instrument or other.instrument,
             other.newest if self.newest is None else self.newest,
@@ -73,7 +73,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Result(Generic[T]):
-    """What a handler returns: the value, what it rests on, and what is to be done when it has left."""
+    """What a handler returns: the value, its basis, and the work to run after the response has been sent."""
 
     value: T
     basis: Basis = Basis()
@@ -81,17 +81,17 @@ class Result(Generic[T]):
 
 
 def on_bars(instrument: Instrument, end: int | None = None) -> Basis:
-    """Of an answer about an instrument, from bars that end there."""
+    """Returns the basis of a result about an instrument whose newest bar ends at `end`."""
     return Basis(instrument, end)
 
 
 def on_prices(prices: Iterable[Price | None], note: str | None) -> Basis:
-    """Of an answer that values something at some prices."""
+    """Returns the basis of a result that values positions at these prices."""
     return Basis(newest=min((price.end for price in prices if price), default=None), note=note)
 
 
 def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
-    """What every result says about itself: made-up or real, whose account, from which feed, how old."""
+    """Returns the truth header of a result: kind of data, account, feed, time, age of the bars and trading session."""
     scenario = desk.settings.acts_in
     return {
         **({"scenario": scenario} if scenario else {}),

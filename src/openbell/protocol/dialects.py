@@ -1,8 +1,8 @@
-"""How each contract says results and errors: the one place where the exception tree becomes a wire form.
+"""Converts results and errors into the form of each contract. No other module maps the exception tree to wire forms.
 
-`JsonRpcDialect` (chart-signals) answers plainly and raises real JSON-RPC errors. `EnvelopeDialect` (TradeStream) wraps
-results as `{data, _metadata}` and errors as `{error, _metadata}` in a result that is marked as an error. `TextDialect`
-(chartgen) answers plainly, with images, and says errors as text.
+`JsonRpcDialect` (chart-signals) returns values unwrapped and errors as JSON-RPC errors. `EnvelopeDialect` (TradeStream)
+wraps results as `{data, _metadata}` and errors as `{error, _metadata}` with `isError` set. `TextDialect` (chartgen)
+returns values unwrapped, with images, and errors as text with `isError` set.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INTERNAL_ERROR = -32603
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What happened besides the answer."""
+    """How a result was produced: time taken, cache and source."""
 
     latency_ms: float
     cached: bool = False
@@ -31,37 +31,37 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A tool's answer before it meets a transport."""
+    """The reply to a call, independent of the transport."""
 
     payload: Any
-    """A JSON object; None where there are images only."""
+    """A JSON object; None if the reply has only images."""
     is_error: bool = False
     images: tuple[Picture, ...] = ()
     text: str | None = None
-    """What the text block says where it is not the payload's JSON."""
+    """The text block, if it is not the payload as JSON."""
     code: int | None = None
-    """Set when the answer is a JSON-RPC error; the payload is then {code, message, data}."""
+    """Set if the reply is a JSON-RPC error; the payload is then {code, message, data}."""
     truth: dict[str, Any] = field(default_factory=dict)
 
 
 class Dialect(Protocol):
-    """One contract's way of speaking."""
+    """Converts results and errors into the form of one contract."""
 
     @property
     def unknown_tool(self) -> int:
-        """The JSON-RPC code for a tool that is not there."""
+        """The JSON-RPC code for an unknown tool."""
 
     def schema(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The schema of a result whose value has this one."""
+        """Returns the schema of a result whose value has the schema `data`."""
 
     def result(self, value: Any, metrics: Metrics) -> Reply:
-        """A success."""
+        """Returns the reply for a value."""
 
     def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:
-        """A failure of a tool that has a place in the tree."""
+        """Returns the reply for an error of the exception tree that the tool raised."""
 
     def bug(self, metrics: Metrics) -> Reply:
-        """A failure that has none: a generic message; the trace is in the log."""
+        """Returns the reply for any other exception: a generic message. The traceback is in the log."""
 
 
 _METADATA = {
@@ -69,7 +69,7 @@ _METADATA = {
     "properties": {
         "latency_ms": {"type": "number"},
         "cached": {"type": "boolean"},
-        # Branches instead of a list of types: some clients know only a single `type`.
+        # anyOf instead of a list of types: some clients support only a single `type`.
         "cache_ttl_remaining": {"anyOf": [{"type": "number"}, {"type": "null"}]},
         "source": {"anyOf": [{"type": "string"}, {"type": "null"}]},
     },
@@ -81,10 +81,10 @@ BUG = "Internal error; the log on standard error has the details"
 
 @dataclass(frozen=True, slots=True)
 class JsonRpcDialect:
-    """Plain results; errors as JSON-RPC errors under the contract's codes."""
+    """Unwrapped results; errors as JSON-RPC errors with the contract's codes."""
 
     codes: dict[type[OpenbellError], tuple[int, str]]
-    """For each class of error its code and the contract's words; the most specific class counts."""
+    """The code and the contract's wording of each error class; the most specific class applies."""
     unknown_tool: int = METHOD_NOT_FOUND
 
     def schema(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -96,12 +96,12 @@ class JsonRpcDialect:
         return Reply(value)
 
     def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
-        """The contract's code and words, then ours; the facts as data."""
+        """Returns the contract's code and wording, followed by the error's message; its details are the data."""
         code, words = _lookup(self.codes, error) or (INTERNAL_ERROR, "")
-        return self._failure(code, _told(words, error.message), error.details)
+        return self._failure(code, _message(words, error.message), error.details)
 
     def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
-        """-32603."""
+        """Returns the code -32603."""
         return self._failure(INTERNAL_ERROR, BUG, {})
 
     @staticmethod
@@ -118,7 +118,7 @@ class EnvelopeDialect:
 
     codes: Mapping[type[OpenbellError], str]
     by_tool: Mapping[str, Mapping[type[OpenbellError], str]] = field(default_factory=dict)
-    """Where a tool's contract names an error otherwise: looked up first."""
+    """Codes of single tools that differ from `codes`; looked up first."""
     unknown_tool: int = INVALID_PARAMS
 
     def schema(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class EnvelopeDialect:
         return self._failure(_lookup(codes, error) or default, error.message, error.details, metrics)
 
     def bug(self, metrics: Metrics) -> Reply:
-        """INTERNAL_ERROR."""
+        """Returns the code INTERNAL_ERROR."""
         return self._failure("INTERNAL_ERROR", BUG, {}, metrics)
 
     @staticmethod
@@ -155,7 +155,7 @@ class EnvelopeDialect:
 
 @dataclass(frozen=True, slots=True)
 class TextDialect:
-    """Plain results and images (chartgen); an error is a text in a result that is marked as one."""
+    """Unwrapped results and images; errors as text with `isError` set."""
 
     unknown_tool: int = INVALID_PARAMS
 
@@ -164,27 +164,27 @@ class TextDialect:
         return data
 
     def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
-        """The value itself, or images and what goes with them."""
+        """Returns the value, or its images and their payload."""
         return Reply(value.payload, images=value.images) if isinstance(value, Media) else Reply(value)
 
     def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
-        """The message."""
+        """Returns the error's message."""
         return Reply({"error": error.message}, is_error=True, text=error.message)
 
     def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
-        """The generic message."""
+        """Returns the generic message."""
         return Reply({"error": BUG}, is_error=True, text=BUG)
 
 
-def _told(words: str, message: str) -> str:
-    """The contract's words first, unless the message begins with them."""
+def _message(words: str, message: str) -> str:
+    """Puts the contract's wording before the message, unless the message begins with it."""
     if words == "Insufficient data":
-        return words  # as in the contract's own example, which leaves the rest to the data
+        return words  # as in the contract's example, whose details are in the data
     return message if message.startswith(words) else f"{words}: {message}"
 
 
 def _lookup(table: Mapping[type[OpenbellError], Any], error: OpenbellError) -> Any:
-    """The entry of the nearest class."""
+    """Returns the entry of the most specific class of the error, or None."""
     for kind in type(error).__mro__:
         if kind in table:
             return table[kind]

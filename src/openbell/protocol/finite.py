@@ -1,4 +1,4 @@
-"""JSON has no NaN and no infinity: results that hold one are refused, notifications and error details get null."""
+"""JSON has no NaN and no infinity: results that contain one are refused, notifications and error details get null."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from openbell.market.errors import NotFinite
 
 
 def require_finite(value: Any, tool: str) -> None:
-    """Raises `NotFinite`, which names the field, if a result holds NaN or an infinity."""
+    """Raises `NotFinite`, which names the field, if a result contains NaN or an infinity."""
     place = _find(value)
     if place is not None:
         raise NotFinite(
-            f"{tool}: {place.lstrip('.')} is no finite number. The stored prices or volumes are too large or too small "
+            f"{tool}: {place.lstrip('.')} is not a finite number. The stored prices or volumes are too large or too small "
             "to calculate with: check the file that they were imported from",
             field=place.lstrip("."),
         )
 
 
 def _find(value: Any) -> str | None:
-    """Where the first such number is: `.snapshot.macd`, `.items[3].close`."""
+    """Returns the path of the first NaN or infinity, such as `.items[3].close`, or None."""
     if isinstance(value, float):
         return None if isfinite(value) else ""
     if isinstance(value, dict):
@@ -38,7 +38,7 @@ def _find(value: Any) -> str | None:
 
 
 def finite_or_null(value: Any) -> Any:
-    """The same value with null for every number that JSON does not have."""
+    """Returns the value with null in place of every NaN and infinity."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Answers that are more than JSON."""
+"""Results with images."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image in an answer."""
+    """An image in a result."""
 
     mime: str
     data: bytes
@@ -16,7 +16,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An answer with images; the payload, if there is one, follows them as text."""
+    """A result with images; the payload, if any, follows them as text."""
 
     images: tuple[Picture, ...]
     payload: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""Pages: `offset` counts from the newest; the order inside a page is the caller's choice."""
+"""Pagination: `offset` counts from the newest item; each tool chooses the order within a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 
 class Pagination(TypedDict):
-    """Where a page stands in the whole."""
+    """The position of a page in the whole list."""
 
     offset: int
     limit: int
@@ -15,5 +15,5 @@ class Pagination(TypedDict):
 
 
 def pagination(offset: int, limit: int, total: int) -> Pagination:
-    """Where a page of so many, after so many, stands among all."""
+    """Returns the position of a page of `limit` items after the first `offset` of `total`."""
     return {"offset": offset, "limit": limit, "total": total, "has_more": offset + limit < total}

@@ -1,4 +1,4 @@
-"""Work that waits until a response has left: what it hands out counts as handed out only then."""
+"""Work that runs after a response has been sent, such as marking its notifications as delivered."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Afterwards = Callable[[], Awaitable[None]]
 
 
 class Replies:
-    """What is to be done when the responses to requests have left, by the request's id."""
+    """The work to run after each response has been sent, by the request's id."""
 
     def __init__(self) -> None:
         self._waiting: dict[Any, list[Afterwards]] = defaultdict(list)
 
     def hold(self, request: Any, work: Afterwards) -> None:
-        """Keep work until a request is answered."""
+        """Keep work until the response to a request has been sent."""
         self._waiting[request].append(work)
 
     async def left(self, request: Any) -> None:
-        """The response has left: do what waited for it."""
+        """Run the work of a request whose response has been sent. Errors are logged."""
         for work in self._waiting.pop(request, ()):
             try:
                 await work()
             except Exception:
-                log.exception("what follows a response failed")
+                log.exception("work after a response failed")
 
     def lost(self, request: Any) -> None:
-        """The response will not leave any more."""
+        """Drop the work of a request whose response could not be sent."""
         self._waiting.pop(request, None)

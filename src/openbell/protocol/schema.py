@@ -1,4 +1,4 @@
-"""JSON Schemas from types: references put in place, noise left out, because an agent pays for every byte."""
+"""JSON Schemas from types, with references resolved and titles removed: every byte costs an agent tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 
 def schema_of(kind: type[Any]) -> dict[str, Any]:
-    """The schema of a model or TypedDict as one self-contained object."""
+    """Returns the schema of a model or TypedDict as one self-contained object."""
     schema = TypeAdapter(kind).json_schema(by_alias=True)
     definitions = schema.pop("$defs", {})
     return cast("dict[str, Any]", _plain(schema, definitions))
@@ -26,7 +26,7 @@ def _plain(node: Any, definitions: dict[str, Any]) -> Any:
     return {
         key: _properties(value, definitions) if key == "properties" else _plain(value, definitions)
         for key, value in node.items()
-        # Titles repeat the names, and the docstrings of types are for us, not for the agent.
+        # Titles repeat the names, and the docstrings of types are for developers, not for agents.
         if key != "title" and not (key == "description" and "properties" in node)
     }
 

@@ -15,16 +15,16 @@ from typing import Any
 
 
 def _postpone(name: str) -> None:
-    """Put a package in place whose code has not run yet."""
+    """Register a package whose code runs when one of its own names is first used."""
     if name in sys.modules:
         return
     spec = importlib.util.find_spec(name)
     if spec is None or spec.loader is None:
-        return  # the import below says what is missing
+        return  # the import below raises an error that names the missing package
     package, loader = importlib.util.module_from_spec(spec), spec.loader
 
     def load(attribute: str) -> Any:
-        """A module inside the package, or a name that the package's code defines."""
+        """Returns a module inside the package, or a name that the package's code defines."""
         if attribute.startswith("__"):
             raise AttributeError(attribute)
         if importlib.util.find_spec(f"{name}.{attribute}"):

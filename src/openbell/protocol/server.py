@@ -1,4 +1,4 @@
-"""A service on the official SDK's low-level server: every protocol revision that it knows."""
+"""Serves a service through the official SDK's low-level server, in every protocol revision that the SDK supports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 class _MethodParams(types.RequestParams):
-    """Parameters of a method of our own: any, checked by the tool behind it."""
+    """Parameters of a method outside the protocol: any; the tool behind it checks them."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -51,7 +51,7 @@ def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[An
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
     )
-    # The SDK's tracing spans go nowhere without an exporter, and every call would pay for them.
+    # Without an exporter the SDK's tracing spans are discarded, but every call would still create them.
     server.middleware.clear()
     server.add_notification_handler("notifications/initialized", types.NotificationParams, handlers.initialized)
     for tool in service.tools:
@@ -61,7 +61,7 @@ def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[An
 
 
 class _Handlers:
-    """What the SDK's server calls for each request."""
+    """The SDK server's handlers of requests and notifications."""
 
     def __init__(self, runner: Runner, session_of: Callable[[Context], Session]) -> None:
         self._runner = runner
@@ -111,13 +111,13 @@ class _Handlers:
         if self._pushes:
             trading = self._runner.desk.trading
             trading.push_to(session, session.principal.subject, session.notify)
-            with suppress(OpenbellError):  # get_notifications will raise it again
+            with suppress(OpenbellError):  # get_notifications raises it again
                 await session.reader(trading.inbox).begin()
         return session
 
 
 def one_client(principal: Principal, replies: Replies) -> Callable[[Context], Session]:
-    """The session of a transport that has one client, made with its first request."""
+    """Returns a `session_of` for a transport with one client: its session is created at the first request."""
     made: list[Session] = []
 
     def session_of(context: Context) -> Session:
@@ -138,7 +138,7 @@ def _notifier(context: Context) -> Notify:
 
 
 def _wire(reply: Reply) -> dict[str, Any]:
-    """The result of tools/call: images, then the whole JSON as text, and the same object."""
+    """Returns the result of tools/call: images, then the payload as JSON text and as structuredContent."""
     _raise_if_rpc_error(reply)
     content: list[dict[str, Any]] = [
         {"type": "image", "data": b64encode(image.data).decode(), "mimeType": image.mime} for image in reply.images
@@ -160,7 +160,7 @@ def _raise_if_rpc_error(reply: Reply) -> None:
 
 
 def declare(tool: Tool, service: Service) -> types.Tool:
-    """What `tools/list` says of a tool."""
+    """Returns the entry of a tool in `tools/list`."""
     declared = {
         "name": tool.name,
         "description": tool.description,
@@ -173,7 +173,7 @@ def declare(tool: Tool, service: Service) -> types.Tool:
 
 
 def _instructions(service: Service, desk: Desk) -> str:
-    said = {
+    text = {
         "simulated": "All market data is SIMULATED, not real.",
         "imported": "Market data is what was imported on this machine; nothing is live.",
         "replay": "Market data is a replay of stored bars, not live.",
@@ -181,5 +181,5 @@ def _instructions(service: Service, desk: Desk) -> str:
     }[desk.data]
     if desk.settings.trade and any(tool.scope is Scope.TRADE for tool in service.tools):
         money = "LIVE: orders move real money." if desk.account == "live" else "on PAPER: no real money moves."
-        said = f"{said} Trading is {money}"
-    return f"{said} {service.instructions}"
+        text = f"{text} Trading is {money}"
+    return f"{text} {service.instructions}"

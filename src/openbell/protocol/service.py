@@ -1,4 +1,4 @@
-"""A service: a named set of tools and how a call to one of them runs, whatever carries the call."""
+"""A service, which is a named set of tools, and the runner of its calls, independent of the transport."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Service:
     """One contract's server: its identity, its tools and its dialect."""
 
     name: str
-    """What the server calls itself."""
+    """The server's name in the protocol."""
     title: str
     instructions: str
     tools: tuple[Tool, ...]
     dialect: Dialect
     command: str = ""
-    """As in `openbell mcp COMMAND`, where that is not its name."""
+    """SERVER in `openbell mcp SERVER`, if it differs from the name."""
 
     @cached_property
     def by_name(self) -> dict[str, Tool]:
@@ -54,15 +54,15 @@ class Service:
         return {tool.name: tool for tool in self.tools}
 
     def unknown(self, tool: str) -> str:
-        """What to say of a tool that is not here: the nearest that is, or all of them."""
+        """Returns the message for an unknown tool: it names the closest tool, or all of them."""
         return (
             f"Unknown tool: {tool[:80]}{did_you_mean(tool, self.by_name) or '; there are ' + ', '.join(self.by_name)}"
         )
 
 
 class Runner:
-    """Runs the calls of one service on one desk, for all sessions: access checked, arguments too, answers cached, errors
-    in the contract's form.
+    """Runs the calls of one service on one desk, for all sessions: checks access and arguments, caches results and
+    converts errors into the contract's form.
     """
 
     def __init__(self, service: Service, desk: Desk, toolsets: Toolsets = None) -> None:
@@ -73,11 +73,11 @@ class Runner:
 
     @property
     def offered(self) -> list[Tool]:
-        """The tools that the settings allow."""
+        """The tools that the settings and toolsets allow."""
         return [tool for tool in self.service.tools if offers(tool, self.desk.settings, self._toolsets)]
 
     async def run(self, name: str, arguments: Mapping[str, Any], session: Session, request: Any = None) -> Reply:
-        """The reply to one call. Raises `KeyError` for a tool that the service does not have."""
+        """Returns the reply to one call. Raises `KeyError` if the service has no tool of that name."""
         tool = self.service.by_name[name]
         call = Call(self.desk, session, request)
         basis = self._declared(tool)
@@ -90,15 +90,15 @@ class Runner:
         try:
             access.check(tool, self.desk.settings, self._toolsets, session.principal)
             checked = _checked(tool.arguments, arguments)
-            basis = Basis(instrument=_instrument(checked)).over(basis)
+            basis = Basis(instrument=_instrument(checked)).with_defaults(basis)
             answer = await self._answer(tool, checked, call)
             result: Result[Any] = answer.value
-            basis = result.basis.over(basis)
+            basis = result.basis.with_defaults(basis)
             reply = dialect.result(result.value, Metrics(spent(), answer.cached, answer.remaining, self._source(tool)))
             for work in result.afterwards:
                 session.replies.hold(request, work)
         except OpenbellError as error:
-            if len(error.message) > _LONGEST_MESSAGE:  # it repeats a value that was sent
+            if len(error.message) > _LONGEST_MESSAGE:  # it repeats an argument
                 error.message = error.message[:_LONGEST_MESSAGE] + "..."
             reply = dialect.error(error, Metrics(spent()), name)
             reply = replace(reply, payload=finite_or_null(reply.payload))
@@ -108,14 +108,14 @@ class Runner:
         return replace(reply, truth=truth(self.desk, call.at, basis))
 
     def _declared(self, tool: Tool) -> Basis:
-        """What every answer of a tool rests on, errors included."""
+        """Returns the basis of every result of a tool, errors included."""
         if tool.reads is not Reads.ACCOUNT:
             return Basis()
         note = "read-only: orders are shown as they were last recorded, and may have filled since"
         return Basis(account=self.desk.account, note=note if self.desk.settings.read_only else None)
 
     def _source(self, tool: Tool) -> str | None:
-        """The name of the store behind a tool's answers."""
+        """Returns the name of the store that a tool reads, if any."""
         if tool.reads.personal:
             return self.desk.trading.records.source
         return self.desk.store.name if tool.reads is Reads.BARS else None
@@ -132,17 +132,17 @@ class Runner:
             try:
                 return Answer(await work(), cached=False, remaining=None)
             finally:
-                if tool.changes:  # even if it failed: what it wrote may be there
-                    self._cache.forget(lambda key: isinstance(key, tuple) and key[0] in tool.changes)
+                if tool.changes:  # even if it failed, because part of it may have been written
+                    self._cache.drop(lambda key: isinstance(key, tuple) and key[0] in tool.changes)
         given = checked.model_dump(mode="json")
         refresh = bool(given.pop("force_refresh", False))
-        standing = None if self.desk.clock.moving else self.desk.clock.epoch()
+        fixed_time = None if self.desk.clock.moving else self.desk.clock.epoch()
         owner = call.principal if tool.reads.personal else None
-        key = (tool.name, owner, standing, json.dumps(given, sort_keys=True))
+        key = (tool.name, owner, fixed_time, json.dumps(given, sort_keys=True))
         return await self._cache.get(key, ttl, work, refresh=refresh)
 
     async def _in_time(self, work: Awaitable[T], tool: Tool) -> T:
-        """The result, or `CallTimeout` when it takes longer than a call may."""
+        """Returns the result of `work`. Raises `CallTimeout` if it takes longer than the setting `timeout`."""
         limit = self.desk.settings.timeout
         try:
             async with asyncio.timeout(limit or None):
@@ -150,7 +150,9 @@ class Runner:
         except TimeoutError:
             writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
             hint = (
-                "it may still be done: look before you ask again" if writes else "what was fetched is kept: ask again"
+                "it may still take effect: check before you retry"
+                if writes
+                else "bars fetched so far are stored: retry"
             )
             raise CallTimeout(
                 f"{tool.name} took longer than {limit:g} s (OPENBELL_TIMEOUT); {hint}", timeout_s=limit
@@ -158,7 +160,7 @@ class Runner:
 
 
 def _checked(wanted: type[Arguments], given: Mapping[str, Any]) -> Arguments:
-    """The arguments, if they are what a tool takes. Raises `InvalidParameter`."""
+    """Returns the validated arguments. Raises `InvalidParameter` if the tool does not accept them."""
     refuse_long_texts(given)
     try:
         return wanted.model_validate(dict(given))
@@ -167,16 +169,16 @@ def _checked(wanted: type[Arguments], given: Mapping[str, Any]) -> Arguments:
 
 
 def _instrument(given: Arguments) -> Instrument | None:
-    """The instrument that was asked for: the truth header speaks of it, whatever becomes of the call."""
+    """Returns the instrument that the arguments name, if any: the truth header needs it even if the call fails."""
     symbol = next((found for name in SYMBOLS if (found := getattr(given, name, None)) is not None), None)
     if symbol is not None:
-        with suppress(InvalidSymbol):  # the handler refuses it in its turn
+        with suppress(InvalidSymbol):  # the handler raises it again
             return parse(symbol)
     return None
 
 
 def _explain(error: ValidationError, arguments: type[Arguments]) -> str:
-    """What is wrong with the arguments, one clause each, without echoing the values."""
+    """Returns one clause for each invalid argument, without the values."""
     clauses = []
     for fault in error.errors(include_input=False, include_url=False, include_context=False):
         place = ".".join(str(part) for part in fault["loc"]) or "arguments"

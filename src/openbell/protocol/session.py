@@ -1,6 +1,6 @@
-"""The session: one client's connection, the principal that it acts for, and what follows its responses.
+"""The session: one client's connection, its principal, and the work to run after its responses have been sent.
 
-Every call needs one. A transport makes a session when a client connects, and says who the client is: there is no default.
+Every call needs one. A transport creates a session when a client connects and gives it a principal: there is no default.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from openbell.desk.trading.inbox import Inbox, Reader
 
 Notify = Callable[[str, dict[str, Any]], Awaitable[None]]
-"""Sends a notification to the client: method and parameters. Raises `OSError` if the client is gone."""
+"""Sends a notification (method, parameters) to the client. Raises `OSError` if the client has disconnected."""
 
 
 class Scope(StrEnum):
-    """What a principal may do."""
+    """A permission of a principal."""
 
     READ = "read"
     TRADE = "trade"
@@ -30,32 +30,32 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who makes a call. Orders, alerts, decisions and subscriptions belong to one."""
+    """The caller of a tool and its permissions. Orders, alerts, decisions and subscriptions belong to a principal."""
 
     subject: str
     scopes: frozenset[Scope]
 
 
 LOCAL_OPERATOR = Principal(OPERATOR, frozenset(Scope))
-"""Whoever starts a server on this machine may do everything with its desk."""
+"""The person who starts a server on this machine; has every scope."""
 
 
 class Session:
-    """One client's connection. Pushes, replies and the place in the inbox belong to it."""
+    """One client's connection. Pushes, replies and the inbox cursor belong to it."""
 
     def __init__(self, principal: Principal, notify: Notify, replies: Replies) -> None:
-        """`replies` is told by the transport when a response has left."""
+        """The transport calls `replies.left` after each response."""
         self.principal = principal
         self.notify = notify
         self.replies = replies
         self._reader: Reader | None = None
 
     def reader(self, inbox: Inbox) -> Reader:
-        """The principal's inbox, as this connection reads it."""
+        """Returns the principal's inbox with this connection's cursor."""
         if self._reader is None:
             self._reader = inbox.reader(self.principal.subject)
         return self._reader
 
 
 async def nowhere(_method: str, _params: dict[str, Any]) -> None:
-    """Notifies nobody: for a client that is gone once it has its answer, such as the command line."""
+    """Discards the notification: for clients that make one call and exit, such as the command line."""

@@ -1,8 +1,8 @@
-"""The stdio transport: one JSON-RPC message a line, without a thread between the pipe and the server.
+"""The stdio transport: one JSON-RPC message per line, without a thread between the pipe and the server.
 
-A line that is no message gets a JSON-RPC error and the server lives on; a notification never gets a reply; only protocol
-goes to standard output (whatever else prints ends up on standard error); and when the input ends, requests that are still
-being worked on are answered before the server stops.
+A line that is not a message gets a JSON-RPC error, and the server continues. A notification never gets a reply. Only
+protocol messages are written to standard output; anything else that the process prints goes to standard error. When the
+input ends, the server answers the open requests before it stops.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _ID = rb'"id"\s*:\s*(?P<id>"[^"\\]{0,200}"|-?\d{1,15})\s*'
 _HEAD = re.compile(rb'\s*\{(\s*"(jsonrpc|method)"\s*:\s*"[^"\\]{0,200}"\s*,)*\s*' + _ID + b",")
 """The beginning of a message up to its id."""
 _TAIL = re.compile(rb",\s*" + _ID + rb"\}\s*\Z")
-"""The end of a message from its id on: the one brace after it closes the message itself."""
+"""The end of a message from its id on; the brace after the id closes the message."""
 _TAIL_BYTES = 1024
-_LAST_WORDS = 60.0
-"""Seconds that open requests have to finish after the input has ended."""
-_FAREWELL = 5.0
-"""The same after being told to stop, and for a client that no longer reads."""
+_FINISH_S = 60.0
+"""Seconds in which open requests must finish after the input has ended."""
+_STOP_S = 5.0
+"""The same after `stop` was set; also the seconds in which the last output must be read by the client."""
 
 
 async def serve(server: Server[Any], stop: asyncio.Event, replies: Replies) -> None:
@@ -49,7 +49,7 @@ async def serve(server: Server[Any], stop: asyncio.Event, replies: Replies) -> N
 
 
 def _claim_standard_streams() -> tuple[int, int]:
-    """Keep the two pipes for the protocol; stray reads see the end of input, stray prints go to standard error."""
+    """Reserve both pipes for the protocol: other reads return the end of input, other prints go to standard error."""
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -59,14 +59,14 @@ def _claim_standard_streams() -> tuple[int, int]:
 
 
 def _can_wait(fd: int) -> bool:
-    """Whether the event loop can tell when the descriptor is ready: pipes, sockets and terminals, not files."""
+    """Returns True if the event loop can wait for the descriptor: pipes, sockets and terminals, not files."""
     mode = os.fstat(fd).st_mode
     return os.name != "nt" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd))
 
 
 @asynccontextmanager
 async def _reader(fd: int, stop: asyncio.Event) -> AsyncIterator[Any]:
-    """Something to await bytes from; a file is read in a thread."""
+    """Yields a coroutine function that reads bytes; a file is read in a thread."""
     if not _can_wait(fd):
 
         async def read_file() -> bytes:
@@ -89,12 +89,12 @@ async def _reader(fd: int, stop: asyncio.Event) -> AsyncIterator[Any]:
     finally:
         ending.cancel()
         transport.close()
-        os.set_blocking(fd, True)  # a terminal is shared with the shell, which expects it as it was
+        os.set_blocking(fd, True)  # the shell shares the terminal and expects it to block
 
 
 @asynccontextmanager
 async def _writer(fd: int) -> AsyncIterator[Any]:
-    """Something to await the writing of bytes from; it waits while the client does not read."""
+    """Yields a coroutine function that writes bytes; it waits while the client does not read."""
     if not _can_wait(fd):
 
         async def write_all(data: bytes) -> None:
@@ -116,8 +116,8 @@ async def _writer(fd: int) -> AsyncIterator[Any]:
     try:
         yield write
     finally:
-        # Let what is buffered reach the client before the pipe closes, if it still reads.
-        deadline = loop.time() + _FAREWELL
+        # Flush the buffer to the client before the pipe closes.
+        deadline = loop.time() + _STOP_S
         while not transport.is_closing() and transport.get_write_buffer_size() and loop.time() < deadline:
             await asyncio.sleep(0.005)
         transport.abort()
@@ -125,7 +125,7 @@ async def _writer(fd: int) -> AsyncIterator[Any]:
 
 
 class _Pending:
-    """Requests that were read and not yet answered."""
+    """Requests that have been read and not yet answered."""
 
     def __init__(self, stop: asyncio.Event) -> None:
         self._stop = stop
@@ -134,12 +134,12 @@ class _Pending:
         self._none.set()
 
     def begin(self, request: types.RequestId) -> None:
-        """Note a request."""
+        """Add a request."""
         self._ids.add((type(request).__name__, request))
         self._none.clear()
 
     def uses(self, request: Any) -> bool:
-        """Whether an unanswered request has this id."""
+        """Returns True if an unanswered request has this id."""
         return isinstance(request, str | int) and (type(request).__name__, request) in self._ids
 
     def end(self, request: Any) -> None:
@@ -149,15 +149,15 @@ class _Pending:
         if not self._ids:
             self._none.set()
 
-    async def settled(self) -> None:
+    async def wait_until_answered(self) -> None:
         try:
-            await asyncio.wait_for(self._none.wait(), _FAREWELL if self._stop.is_set() else _LAST_WORDS)
+            await asyncio.wait_for(self._none.wait(), _STOP_S if self._stop.is_set() else _FINISH_S)
         except TimeoutError:
             return
 
 
 class _Output:
-    """The SDK's write stream: each message becomes a line."""
+    """The SDK's write stream: writes each message as a line."""
 
     def __init__(self, write: Any, pending: _Pending, replies: Replies) -> None:
         self._write = write
@@ -174,12 +174,12 @@ class _Output:
         except (BrokenPipeError, ConnectionResetError):
             self._replies.lost(answered)
             if isinstance(message, types.JSONRPCNotification):
-                raise  # whoever sends a notification must know that it did not leave; nobody waits for a response
+                raise  # the sender of a notification must see that it was not sent; no code waits for a response
         finally:
             self._pending.end(answered)
 
     async def refuse(self, code: int, message: str, request: Any = None) -> None:
-        """Answer what cannot be passed on. An id in use belongs to the request that has it: the answer's is null then."""
+        """Write an error response. Its id is null if an unanswered request has the same id."""
         if self._pending.uses(request):
             message = f"{message}; the id {json.dumps(request)} is in use by a request that is not yet answered"
             request = None
@@ -190,7 +190,7 @@ class _Output:
             return
 
     async def aclose(self) -> None:
-        """The pipe closes with the process."""
+        """Does nothing: the pipe closes with the process."""
 
     async def __aenter__(self) -> _Output:
         return self
@@ -200,7 +200,7 @@ class _Output:
 
 
 class _Input:
-    """The SDK's read stream: each line that is a message."""
+    """The SDK's read stream: returns the lines that are messages and answers the others."""
 
     def __init__(self, read: Any, output: _Output, pending: _Pending) -> None:
         self._read = read
@@ -209,7 +209,7 @@ class _Input:
         self._lines = self._split()
 
     async def _split(self) -> AsyncIterator[bytes]:
-        """Lines of bounded length; the rest of one that is too long is skipped."""
+        """Yields lines of bounded length; a longer line is skipped and answered with an error."""
         buffer = bytearray()
         head: bytes | None = None  # the beginning of a line that is too long
         while chunk := await self._read():
@@ -232,45 +232,45 @@ class _Input:
             yield bytes(buffer)
 
     async def _refuse_long(self, head: bytes, tail: bytes) -> None:
-        """Answer a line that is too long, under its id if that stands at its beginning or at its end."""
+        """Answer a line that is too long, with its id if that is found at its beginning or end."""
         found = _HEAD.match(head[:_TAIL_BYTES]) or _TAIL.search(tail[-_TAIL_BYTES:])
-        said = f"Invalid Request: longer than {LONGEST_LINE} bytes"
-        await self._output.refuse(INVALID_REQUEST, said, json.loads(found["id"]) if found else None)
+        text = f"Invalid Request: longer than {LONGEST_LINE} bytes"
+        await self._output.refuse(INVALID_REQUEST, text, json.loads(found["id"]) if found else None)
 
     async def receive(self) -> SessionMessage:
-        """The next message."""
+        """Returns the next message."""
         async for line in self._lines:
             if line.strip() and (message := await self._message(line)) is not None:
                 return SessionMessage(message)
-        await self._pending.settled()
+        await self._pending.wait_until_answered()
         raise StopAsyncIteration
 
     async def _message(self, line: bytes) -> types.JSONRPCMessage | None:
-        """A message, or None after the line was answered with an error."""
+        """Returns the message in a line, or None if the line was answered with an error."""
         try:
             message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValidationError:
             await self._explain(line)
             return None
         if isinstance(message, types.JSONRPCNotification) and "id" in from_json(line):
-            # The types let a request with an impossible id pass as a notification, which nobody would answer.
+            # The SDK's types accept a request with an invalid id as a notification, which would get no reply.
             await self._explain(line)
             return None
         if isinstance(message, types.JSONRPCRequest):
             if self._pending.uses(message.id):
-                await self._output.refuse(INVALID_REQUEST, "Invalid Request: not worked on", message.id)
+                await self._output.refuse(INVALID_REQUEST, "Invalid Request: not processed", message.id)
                 return None
             self._pending.begin(message.id)
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            # A cancelled request is not answered.
+            # A cancelled request gets no response.
             self._pending.end((message.params or {}).get("requestId"))
         return message
 
     async def _refuse_unread(self, line: bytes) -> None:
-        """What cannot be read may still be JSON, of a kind that nothing here takes: then its id is answered."""
+        """Answer a line that the parser cannot read, with its id if the line is JSON that only this parser refuses."""
         head = _HEAD.match(line)
         try:
-            # Numbers stay text: one of thousands of digits is no reason to lose the id.
+            # Numbers stay strings, because Python refuses to parse an integer of thousands of digits.
             json.loads(line, parse_int=str)
         except RecursionError:
             pass
@@ -279,11 +279,11 @@ class _Input:
         if head is None:
             await self._output.refuse(PARSE_ERROR, "Parse error: not JSON")
             return
-        said = "Invalid Request: text with half a character, a number too long, or nested too deep"
-        await self._output.refuse(INVALID_REQUEST, said, json.loads(head["id"]))
+        text = "Invalid Request: a string with half a surrogate pair, a number that is too long, or too deep nesting"
+        await self._output.refuse(INVALID_REQUEST, text, json.loads(head["id"]))
 
     async def _explain(self, line: bytes) -> None:
-        """Say what is wrong with a line."""
+        """Answer a line that is not a message with an error that names the reason."""
         try:
             value = from_json(line)
         except ValueError:
@@ -293,15 +293,15 @@ class _Input:
             await self._output.refuse(INVALID_REQUEST, "Invalid Request: batches are not part of this protocol")
             return
         if isinstance(value, dict) and "method" in value and "id" not in value:
-            # It was meant as a notification: those get no reply, not even a bad one.
+            # It was meant as a notification, and notifications never get a reply.
             print("dropped a malformed notification", file=sys.stderr)  # noqa: T201
             return
-        known = value.get("id") if isinstance(value, dict) else None
-        request = known if isinstance(known, str | int) and not isinstance(known, bool) else None
+        given = value.get("id") if isinstance(value, dict) else None
+        request = given if isinstance(given, str | int) and not isinstance(given, bool) else None
         await self._output.refuse(INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 message", request)
 
     async def aclose(self) -> None:
-        """Nothing to let go of: the reader closes itself."""
+        """Does nothing: the reader closes itself."""
 
     def __aiter__(self) -> _Input:
         return self

@@ -1,4 +1,4 @@
-"""A tool is a value. Its schemas, annotations, documentation and tests follow from it."""
+"""The tool, a value from which its schemas, annotations, documentation and tests are derived."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from openbell.protocol.session import Scope
 
 
 class Arguments(BaseModel):
-    """Base of every tool's input: nothing that the tool does not name, no silent conversions."""
+    """Base class of every tool's input: refuses unknown arguments and converts no types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _read_whole_numbers(cls, given: Any) -> Any:
-        """5.0 as 5 wherever a whole number is wanted: JSON Schema calls both an integer."""
+        """Converts 5.0 to 5 in integer fields: JSON Schema calls both an integer."""
         if not isinstance(given, dict):
             return given
         return {name: whole(value) if name in cls._whole_fields() else value for name, value in given.items()}
@@ -41,79 +41,78 @@ class Arguments(BaseModel):
 
 
 def whole(value: Any) -> Any:
-    """A float without a fraction as an int; anything else as it is."""
+    """Returns a float without a fraction as an int, any other value unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 Absent = SkipJsonSchema[None]
-"""Beside an argument's type: it may be left out, and the schema, like the contract's, knows no null."""
+"""Added to an argument's type: the argument is optional, but null is not in its schema, as in the contracts."""
 
 
 def without_default(schema: dict[str, Any]) -> None:
-    """For a field's `json_schema_extra`: what is absent has no default."""
+    """For a field's `json_schema_extra`: removes the default from the schema."""
     schema.pop("default", None)
 
 
 class NoArguments(Arguments):
-    """The input of a tool that takes none."""
+    """The input of a tool without arguments."""
 
 
 class Effect(Enum):
-    """What a call may change."""
+    """What a call can change."""
 
     READ = "read"
     SESSION = "session"
-    """Only the state of this connection, such as a subscription; allowed in read-only mode."""
+    """Changes only the state of this connection, such as a subscription; allowed in read-only mode."""
     WRITE = "write"
-    """Adds to what is stored."""
+    """Adds stored data."""
     DESTRUCTIVE = "destructive"
-    """Replaces, removes, or moves money."""
+    """Replaces or removes stored data, or moves money."""
 
 
 class Reads(Enum):
-    """What a tool's answers are made of."""
+    """The stored data that a tool reads."""
 
     NOTHING = "nothing"
-    """Of what is stored."""
     BARS = "bars"
     RECORDS = "records"
-    """The caller's own: an answer to one principal is never given to another."""
+    """The caller's records: a result is never returned to another principal."""
     ACCOUNT = "account"
     """The records of the caller's account."""
 
     @property
     def personal(self) -> bool:
-        """Whether the answer depends on who asks."""
+        """Returns True if the result depends on the principal."""
         return self in {Reads.RECORDS, Reads.ACCOUNT}
 
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool: what it is called, what goes in and out, what it may do, and who does it."""
+    """One tool: its name, its input and output types, its effects and permissions, and its handler."""
 
     name: str
     description: str
     arguments: type[Arguments]
     returns: type[Any] | None
-    """A TypedDict: checked by mypy where the handler builds it, and by the tests against the schema. None for `Media`."""
+    """A TypedDict, which mypy checks in the handler and the tests check against the schema. None for `Media`."""
     handler: Callable[[Call, Any], Awaitable[Result[Any]]]
     toolset: str
-    """Which part of the desk it belongs to: a server may offer only some."""
+    """The group of tools that it belongs to; a server can offer some groups only."""
     reads: Reads
     scope: Scope = Scope.READ
-    """What its caller must be allowed; `trade` needs --trade besides."""
+    """The scope that its caller needs; `trade` also needs --trade."""
     effect: Effect = Effect.READ
     open_world: bool = False
-    """Whether it reaches out to systems beyond this desk and its feed."""
+    """True if it contacts systems other than the desk and its feed."""
     idempotent: bool = True
     cache: str = ""
-    """The setting that says for how many seconds an answer may be given again; none: not at all."""
+    """The setting with the number of seconds for which results are cached; empty if they are not cached."""
     changes: tuple[str, ...] = ()
-    """The tools whose kept answers are no longer true after this one."""
+    """The tools whose cached results a call of this one invalidates."""
     errors: tuple[type[OpenbellError], ...] = ()
-    """What it raises beyond a bad argument."""
+    """The errors that it raises besides those for invalid arguments."""
     method: bool = False
-    """Whether the contract also offers it as a JSON-RPC method of its own."""
+    """True if the contract also offers it as a JSON-RPC method."""
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -127,7 +126,7 @@ class Tool:
 
     @property
     def annotations(self) -> dict[str, bool]:
-        """The protocol's hints."""
+        """The hints of the MCP protocol."""
         return {
             "readOnlyHint": self.effect is Effect.READ,
             "destructiveHint": self.effect is Effect.DESTRUCTIVE,

@@ -1,4 +1,4 @@
-"""One module per contract: its tools, its dialect, and handlers of a few lines that call the desk."""
+"""One package for each contract: its tools, its dialect, and short handlers that call the desk."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NAMES = {
     "decisions": "decisions",
     "chartgen": "chartgen",
 }
-"""The servers by the name that `openbell mcp` takes; each is loaded alone."""
+"""The package of each server by its name in `openbell mcp`. Only the requested server is imported."""
 
 
 def load(name: str) -> Service:
-    """The service of a name; the error names those there are."""
+    """Returns the service of a name. Raises `InvalidParameter`, which lists the names, if there is none."""
     if name not in NAMES:
-        raise InvalidParameter(f"no server {name!r}; there are {', '.join(NAMES)}{did_you_mean(name, NAMES)}")
+        raise InvalidParameter(f"no server {name!r}; the servers are {', '.join(NAMES)}{did_you_mean(name, NAMES)}")
     service: Service = import_module(f"{__name__}.{NAMES[name]}").SERVICE
     return service

@@ -1,4 +1,4 @@
-"""subscribe_alerts and unsubscribe_alerts, as tools and as methods of their own; they notify `signals.alert`."""
+"""subscribe_alerts and unsubscribe_alerts, as tools and as JSON-RPC methods; alerts arrive as `signals.alert`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ NOTIFICATION = "signals.alert"
 
 
 class Condition(Arguments):
-    """One thing to watch for."""
+    """One condition of a subscription."""
 
     type: Annotated[str, Field(json_schema_extra={"enum": list(CONDITIONS)})]
     direction: Annotated[Literal["up", "down"] | None, Field(description="of macd_cross; both if left out")] = None
 
 
 class SubscribeInput(Arguments):
-    """What subscribe_alerts takes."""
+    """Input of subscribe_alerts."""
 
     symbol: shapes.Symbol
     timeframe: shapes.TimeframeName
@@ -44,7 +44,7 @@ class SubscribeInput(Arguments):
 
 
 class UnsubscribeInput(Arguments):
-    """What unsubscribe_alerts takes."""
+    """Input of unsubscribe_alerts."""
 
     subscription_id: Annotated[str, Field(max_length=64)]
 
@@ -90,7 +90,7 @@ def _notification(subscription: CrossingSubscription, timeframe: str, alert: Cro
 
 
 async def unsubscribe_alerts(call: Call, given: UnsubscribeInput) -> Result[shapes.UnsubscribedResponse]:
-    """End a subscription of one's own."""
+    """End one of the caller's subscriptions."""
     call.desk.crossing_alerts.unsubscribe(call.principal, given.subscription_id)
     return Result({"subscription_id": given.subscription_id, "unsubscribed": True})
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from openbell.stores.port import BarStore
 
 _BYTES = 48
-"""Of one bar: its time, four prices and a volume, eight bytes each."""
+"""Size of one bar: its time, four prices and a volume, eight bytes each."""
 
 
 async def check_market_status(call: Call, _given: NoArguments) -> Result[shapes.MarketStatusResponse]:
-    """Which session the stock market is in, and when it next opens."""
+    """Return the session of the stock market and when it next opens."""
     now = call.desk.clock.epoch()
     phase = stock_phase(now)
     upcoming = next_open(now)
@@ -42,19 +42,19 @@ async def check_market_status(call: Call, _given: NoArguments) -> Result[shapes.
 
 
 def _clock(moment: datetime) -> str:
-    """`3:00 PM`."""
+    """Returns a time such as `3:00 PM`."""
     return f"{moment.hour % 12 or 12}:{moment:%M} {'AM' if moment.hour < 12 else 'PM'}"
 
 
 def _in_words(now: datetime, then: datetime) -> str:
-    """`Today 9:30 AM ET`, `Tomorrow …`, or the day's name and date."""
+    """Returns `Today 9:30 AM ET`, `Tomorrow …`, or the day's name and date."""
     days = (then.date() - now.date()).days
     day = {0: "Today", 1: "Tomorrow"}.get(days) or f"{then:%A}, {then:%b} {then.day}"
     return f"{day} {_clock(then)} ET"
 
 
 async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.StorageInfoResponse]:
-    """What is stored, where, and how large it is; under a clock of its own, of the bars that had closed by then."""
+    """Return the stored symbols, the folder and its size; with --as-of, only of bars that had closed by then."""
     store, settings = call.desk.store, call.desk.settings
     clock = call.desk.clock.epoch() if settings.as_of else None
     instruments, size = await call.desk.threads.run(_stored, store, clock)
@@ -72,9 +72,9 @@ async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.Sto
 
 
 def _stored(store: BarStore, clock: float | None) -> tuple[list[Instrument], int]:
-    """The stored instruments and their bytes: on disk now or, at a clock's time, of the bars that had closed by then.
+    """Returns the stored instruments and their size in bytes: on disk now or, with `clock`, of bars closed by then.
 
-    A file may hold later bars too, so that its size would tell of them: closed bars count as the numbers that they are.
+    A file may contain later bars, so that its size would reveal them. With `clock`, each closed bar counts as 48 bytes.
     """
     instruments = store.instruments()
     if clock is None:
@@ -85,7 +85,7 @@ def _stored(store: BarStore, clock: float | None) -> tuple[list[Instrument], int
 
 
 async def get_capabilities(call: Call, _given: NoArguments) -> Result[shapes.CapabilitiesResponse]:
-    """The contract's literals; the data source is what it is here."""
+    """Return the contract's constants and the data source of this desk."""
     capabilities: shapes.CapabilitiesResponse = {
         "version": "1.0.0",
         "protocol": "2025-06-18",

@@ -1,4 +1,4 @@
-"""The contract's words for timeframes, and the shapes of its answers."""
+"""The contract's names of timeframes and market hours, and the types of its results."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ TIMEFRAMES = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15
 
 Symbol = Annotated[str, Field(description="AAPL, BTC/USD")]
 TimeframeName = Annotated[str, Field(json_schema_extra={"enum": list(TIMEFRAMES)})]
-"""Text, not an enum: a name outside the list is the contract's own error, raised by the handler."""
+"""A string, not an enum: for a name outside the list, the handler raises the contract's own error."""
 
 
 class PreviousShape(TypedDict):
-    """The indicators at the bar before."""
+    """The indicators at the previous closed bar."""
 
     price: float
     ema9: float
@@ -41,7 +41,7 @@ class SnapshotShape(PreviousShape):
 
 
 class CrossingsShape(TypedDict):
-    """The nine of the contract."""
+    """The nine crossings of the contract."""
 
     macd_cross_up: bool
     macd_cross_dn: bool
@@ -55,7 +55,7 @@ class CrossingsShape(TypedDict):
 
 
 class RiskAnchorShape(TypedDict):
-    """Two ATR(14) away from the price."""
+    """A stop two ATR(14) away from the price."""
 
     price: float
     type: Literal["long_stop", "short_stop"]
@@ -109,6 +109,9 @@ class MarketHours(TypedDict):
     crypto: str
 
 
+MARKET_HOURS: MarketHours = {"stocks": "9:30 AM - 4:00 PM ET (weekdays)", "crypto": "24/7"}
+
+
 class WatchlistResponse(TypedDict):
     """The whole watchlist at 1min."""
 
@@ -129,7 +132,7 @@ class StockStatus(TypedDict):
 
 
 class CryptoStatus(TypedDict):
-    """Never closed."""
+    """The crypto market, which never closes."""
 
     open: bool
     note: str
@@ -151,7 +154,7 @@ class StoredSymbols(TypedDict):
 
 
 class StorageInfoResponse(TypedDict):
-    """What is on disk."""
+    """The stored symbols, their folder and its size."""
 
     data_directory: str
     stored_symbols: StoredSymbols
@@ -161,7 +164,7 @@ class StorageInfoResponse(TypedDict):
 
 
 class CapabilitiesResponse(TypedDict):
-    """What this server can do."""
+    """The capabilities of this server."""
 
     version: str
     protocol: str

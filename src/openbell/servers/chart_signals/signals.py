@@ -20,7 +20,6 @@ from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.tool import Arguments, NoArguments, Reads, Tool
 from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
-from openbell.servers.chart_signals.words import MARKET_HOURS
 from openbell.signals.crossings import NEEDED, Snapshot
 
 if TYPE_CHECKING:
@@ -30,14 +29,14 @@ NOT_READY = f"insufficient bars (need {NEEDED}+)"
 
 
 class SignalsInput(Arguments):
-    """What get_signals takes."""
+    """Input of get_signals."""
 
     symbol: shapes.Symbol
     timeframe: shapes.TimeframeName
 
 
 async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalResponse]:
-    """The newest closed bar's indicators and crossings."""
+    """Return the indicators and crossings at the newest closed bar."""
     timeframe = parse_timeframe(given.timeframe, shapes.TIMEFRAMES)
     instrument = await call.desk.signals.find(given.symbol)
     reading = await call.desk.signals.read(instrument, timeframe)
@@ -83,7 +82,7 @@ def _shape(snapshot: Snapshot) -> shapes.PreviousShape:
 
 
 async def get_watchlist(call: Call, _given: NoArguments) -> Result[shapes.WatchlistResponse]:
-    """Price, RSI and what holds for every watched symbol; null and [] while one is not ready."""
+    """Return price, RSI and active crossings of every watched symbol; null and [] while a symbol is not ready."""
     instruments = call.desk.watchlist.read().instruments
     found = await call.desk.signals.overviews(instruments)
     ready = {each: overview for each, overview in found.items() if isfinite(overview.rsi)}
@@ -93,10 +92,10 @@ async def get_watchlist(call: Call, _given: NoArguments) -> Result[shapes.Watchl
     shown: shapes.WatchlistResponse = {
         "watchlist": {"stocks": by_class[AssetClass.STOCK], "crypto": by_class[AssetClass.CRYPTO]},
         "timestamp": iso(int(call.desk.clock.epoch())),
-        "market_hours": MARKET_HOURS,
+        "market_hours": shapes.MARKET_HOURS,
         "data_source": data_source(call.desk),
     }
-    # The whole list is as old as its oldest row.
+    # The age of the list is that of its oldest row.
     oldest = min((overview.time + Timeframe.M1.seconds for overview in ready.values()), default=None)
     return Result(shown, Basis(newest=oldest))
 

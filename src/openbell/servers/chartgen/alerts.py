@@ -1,4 +1,4 @@
-"""set_alert, list_alerts, cancel_alert, get_notifications, and the three tools of subscriptions."""
+"""set_alert, list_alerts, cancel_alert, get_notifications, and the three subscription tools."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ LONGEST_WAIT = 50.0
 
 
 class IndicatorSignal(Arguments):
-    """A signal of an indicator."""
+    """An indicator and one of its signals."""
 
     indicator: Annotated[str, Field(max_length=64)]
     signal: Annotated[str, Field(max_length=64)]
 
 
 class ConditionInput(Arguments):
-    """Exactly one thing to wait for."""
+    """The condition of an alert: exactly one of these."""
 
     price_above: float | str | None = None
     price_below: float | str | None = None
@@ -48,7 +48,7 @@ class ConditionInput(Arguments):
 
 
 class AlertInput(Arguments):
-    """What set_alert takes."""
+    """Input of set_alert."""
 
     symbol: str
     condition: Annotated[ConditionInput, Field(description="exactly one of these")]
@@ -59,13 +59,13 @@ class AlertInput(Arguments):
 
 
 class CancelInput(Arguments):
-    """What cancel_alert takes."""
+    """Input of cancel_alert."""
 
     alert_id: Annotated[str, Field(max_length=200)]
 
 
 class NotificationsInput(Arguments):
-    """What get_notifications takes."""
+    """Input of get_notifications."""
 
     cursor: Annotated[
         int | None, Field(ge=0, le=2**53, description="acknowledge up to here and return what came after; 0: all")
@@ -77,7 +77,7 @@ class NotificationsInput(Arguments):
 
 
 class SubscribeInput(Arguments):
-    """What subscribe_notifications takes."""
+    """Input of subscribe_notifications."""
 
     symbols: Annotated[list[str] | None, Field(max_length=500, description="only these")] = None
     alert_types: Annotated[
@@ -108,7 +108,7 @@ async def set_alert(call: Call, given: AlertInput) -> Result[shapes.AlertShape]:
 
 
 async def list_alerts(call: Call, _given: NoArguments) -> Result[shapes.AlertsResponse]:
-    """One's active alerts."""
+    """List the caller's active alerts."""
     found = await call.desk.trading.alerts.listing(call.principal)
     return Result({"alerts": [shapes.alert_shape(alert) for alert in found]})
 
@@ -122,15 +122,15 @@ async def cancel_alert(call: Call, given: CancelInput) -> Result[shapes.AlertSha
 
 
 async def get_notifications(call: Call, given: NotificationsInput) -> Result[shapes.NotificationsResponse]:
-    """Drain the inbox, or read on from a cursor."""
+    """Drain the inbox, or read it from a cursor on."""
     limit = call.desk.settings.timeout
-    # A call that would run into the time-out could not tell what it had taken out.
+    # A call that times out could not return the notifications that it has taken from the inbox.
     wait = min(given.wait_s, max(0.0, limit - 1.0)) if limit else given.wait_s
     inbox, writes = call.inbox, not call.desk.settings.read_only
     afterwards: tuple[Afterwards, ...] = ()
     if given.cursor is None and writes:
-        found, remaining, left = await inbox.take(given.limit, wait)
-        afterwards = (left,) if found else ()
+        found, remaining, delivered = await inbox.take(given.limit, wait)
+        afterwards = (delivered,) if found else ()
     else:
         if given.cursor and writes:
             await inbox.acknowledge(given.cursor)
@@ -144,7 +144,7 @@ async def get_notifications(call: Call, given: NotificationsInput) -> Result[sha
 
 
 async def subscribe_notifications(call: Call, given: SubscribeInput) -> Result[shapes.SubscribedResponse]:
-    """Have fired alerts pushed as notifications/alert_triggered."""
+    """Push fired alerts as notifications/alert_triggered."""
     from openbell.trading.inbox import Filter
 
     for name in given.alert_types or []:
@@ -156,12 +156,12 @@ async def subscribe_notifications(call: Call, given: SubscribeInput) -> Result[s
 
 
 async def unsubscribe_notifications(call: Call, _given: NoArguments) -> Result[shapes.UnsubscribedResponse]:
-    """End the subscription, and forget what waits to be pushed."""
+    """End the subscription and delete its queue."""
     return Result({"unsubscribed": await call.desk.trading.inbox.unsubscribe(call.principal)})
 
 
 async def list_subscriptions(call: Call, _given: NoArguments) -> Result[shapes.SubscriptionsResponse]:
-    """The subscription and its queue."""
+    """Return the subscription and the length of its queue."""
     found, queued = await call.desk.trading.inbox.subscription(call.principal)
     return Result(
         {

@@ -29,7 +29,7 @@ Side = Annotated[int, Field(ge=SMALLEST, le=LARGEST)]
 
 
 class ChartInput(Arguments):
-    """What generate_chart takes."""
+    """Input of generate_chart."""
 
     ticker: Symbol = None
     symbol: Symbol = None
@@ -47,7 +47,7 @@ class ChartInput(Arguments):
 
 
 class IndicatorsInput(Arguments):
-    """What get_indicators takes."""
+    """Input of get_indicators."""
 
     symbol: str
     indicators: Indicators
@@ -55,7 +55,7 @@ class IndicatorsInput(Arguments):
 
 
 async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[str, Any]]:
-    """A picture, its numbers, or both."""
+    """Return a picture, its numbers, or both."""
     from openbell.charts.look import Look
     from openbell.charts.payload import series, summary
     from openbell.indicators.evaluation import parse_requests
@@ -83,7 +83,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
 
 
 def _either(name: str, one: str | None, two: str | None) -> str | None:
-    """One of two names of the same argument; both only if they agree."""
+    """Returns the value of an argument with two names. Raises `InvalidParameter` if both are given and differ."""
     if one is not None and two is not None and one != two:
         raise InvalidParameter(f"{name} is given twice, as {one!r} and {two!r}")
     return one if one is not None else two
@@ -96,7 +96,7 @@ def _basis(instrument: Instrument, chart: Evaluation) -> Basis:
 
 
 async def list_indicators(_call: Call, _given: NoArguments) -> Result[shapes.CatalogueResponse]:
-    """The catalogue."""
+    """Return the catalogue of indicators."""
     from openbell.indicators.registry import all_indicators
 
     found: list[shapes.IndicatorShape] = []
@@ -131,7 +131,7 @@ def _parameter(parameter: Any) -> shapes.ParameterShape:
 
 
 async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.IndicatorsResponse]:
-    """The newest values of indicators."""
+    """Return the newest values of indicators."""
     from openbell.charts.payload import last_values
     from openbell.indicators.evaluation import parse_requests
 

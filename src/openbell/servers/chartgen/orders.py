@@ -32,7 +32,7 @@ Price = Annotated[float | str | None, Field(description="number or decimal text"
 
 
 class OrderInput(Arguments):
-    """What place_order takes."""
+    """Input of place_order."""
 
     symbol: str
     side: Annotated[str, choice(SIDES)]
@@ -52,13 +52,13 @@ class OrderInput(Arguments):
 
 
 class CancelInput(Arguments):
-    """What cancel_order takes."""
+    """Input of cancel_order."""
 
     order_id: Annotated[str, Field(max_length=200)]
 
 
 class OrdersInput(Arguments):
-    """What get_orders takes."""
+    """Input of get_orders."""
 
     filter: Annotated[str, choice(FILTERS)] = "all"
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
@@ -66,7 +66,7 @@ class OrdersInput(Arguments):
 
 
 async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape]:
-    """Judge an order, write it down, and hand it to the broker."""
+    """Check an order against the risk rules, record it and send it to the venue."""
     side = given.side.lower()
     for name, value, names in (
         ("side", side, SIDES),
@@ -94,7 +94,7 @@ async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape
 
 
 async def _found(call: Call, symbol: str) -> Instrument:
-    """The instrument of a symbol. While bars cannot be read, the gate decides: what is held may still be reduced."""
+    """Returns the instrument of a symbol. If bars cannot be read, the risk gate accepts only orders that reduce."""
     try:
         return await call.desk.bars.find(symbol)
     except StoreError:
@@ -102,21 +102,21 @@ async def _found(call: Call, symbol: str) -> Instrument:
 
 
 async def cancel_order(call: Call, given: CancelInput) -> Result[shapes.OrderShape]:
-    """End an order of one's own."""
-    if not given.order_id.isprintable():  # no database looks for the character 0
+    """Cancel one of the caller's orders."""
+    if not given.order_id.isprintable():  # PostgreSQL refuses a query with the character 0
         raise NoSuchOrder(f"no order {given.order_id[:80]!r}")
     order = await call.desk.trading.orders.cancel(call.principal, given.order_id)
     return Result((await _shown(call, [order]))[0], on_bars(parse(order.symbol)))
 
 
 async def _shown(call: Call, orders: list[Order]) -> list[shapes.OrderShape]:
-    """Orders with what each waits for."""
+    """Returns the orders, each with the reason why it is not filled yet, if it waits."""
     reasons = await call.desk.trading.reasons.of(orders)
     return [shapes.order_shape(order, call.desk.account, reasons[order.id]) for order in orders]
 
 
 async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResponse]:
-    """One's orders, newest first."""
+    """Return the caller's orders, newest first."""
     check_one_of("filter", given.filter, FILTERS)
     found, total = await call.desk.trading.orders.listing(
         call.principal, open_only=given.filter == "open", limit=given.limit, offset=given.offset
@@ -131,7 +131,7 @@ async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResp
 
 
 async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.PositionsResponse]:
-    """Open positions."""
+    """Return the open positions."""
     holdings = await call.desk.trading.portfolio.holdings(call.principal)
     shown: shapes.PositionsResponse = {
         "positions": [
@@ -154,7 +154,7 @@ async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.Positi
 
 
 async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceResponse]:
-    """The account's money."""
+    """Return the account's money."""
     balance = await call.desk.trading.portfolio.balance(call.principal)
     shown: shapes.BalanceResponse = {
         "total_balance": shapes.text(balance.total),

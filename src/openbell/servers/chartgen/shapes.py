@@ -1,4 +1,4 @@
-"""The contract's words for timeframes, and the shapes of its answers."""
+"""The contract's names of timeframes, and the types of its results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMATS = ("png", "summary", "both", "series")
 
 
 def choice(names: Iterable[str]) -> Any:
-    """A field whose schema lists the names; what is no such name is refused by us, with a hint at the nearest."""
+    """Returns a field whose schema lists the names. The handler refuses other names and suggests the closest."""
     return Field(json_schema_extra={"enum": list(names)})
 
 
@@ -27,19 +27,19 @@ TimeframeName = Annotated[str, choice(TIMEFRAMES)] | None
 
 
 def short_name(name: str, argument: str = "timeframe") -> str:
-    """The contract's name of a timeframe that any contract's name may stand for. Raises `InvalidParameter`."""
+    """Returns the contract's name of a timeframe that any contract names. Raises `InvalidParameter` if none does."""
     if name not in SPELLINGS:
         check_one_of(argument, name, TIMEFRAMES)
     return name_of(SPELLINGS[name], TIMEFRAMES)
 
 
 def timeframe(name: str) -> Timeframe:
-    """The timeframe of a name. Raises `InvalidParameter`."""
+    """Returns the timeframe of a name. Raises `InvalidParameter` if there is none."""
     return TIMEFRAMES[short_name(name)]
 
 
 class IndicatorObject(BaseModel):
-    """An indicator with overrides; which it has is checked against the catalogue."""
+    """An indicator with overrides, which are checked against the catalogue later."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
@@ -50,12 +50,12 @@ IndicatorEntry = str | IndicatorObject
 
 
 def entries(given: list[IndicatorEntry]) -> list[str | dict[str, object]]:
-    """The same as plain values."""
+    """Returns the entries as strings and dictionaries."""
     return [each if isinstance(each, str) else _plain(each.model_dump()) for each in given]
 
 
 def _plain(overrides: dict[str, object]) -> dict[str, object]:
-    """21.0 as 21: to JSON both are the same whole number."""
+    """Converts 21.0 to 21: in JSON both are the same integer."""
     return {name: whole(value) for name, value in overrides.items()}
 
 
@@ -97,7 +97,7 @@ class LastValue(TypedDict):
 
 
 class SignalShape(TypedDict):
-    """A dot."""
+    """A signal, drawn as a dot."""
 
     x: int
     y: float
@@ -111,7 +111,7 @@ class LevelShape(TypedDict):
 
 
 class SegmentShape(TypedDict):
-    """A divergence."""
+    """A line that shows a divergence."""
 
     x1: int
     y1: float
@@ -134,7 +134,7 @@ class ValuesShape(TypedDict):
 
 
 class IndicatorsResponse(TypedDict):
-    """The last values of several indicators, by the names they were asked for."""
+    """The last values of several indicators, by the names in the request."""
 
     symbol: str
     interval: str

@@ -1,4 +1,4 @@
-"""The shapes of chartgen's trading answers. Amounts are decimal text: nothing is rounded on the way."""
+"""The types of chartgen's trading results. Amounts are decimal strings, so that nothing is rounded."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ class BalanceResponse(TypedDict):
 
 
 class SignalShape(TypedDict):
-    """A signal of an indicator."""
+    """An indicator and one of its signals."""
 
     indicator: str
     signal: str
 
 
 class ConditionShape(TypedDict, total=False):
-    """What an alert waits for: one of these."""
+    """The condition of an alert: one of these."""
 
     price_above: float
     price_below: float
@@ -102,7 +102,7 @@ class ConditionShape(TypedDict, total=False):
 
 
 class PushedCondition(TypedDict):
-    """The same, as it is pushed."""
+    """The condition of an alert in a notification."""
 
     type: str
     threshold: NotRequired[float]
@@ -147,7 +147,7 @@ class NotificationsResponse(TypedDict):
 
 
 class FilterShape(TypedDict):
-    """What is pushed."""
+    """The filter of a subscription."""
 
     symbols: list[str]
     alert_types: list[str]
@@ -155,32 +155,32 @@ class FilterShape(TypedDict):
 
 
 class SubscribedResponse(TypedDict):
-    """The subscription that stands now."""
+    """The new subscription."""
 
     subscribed: bool
     subscription: FilterShape
 
 
 class SubscriptionsResponse(TypedDict):
-    """The subscription, if there is one, and what waits to be pushed."""
+    """The subscription, if there is one, and the number of notifications in its queue."""
 
     subscriptions: list[FilterShape]
     queued: int
 
 
 class UnsubscribedResponse(TypedDict):
-    """Whether there was a subscription to end."""
+    """Whether a subscription was ended."""
 
     unsubscribed: bool
 
 
 def text(value: Decimal | None) -> str | None:
-    """An amount, where there may be none."""
+    """Returns an amount as decimal text, None for None."""
     return None if value is None else amounts.text(value)
 
 
 def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
-    """An order as shown."""
+    """Returns an order as the tools return it."""
     return {
         "order_id": order.id,
         "client_order_id": order.client_order_id,
@@ -207,9 +207,9 @@ def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
 
 
 def alert_shape(alert: Alert) -> AlertShape:
-    """An alert as shown: the condition as it was set."""
-    said: Any = None if alert.threshold is None else amounts.number(alert.threshold)
-    condition = {alert.type.value: said or {"indicator": alert.indicator, "signal": alert.signal}}
+    """Returns an alert as the tools return it, with the condition as it was set."""
+    threshold: Any = None if alert.threshold is None else amounts.number(alert.threshold)
+    condition = {alert.type.value: threshold or {"indicator": alert.indicator, "signal": alert.signal}}
     return {
         "alert_id": alert.id,
         "symbol": alert.spelling,

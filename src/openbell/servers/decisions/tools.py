@@ -20,12 +20,12 @@ from openbell.trading.errors import InvalidAction, InvalidConfidence, ReasoningT
 ACTIONS = ("BUY", "SELL", "HOLD")
 LONGEST_CALLS = 262_144
 _ZERO = re.compile(r"(?<!\\)(\\\\)*\\u0000")
-"""The character 0 in JSON; after one more backslash it is only a text that looks like it."""
+"""The character 0, escaped in JSON; an even number of backslashes before `u0000` is not such an escape."""
 _FLAT: list[Any] = [{"type": each} for each in ("string", "number", "boolean", "null")]
 _FLAT.append({"type": "object", "properties": {}})
 _NESTED = {"type": "array", "items": {"anyOf": _FLAT}}
 Anything = Annotated[Any, Field(json_schema_extra={"anyOf": [*_FLAT, _NESTED]})]
-"""Any JSON value. Clients differ in what they take: no list of types, no array without items, no reference to itself."""
+"""Any JSON value, without what some clients refuse: a list of types, an array without items, a recursive schema."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Action = Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})]
 
@@ -50,14 +50,14 @@ class DecisionPage(TypedDict):
 
 
 class Saved(TypedDict):
-    """That a decision was kept."""
+    """The id of a saved decision."""
 
     decision_id: str
     saved: bool
 
 
 class RecentInput(Arguments):
-    """What get_recent_decisions takes."""
+    """Input of get_recent_decisions."""
 
     symbol: Annotated[str | Absent, Field(json_schema_extra=without_default)] = None
     limit: Annotated[int, Field(ge=1, le=100)] = 10
@@ -67,7 +67,7 @@ class RecentInput(Arguments):
 
 
 class SaveInput(Arguments):
-    """What save_decision takes."""
+    """Input of save_decision."""
 
     symbol: str
     action: Action
@@ -80,7 +80,7 @@ class SaveInput(Arguments):
 
 
 async def get_recent_decisions(call: Call, given: RecentInput) -> Result[DecisionPage]:
-    """A page of the caller's decisions."""
+    """Return a page of the caller's decisions."""
     _check_action(given.action)
     rows, total = await call.desk.trading.decisions.recent(
         call.principal, given.limit, given.offset, given.symbol, given.action
@@ -108,7 +108,7 @@ def _shown(row: Any) -> Decision:
 
 
 async def save_decision(call: Call, given: SaveInput) -> Result[Saved]:
-    """Keep a decision, sealed in the ledger."""
+    """Save a decision and its hash in the ledger."""
     _check_action(given.action)
     if not 0 <= given.confidence <= 1:
         raise InvalidConfidence("confidence must be between 0 and 1")
@@ -131,19 +131,19 @@ def _check_action(action: str | None) -> None:
 
 
 def _check_text(reasoning: str, tool_calls: list[Any] | None) -> None:
-    """No database keeps half a character or the character 0, no hash a number that JSON lacks; a journal is no dump."""
+    """Raises `InvalidParameter` for text that a database or the ledger cannot store, or that is too long."""
     try:
         written = json.dumps(tool_calls, ensure_ascii=False, allow_nan=False)
         size = len(written.encode())
         reasoning.encode()
     except UnicodeEncodeError:
-        raise InvalidParameter("the text holds half a character (a lone surrogate)") from None
+        raise InvalidParameter("the text contains half a surrogate pair") from None
     except ValueError:
-        raise InvalidParameter("tool_calls holds a number that JSON does not have") from None
+        raise InvalidParameter("tool_calls contains NaN or an infinity, which JSON does not have") from None
     except RecursionError:
         raise InvalidParameter("tool_calls is nested too deeply") from None
     if "\x00" in reasoning or _ZERO.search(written):
-        raise InvalidParameter("the text holds the character 0")
+        raise InvalidParameter("the text contains the character 0")
     if size > LONGEST_CALLS:
         raise InvalidParameter(f"tool_calls may take at most {LONGEST_CALLS} bytes as JSON")
 

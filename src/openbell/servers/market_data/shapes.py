@@ -1,4 +1,4 @@
-"""The contract's words for timeframes, and the shapes of its answers."""
+"""The contract's names of timeframes, and the types of its results."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ VOLATILITY = {name: CANDLES[name] for name in ("1h", "4h", "1d")}
 
 CandleTimeframe = Annotated[str, Field(json_schema_extra={"enum": list(CANDLES)})]
 VolatilityTimeframe = Annotated[str, Field(json_schema_extra={"enum": list(VOLATILITY)})]
-"""Texts, not enums: a name outside the list is the contract's own error, raised by the handler."""
+"""Strings, not enums: for a name outside the list, the handler raises the contract's own error."""
 
 
 class Candle(TypedDict):
-    """One closed bar; the timestamp is its open."""
+    """One closed bar; the timestamp is its open time."""
 
     timestamp: str
     open: float
@@ -37,7 +37,7 @@ class Candle(TypedDict):
 
 
 class CandlePage(TypedDict):
-    """Candles from oldest to newest, and where they stand in the whole."""
+    """Candles from oldest to newest, and the position of the page."""
 
     items: list[Candle]
     pagination: Pagination
@@ -45,7 +45,7 @@ class CandlePage(TypedDict):
 
 
 class Price(TypedDict):
-    """The newest close and its changes in per cent; null where there was no price then."""
+    """The newest close and its changes in per cent; null if there was no price at the earlier time."""
 
     price: float
     change_1h: float | None

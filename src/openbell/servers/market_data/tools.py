@@ -33,7 +33,7 @@ Refresh = Annotated[bool, Field(description="bypass the cache")]
 
 
 class CandlesInput(Arguments):
-    """What get_candles takes."""
+    """Input of get_candles."""
 
     symbol: Symbol
     timeframe: shapes.CandleTimeframe = "1h"
@@ -43,14 +43,14 @@ class CandlesInput(Arguments):
 
 
 class PriceInput(Arguments):
-    """What get_current_price takes."""
+    """Input of get_current_price."""
 
     symbol: Symbol
     force_refresh: Refresh = False
 
 
 class VolatilityInput(Arguments):
-    """What get_volatility takes."""
+    """Input of get_volatility."""
 
     symbol: Symbol
     timeframe: shapes.VolatilityTimeframe = "1h"
@@ -58,7 +58,7 @@ class VolatilityInput(Arguments):
 
 
 async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePage]:
-    """A page of closed bars, read through to the feed."""
+    """Return a page of closed bars; bars missing from the store are fetched from the feed."""
     timeframe = parse_timeframe(given.timeframe, shapes.CANDLES)
     instrument = parse(given.symbol)
     bars, total = await call.desk.bars.page(instrument, timeframe, given.limit, given.offset)
@@ -84,7 +84,7 @@ def _candles(bars: Bars) -> list[shapes.Candle]:
 
 
 async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Price]:
-    """The newest close, unless it is stale."""
+    """Return the newest close. Raises `StaleData` if it is too old."""
     instrument = parse(given.symbol)
     quote = await call.desk.quotes.quote(instrument)
     price: shapes.Price = {
@@ -99,7 +99,7 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Pric
 
 
 async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.VolatilityAnswer]:
-    """Deviation of returns, average true range and range over one window."""
+    """Return the deviation of returns, the average true range and the high-low range over one window."""
     timeframe = parse_timeframe(given.timeframe, shapes.VOLATILITY)
     instrument = parse(given.symbol)
     found = await call.desk.quotes.volatility(instrument, timeframe)

@@ -1,4 +1,4 @@
-"""portfolio: positions, balance, and the risk gate's opinion of a trade (TradeStream's portfolio-mcp)."""
+"""portfolio: positions, balance, and the check of a trade against the risk rules (TradeStream's portfolio-mcp)."""
 
 from __future__ import annotations
 

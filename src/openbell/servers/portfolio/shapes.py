@@ -1,4 +1,4 @@
-"""The shapes of portfolio's answers."""
+"""The types of portfolio's results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PositionShape(TypedDict):
 
 
 class PositionPage(TypedDict):
-    """Positions, those opened last first."""
+    """Positions, the last opened first."""
 
     items: list[PositionShape]
     pagination: Pagination
@@ -44,7 +44,7 @@ class BalanceShape(TypedDict):
 
 
 class VerdictShape(TypedDict):
-    """What the risk gate says."""
+    """The verdict of the risk gate."""
 
     valid: bool
     reason: str

@@ -34,7 +34,7 @@ SIDES = {"BUY": Side.BUY, "SELL": Side.SELL}
 
 
 class PositionsInput(Arguments):
-    """What get_positions takes."""
+    """Input of get_positions."""
 
     symbol: Annotated[str | Absent, Field(description="only this one", json_schema_extra=without_default)] = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50
@@ -42,7 +42,7 @@ class PositionsInput(Arguments):
 
 
 class TradeInput(Arguments):
-    """What validate_trade takes."""
+    """Input of validate_trade."""
 
     symbol: str
     side: Annotated[str, Field(json_schema_extra={"enum": list(SIDES)})]
@@ -53,7 +53,7 @@ class TradeInput(Arguments):
 
 
 async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.PositionPage]:
-    """Open positions, those opened last first."""
+    """Return the open positions, the last opened first."""
     wanted = None if given.symbol is None else parse(given.symbol).symbol
     holdings = await call.desk.trading.portfolio.holdings(call.principal)
     found = [each for each in holdings if wanted in {None, each.position.symbol}]
@@ -79,7 +79,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
 
 
 async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceShape]:
-    """The account's money."""
+    """Return the account's money."""
     balance = await call.desk.trading.portfolio.balance(call.principal)
     shown: shapes.BalanceShape = {
         "total_balance": _number(balance.total),
@@ -94,12 +94,12 @@ async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceS
 
 
 def _number(value: Decimal | None) -> float | None:
-    """An amount, where there may be none."""
+    """Returns an amount as a number, None for None."""
     return None if value is None else amounts.number(value)
 
 
 async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.VerdictShape]:
-    """The gate's opinion; what the account cannot pay is an error of its own."""
+    """Return the risk gate's verdict. Raises `InsufficientFunds` if the account cannot pay for the trade."""
     from openbell.desk.trading.verdicts import refusal
 
     side = SIDES.get(given.side.upper())
@@ -125,7 +125,7 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.Verdict
 
 
 def _tradable(symbol: str) -> Instrument:
-    """The instrument, if the account can hold it: to the contract, one that it cannot is an invalid symbol too."""
+    """Returns the instrument. Raises `InvalidSymbol`, as the contract demands, if the account cannot hold it."""
     instrument = parse(symbol)
     try:
         refuse_foreign_money(instrument)
