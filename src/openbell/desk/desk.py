@@ -71,8 +71,14 @@ class Desk:
     def feed(self) -> Feed:
         """The feed of bars."""
         settings = self.settings
-        argument = settings.feed.partition(":")[2]
-        parts = FeedParts(self.clock, settings.by_name, os.environ, lambda: self.store, self.threads, argument)
+        parts = FeedParts(
+            clock=self.clock,
+            settings=settings.by_name,
+            environ=os.environ,
+            store=lambda: self.store,
+            threads=self.threads,
+            argument=settings.feed.partition(":")[2],
+        )
         return feed_of(settings.feed).make(parts)
 
     @cached_property
@@ -107,7 +113,7 @@ class Desk:
         """Current prices and volatility."""
         from openbell.desk.quotes import QuoteService
 
-        return QuoteService(self.bars, self.settings.stale_after)
+        return QuoteService(self.bars, stale_after=self.settings.stale_after)
 
     @cached_property
     def charts(self) -> ChartService:
@@ -140,7 +146,7 @@ class Desk:
         """Orders, alerts, decisions and their records."""
         from openbell.desk.trading.desk import TradingDesk
 
-        return TradingDesk(self, self.settings.acts_in)
+        return TradingDesk(self, scenario=self.settings.acts_in)
 
     @property
     def account(self) -> str:
@@ -180,12 +186,12 @@ def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
     # Each seed is a market of its own, with a database of its own.
     database = settings.influx_database + (f"_simulated_{settings.sim_seed}" if settings.simulated else "")
     pool = Pool(
-        settings.pool_influx_connections,
-        settings.pool_influx_idle,
-        settings.pool_influx_connect,
-        settings.pool_influx_timeout,
+        connections=settings.pool_influx_connections,
+        idle=settings.pool_influx_idle,
+        connect=settings.pool_influx_connect,
+        answer=settings.pool_influx_timeout,
     )
-    http = InfluxHttp(settings.influx_url, database, settings.influx_token, pool)
+    http = InfluxHttp(url=settings.influx_url, database=database, token=settings.influx_token, pool=pool)
     # Without a live feed, other programs write to the database.
     shared = feed_of(settings.feed).origin in {Origin.IMPORTED, Origin.REPLAY}
     if settings.read_only:
@@ -201,4 +207,4 @@ def make_clock(settings: Settings) -> Clock:
     if not settings.as_of:
         return SystemClock()
     start = parse_time(settings.as_of)
-    return ReplayClock(start, settings.replay_speed) if settings.replay_speed else FixedClock(start)
+    return ReplayClock(start, speed=settings.replay_speed) if settings.replay_speed else FixedClock(start)

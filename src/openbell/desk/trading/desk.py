@@ -93,7 +93,11 @@ class TradingDesk:
         if self._scenario is not None:
             return AccountService(self.records, self.venue, OperatorAccount(self._scenario))
         name = settings.account or settings.broker
-        operator = OperatorAccount(name, settings.account_token, implicit=settings.account in {"", settings.broker})
+        operator = OperatorAccount(
+            name=name,
+            token=settings.account_token,
+            implicit=settings.account in {"", settings.broker},
+        )
         return AccountService(self.records, self.venue, operator)
 
     # Venues
@@ -115,7 +119,7 @@ class TradingDesk:
 
     @cached_property
     def _paper(self) -> PaperVenue:
-        return PaperVenue(self.matching, self.halts, self._desk.bars.closed_until, self._settings.paper_cash)
+        return PaperVenue(self.matching, self.halts, self._desk.bars.closed_until, cash=self._settings.paper_cash)
 
     def _broker_venue(self, broker: Broker) -> BrokerVenue:
         name = self._settings.account or self._settings.broker
@@ -147,7 +151,7 @@ class TradingDesk:
     @cached_property
     def prices(self) -> Prices:
         """Current prices."""
-        return Prices(self._desk.bars, self._settings.stale_after)
+        return Prices(self._desk.bars, stale_after=self._settings.stale_after)
 
     @cached_property
     def gate(self) -> Gate:
@@ -321,4 +325,4 @@ def _logged() -> Iterator[None]:
 def make_broker(settings: Settings) -> Broker | None:
     """Returns the broker that the settings name; None for paper. Raises `SettingsError`."""
     make = all_brokers()[settings.broker].make
-    return None if make is None else make(BrokerParts(settings.by_name, os.environ))
+    return None if make is None else make(BrokerParts(settings=settings.by_name, environ=os.environ))

@@ -34,4 +34,4 @@ def limits_of(settings: Settings) -> Limits:
 
 def costs_of(settings: Settings) -> Costs:
     """Returns the costs of paper fills."""
-    return Costs(settings.paper_fee, settings.paper_slippage, settings.paper_volume_share)
+    return Costs(fee=settings.paper_fee, slippage=settings.paper_slippage, volume_share=settings.paper_volume_share)

@@ -65,11 +65,11 @@ def _postgres(settings: Settings, scenario: str | None, *, creates: bool = True)
     from openbell.stores.records.postgres import Pool, PostgresDatabase
 
     pool = Pool(
-        settings.pool_postgres_min,
-        settings.pool_postgres_max,
-        settings.pool_postgres_idle,
-        settings.pool_postgres_connect,
-        settings.pool_postgres_timeout,
+        least=settings.pool_postgres_min,
+        most=settings.pool_postgres_max,
+        idle=settings.pool_postgres_idle,
+        connect=settings.pool_postgres_connect,
+        timeout=settings.pool_postgres_timeout,
     )
     name = _schema(settings, scenario)
     if len(name) > _LONGEST_SCHEMA:
@@ -77,7 +77,7 @@ def _postgres(settings: Settings, scenario: str | None, *, creates: bool = True)
             f"PostgreSQL has no room for the name {name}: use a seed or a scenario whose name is "
             f"{len(name) - _LONGEST_SCHEMA} characters shorter"
         )
-    return PostgresDatabase(settings.database_url, name, pool, creates=creates)
+    return PostgresDatabase(url=settings.database_url, schema=name, pool=pool, creates=creates)
 
 
 async def markets(settings: Settings) -> list[Settings]:

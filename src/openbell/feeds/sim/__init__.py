@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def _make(parts: FeedParts) -> Feed:
     from openbell.feeds.sim.feed import SimFeed
 
-    return SimFeed(parts.clock, parts.settings["sim_seed"])
+    return SimFeed(parts.clock, seed=parts.settings["sim_seed"])
 
 
 FEED = FeedKind("sim", Origin.SIMULATED, "simulated", "Openbell simulator (simulated data)", _make)
