@@ -145,7 +145,7 @@ async def test_a_price_alert_fires_once_on_the_first_bar_that_reaches_it(tmp_pat
         below = await alert(desk, price_below=lowest)
         already = await alert(desk, price_above=1)
         never = await alert(desk, price_below=1)
-        assert (await inbox(desk))["notifications"] == [], "a standing clock brings no bar"
+        assert (await inbox(desk))["notifications"] == [], "a fixed clock closes no bar"
     async with bench(tmp_path, T3) as desk:
         found = {each["alert_id"]: each for each in (await inbox(desk))["notifications"]}
         assert set(found) == {above["alert_id"], below["alert_id"], already["alert_id"]}

@@ -307,7 +307,7 @@ async def test_old_decisions_are_listed_and_sorted_by_time_not_by_score(tmp_path
 
 
 @awaited
-async def test_under_a_standing_clock_what_was_saved_last_comes_first(tmp_path: Path) -> None:
+async def test_under_a_fixed_clock_the_decision_saved_last_comes_first(tmp_path: Path) -> None:
     async with bench(tmp_path, "2026-01-07T15:00:00Z") as desk:
         for n in range(12):
             await desk.ask("decisions", "save_decision", **decision(reasoning=str(n)))

@@ -67,7 +67,7 @@ def digest(seq: int, at: float, kind: str, key: str, body: str, prev: str) -> st
 
 
 def goes_beyond(newest: Head, ends: Sequence[Head]) -> bool:
-    """Returns True if a ledger has entries after the heads at which it may end; the first of `ends` is the stored head."""
+    """Returns True if a ledger has entries after the heads at which it may end, of which the committed one is first."""
     return newest not in ends and newest.seq > ends[0].seq
 
 
@@ -77,9 +77,9 @@ def check(
     ends: Sequence[Head] = (),
     beyond: str = "this home did not write them",
 ) -> Iterator[Fault]:
-    """Check the chain from its first entry; yields a fault for each break, and for each stored head that is missing.
+    """Check the chain from its first entry; yields a fault for each break, and for each known head that is missing.
 
-    `ends` are the heads at which the ledger may end, the stored head first. If given, later entries are a fault too, and
+    `ends` are the heads at which the ledger may end, the committed head first. If given, later entries are a fault too, and
     `beyond` is its explanation.
     """
     wanted: dict[int, list[str]] = {}

@@ -180,11 +180,11 @@ async def compete(say: Say, settings: dict[str, str], label: str, lease_seconds:
     desk = desk_of(settings)
     engine = _writing(desk, label, say)
     running = asyncio.create_task(engine.run())
-    standing = ""
+    state = ""
     while not running.done():
-        if engine.status.state != standing:
-            standing = engine.status.state
-            say(standing)
+        if engine.status.state != state:
+            state = engine.status.state
+            say(state)
         await asyncio.sleep(0.002)
     await running
 
