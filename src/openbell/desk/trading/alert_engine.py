@@ -44,13 +44,13 @@ _NOTE_SECONDS = 900.0
 _EVER = 2**40
 _PROGRESS, _PROGRESS_SEQ = "alerts", "alerts through entry"
 _Found = tuple[Firing, str]
-"""What fired, and the hash of the bar that did it."""
+"""A firing, and the hash of its bar."""
 
 _Key = tuple[str, Timeframe]
 
 
 def _key(alert: Alert) -> _Key:
-    """The group of an alert: its symbol, and the timeframe of the bars that decide it."""
+    """Returns the group of an alert: its symbol, and the timeframe of the bars that decide it."""
     return alert.symbol, Timeframe.M1 if alert.type.of_price else SHORT[alert.interval]
 
 
@@ -62,11 +62,11 @@ class _Group:
         self.timeframe = timeframe
         self.alerts: dict[str, Alert] = {}
         self.seen: float = 0.0
-        """Bars were looked at up to here."""
+        """The alerts were checked on bars that closed up to this time."""
         self._reach: tuple[float, float] | None = None
 
     def put(self, alert: Alert) -> None:
-        """Add an alert, or take out one that has ended."""
+        """Add an active alert, or remove one that has ended."""
         self._reach = None
         if alert.state is AlertState.ACTIVE:
             self.alerts[alert.id] = alert
@@ -74,7 +74,7 @@ class _Group:
             self.alerts.pop(alert.id, None)
 
     def within_reach(self, bars: Bars) -> bool:
-        """Whether any price alert can fire in these bars: most minutes none does, and that is known at once."""
+        """Returns True if any price alert can fire on these bars. Two comparisons rule out most minutes."""
         if self._reach is None:
             above = [float(a.threshold or 0) for a in self.alerts.values() if a.type is Type.PRICE_ABOVE]
             below = [float(a.threshold or 0) for a in self.alerts.values() if a.type is Type.PRICE_BELOW]
@@ -83,11 +83,11 @@ class _Group:
         return len(bars) > 0 and bool(bars.high.max() >= lowest or bars.low.min() <= highest)
 
     def of_price(self) -> list[Alert]:
-        """Those that bars alone decide."""
+        """Returns the price alerts."""
         return [alert for alert in self.alerts.values() if alert.type.of_price]
 
     def by_indicator(self) -> dict[str, list[Alert]]:
-        """The others, by what must be computed."""
+        """Returns the signal alerts by indicator."""
         found: dict[str, list[Alert]] = defaultdict(list)
         for alert in self.alerts.values():
             if alert.indicator is not None:
@@ -105,14 +105,14 @@ class AlertEngine:
         self._inbox = inbox
         self._groups: dict[_Key, _Group] = {}
         self._versions: dict[Instrument, Version] = {}
-        """What the bars of a symbol were when they were last read one by one."""
+        """The version of a symbol's stored bars when `_read` last read them."""
         self._stepping = asyncio.Lock()
         self._seq = 0
         self._noted: float | None = None
-        """How far all alerts were looked at, as the records know it."""
+        """The time up to which all alerts were checked, as last recorded."""
 
     async def step(self, lease: Lease | None, until: int) -> int:
-        """Look at every alert in the bars that had closed by `until`; how many fired."""
+        """Check every alert on the bars that had closed by `until`; returns how many fired."""
         async with self._stepping:
             return await self._step(lease, until)
 
@@ -120,36 +120,37 @@ class AlertEngine:
         await self._load()
         self._followers.begin_round()
         due = [group for group in self._groups.values() if group.alerts and group.seen < until]
-        news = await self._news(due, until)
+        new_bars = await self._read_new_bars(due, until)
         found: list[_Found] = []
-        looked: list[_Group] = []
+        checked: list[_Group] = []
         for group in due:
             try:
-                found += await self._look(group, news.get(group.instrument), until)
+                found += await self._check(group, new_bars.get(group.instrument), until)
             except (DataError, UnknownSymbol, StoreError) as error:
                 log.warning("alerts on %s wait: %s", group.instrument, error)
             else:
-                looked.append(group)
+                checked.append(group)
         fired = await self._fire(found, lease) if found else 0
-        for group in looked:  # not before what fired is written down: should that fail, it is looked at again
-            group.seen = max(group.seen, await self._complete_until(group, news.get(group.instrument), until))
-        behind = len(looked) < len(due)
-        seen = min((group.seen for group in looked), default=float(until))
+        for group in checked:  # after the firings were recorded: if that fails, the group is checked again
+            complete = await self._complete_until(group, new_bars.get(group.instrument), until)
+            group.seen = max(group.seen, complete)
+        behind = len(checked) < len(due)
+        seen = min((group.seen for group in checked), default=float(until))
         if not behind and due and (fired or seen - (self._noted or 0.0) >= _NOTE_SECONDS):
             await self._note(int(seen), lease)
         return fired
 
-    async def _complete_until(self, group: _Group, news: Bars | None, until: int) -> float:
-        """The time before which no bar is to come: without a feed, that of the newest bar that was there."""
+    async def _complete_until(self, group: _Group, new_bars: Bars | None, until: int) -> float:
+        """Returns the time before which no bar will arrive: without a feed, the end of the newest stored bar."""
         if self._bars.feed.source is not None:
             return float(until)
-        if news is not None:  # all that came since the last look
-            return float(min(until, int(news.time[-1]) + MINUTE)) if len(news) else group.seen
+        if new_bars is not None:  # all bars since the last check
+            return float(min(until, int(new_bars.time[-1]) + MINUTE)) if len(new_bars) else group.seen
         newest = await self._bars.threads.run(self._bars.store.tail, group.instrument, 1, until)
-        return float(min(until, int(newest.time[-1]) + 60)) if len(newest) else group.seen
+        return float(min(until, int(newest.time[-1]) + MINUTE)) if len(newest) else group.seen
 
     async def _load(self) -> None:
-        """Take over what was set, fired or cancelled since the last look."""
+        """Load the alerts that were set, fired or cancelled since the last call."""
 
         def work(view: View) -> tuple[list[tuple[int, Alert]], float, float]:
             changed = queries.changed_after(view, self._seq)
@@ -163,13 +164,13 @@ class AlertEngine:
             if (group := self._groups.get(_key(alert))) is None:
                 group = self._groups[_key(alert)] = _Group(*_key(alert))
             if alert.state is AlertState.ACTIVE:
-                # One that nobody has looked at yet may be older than what was looked at last.
+                # An alert that was never checked may have been set before the time of the last check.
                 seen = self._noted if seq <= noted_seq else alert.set_at
                 group.seen = min(group.seen, seen) if group.alerts else seen
             group.put(alert)
 
-    async def _news(self, due: list[_Group], until: int) -> dict[Instrument, Bars]:
-        """New minutes of all symbols at once, for those whose last look ended where most did."""
+    async def _read_new_bars(self, due: list[_Group], until: int) -> dict[Instrument, Bars]:
+        """Returns the new minute bars by symbol, in one read for all symbols whose last check was the latest one."""
         minutes = [group for group in due if group.timeframe is Timeframe.M1 and group.instrument in self._versions]
         if not minutes:
             return {}
@@ -179,12 +180,12 @@ class AlertEngine:
         covered = self._bars.feed.source is not None
         return await self._bars.threads.run(partial(self._bars.store.new_bars, wanted, span, covered=covered))
 
-    async def _look(self, group: _Group, news: Bars | None, until: int) -> list[_Found]:
+    async def _check(self, group: _Group, new_bars: Bars | None, until: int) -> list[_Found]:
         instrument, timeframe, since = group.instrument, group.timeframe, group.seen
         found: list[_Found] = []
-        if news is None and (failure := await self._bars.fill(instrument, Span(int(since), until))):
-            raise failure  # what the feed owes may be what an alert waits for
-        bars = news if timeframe is Timeframe.M1 else None
+        if new_bars is None and (failure := await self._bars.fill(instrument, Span(int(since), until))):
+            raise failure  # an alert may fire on the bars that are missing
+        bars = new_bars if timeframe is Timeframe.M1 else None
         if bars is None and any(alert.type.of_price for alert in group.alerts.values()):
             bars = await self._read(instrument, since, until)
         if bars is not None and group.within_reach(bars):
@@ -195,23 +196,23 @@ class AlertEngine:
         return found
 
     async def _read(self, instrument: Instrument, since: float, until: int) -> Bars:
-        """The minutes since some moment."""
-        await self._bars.threads.run(self._take_mark, instrument, until)
+        """Returns the minute bars since a time."""
+        await self._bars.threads.run(self._keep_version, instrument, until)
         while True:
-            # The clock goes on while this is asked, and so does what is newest: it must still reach back to `since`.
+            # New bars may close during the read; the result must still begin at `since`.
             count = max(2, int((self._bars.closed_until() - since) // MINUTE) + 2)
             if count <= RING:
                 bars = await self._bars.newest(instrument, Timeframe.M1, count)
             else:
-                # After a long rest; no series goes back further than the store and its feed.
+                # The last check was long ago; `page` returns at most the bars of the store and its feed.
                 bars = (await self._bars.page(instrument, Timeframe.M1, min(count, _LONGEST), 0))[0]
             if len(bars) < count or bars.time[0] <= since:
                 return bars
 
-    def _take_mark(self, instrument: Instrument, until: int) -> None:
-        """Remember what a symbol's bars are, so that new ones can be told from them.
+    def _keep_version(self, instrument: Instrument, until: int) -> None:
+        """Keep the version of a symbol's bars, so that the next check reads only newer bars.
 
-        Not while the store holds bars that this desk's clock has not come to: those would not be new when it does.
+        The version is removed if the store has bars later than this desk's clock: they would not count as new later.
         """
         store = self._bars.store
         version = store.version(instrument)
@@ -222,7 +223,7 @@ class AlertEngine:
             self._versions[instrument] = version
 
     async def _closed_since(self, instrument: Instrument, timeframe: Timeframe, since: float, until: int) -> bool:
-        """Whether a bar of this timeframe has closed since."""
+        """Returns True if a bar of this timeframe has closed after `since`."""
         if timeframe.intraday:
             return int(until // timeframe.seconds) > int(since // timeframe.seconds)
         newest = await self._bars.newest(instrument, timeframe, 1)
@@ -240,7 +241,7 @@ class AlertEngine:
         return found
 
     async def _fire(self, found: Iterable[_Found], lease: Lease | None) -> int:
-        """Write down what fired: the alert's end, its notification, and what is to be pushed, all or nothing."""
+        """Record the firings, their notifications and pushes in one transaction; returns how many were recorded."""
         firings = sorted(found, key=lambda pair: (pair[0].at, pair[0].alert.id))
 
         def work(journal: Journal) -> list[Alert]:
@@ -268,7 +269,7 @@ class AlertEngine:
         return len(fired)
 
     async def _note(self, until: int, lease: Lease | None) -> None:
-        """Remember how far all were looked at, so that the next engine need not begin where they were set."""
+        """Record the time up to which all alerts were checked, so that the next engine begins there."""
         seq = self._seq
 
         def work(journal: Journal) -> None:
