@@ -1,9 +1,13 @@
 """The events of one process: bars have closed, orders or alerts have changed, the watchlist was edited.
 
-One watcher learns of changes, by this process and by others: it compares cheap version numbers of the bar store, the records
-and the watchlist file every 100 ms, and at once after a write of this process. Everything that waits for a change listens to
-the hub; nothing else polls. An event says only that something has changed. A listener reads the current state itself, so
-that equal events can be merged and a slow listener costs no memory.
+One watcher detects the changes of this process and of others: it compares version numbers of the bar store, the records and
+the watchlist file every 100 ms, and at once after a write of this process. Alerts, pushes, waiting calls, the engine and the
+live view listen to the hub. Three timers remain. A process that waits for a lease, or for the records of its scenario, reads
+them once per second. With a broker, which sends no events, the engine also runs once per second. The live view also redraws
+every second.
+
+An event only reports that something has changed. The listener reads the current state, so that equal events merge and a slow
+listener uses no memory.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from openbell.market.errors import OpenbellError
 log = logging.getLogger(__name__)
 
 INTERVAL = 0.1
-"""Seconds between two looks at what other processes write."""
+"""Seconds between two polls of the sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +62,10 @@ Kind = type[BarsClosed | OrderChanged | AlertChanged | AlertFired | Notification
 
 
 class Source(Protocol):
-    """Something that the watcher looks at."""
+    """Something that the watcher polls."""
 
     async def poll(self) -> Iterable[Event]:
-        """Returns what has changed since the last call. Raises `OpenbellError` if that cannot be found out."""
+        """Returns the events since the last call. Raises `OpenbellError` if the source cannot be read."""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -82,7 +86,7 @@ class Listener:
         self._arrived.set()
 
     async def wait(self, seconds: float | None = None) -> frozenset[Event]:
-        """Returns the events since the last call; waits for the first one, at most so many seconds."""
+        """Returns the events since the last call; waits for the first one, at most `seconds`."""
         if not self._pending:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -104,7 +108,7 @@ class Hub:
     """Delivers events to listeners, and runs the watcher while there are any."""
 
     def __init__(self, sources: Mapping[str, Callable[[], Source]] | None = None) -> None:
-        """`sources` make what the watcher looks at, by name; each is made when a listener first needs it."""
+        """`sources` create the watcher's sources, by name; each is created when a listener first needs it."""
         self._makers = dict(sources or {})
         self._kinds = {name: SOURCES[name] for name in self._makers}
         self._sources: dict[str, Source] = {}
@@ -123,11 +127,11 @@ class Hub:
                 listener.put(event)
 
     def poke(self) -> None:
-        """Make the watcher look at once: this process has written something."""
+        """Make the watcher poll at once, after a write of this process."""
         self._poked.set()
 
     def add(self, listener: Listener) -> None:
-        """Begin to deliver events to a listener."""
+        """Start to deliver events to a listener."""
         self._listeners.add(listener)
         for name, kinds in self._kinds.items():
             if kinds & listener.kinds and name not in self._sources:
@@ -136,14 +140,14 @@ class Hub:
             self._watching = asyncio.create_task(self._watch(), name="watcher")
 
     def remove(self, listener: Listener) -> None:
-        """Deliver nothing more to a listener."""
+        """Stop delivering events to a listener."""
         self._listeners.discard(listener)
         if not self._listeners and self._watching is not None:
             self._watching.cancel()
             self._watching = None
 
     async def close(self) -> None:
-        """Stop the watcher."""
+        """Stop the watcher and close its sources."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
@@ -161,7 +165,7 @@ class Hub:
                 except OpenbellError as error:
                     log.debug("%s", error)
                 except Exception:
-                    log.exception("looking for changes failed")
+                    log.exception("polling for changes failed")
             with suppress(TimeoutError):
                 async with asyncio.timeout(INTERVAL):
                     await self._poked.wait()

@@ -1,7 +1,7 @@
 """The venue of a broker: orders are sent once, and the broker's reports are recorded.
 
 An order is recorded as `pending` before it is sent. If no answer arrives, it becomes `unknown` and the engine looks it up by
-its id; it is never sent again.
+its id; it is never submitted again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class BrokerVenue:
-    """Sends the orders of one account to a broker. Nothing else sends anything to a broker."""
+    """Sends the orders of one account to a broker. Only this class submits orders; `Reconciling` repeats cancellations."""
 
     remote = True
 
@@ -39,7 +39,7 @@ class BrokerVenue:
         *,
         sends: bool = True,
     ) -> None:
-        """`lost_too_much` returns why nothing may be opened today. Without `sends` the engine sends nothing."""
+        """`lost_too_much` returns why nothing may be opened today. Without `sends`, `step` sends and looks up nothing."""
         self.name = broker.name
         self.broker = broker
         self._records = records
