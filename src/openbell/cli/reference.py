@@ -55,7 +55,7 @@ def _tool(service: Service, tool: Tool) -> list[str]:
             lines.append(f"| {name} | {_kind(schema)} | {_remarks(name, schema, required)} |")
         lines.append("")
     if tool.errors:
-        lines += ["Errors: " + ", ".join(_codes(service, tool)) + ".", ""]
+        lines += [*_errors(service, tool), ""]
     if tool.output_schema:
         lines += ["<details><summary>Result schema</summary>", "", "```json"]
         lines += [json.dumps(tool.output_schema, indent=1), "```", "", "</details>", ""]
@@ -84,14 +84,14 @@ def _remarks(name: str, schema: dict[str, Any], required: list[str]) -> str:
     return "; ".join(remarks)
 
 
-def _codes(service: Service, tool: Tool) -> list[str]:
-    codes: dict[str, None] = {}
+def _errors(service: Service, tool: Tool) -> list[str]:
+    """Returns the errors of a tool: the contract's codes in one line, or a list of sentences if it has no codes."""
     table = {**getattr(service.dialect, "codes", {}), **getattr(service.dialect, "by_tool", {}).get(tool.name, {})}
-    for error in tool.errors:
-        words = (error.__doc__ or "").splitlines()[0].rstrip(".")
-        found = next((table[kind] for kind in error.__mro__ if kind in table), words)
-        codes[" ".join(map(str, found)) if isinstance(found, tuple) else str(found)] = None
-    return list(codes)
+    if not table:
+        return ["Errors:", "", *(f"- {(error.__doc__ or '').splitlines()[0]}" for error in tool.errors)]
+    found = [next((table[kind] for kind in error.__mro__ if kind in table), error.__name__) for error in tool.errors]
+    codes = dict.fromkeys(" ".join(map(str, code)) if isinstance(code, tuple) else str(code) for code in found)
+    return [f"Errors: {', '.join(codes)}."]
 
 
 def write(folder: Path) -> None:

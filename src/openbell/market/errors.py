@@ -98,7 +98,7 @@ class BadBars(InputError):
 
 
 class UnknownSymbol(OpenbellError):
-    """A valid symbol that is neither watched, stored nor listed by the feed."""
+    """The symbol is valid, but is neither watched, stored nor listed by the feed."""
 
     def __init__(self, symbol: str, hint: str = "") -> None:
         super().__init__(f"Unknown symbol {symbol}{': ' + hint if hint else ''}", symbol=symbol)

@@ -16,7 +16,7 @@ from openbell.trading.orders import Order, State
 
 
 class BrokerError(OpenbellError):
-    """Base of all errors of brokers."""
+    """The broker refused the request, could not be reached, or its answer was lost."""
 
 
 class BrokerRefused(BrokerError):
