@@ -1,14 +1,15 @@
-"""The shape of the source: small files and small functions."""
+"""The shape of the source: small files, small functions, and no six equal lines in two places."""
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from pathlib import Path
 
 import openbell
 
 SOURCE = Path(openbell.__file__).parent
-LONGEST_FILE, LONGEST_FUNCTION = 350, 60
+LONGEST_FILE, LONGEST_FUNCTION, LONGEST_COPY = 350, 60, 5
 FILES = sorted(path for path in SOURCE.rglob("*.py") if "migrations/versions" not in path.as_posix())
 
 
@@ -26,3 +27,46 @@ def test_no_function_is_longer_than_a_screen() -> None:
         and (node.end_lineno or 0) - node.lineno + 1 > LONGEST_FUNCTION
     }
     assert long == {}
+
+
+def test_no_six_equal_lines_are_in_two_places() -> None:
+    assert copies({path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}) == []
+
+
+def test_a_copy_is_found_whatever_its_indentation_and_the_comments_between() -> None:
+    lines = [f"a{n} = {n}" for n in range(6)]
+    block = "\n".join(lines)
+    inner = "def f():\n    " + "\n\n    # why\n    ".join(lines)
+    assert copies({"one.py": block, "two.py": f"import os\n{inner}"}) == [["one.py:1", "two.py:3"]]
+    assert copies({"one.py": f"{block}\nprint()\n{block}"}) == [["one.py:1", "one.py:8"]]
+    assert copies({"one.py": block, "two.py": inner.replace("a3", "b")}) == []
+
+
+def copies(texts: dict[str, str]) -> list[list[str]]:
+    """The places of every run of six equal lines that is in more than one place."""
+    places = defaultdict(list)
+    for name, text in sorted(texts.items()):
+        lines = code_lines(text)
+        for first in range(len(lines) - LONGEST_COPY):
+            run = lines[first : first + LONGEST_COPY + 1]
+            places[tuple(line for _, line in run)].append(f"{name}:{run[0][0]}")
+    return [found for found in places.values() if len(found) > 1]
+
+
+def code_lines(text: str) -> list[tuple[int, str]]:
+    """The numbered lines of a module without indentation, imports, docstrings, comments and lines of brackets only."""
+    left_out: set[int] = set()
+    waiting: list[ast.AST] = [ast.parse(text)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        ):
+            left_out.update(range(node.lineno, (node.end_lineno or 0) + 1))
+        waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
+    lines = ((number, line.strip()) for number, line in enumerate(text.splitlines(), start=1))
+    return [
+        (number, line)
+        for number, line in lines
+        if number not in left_out and not line.startswith("#") and any(map(str.isalnum, line))
+    ]

@@ -37,12 +37,13 @@ class Minutes:
         """Adds rows, except for minutes with a row of higher precedence; among equal sources the last row is kept."""
         kept, undelivered = self._rows.setdefault(instrument, {}), self._undelivered.setdefault(instrument, set())
         for row in rows:
-            earlier = kept.get(row.time)
+            time = row[0]
+            earlier = kept.get(time)
             if earlier and earlier[0] > source:
                 continue
-            kept[row.time] = (source, row)
+            kept[time] = (source, row)
             if earlier is None or earlier[1] != row:
-                undelivered.add(row.time)
+                undelivered.add(time)
 
     def has_undelivered(self, until: int) -> bool:
         """Returns True if a minute that opened before `until` has an undelivered row."""

@@ -79,7 +79,7 @@ class Rest:
             while True:
                 page = await self._page(group, start, end, token)
                 for instrument, rows in page.rows.items():
-                    found[instrument].update((row.time, row) for row in rows if start <= row.time < end)
+                    found[instrument].update((row[0], row) for row in rows if start <= row[0] < end)
                 token = page.token
                 if token is None:
                     break

@@ -126,11 +126,12 @@ class Stream:
         self._recheck_at = live_from + FINAL_AFTER
 
     def _on_row(self, instrument: Instrument, row: Row, source: RowSource) -> None:
-        if row.time > self._clock.epoch() + MINUTE:
+        time = row[0]
+        if time > self._clock.epoch() + MINUTE:
             log.warning("dropped a bar of Alpaca's stream (%s): from the future", instrument)
-        elif row.time >= self._since or source is RowSource.CORRECTION:  # bars before `_since` were final
+        elif time >= self._since or source is RowSource.CORRECTION:  # bars before `_since` were final
             self._minutes.add(instrument, (row,), source)
-            if row.time < self.complete_until and self._minutes.has_undelivered(self.complete_until):
+            if time < self.complete_until and self._minutes.has_undelivered(self.complete_until):
                 self._wake.set()
 
     def _on_bad(self) -> None:

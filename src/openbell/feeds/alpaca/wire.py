@@ -8,25 +8,17 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from openbell.market.bars import MINUTE
 from openbell.market.instruments import Instrument
 
+Row = tuple[int, float, float, float, float, float]
+"""The bar of one minute: its values in the order of `bars.COLUMNS`, the open time first."""
+
 
 class Malformed(Exception):
     """A response or message does not follow Alpaca's protocol; the text is the reason."""
-
-
-class Row(NamedTuple):
-    """The bar of one minute, in the order of `bars.COLUMNS`."""
-
-    time: int
-    open: float
-    high: float
-    low: float
-    close: float
-    volume: float
 
 
 @dataclass(slots=True)
@@ -95,7 +87,7 @@ def read_row(raw: Any) -> Row:
         raise Malformed("high below low")
     if not (low <= open_ <= high and low <= close <= high):
         raise Malformed("open or close outside high and low")
-    return Row(time, open_, high, low, close, volume)
+    return time, open_, high, low, close, volume
 
 
 def _number(value: Any) -> float:

@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from openbell.market.clock import iso
-from openbell.market.errors import (
-    FeedUnavailable,
-    InsufficientData,
-    InvalidSymbol,
-    InvalidTimeframe,
-    StoreError,
-    UnknownSymbol,
-)
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 from openbell.servers.chart_signals import shapes
+from openbell.servers.chart_signals.signals import SIGNAL_ERRORS
 from openbell.signals.crossing_alerts import CONDITIONS, CrossingAlert
 
 if TYPE_CHECKING:
@@ -106,7 +99,7 @@ TOOLS = (
         reads=Reads.BARS,
         effect=Effect.SESSION,
         idempotent=False,
-        errors=(InsufficientData, InvalidSymbol, UnknownSymbol, InvalidTimeframe, FeedUnavailable, StoreError),
+        errors=SIGNAL_ERRORS,
         method=True,
     ),
     Tool(

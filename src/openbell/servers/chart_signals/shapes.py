@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, with_config
+from pydantic import ConfigDict, Field, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from openbell.market.timeframes import Timeframe
+from openbell.signals.crossings import Crossings
 
 TIMEFRAMES = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
 
@@ -40,18 +42,13 @@ class SnapshotShape(PreviousShape):
     prev_snapshot: PreviousShape
 
 
-class CrossingsShape(TypedDict):
-    """The nine crossings of the contract."""
-
-    macd_cross_up: bool
-    macd_cross_dn: bool
-    ema_support_lost: bool
-    ema_reclaim: bool
-    rsi_overbought: bool
-    rsi_oversold: bool
-    bb_squeeze: bool
-    bb_breakout_up: bool
-    bb_breakout_dn: bool
+_CROSSINGS: dict[str, Any] = {
+    "properties": {each.name: {"type": "boolean"} for each in fields(Crossings)},
+    "required": [each.name for each in fields(Crossings)],
+    "type": "object",
+}
+CrossingsShape = Annotated[dict[str, bool], WithJsonSchema(_CROSSINGS)]
+"""The nine crossings of the contract by name."""
 
 
 class RiskAnchorShape(TypedDict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from openbell.market.clock import iso
 from openbell.market.errors import (
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from openbell.signals.series import Overview
 
 NOT_READY = f"insufficient bars (need {NEEDED}+)"
+SIGNAL_ERRORS = (InsufficientData, InvalidSymbol, UnknownSymbol, InvalidTimeframe, FeedUnavailable, StoreError)
+"""The errors of tools that read the signals of a symbol."""
 
 
 class SignalsInput(Arguments):
@@ -51,7 +53,7 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
         "asset_type": "stock" if instrument.asset_class is AssetClass.STOCK else "crypto",
         "tf": name_of(timeframe, shapes.TIMEFRAMES),
         "snapshot": {**_shape(signals.last), "prev_snapshot": _shape(signals.previous)},
-        "crossings": cast("shapes.CrossingsShape", signals.crossings.table()),
+        "crossings": signals.crossings.table(),
         "trend_state": signals.trend,
         "risk_anchor": {
             "price": signals.anchor.price,
@@ -120,7 +122,7 @@ TOOLS = (
         get_signals,
         toolset="signals",
         reads=Reads.BARS,
-        errors=(InsufficientData, InvalidSymbol, UnknownSymbol, InvalidTimeframe, FeedUnavailable, StoreError),
+        errors=SIGNAL_ERRORS,
     ),
     Tool(
         "get_watchlist",
