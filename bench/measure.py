@@ -196,13 +196,13 @@ def in_process() -> None:
     from openbell.desk.settings import load
     from openbell.protocol.replies import Replies
     from openbell.protocol.service import Runner
-    from openbell.protocol.session import LOCAL_OPERATOR, Session, nowhere
+    from openbell.protocol.session import LOCAL_OPERATOR, Session, no_notifications
     from openbell.servers import load as load_service
 
     async def cold(home: str) -> float:
         desk = Desk(load({"OPENBELL_HOME": home}))
         runner = Runner(load_service("chart-signals"), desk)
-        client = Session(LOCAL_OPERATOR, nowhere, Replies())
+        client = Session(LOCAL_OPERATOR, no_notifications, Replies())
         began = time.perf_counter()
         reply = await runner.run("get_signals", {"symbol": "ETH/USD", "timeframe": "1hour"}, client)
         assert not reply.is_error

@@ -7,12 +7,12 @@ from typing import Any
 from openbell.protocol.dialects import Reply
 from openbell.protocol.replies import Replies
 from openbell.protocol.service import Runner
-from openbell.protocol.session import LOCAL_OPERATOR, Principal, Session, nowhere
+from openbell.protocol.session import LOCAL_OPERATOR, Principal, Session, no_notifications
 
 
 def session(principal: Principal = LOCAL_OPERATOR) -> Session:
     """A new client's."""
-    return Session(principal, nowhere, Replies())
+    return Session(principal, no_notifications, Replies())
 
 
 async def answered(
@@ -21,5 +21,5 @@ async def answered(
     """The reply to a new client, which has arrived there."""
     client = session(principal)
     reply = await runner.run(tool, arguments, client)
-    await client.replies.left(None)
+    await client.replies.sent(None)
     return reply

@@ -120,7 +120,7 @@ class Walk:
             result = _wire(reply)
         except MCPError as error:
             result = {"code": error.error.code, "message": error.error.message, "data": error.error.data}
-        await self._session.replies.left(None)
+        await self._session.replies.sent(None)
         text = json.dumps(result, sort_keys=True, separators=(",", ":"))
         return _LATENCY.sub('"latency_ms":0', text.replace('\\"', '"'))
 

@@ -10,7 +10,7 @@ from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.protocol.replies import Afterwards, Replies
 from openbell.protocol.service import Runner
-from openbell.protocol.session import LOCAL_OPERATOR, Session, nowhere
+from openbell.protocol.session import LOCAL_OPERATOR, Session, no_notifications
 from openbell.servers import load as server
 from openbell.stores.records.alerts import Notification
 
@@ -21,9 +21,11 @@ async def ask(home: Path, at: str, tool: str, given: dict[str, Any], replies: Re
     desk = Desk(load({"OPENBELL_HOME": str(home), "OPENBELL_AS_OF": at, "OPENBELL_TRADE": "1"}))
     try:
         await desk.trading.catch_up()
-        reply = await Runner(server("chartgen"), desk).run(tool, given, Session(LOCAL_OPERATOR, nowhere, replies))
+        reply = await Runner(server("chartgen"), desk).run(
+            tool, given, Session(LOCAL_OPERATOR, no_notifications, replies)
+        )
         assert not reply.is_error, reply.payload
-        await replies.left(None)
+        await replies.sent(None)
         payload: dict[str, Any] = reply.payload
         return payload
     finally:
@@ -84,12 +86,12 @@ def test_work_waits_for_its_own_answer_and_is_done_once() -> None:
         replies.hold(1, lambda: work("one"))
         replies.hold("1", lambda: work("text"))
         replies.hold(2, lambda: work("two"))
-        await replies.left(3)
+        await replies.sent(3)
         assert done == []
-        await replies.left(1)
-        await replies.left(1)
-        replies.lost(2)
-        await replies.left(2)
+        await replies.sent(1)
+        await replies.sent(1)
+        replies.discard(2)
+        await replies.sent(2)
 
     asyncio.run(play())
     assert done == ["one"]
@@ -109,7 +111,7 @@ def test_work_that_fails_keeps_nothing_else_from_being_done() -> None:
 
         replies.hold(1, fail)
         replies.hold(1, work)
-        await replies.left(1)
+        await replies.sent(1)
 
     asyncio.run(play())
     assert done == ["done"]

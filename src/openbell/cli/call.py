@@ -96,7 +96,7 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
     from openbell.protocol.dialects import Reply
     from openbell.protocol.replies import Replies
     from openbell.protocol.service import Runner
-    from openbell.protocol.session import LOCAL_OPERATOR, Session, nowhere
+    from openbell.protocol.session import LOCAL_OPERATOR, Session, no_notifications
 
     async with Desk(settings) as desk:
         if tool not in service.by_name:
@@ -106,8 +106,8 @@ async def _call(settings: Settings, service: Service, tool: str, given: dict[str
         if settings.trade and not settings.read_only:
             # Fill orders and fire alerts from bars that have closed since the last engine step.
             await desk.trading.catch_up()
-        session = Session(LOCAL_OPERATOR, nowhere, Replies())
+        session = Session(LOCAL_OPERATOR, no_notifications, Replies())
         reply = await Runner(service, desk).run(tool, given, session)
         _print(reply, meta)
-        await session.replies.left(None)
+        await session.replies.sent(None)
         return reply.is_error

@@ -22,7 +22,7 @@ class Replies:
         """Keep work until the response to a request has been sent."""
         self._waiting[request].append(work)
 
-    async def left(self, request: Any) -> None:
+    async def sent(self, request: Any) -> None:
         """Run the work of a request whose response has been sent. Errors are logged."""
         for work in self._waiting.pop(request, ()):
             try:
@@ -30,6 +30,6 @@ class Replies:
             except Exception:
                 log.exception("work after a response failed")
 
-    def lost(self, request: Any) -> None:
+    def discard(self, request: Any) -> None:
         """Drop the work of a request whose response could not be sent."""
         self._waiting.pop(request, None)

@@ -44,7 +44,7 @@ class Session:
     """One client's connection. Pushes, replies and the inbox cursor belong to it."""
 
     def __init__(self, principal: Principal, notify: Notify, replies: Replies) -> None:
-        """The transport calls `replies.left` after each response."""
+        """The transport calls `replies.sent` after each response."""
         self.principal = principal
         self.notify = notify
         self.replies = replies
@@ -57,5 +57,5 @@ class Session:
         return self._reader
 
 
-async def nowhere(_method: str, _params: dict[str, Any]) -> None:
+async def no_notifications(_method: str, _params: dict[str, Any]) -> None:
     """Discards the notification: for clients that make one call and exit, such as the command line."""

@@ -170,9 +170,9 @@ class _Output:
         answered = message.id if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) else None
         try:
             await self._write(line.encode() + b"\n")
-            await self._replies.left(answered)
+            await self._replies.sent(answered)
         except (BrokenPipeError, ConnectionResetError):
-            self._replies.lost(answered)
+            self._replies.discard(answered)
             if isinstance(message, types.JSONRPCNotification):
                 raise  # the sender of a notification must see that it was not sent; no code waits for a response
         finally:
