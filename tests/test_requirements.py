@@ -1,13 +1,24 @@
-"""What must hold, and the tests that hold it: a requirement without a test fails here, and so does a test that is gone."""
+"""What must hold, the tests that hold it, and how often the campaigns among them run.
+
+A requirement without a test fails here, and so do a test that is gone, a count that is not the one that runs, and a campaign
+that is not in the list.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent
+CODE = {path: path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+for _own in ("counts.py", "test_requirements.py"):
+    del CODE[ROOT / _own]
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MUST_HOLD = {
     "the contract's quick start answers in an empty home": [
@@ -41,10 +52,14 @@ MUST_HOLD = {
         "cli/test_commands.py::test_servers_answer_beside_a_collector",
     ],
     "kill -9 of the collector: no acknowledged bar lost, none double": [
-        "stores/test_crash.py::test_a_killed_collector_loses_and_doubles_nothing"
+        "stores/test_crash.py::test_a_killed_collector_loses_and_doubles_nothing",
+        "stores/test_crash.py::test_a_killed_writer_loses_nothing_that_it_acknowledged",
     ],
     "every feed passes one suite": ["feeds/test_contract.py::TestSim", "feeds/test_contract.py::TestReplay"],
-    "every bar store passes one suite": ["stores/test_parquet.py::TestParquetStore"],
+    "every bar store passes one suite": [
+        "stores/test_parquet.py::TestParquetStore",
+        "stores/contract.py::test_a_reader_that_reads_only_changes_sees_everything",
+    ],
     "batch and streaming agree; no indicator sees the future": [
         "indicators/test_every_indicator.py::test_bar_by_bar_is_the_same_as_all_at_once",
         "indicators/test_every_indicator.py::test_never_sees_the_future",
@@ -72,6 +87,8 @@ MUST_HOLD = {
     "both live feeds pass the feeds' suite against a local vendor, faults included": [
         "feeds/test_alpaca.py::TestAlpaca",
         "feeds/test_exchange.py::TestCcxt",
+        "feeds/test_alpaca.py::test_after_random_faults_the_store_equals_the_vendors_bars",
+        "feeds/test_exchange.py::test_random_faults_cause_no_missing_duplicate_or_uncorrected_bar",
     ],
     "InfluxDB passes the stores' suite": ["stores/test_influx.py::TestInfluxStore"],
     "the store is killed, stopped, restarted and filled by two writers": [
@@ -92,6 +109,7 @@ MUST_HOLD = {
         "stores/records/test_records.py::TestSqlite",
         "stores/records/test_records.py::TestPostgres",
         "stores/records/test_migrations.py::test_an_empty_database_is_migrated_to_the_tables",
+        "stores/records/contract.py::test_a_killed_writer_loses_nothing_that_it_acknowledged",
     ],
     "pools of two to ten connections, idle and connect bounded": [
         "stores/records/test_postgres.py::test_the_least_number_of_connections_is_opened_and_kept",
@@ -156,6 +174,7 @@ MUST_HOLD = {
     ],
     "an engine stopped past its lease writes nothing": [
         "desk/trading/test_fencing.py::test_an_engine_that_was_stopped_past_its_lease_writes_nothing_when_it_goes_on",
+        "desk/trading/test_fencing.py::test_stopped_at_any_moment_two_engines_never_write_in_turn",
     ],
     "the risk gate cannot be gone around": [
         "desk/trading/test_gate_paths.py::test_an_order_that_a_rule_refuses_reaches_no_broker_on_any_path",
@@ -211,6 +230,8 @@ MUST_HOLD = {
         "desk/trading/test_present.py::test_limits_are_kept_for_every_account_that_is_filled",
         "desk/trading/test_present.py::test_a_halt_ends_what_rests_on_every_account",
         "trading/test_advance.py::test_skipping_quiet_minutes_changes_nothing",
+        "trading/test_advance.py::test_two_parts_give_the_same_as_one",
+        "trading/test_advance.py::test_the_order_of_symbols_does_not_matter",
     ],
     "every payload names its data, call prints the truth": [
         "servers/test_truth.py::test_payloads_name_their_data",
@@ -250,6 +271,7 @@ MUST_HOLD = {
         "servers/test_numbers.py",
         "servers/test_arguments.py",
         "protocol/test_stdio.py::test_every_request_gets_one_answer_whatever_ids_are_used",
+        "protocol/test_stdio.py::test_fuzzed_lines_never_stop_the_server",
     ],
     "without --trade nothing is sent to a broker": [
         "desk/trading/test_alpaca_desk.py::test_without_trade_only_a_halt_is_sent",
@@ -271,6 +293,9 @@ MUST_HOLD = {
         "cli/test_garbage.py::test_a_desk_with_resting_orders_on_postgresql_stays_level",
     ],
     "the inspector warns of no server": ["protocol/test_inspector.py::test_no_server_is_warned_of"],
+    "stopping in the middle of the first fetch is clean": [
+        "servers/test_hostile_homes.py::test_stopping_in_the_middle_of_the_first_fetch_is_clean"
+    ],
 }
 
 DEFECTS_SEEN_ELSEWHERE = {
@@ -330,10 +355,112 @@ DEFECTS_SEEN_ELSEWHERE = {
 }
 
 
+COUNTS = {
+    "kill -9 of the collector: no acknowledged bar lost, none double": [
+        ("stores/test_crash.py::test_a_killed_collector_loses_and_doubles_nothing", "COLLECTOR_KILLS", 8, 200),
+        ("stores/test_crash.py::test_a_killed_writer_loses_nothing_that_it_acknowledged", "KILLS", 25, 220),
+    ],
+    "every bar store passes one suite": [
+        ("stores/contract.py::test_a_reader_that_reads_only_changes_sees_everything", "MORE", 12, 100),
+    ],
+    "10,000 fuzzed chart requests, each a chart or a typed error, within 2 s and 300 MB": [
+        ("servers/test_chartgen.py::test_fuzzed_requests_are_a_chart_or_an_error", "REQUESTS", 150, 10_000),
+    ],
+    "both live feeds pass the feeds' suite against a local vendor, faults included": [
+        ("feeds/test_alpaca.py::test_after_random_faults_the_store_equals_the_vendors_bars", "FAULT_SCHEDULES", 4, 60),
+        (
+            "feeds/test_exchange.py::test_random_faults_cause_no_missing_duplicate_or_uncorrected_bar",
+            "FAULT_SCHEDULES",
+            3,
+            60,
+        ),
+    ],
+    "answers from Parquet and InfluxDB are equal": [
+        ("stores/test_influx.py::test_parquet_and_influxdb_answer_the_same", "WRITES", 6, 60),
+    ],
+    "the records pass one suite on SQLite and on PostgreSQL": [
+        (
+            "stores/records/contract.py::test_a_killed_writer_loses_nothing_that_it_acknowledged",
+            "RecordsContract.kills",
+            20,
+            200,
+        ),
+        ("stores/records/test_records.py::TestPostgres", "TestPostgres.kills", 8, 200),
+    ],
+    "alerts fire once, at the bar at which they become true, never on history": [
+        (
+            "desk/trading/test_alert_engine.py::test_exactly_the_alerts_that_came_true_fire_each_at_its_bar",
+            "SEEDS",
+            4,
+            60,
+        ),
+    ],
+    "100,000 schedules of place, time-out, retry, crash, restart": [
+        (
+            "desk/trading/test_simulation.py::test_at_a_remote_broker_no_order_is_lost_or_doubled",
+            "SCHEDULES",
+            150,
+            50_000,
+        ),
+        ("desk/trading/test_simulation.py::test_on_paper_no_order_is_lost_or_doubled", "SCHEDULES", 150, 50_000),
+    ],
+    "10,000 edits, removals, reorders and truncations of the ledger are found": [
+        (
+            "stores/records/test_verify.py::test_every_edit_removal_reorder_and_truncation_is_found",
+            "CAMPAIGN",
+            240,
+            10_000,
+        ),
+        ("trading/test_ledger.py::test_every_random_manipulation_is_found", "ROUNDS", 500, 10_000),
+    ],
+    "an engine stopped past its lease writes nothing": [
+        ("desk/trading/test_fencing.py::test_stopped_at_any_moment_two_engines_never_write_in_turn", "STOPS", 2, 20),
+    ],
+    "kill -9 of the engine in the middle of fills and alerts": [
+        ("desk/trading/test_engine_crash.py::test_a_killed_engine_loses_doubles_and_invents_nothing", "KILLS", 10, 500),
+    ],
+    "the present is moved by the present alone; scenarios have records of their own": [
+        ("servers/test_nothing_later.py::test_no_tool_of_another_clock_changes_the_present", "SEEDS", 2, 40),
+    ],
+    "nothing later than the clock is seen by any tool of any server": [
+        (
+            "servers/test_nothing_later.py::test_the_same_question_has_the_same_answer_before_and_after_later_deeds",
+            "SEEDS",
+            2,
+            40,
+        ),
+    ],
+    "limits for every account, minute by minute": [
+        ("trading/test_advance.py::test_skipping_quiet_minutes_changes_nothing", "EXAMPLES", 250, 5000),
+        ("trading/test_advance.py::test_two_parts_give_the_same_as_one", "EXAMPLES", 250, 5000),
+        ("trading/test_advance.py::test_the_order_of_symbols_does_not_matter", "EXAMPLES", 250, 5000),
+    ],
+    "JSON holds no NaN, arguments are bounded, every id gets one answer": [
+        ("protocol/test_stdio.py::test_fuzzed_lines_never_stop_the_server", "FUZZED_LINES", 300, 3000),
+    ],
+    "make up installs what the desk runs on; bench ends with its children; memory stays level": [
+        ("cli/test_garbage.py::test_a_desk_with_resting_orders_on_postgresql_stays_level", "ORDERS", 50, 1000),
+    ],
+    "stopping in the middle of the first fetch is clean": [
+        ("servers/test_hostile_homes.py::test_stopping_in_the_middle_of_the_first_fetch_is_clean", "STOPS", 6, 40),
+    ],
+}
+"""For each campaign: the test, the constant in its module, its runs in the ordinary run and in the soak."""
+
+STATED = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
+"""A count in a requirement's own words, such as 10,000."""
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def names_in(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     return {
-        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        node.name
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
 
 
@@ -346,3 +473,78 @@ def test_every_requirement_has_its_tests(requirement: str, tests: list[str]) -> 
         file, _, name = test.partition("::")
         assert not name or name in names_in(ROOT / file), f"{requirement}: {test} is gone"
         assert (ROOT / file).exists(), f"{requirement}: {file} is gone"
+
+
+def test_every_campaign_is_in_the_list_with_the_counts_that_it_runs() -> None:
+    listed = {campaign for campaigns in COUNTS.values() for campaign in campaigns}
+    declared = {campaign for path, text in CODE.items() if "runs(" in text for campaign in campaigns_in(path)}
+    assert listed == declared
+
+
+def test_every_campaign_is_named_by_its_requirement() -> None:
+    for requirement, campaigns in COUNTS.items():
+        for test, *_ in campaigns:
+            assert {test, test.partition("::")[0]} & set(MUST_HOLD[requirement]), f"{requirement}: {test}"
+
+
+def test_a_count_in_the_words_of_a_requirement_is_reached_in_the_soak() -> None:
+    for requirement in MUST_HOLD:
+        for stated in STATED.findall(requirement):
+            assert sum(soak for *_, soak in COUNTS.get(requirement, [])) >= int(stated.replace(",", "")), requirement
+
+
+def test_no_other_number_differs_between_the_ordinary_run_and_the_soak() -> None:
+    for path, text in CODE.items():
+        assert "OPENBELL_SOAK" not in text, f"{path}: only tests/counts.py reads it"
+        for node in ast.walk(tree_of(path)) if "SOAK" in text else ():
+            if isinstance(node, ast.IfExp) and "SOAK" in names_used(node.test):
+                chosen = [each.value for each in (node.body, node.orelse) if isinstance(each, ast.Constant)]
+                assert int not in map(type, chosen), f"{path}:{node.lineno}: use runs"
+
+
+def campaigns_in(path: Path) -> Iterator[tuple[str, str, int, int]]:
+    """Every count that a file declares, with each test that uses it, or with its class if no test of the file does."""
+    file, tree = path.relative_to(ROOT).as_posix(), tree_of(path)
+    parts = {name: names_used(node) for node in tree.body for name in names_defined(node)}
+    tests = {
+        node.name: node for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and node.name.startswith("test_")
+    }
+    owners = {"": tree.body} | {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
+    declared = 0
+    for owner, body in owners.items():
+        for node in body:
+            if isinstance(node, ast.Assign) and (counts := counts_of(node.value)):
+                declared += 1
+                (name,) = names_defined(node)
+                users = [user for user, test in tests.items() if name in names_reached(test, parts)]
+                for user in users or [owner]:
+                    yield f"{file}::{user}", f"{owner}.{name}" if owner else name, *counts
+    assert declared == sum(counts_of(node) is not None for node in ast.walk(tree)), f"{path}: assign runs() to a name"
+
+
+def counts_of(node: ast.AST) -> tuple[int, int] | None:
+    """The counts in `runs(ordinary, soak=count)`; None for anything else."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "runs":
+        return ast.literal_eval(node.args[0]), ast.literal_eval(node.keywords[0].value)
+    return None
+
+
+def names_defined(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return [node.name] if isinstance(node, FUNCTIONS) else []
+
+
+def names_used(node: ast.AST) -> set[str]:
+    every = (each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute))
+    return {each.id if isinstance(each, ast.Name) else each.attr for each in every}
+
+
+def names_reached(node: ast.AST, parts: dict[str, set[str]]) -> set[str]:
+    """The names that a function uses, by itself and through the functions and values of its module."""
+    found: set[str] = set()
+    waiting = names_used(node)
+    while waiting:
+        found |= waiting
+        waiting = {name for each in waiting for name in parts.get(each, ())} - found
+    return found

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import pytest
 
 from tests.client import OPENBELL, PATIENCE, Client, environment
+from tests.counts import SOAK, runs
 from tests.waiting import Pace
 
-SOAK = os.environ.get("OPENBELL_SOAK") == "1"
-ORDERS = 1000 if SOAK else 50
+ORDERS = runs(50, soak=1000)
 SYMBOLS = ("BTC/USD", "ETH/USD", "SOL/USDT")
 MINUTES = 4
 MOST_PER_MINUTE = 1.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import random
 import subprocess
 import sys
@@ -39,12 +38,15 @@ from openbell.market.instruments import Instrument, parse
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.clocks import HandClock
+from tests.counts import runs
 from tests.desk.scripted import watching_hub
 from tests.feeds.alpaca_server import KEY, SECRET, AlpacaServer, Answer, answer
 from tests.feeds.contract import NOW, FeedContract
 from tests.waiting import until
 
 AAPL, BTC, MSFT = parse("AAPL"), parse("BTC/USD"), parse("MSFT")
+FAULT_SCHEDULES = runs(4, soak=60)
+SEEDS = (0, 1, 29, 38, *(set(range(60)) - {0, 1, 29, 38}))
 HOUR = 3600
 
 
@@ -912,7 +914,7 @@ def test_a_correction_that_was_missed_while_offline_is_fetched(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("_short_pauses")
-@pytest.mark.parametrize("seed", range(60) if os.environ.get("OPENBELL_SOAK") else (0, 1, 29, 38))
+@pytest.mark.parametrize("seed", SEEDS[:FAULT_SCHEDULES])
 def test_after_random_faults_the_store_equals_the_vendors_bars(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import random
 import sys
 import time
@@ -34,6 +33,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from tests.clocks import HandClock
+from tests.counts import runs
 from tests.desk.scripted import watching_hub
 from tests.feeds.binance_server import BTC, ETH, HOUR, LTC, SOL, BinanceServer, funding
 from tests.feeds.contract import NOW, FeedContract
@@ -44,6 +44,7 @@ pytestmark = [
     # ccxt sets an option of aiohttp that newer Python versions do not need.
     pytest.mark.filterwarnings("ignore:enable_cleanup_closed:DeprecationWarning"),
 ]
+FAULT_SCHEDULES = runs(3, soak=60)
 DAY = 86400
 PAIRS = (BTC, ETH)
 
@@ -817,7 +818,7 @@ def test_a_gap_between_two_connections_is_filled(tmp_path: Path, server: Binance
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("seed", range(60 if os.environ.get("OPENBELL_SOAK") else 3))
+@pytest.mark.parametrize("seed", range(FAULT_SCHEDULES))
 def test_random_faults_cause_no_missing_duplicate_or_uncorrected_bar(
     tmp_path: Path, server: BinanceServer, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from tests.client import OPENBELL, PATIENCE, Client, environment
+from tests.counts import runs
 
+FUZZED_LINES = runs(300, soak=3000)
 REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -397,10 +399,9 @@ def test_fuzzed_lines_never_stop_the_server(tmp_path: Path) -> None:
             "params": {"name": "get_signals", "arguments": {"symbol": "AAPL", "timeframe": "1min"}},
         }
     ).encode()
-    rounds = 3000 if os.environ.get("OPENBELL_SOAK") else 300
     with Client(tmp_path) as client:
         client.initialize()
-        for _ in range(rounds):
+        for _ in range(FUZZED_LINES):
             line = bytearray(good)
             for _ in range(chance.randint(1, 6)):
                 at = chance.randrange(len(line))

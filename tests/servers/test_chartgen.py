@@ -20,7 +20,9 @@ from typer.testing import CliRunner
 from openbell.cli.app import app
 from openbell.indicators.registry import all_indicators
 from tests.client import OPENBELL, Client, peak_memory, processor_time, run
+from tests.counts import SOAK, runs
 
+REQUESTS = runs(150, soak=10_000)
 AS_OF = "2026-01-07T15:00:00Z"
 
 
@@ -273,7 +275,7 @@ def test_fuzzed_requests_are_a_chart_or_an_error(client: Client) -> None:
         return name if chance.random() < 0.7 else {"name": name, "length": value([1, 5, 50, 500])}
 
     charts = 0
-    for number in range(10_000 if os.environ.get("OPENBELL_SOAK") else 150):
+    for number in range(REQUESTS):
         asked = {
             "symbol": value(["BTC/USD", "ETH/USD", "AAPL", "SPY", "EUR/USD"]),
             "timeframe": value(["1m", "5m", "15m", "1h", "4h", "1d"]),
@@ -296,7 +298,7 @@ def test_fuzzed_requests_are_a_chart_or_an_error(client: Client) -> None:
         assert answer["result"]["content"], where
         assert "Internal error" not in str(answer["result"]["content"])[:200], where
         # The campaign runs alone; beside other tests a busy machine says nothing about us.
-        assert spent <= (2.0 if os.environ.get("OPENBELL_SOAK") else 20.0), f"{spent:.1f} s, {where}"
+        assert spent <= (2.0 if SOAK else 20.0), f"{spent:.1f} s, {where}"
         assert peak_memory(client.process.pid) <= 300e6, where
         charts += not answer["result"].get("isError")
     assert charts > 20, "the requests must not all be wrong"

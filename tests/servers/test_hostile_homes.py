@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.client import OPENBELL, PATIENCE, call, environment, run
+from tests.counts import runs
 from tests.prefork import Process
 
+STOPS = runs(6, soak=40)
 AS_OF = "2026-01-07T15:00:00Z"
 AAPL = {"symbol": "AAPL", "timeframe": "5min"}
 MONTH = "simulated/data/stocks/1min/AAPL_2026-01.parquet"
@@ -115,7 +117,7 @@ def test_an_unfinished_watchlist_is_never_left_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["up", "collect"])
 def test_stopping_in_the_middle_of_the_first_fetch_is_clean(tmp_path: Path, command: str) -> None:
     """Ctrl-C as soon as the first files appear: threads are at work then."""
-    for number in range(6 if os.environ.get("OPENBELL_SOAK") is None else 40):
+    for number in range(STOPS):
         home = tmp_path / str(number)
         process = Process(
             [*OPENBELL, command], env=environment(home), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import sqlite3
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,11 +15,12 @@ from openbell.desk.settings import DEFAULT_SCENARIO
 from openbell.market.clock import iso
 from openbell.protocol.tool import Tool
 from openbell.servers import NAMES, load
+from tests.counts import runs
 from tests.servers.desks import bench, bench_as_found
 from tests.servers.every_tool import LATER, SAMPLES, Walk, reads
 from tests.servers.histories import SYMBOLS, WHAT_IF, History, lifted, put_back
 
-SEEDS = range(40) if os.environ.get("OPENBELL_SOAK") else range(2)
+SEEDS = runs(2, soak=40)
 Answers = dict[str, dict[str, str]]
 
 
@@ -81,7 +81,7 @@ def differing(before: Answers, after: Answers) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_the_same_question_has_the_same_answer_before_and_after_later_deeds(tmp_path: Path, seed: int) -> None:
     async def play() -> tuple[Answers, Answers]:
         history = History(tmp_path / "home", seed)
@@ -247,7 +247,7 @@ OTHER_CLOCKS: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("halted", [False, True])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_no_tool_of_another_clock_changes_the_present(tmp_path: Path, seed: int, halted: bool) -> None:
     """Orders rest, alerts wait and pushes are queued that the clock's bars would fill, fire and send."""
 

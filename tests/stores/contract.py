@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -20,6 +19,7 @@ from openbell.market.errors import BadBars, LeaseHeld, LeaseLost, SourceConflict
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span
+from tests.counts import runs
 from tests.stores.model import Model, Reader, assert_same
 from tests.stores.samples import (
     DAY,
@@ -39,7 +39,7 @@ from tests.stores.samples import (
 
 SYMBOLS = ["AAPL", "BRK.B", "BTC/USD", "EUR/USD"]
 COUNTS = [1, 7, MANY]
-MORE = 100 if os.environ.get("OPENBELL_SOAK") == "1" else 12
+MORE = runs(12, soak=100)
 
 minutes = st.integers(0, 4000).map(lambda minute: OCTOBER + (minute - 2000) * MINUTE)
 """Times around the end of a month."""

@@ -22,6 +22,7 @@ from openbell.market.errors import StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
+from tests.counts import runs
 from tests.stores.child import Child
 from tests.stores.faults import ERRORS, struck
 from tests.stores.model import Model, Reader, assert_same
@@ -29,9 +30,8 @@ from tests.stores.samples import DAY, EVER, MINUTE, at
 from tests.stores.scenarios import AAPL, COVERED, SCENARIOS, Scenario, prepare
 from tests.stores.writer import REPLACED, SYMBOLS, Operation, operation
 
-SOAK = os.environ.get("OPENBELL_SOAK") == "1"
-KILLS = 220 if SOAK else 25
-COLLECTOR_KILLS = 200 if SOAK else 8
+KILLS = runs(25, soak=220)
+COLLECTOR_KILLS = runs(8, soak=200)
 SEED = int(os.environ.get("OPENBELL_SEED", "20250901"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -28,11 +27,13 @@ from openbell.stores.influx_bars import InfluxBars
 from openbell.stores.influx_http import InfluxHttp, Pool
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import BarStore, Span
+from tests.counts import runs
 from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.model import assert_same
 from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bits, run
 
+WRITES = runs(6, soak=60)
 _servers: list[InfluxServer] = []
 
 
@@ -353,7 +354,7 @@ class TestInInflux:
         refusing.server_close()
 
 
-@settings(deadline=None, max_examples=6 if not os.environ.get("OPENBELL_SOAK") else 60)
+@settings(deadline=None, max_examples=WRITES)
 @given(data=st.data())
 def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
     """After any writes in any order, for every timeframe, page and end time."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -25,13 +24,14 @@ from openbell.trading.fills import Fill
 from openbell.trading.matcher import Change
 from openbell.trading.orders import RESTING, Kind, Order, Role, Side, State
 from openbell.trading.risk import Limits
+from tests.counts import runs
 from tests.trading.matching import match
 from tests.trading.samples import D, fill, limit, minutes, order, stop
 
 SYMBOLS = ("BTC/USD", "ETH/USD", "SOL/USD")
 MIDNIGHT = 1_757_116_800
 FREE = Rules(Costs(fee=ZERO, slippage=ZERO, volume_share=D(1)), Limits(daily_loss=D("0.05")))
-EXAMPLES = 5000 if os.environ.get("OPENBELL_SOAK") == "1" else 250
+EXAMPLES = runs(250, soak=5000)
 
 
 @dataclass

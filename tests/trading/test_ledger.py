@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,10 +13,11 @@ import pytest
 
 from openbell.trading.evidence import bar_hash
 from openbell.trading.ledger import GENESIS, Entry, Head, canonical, check, digest, seal
+from tests.counts import runs
 from tests.trading.samples import minutes
 
 FIELDS = ("seq", "at", "kind", "key", "body", "prev", "hash")
-ROUNDS = 10_000 if os.environ.get("OPENBELL_SOAK") == "1" else 500
+ROUNDS = runs(500, soak=10_000)
 
 
 def chain(count: int, suffix: str = "") -> list[Entry]:

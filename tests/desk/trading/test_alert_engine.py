@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +23,13 @@ from openbell.market.timeframes import SHORT, Timeframe
 from openbell.stores.port import Span
 from openbell.trading.alerts import Alert, Type
 from tests.clocks import HandClock
+from tests.counts import runs
 
 SOURCE = Source(Origin.IMPORTED, "import")
 START = 1_758_240_000  # a midnight
 ME = "local"
 SYMBOLS = ["BTC/USD", "ETH/USD", "AAPL"]
-SEEDS = range(60) if os.environ.get("OPENBELL_SOAK") else range(4)
+SEEDS = runs(4, soak=60)
 
 
 def desk_at(home: Path, clock: HandClock) -> Desk:
@@ -108,7 +108,7 @@ class Scene:
 
 
 @pytest.mark.parametrize("ahead", [False, True])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_exactly_the_alerts_that_came_true_fire_each_at_its_bar(tmp_path: Path, seed: int, ahead: bool) -> None:
     scene = Scene(tmp_path, random.Random(seed), ahead)
     alerts, bars, until = asyncio.run(scene.play(240))

@@ -30,12 +30,11 @@ from openbell.trading.ledger import Entry
 from openbell.trading.orders import Order
 from openbell.trading.rows import from_row
 from tests.client import run
+from tests.counts import runs
 from tests.desk.trading.child import SYMBOLS, Fork, desk_of, trade
 
-SOAK = os.environ.get("OPENBELL_SOAK") == "1"
-HOMES = 20 if SOAK else 1
-KILLS = 25 if SOAK else 10
-"""The number of kills per home."""
+KILLS = runs(10, soak=500)
+HOMES = max(1, KILLS // 25)
 SEED = int(os.environ.get("OPENBELL_SEED", "20260105"))
 BEGIN = parse_time("2026-01-05T15:00:00Z")
 SPEED = 600
@@ -60,7 +59,7 @@ def test_a_killed_engine_loses_doubles_and_invents_nothing(tmp_path: Path, home:
     where = f"seed {SEED}, home {home}"
     clock = BEGIN
     acknowledged: dict[str, set[str]] = defaultdict(set)
-    for _ in range(KILLS):
+    for _ in range(KILLS // HOMES):
         with Fork(trade, settings(tmp_path, clock), chance.getrandbits(32)) as desk:
             said = [desk.hear() for _ in range(chance.randrange(1, 20))]
             said += desk.kill()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import sqlite3
 import time
@@ -19,10 +18,11 @@ import pytest
 from openbell.stores.records.verify import entries, faults
 from openbell.trading.ledger import Entry, Fault
 from tests.client import OPENBELL, PATIENCE, Client
+from tests.counts import runs
 from tests.desk.trading.child import Fork, compete, desk_of, stall
 from tests.stores.records.postgres_server import NotHere, PostgresServer
 
-SOAK = os.environ.get("OPENBELL_SOAK") == "1"
+STOPS = runs(2, soak=20)
 SOON = 0.6
 """Seconds of a lease that a test lets expire."""
 LONG = 3600.0
@@ -107,7 +107,7 @@ def test_stopped_at_any_moment_two_engines_never_write_in_turn(settings: dict[st
     with Fork(compete, settings, "first", SOON) as first, Fork(compete, settings, "second", SOON) as second:
         working, waiting = (first, second) if _works(first) else (second, first)
         taken_over = 0
-        for _ in range(20 if SOAK else 2):
+        for _ in range(STOPS):
             working.send(signal.SIGSTOP)
             try:
                 # Stopped inside a transaction of SQLite it blocks all others until it continues: no other engine takes over.

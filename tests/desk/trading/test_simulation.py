@@ -18,14 +18,16 @@ from openbell.stores.records import orders as queries
 from openbell.trading.broker import BrokerRefused
 from openbell.trading.orders import Kind, Order, Side, State
 from openbell.trading.request import request
+from tests.counts import runs
 from tests.desk.trading.invariants import violations
 from tests.desk.trading.market import SYMBOLS, Outage
 from tests.desk.trading.simulation import Memories, World, driver, simulate
 
-SOAK = os.environ.get("OPENBELL_SOAK") == "1"
 ONE = os.environ.get("OPENBELL_SEED")
-PARTS = 20 if SOAK else 2
-EACH = 2500 if SOAK else 75
+SCHEDULES = runs(150, soak=50_000)
+"""The number of schedules of each test."""
+PARTS = max(2, SCHEDULES // 2500)
+EACH = SCHEDULES // PARTS
 """Schedules of one part, at each broker."""
 
 

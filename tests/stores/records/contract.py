@@ -30,12 +30,12 @@ from openbell.stores.records.tables import decisions, ledger, marks
 from openbell.stores.records.tables import leases as lease_rows
 from openbell.stores.records.view import View
 from openbell.trading.ledger import Entry, Head, canonical, seal
+from tests.counts import runs
 from tests.stores.records import partner
 from tests.stores.records.partner import Partner
 from tests.stores.records.places import NOON, Place, decision, entries
 
 T = TypeVar("T")
-SOAK = os.environ.get("OPENBELL_SOAK") == "1"
 SEED = int(os.environ.get("OPENBELL_SEED", "20251101"))
 AWKWARD = [
     "",
@@ -69,7 +69,7 @@ def put(name: str, **values: Any) -> Callable[[Journal], int]:
 class RecordsContract:
     """Each test checks one guarantee."""
 
-    kills = 200 if SOAK else 20
+    kills = runs(20, soak=200)
 
     # Atomicity
 

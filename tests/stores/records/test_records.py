@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stores.records.contract import SOAK, RecordsContract
+from tests.counts import runs
+from tests.stores.records.contract import RecordsContract
 from tests.stores.records.places import Place
 
 
@@ -15,7 +16,7 @@ class TestSqlite(RecordsContract):
 
 
 class TestPostgres(RecordsContract):
-    kills = 200 if SOAK else 8
+    kills = runs(8, soak=200)
 
     @pytest.fixture
     def place(self, on_postgres: Place) -> Place:

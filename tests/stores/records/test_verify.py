@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import shutil
 import sqlite3
@@ -27,11 +26,12 @@ from openbell.trading.fills import fill_of
 from openbell.trading.ledger import GENESIS, Fault, Head, digest
 from openbell.trading.orders import State
 from tests.client import run
+from tests.counts import runs
 from tests.servers.desks import fresh_database
 from tests.stores.records.postgres_server import PostgresServer
 from tests.trading.samples import BUY, START, D, limit
 
-CAMPAIGN = 10_000 if os.environ.get("OPENBELL_SOAK") else 240
+CAMPAIGN = runs(240, soak=10_000)
 PARTS = 4
 
 
