@@ -161,3 +161,24 @@ def test_the_orders_of_the_bench_stay_below_the_limit_on_a_machine_that_needs_no
     within = [sum(turn <= other < turn + 1.0 for other in sent) for turn in sent]
     assert len(sent) == 400
     assert max(within) < MOST_PER_SECOND
+
+
+def test_every_script_runs_under_the_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    main = runpy.run_path(str(BENCH / "run.py"))["main"]
+    (tmp_path / "locked").write_bytes((BENCH.parent / "requirements-run.lock").read_bytes())
+    started: list[str] = []
+
+    def guarded(command: list[str], _environment: dict[str, str], longest: float) -> int:
+        assert longest > 0
+        started.append(Path(command[1]).name)
+        return 3 if len(started) == 2 else 0
+
+    monkeypatch.setitem(main.__globals__, "HOME", tmp_path)
+    monkeypatch.setitem(main.__globals__, "PYTHON", tmp_path / "bin" / "python")
+    monkeypatch.setitem(main.__globals__, "guarded", guarded)
+    monkeypatch.setattr(subprocess, "Popen", lambda *_given, **_named: pytest.fail("started without the guard"))
+    monkeypatch.setattr(sys, "argv", ["run.py"])
+    assert main() == 3, "one script that fails does not keep the others from running"
+    scripts = {path.name for path in BENCH.glob("*.py") if "__main__" in path.read_text(encoding="utf-8")}
+    assert sorted(started) == sorted(scripts - {"run.py"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -127,6 +128,50 @@ def test_an_installation_shows_how_far_it_is(tmp_path: Path) -> None:
     done = install(lock)
     assert done.returncode == 0, done
     assert done.stdout.splitlines() == ["some.lock: package 1 of 1, numpy", "some.lock: installed"]
+
+
+def test_a_terminal_shows_every_package_on_one_line(tmp_path: Path) -> None:
+    packages = ("numpy", "pyarrow", "pytest")
+    lock = tmp_path / "some.lock"
+    lock.write_text("".join(f"{name}=={version(name)} --hash=sha256:{'0' * 64}\n" for name in packages))
+    ours, theirs = os.openpty()
+    command = [sys.executable, str(ROOT / ".ci" / "install.py"), str(lock)]
+    subprocess.run(command, stdout=theirs, timeout=PATIENCE, check=True)
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    lines = [line.strip() for line in shown.split("\r\033[K")[1:]]
+    progress = [line for line in lines if " of 3, " in line]
+    assert progress[:3] == [f"some.lock: package {n} of 3, {name}" for n, name in enumerate(packages, 1)]
+    assert lines[-1] == "some.lock: installed"
+    assert shown.count("\n") == 1
+
+
+# A pip that stops after its first package until it may go on.
+SLOW_PIP = """
+import pathlib, sys, time
+print("Collecting numpy==2.0", flush=True)
+deadline = time.monotonic() + 60
+while not pathlib.Path("go").exists() and time.monotonic() < deadline:
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "log"])
+def test_each_package_is_shown_while_pip_still_works(tmp_path: Path, terminal: bool) -> None:
+    (tmp_path / "some.lock").write_text("numpy==2.0\n")
+    (tmp_path / "pip.py").write_text(SLOW_PIP)
+    ours, theirs = os.openpty() if terminal else os.pipe()
+    command = [sys.executable, str(ROOT / ".ci" / "install.py"), "some.lock"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONUNBUFFERED": ""}
+    with subprocess.Popen(command, stdout=theirs, cwd=tmp_path, env=environment) as running:
+        os.close(theirs)
+        ready, _, _ = select.select([ours], [], [], PATIENCE / 2)
+        shown = os.read(ours, 65536).decode() if ready else ""
+        (tmp_path / "go").touch()
+        assert running.wait(PATIENCE) == 0
+    os.close(ours)
+    assert "some.lock: package 1 of 1, numpy" in shown
 
 
 def test_an_installation_that_fails_shows_what_pip_wrote(tmp_path: Path) -> None:

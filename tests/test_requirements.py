@@ -275,12 +275,14 @@ MUST_HOLD = {
     ],
     "without --trade nothing is sent to a broker": [
         "desk/trading/test_alpaca_desk.py::test_without_trade_only_a_halt_is_sent",
+        "desk/trading/test_alpaca_desk.py::test_the_command_halt_cancels_resting_orders_at_the_broker_without_trade",
         "desk/trading/test_alpaca_desk.py::test_without_trade_the_engine_cancels_nothing_at_the_broker",
     ],
     "a position without a price is null with its reason and opens nothing": [
         "servers/test_store_down.py::test_positions_show_the_last_known_price_with_its_time_and_a_note",
         "servers/test_store_down.py::test_the_truth_header_says_it_too",
         "servers/test_store_down.py::test_nothing_is_opened_what_reduces_passes_and_the_refused_id_can_be_used_again",
+        "desk/trading/test_present.py::test_nothing_is_opened_while_the_equity_at_midnight_is_not_known",
     ],
     "no short unless it is allowed": ["trading/test_never_short.py::test_on_paper_no_position_is_ever_negative"],
     "price alerts are judged on minutes": [
@@ -289,6 +291,11 @@ MUST_HOLD = {
     "a file of days is not taken as minutes": ["desk/test_importing.py", "cli/test_import.py"],
     "make up installs what the desk runs on; bench ends with its children; memory stays level": [
         "test_makefile.py::test_up_installs_what_the_desk_runs_on_and_test_adds_the_rest",
+        "test_makefile.py::test_the_run_lock_is_the_part_of_the_whole_lock_that_the_desk_and_its_feeds_need",
+        "test_makefile.py::test_each_package_is_shown_while_pip_still_works",
+        "test_makefile.py::test_a_terminal_shows_every_package_on_one_line",
+        "test_bench.py::test_the_orders_of_the_bench_stay_below_the_limit_on_a_machine_that_needs_no_time",
+        "test_bench.py::test_every_script_runs_under_the_guard",
         "test_bench.py::test_readers_end_when_their_parent_is_killed",
         "cli/test_garbage.py::test_a_desk_with_resting_orders_on_postgresql_stays_level",
     ],

@@ -216,6 +216,18 @@ def test_without_trade_only_a_halt_is_sent(tmp_path: Path, server: AlpacaTrading
     assert server.of(placed.id)["status"] == "canceled"
 
 
+def test_the_command_halt_cancels_resting_orders_at_the_broker_without_trade(
+    tmp_path: Path, server: AlpacaTradingServer
+) -> None:
+    placed = trading_in(tmp_path, lambda it: it.orders.place(ME, market()))
+    assert placed.state is State.OPEN
+    done = run(tmp_path, "halt", FEED="none", BROKER="alpaca")
+    assert done.returncode == 0, done.stderr
+    assert "1 resting order that could open a position was cancelled" in done.stdout
+    assert "not confirmed" not in done.stdout
+    assert server.of(placed.id)["status"] == "canceled"
+
+
 @pytest.mark.parametrize("cause", ["a halt in the records", "a halt in the home", "the daily loss"])
 def test_without_trade_the_engine_cancels_nothing_at_the_broker(
     tmp_path: Path, server: AlpacaTradingServer, cause: str

@@ -421,3 +421,28 @@ def test_an_import_behind_processed_bars_names_the_orders_and_alerts_that_it_may
     assert imported(31) == ""
     assert imported(20, symbol="ETH/USD") == ""
     assert not list((tmp_path / "home").glob("simulated*"))
+
+
+def test_nothing_is_opened_while_the_equity_at_midnight_is_not_known(tmp_path: Path) -> None:
+    """The daily loss counts from midnight, also for positions that are closed by now."""
+    day = 1440
+    bars = [bars_of(BTC, [100.0] * (day + 60)), bars_of(ETH, [10.0] * (day + 60))]
+    at(tmp_path, 5, bars, order("held", BTC, Side.BUY, "10"))
+    at(tmp_path, day + 5, bars, order("sold", BTC, Side.SELL, "10"))
+    assert at(tmp_path, day + 10, bars, orders)["sold"].state is State.FILLED
+
+    async def without_midnight(trading: TradingDesk) -> Order:
+        store: Any = trading._desk.store
+        tail = store.tail
+
+        def failing(instrument: Instrument, count: int, end: int) -> Bars:
+            if end == START + day * MINUTE:
+                raise StoreError("its file is damaged")
+            return tail(instrument, count, end)  # type: ignore[no-any-return]
+
+        store.tail = failing
+        return await order("more", ETH, Side.BUY, "1")(trading)
+
+    with pytest.raises(RiskRefused, match="when the day began is not known"):
+        at(tmp_path, day + 20, bars, without_midnight)
+    assert at(tmp_path, day + 21, bars, order("more", ETH, Side.BUY, "1")).state is State.OPEN, "the id is not used up"
