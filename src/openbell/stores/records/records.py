@@ -250,21 +250,26 @@ class Records:
         """Create or migrate the tables once. Raises `StoreError`."""
         if self._closed:
             raise StoreError("the records were closed")
-        failed = self._prepared and self._prepared.done() and (self._prepared.cancelled() or self._prepared.exception())
-        if self._empty is not None and (creates or await self._exists()):
-            failed = True  # the tables must be created now, or another process has created them
-        if self._prepared is None or failed:
+        # While the database is empty: the tables must be created now, or another process has created them.
+        needs_tables = creates or (self._empty is not None and await self._exists())
+        while self._prepared is not None and not self._prepared.done():
+            await asyncio.shield(self._prepared)
+        failed = self._prepared is None or self._prepared.cancelled() or self._prepared.exception()
+        if failed or (self._empty is not None and needs_tables):
             self._prepared = asyncio.ensure_future(self._migrate(creates=creates or self.access is Access.PRESENT))
-        await asyncio.shield(self._prepared)
+            await asyncio.shield(self._prepared)
 
     async def _migrate(self, *, creates: bool) -> None:
         creates = creates and not self._read_only
         if not creates and not await self._exists():
             self._empty = self._empty or EmptyDatabase()
             return
+        if not await self._run_in_database(schema.is_newest, writing=False):
+            await self._upgrade()
+        # Not before: reads that have begun use the empty database until there are tables.
         self._empty = None
-        if await self._run(schema.is_newest, writing=False):
-            return
+
+    async def _upgrade(self) -> None:
         if self._read_only:
             raise StoreError(
                 f"the records in {self.database.where} are of another version of Openbell, and --read-only changes "
@@ -273,7 +278,7 @@ class Records:
         while not _migrating.acquire(blocking=False):
             await asyncio.sleep(0.01)
         try:
-            await self._run(schema.prepare, writing=True)
+            await self._run_in_database(schema.prepare, writing=True)
         finally:
             _migrating.release()
 
@@ -284,9 +289,15 @@ class Records:
     async def _run(
         self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
     ) -> T:
-        """Run `work` in a transaction. Raises `StoreError` for failures of the database, without statements or values."""
-        if self._empty is not None:
+        """Run `work` in a transaction, of the empty database while that is used. Raises as `_run_in_database`."""
+        if self._empty is not None and not writing:
             return self._empty.read(work)
+        return await self._run_in_database(work, writing=writing, then=then)
+
+    async def _run_in_database(
+        self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
+    ) -> T:
+        """Run `work` in a transaction. Raises `StoreError` for failures of the database, without statements or values."""
         with failures.translated(self.database.where):
             return await self.database.run(work, writing=writing, then=then)
 

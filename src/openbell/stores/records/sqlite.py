@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import SQLAlchemyError
 
 from openbell.market.errors import StoreError
 from openbell.stores.file_version import FileVersion
@@ -42,6 +43,7 @@ class SqliteDatabase:
         self.where = str(path)
         self._engine: Engine | None = None
         self._closed = False
+        self._has_tables = False
         self._readers = ThreadPoolExecutor(_THREADS, "records-read")
         self._writers = ThreadPoolExecutor(_THREADS, "records-write")
         # Writers of one process wait for this lock, which is fair and fast; SQLite's own lock is polled.
@@ -75,13 +77,16 @@ class SqliteDatabase:
         """See the port: every commit changes the version by itself."""
 
     async def exists(self) -> bool:
-        """See `Database`."""
+        """See `Database`. A file that another process has created and not yet migrated has no tables."""
         try:
-            return self.path.stat().st_size > 0
+            if not self.path.stat().st_size:
+                return False
+            self._has_tables = self._has_tables or await self.run(_has_ledger, writing=False)
         except FileNotFoundError:
             return False
-        except OSError:
+        except (OSError, SQLAlchemyError, StoreError):
             return True  # the next read raises the error
+        return self._has_tables
 
     async def close(self) -> None:
         """Wait for the threads, then close all connections."""
@@ -140,6 +145,10 @@ class SqliteDatabase:
 
     def _remember_file(self, _connection: sqlite3.Connection, record: Any) -> None:
         record.info["file"] = file_identity(self.path)
+
+
+def _has_ledger(connection: Connection) -> bool:
+    return inspect(connection).has_table("ledger")
 
 
 def engine_for(path: str, **options: Any) -> Engine:
