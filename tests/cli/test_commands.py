@@ -206,6 +206,21 @@ def test_an_unknown_server_names_those_there_are(tmp_path: Path) -> None:
     assert "chart-signals" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        ('{"symbol": "AAPL", "timeframe": "5min", "symbol": "MSFT"}', "symbol"),
+        ('{"symbol": "AAPL", "more": [{"a": 1, "a": 1}]}', "a"),
+        (r'{"symbol": "AAPL", "s\u0079mbol": "MSFT"}', "symbol"),
+    ],
+)
+def test_call_refuses_arguments_that_repeat_a_key(tmp_path: Path, arguments: str, key: str) -> None:
+    done = run(tmp_path, "call", "chart-signals", "get_signals", arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f'openbell: the arguments have the key "{key}" 2 times in one object; give it once\n'
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_home_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file")
     done = run(tmp_path / "home", "up")

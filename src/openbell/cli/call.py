@@ -7,8 +7,10 @@ output.
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from base64 import b64encode
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,7 +88,16 @@ def _object(text: str) -> dict[str, Any]:
         fail(f"the arguments are not JSON: {error}", 2)
     if not isinstance(value, dict):
         fail('the arguments must be a JSON object, for example \'{"symbol": "AAPL"}\'', 2)
+    # The parser keeps the last of equal keys and does not report them.
+    json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_int=str)
     return value
+
+
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> None:
+    """Exit with an error if two keys of one JSON object are equal."""
+    for key, count in Counter(key for key, _ in pairs).items():
+        if count > 1:
+            fail(f"the arguments have the key {json.dumps(key[:80])} {count} times in one object; give it once", 2)
 
 
 async def _call(settings: Settings, service: Service, tool: str, given: dict[str, Any], meta: bool) -> bool:
