@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.client import run
+from openbell.desk.desk import Desk
+from openbell.desk.settings import load
+from openbell.stores.records import orders as queries
+from openbell.stores.records.journal import Journal
+from openbell.trading.orders import State
+from tests.client import OPENBELL, PATIENCE, environment, run
+from tests.prefork import Process
+from tests.waiting import wait_for
 
 T0, T1 = "2026-01-07T15:00:00Z", "2026-01-07T15:30:00Z"
 ORDER = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}
@@ -44,6 +54,36 @@ def test_a_halt_cancels_in_every_market_whichever_the_settings_name(tmp_path: Pa
         (order,) = call(tmp_path, "get_orders", {}, SIM_SEED=seed, **settings)["orders"]
         assert (order["status"], order["reason"]) == ("cancelled", "trading was halted"), seed
         assert call(tmp_path, "place_order", AGAIN, SIM_SEED=seed, **settings)["status"] == "open"
+
+
+def test_the_count_includes_orders_that_another_process_cancels_first(tmp_path: Path) -> None:
+    placed = call(tmp_path, "place_order", ORDER)
+    assert placed["status"] == "open", placed
+    call(tmp_path, "cancel_order", {"order_id": call(tmp_path, "place_order", AGAIN)["order_id"]})
+    halting: list[Process] = []
+
+    async def engine_elsewhere() -> None:
+        """Holds the records from before the halt, and cancels as an engine does that has seen the halt's file."""
+        desk = Desk(load({"OPENBELL_HOME": str(tmp_path)}))
+
+        def work(journal: Journal) -> None:
+            command, pipe = [*OPENBELL, "halt"], subprocess.PIPE
+            halting.append(Process(command, env=environment(tmp_path), text=True, stdout=pipe, stderr=pipe))
+            wait_for((tmp_path / "halted").exists, "the file of the halt")
+            order = queries.order(journal.view, placed["order_id"])
+            assert order is not None
+            journal.put("order", order.to(State.CANCELLED, round(time.time(), 3), "trading was halted"))
+
+        async with desk:
+            await desk.trading.records.write(work)
+
+    asyncio.run(engine_elsewhere())
+    with halting[0] as process:
+        out, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+    assert "1 resting order that could open a position was cancelled\n" in out
+    again = run(tmp_path, "halt")
+    assert "0 resting orders that could open a position were cancelled\n" in again.stdout, "counted once"
 
 
 def test_a_halt_while_the_real_market_is_not_the_settings_own(tmp_path: Path) -> None:

@@ -29,9 +29,11 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     # A shell may pass bytes that are not text: halt all the same.
     reason = reason.encode(errors="replace").decode()
     settings = _present_settings()
+    own = Desk(settings)
+    began = round(own.clock.epoch(), 3)
     try:
         # The file first: it needs neither a database nor a broker.
-        Desk(settings).trading.halt_file.set(reason)
+        own.trading.halt_file.set(reason)
     except OSError as error:
         fail(f"cannot write to the home {settings.home}: {error.strerror}")
     typer.echo("halted: no position is opened on this home until openbell resume")
@@ -47,7 +49,9 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
                 typer.echo(f"cancelling resting orders at {venue.name}: openbell halt does so also without --trade")
                 if again := await trading.halts.cancel_again(venue):
                     typer.echo(f"{again} cancellation{'s' if again > 1 else ''} not confirmed so far: sent again")
-            ended += await trading.halts.enforce(venue)
+            # An engine that runs elsewhere may have cancelled some of them as soon as the file was there.
+            own_count = await trading.halts.enforce(venue)
+            ended += max(own_count, await trading.halts.cancelled_since(venue, began))
         orders = "order that could open a position was" if ended == 1 else "orders that could open a position were"
         typer.echo(f"{ended} resting {orders} cancelled{_where(desk.settings)}")
         for name, count in (await trading.halts.resting_elsewhere(trading.venues)).items():

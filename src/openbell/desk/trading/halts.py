@@ -23,6 +23,8 @@ from openbell.trading.orders import RESTING, Order, State
 
 LONGEST_REASON = 200
 _OPERATOR = "by the operator"
+_HALTED = "trading was halted"
+"""The reason of orders that a halt has cancelled."""
 
 
 Halted = Callable[[View], str | None]
@@ -100,7 +102,11 @@ class Halts:
                 return []
             return [each.name for each in queries.all_accounts(view) if each.broker == venue.name]
 
-        return await self._cancel_opening(venue, accounts, "trading was halted", lease)
+        return await self._cancel_opening(venue, accounts, _HALTED, lease)
+
+    async def cancelled_since(self, venue: Venue, moment: float) -> int:
+        """Returns the number of a venue's orders that halts have cancelled since a moment, in this or another process."""
+        return await self._records.read(lambda view: queries.count_cancelled(view, venue.name, _HALTED, moment))
 
     async def cancel_again(self, venue: Venue) -> int:
         """Send unconfirmed cancellations of orders that could open a position again; returns their number."""

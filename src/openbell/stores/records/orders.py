@@ -14,7 +14,7 @@ from openbell.stores.records.view import View
 from openbell.trading.accounts import Account
 from openbell.trading.amounts import ZERO
 from openbell.trading.fills import Fill
-from openbell.trading.orders import FINAL, Order
+from openbell.trading.orders import FINAL, Order, State
 from openbell.trading.rows import from_row
 
 _FINAL = [state.value for state in FINAL]
@@ -135,6 +135,13 @@ def _page(wanted: ColumnElement[bool], limit: int, offset: int) -> Select[Any]:
 
 def _count(view: View, wanted: ColumnElement[bool]) -> int:
     return int(view.execute(select(func.count()).select_from(orders).where(wanted)).scalar_one())
+
+
+def count_cancelled(view: View, broker: str, reason: str, since: float) -> int:
+    """How many orders at a broker were cancelled for a reason at or after a time, confirmed or not."""
+    names = select(accounts.c.name).where(accounts.c.broker == broker)
+    cancelled = orders.c.state.in_([State.CANCELLING.value, State.CANCELLED.value]) & (orders.c.reason == reason)
+    return _count(view, orders.c.account.in_(names) & cancelled & (orders.c.updated_at >= since))
 
 
 def working_accounts(view: View) -> list[tuple[str, str]]:
