@@ -252,6 +252,10 @@ MUST_HOLD = {
     "a list that was cut says so": ["servers/test_cut_lists.py::test_each_of_102_open_orders_is_on_one_page"],
     "volume counts only where there is one; an order that waits says why": [
         "trading/test_command_line.py::test_a_forex_order_fills_whole_whatever_its_file_has_as_volume",
+        "trading/test_command_line.py::test_an_order_for_a_stock_without_volume_waits",
+        "trading/test_command_line.py::test_an_order_outside_the_session_says_when_the_session_opens",
+        "trading/test_command_line.py::test_an_order_that_a_halt_holds_back_says_until_when",
+        "desk/trading/test_alpaca_desk.py::test_a_working_order_waits_for_the_broker_and_says_so",
         "trading/test_waiting.py",
     ],
     "read-only makes nothing; halting is always allowed": [
@@ -284,7 +288,12 @@ MUST_HOLD = {
         "servers/test_store_down.py::test_nothing_is_opened_what_reduces_passes_and_the_refused_id_can_be_used_again",
         "desk/trading/test_present.py::test_nothing_is_opened_while_the_equity_at_midnight_is_not_known",
     ],
-    "no short unless it is allowed": ["trading/test_never_short.py::test_on_paper_no_position_is_ever_negative"],
+    "no short unless it is allowed": [
+        "trading/test_never_short.py::test_on_paper_no_position_is_ever_negative",
+        "trading/test_command_line.py::test_a_symbol_that_is_not_held_cannot_be_sold_unless_shorts_are_allowed",
+        "trading/test_command_line.py::test_selling_more_than_is_held_is_refused_with_the_largest_size",
+        "trading/test_command_line.py::test_a_reduce_only_order_never_opens",
+    ],
     "price alerts are judged on minutes": [
         "desk/trading/test_alert_engine.py::test_a_price_alert_fires_within_a_minute_whatever_its_interval"
     ],

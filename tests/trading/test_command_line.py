@@ -13,6 +13,14 @@ from tests.client import run
 
 MONDAY = int(parse_time("2026-01-05T15:00:00Z"))
 """A time at which stocks and forex are open."""
+OLD = {"STALE_AFTER": "1e9"}
+"""Accepts orders hours after the last bar."""
+EVERY_KIND: tuple[dict[str, str], ...] = (
+    {"type": "market"},
+    {"type": "limit", "price": "100"},
+    {"type": "stop", "stop_price": "100"},
+    {"type": "stop_limit", "stop_price": "100", "price": "100"},
+)
 
 
 def market(home: Path, symbol: str, price: float, volume: float) -> None:
@@ -65,6 +73,32 @@ def test_an_order_for_a_stock_without_volume_waits(tmp_path: Path) -> None:
     assert code == 0, placed
     (found,) = orders(tmp_path, 40.5)
     assert (found["status"], found["filled_quantity"]) == ("open", "0")
+    assert found["reason"] == f"waits for volume: the minutes since {iso(MONDAY + 660)} had none"
+
+
+def test_an_order_outside_the_session_says_when_the_session_opens(tmp_path: Path) -> None:
+    market(tmp_path, "AAPL", 100, 10_000)
+    waits = "waits for the regular session, which opens at 2026-01-06T14:30:00+00:00"
+    evening = 7 * 60.0
+    price = {"type": "limit", "price": "99", "time_in_force": "day"}
+    for key, more, words in (
+        ("market", {}, waits),
+        ("limit", price, f"{waits}; rests until the price trades through 99; until 2026-01-06T21:00:00+00:00"),
+    ):
+        code, placed = place(tmp_path, evening, "buy", "1", client_order_id=key, settings=OLD, **more)
+        assert (code, placed.get("reason")) == (0, words), placed
+        found = {each["client_order_id"]: each for each in orders(tmp_path, evening + 1)}[key]
+        assert (found["status"], found["reason"]) == ("open", words)
+
+
+def test_an_order_that_a_halt_holds_back_says_until_when(tmp_path: Path) -> None:
+    """The halt is in the home, and no engine has cancelled the order yet: a read-only desk never does."""
+    given = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}
+    assert run(tmp_path, "call", "chartgen", "place_order", json.dumps(given), "--trade").returncode == 0
+    (tmp_path / "halted").write_text("the news")
+    done = run(tmp_path, "call", "chartgen", "get_orders", "--trade", "--read-only")
+    (found,) = json.loads(done.stdout)["orders"]
+    assert (found["status"], found["reason"]) == ("open", "trading is halted: the news; until openbell resume")
 
 
 def test_a_symbol_that_is_not_held_cannot_be_sold_unless_shorts_are_allowed(tmp_path: Path) -> None:
@@ -94,9 +128,10 @@ def test_selling_more_than_is_held_is_refused_with_the_largest_size(tmp_path: Pa
 def test_a_reduce_only_order_never_opens(tmp_path: Path) -> None:
     market(tmp_path, "AAPL", 100, 10_000)
     shorts = {"RISK_SHORT": "true"}
-    code, refused = place(tmp_path, 10.5, "sell", "2", settings=shorts, reduce_only=True)
-    assert code == 1
-    assert "it is reduce_only, and there is nothing of AAPL for a sell to reduce" in refused["error"]
+    for kind in EVERY_KIND:
+        code, refused = place(tmp_path, 10.5, "sell", "2", settings=shorts, reduce_only=True, **kind)
+        assert code == 1
+        assert "it is reduce_only, and there is nothing of AAPL for a sell to reduce" in refused["error"]
     place(tmp_path, 10.5, "buy", "3", settings=shorts)
     code, refused = place(tmp_path, 20.5, "sell", "4", settings=shorts, reduce_only=True)
     assert code == 1

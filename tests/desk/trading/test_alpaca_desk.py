@@ -95,6 +95,16 @@ def test_an_order_is_sent_filled_and_counted(tmp_path: Path, server: AlpacaTradi
     assert trading_in(tmp_path, _faults) == []
 
 
+def test_a_working_order_waits_for_the_broker_and_says_so(tmp_path: Path) -> None:
+    async def reason(trading: TradingDesk) -> str | None:
+        order = await trading.orders.place(ME, market())
+        return (await trading.reasons.of([order]))[order.id]
+
+    said = str(trading_in(tmp_path, reason))
+    assert said.endswith("waits for the broker to fill it")
+    assert "next minute" not in said
+
+
 async def _faults(trading: TradingDesk) -> list[str]:
     head = trading.records.head.read()
     found = await trading.records.read(lambda view: list(faults(view.connection, () if head is None else (head,))))
