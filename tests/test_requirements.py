@@ -297,7 +297,11 @@ MUST_HOLD = {
     "price alerts are judged on minutes": [
         "desk/trading/test_alert_engine.py::test_a_price_alert_fires_within_a_minute_whatever_its_interval"
     ],
-    "a file of days is not taken as minutes": ["desk/test_importing.py", "cli/test_import.py"],
+    "a file of days is not taken as minutes": [
+        "desk/test_importing.py::test_bars_longer_than_a_minute_are_refused_by_their_spacing",
+        "desk/test_importing.py::test_days_in_parquet_are_refused_by_their_spacing",
+        "cli/test_import.py::test_a_daily_file_is_refused_by_its_spacing",
+    ],
     "make up installs what the desk runs on; bench ends with its children; memory stays level": [
         "test_makefile.py::test_up_installs_what_the_desk_runs_on_and_test_adds_the_rest",
         "test_makefile.py::test_the_run_lock_is_the_part_of_the_whole_lock_that_the_desk_and_its_feeds_need",

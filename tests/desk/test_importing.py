@@ -533,6 +533,14 @@ def test_bars_longer_than_a_minute_are_refused_by_their_spacing(folder: Path, ro
         read_text(folder, csv_of(*rows[::-1]))
 
 
+@pytest.mark.parametrize("kind", [pa.timestamp("s", "UTC"), pa.int64()], ids=str)
+def test_days_in_parquet_are_refused_by_their_spacing(folder: Path, kind: pa.DataType) -> None:
+    days = pa.array([int(datetime(2025, 9, day, tzinfo=UTC).timestamp()) for day in (17, 18, 19)]).cast(kind)
+    table = pa.table({"Date": days, **{field: [1.0] * 3 for field in FIELDS[1:]}})
+    with pytest.raises(InvalidParameter, match="holds bars that are a day apart or more"):
+        read_table(folder, table)
+
+
 @pytest.mark.parametrize(
     "rows",
     [

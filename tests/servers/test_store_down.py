@@ -113,12 +113,13 @@ async def orders(bench: Bench, store: Failing, _history: History) -> Any:
     ask = {"symbol": "BTC/USD", "side": "BUY", "size": 1}
     refused = await bench.reply("chartgen", "place_order", opening)
     judged = await bench.reply("portfolio", "validate_trade", ask)
-    other = await bench.reply("chartgen", "place_order", {**opening, "symbol": "ETH/USD", "client_order_id": "other"})
+    elsewhere = {**opening, "symbol": "ETH/USD", "client_order_id": "other"}
+    other = await bench.reply("chartgen", "place_order", elsewhere)
     less = await bench.reply(
         "chartgen", "place_order", {**ORDER, "side": "sell", "quantity": "2", "client_order_id": "less"}
     )
     store.down = False
-    again = await bench.reply("chartgen", "place_order", opening)
+    again = [await bench.reply("chartgen", "place_order", each) for each in (opening, elsewhere)]
     return refused, judged, other, less, again
 
 
@@ -133,5 +134,6 @@ def test_nothing_is_opened_what_reduces_passes_and_the_refused_id_can_be_used_ag
         assert GONE in judged.payload["data"]["reason"]
         assert not less.is_error, less.payload
         assert less.payload["status"] == "open"
-        assert not again.is_error, again.payload
-        assert (again.payload["status"], again.payload["client_order_id"]) == ("open", "second")
+        for reply, key in zip(again, ("second", "other"), strict=True):
+            assert not reply.is_error, reply.payload
+            assert (reply.payload["status"], reply.payload["client_order_id"]) == ("open", key)
