@@ -310,6 +310,8 @@ MUST_HOLD = {
         "test_bench.py::test_the_orders_of_the_bench_stay_below_the_limit_on_a_machine_that_needs_no_time",
         "test_bench.py::test_every_script_runs_under_the_guard",
         "test_bench.py::test_readers_end_when_their_parent_is_killed",
+        "cli/test_garbage.py::test_the_collector_is_on_when_a_command_ends",
+        "cli/test_garbage.py::test_the_collector_is_on_while_a_command_runs_until_it_is_stopped",
         "cli/test_garbage.py::test_a_desk_with_resting_orders_on_postgresql_stays_level",
     ],
     "the inspector warns of no server": ["protocol/test_inspector.py::test_no_server_is_warned_of"],

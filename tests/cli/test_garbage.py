@@ -85,6 +85,23 @@ def test_the_collector_is_on_when_a_command_ends(tmp_path: Path, words: list[str
     assert "end 1" in process.lines()
 
 
+@pytest.mark.parametrize("command", ["up", "collect"])
+def test_the_collector_is_on_while_a_command_runs_until_it_is_stopped(tmp_path: Path, command: str) -> None:
+    process, log = watched(tmp_path, tmp_path / "home"), tmp_path / "log"
+    with log.open("wb") as output:
+        running = subprocess.Popen(
+            [*OPENBELL, command], env=process.variables, stdout=output, stderr=subprocess.DEVNULL
+        )
+    try:
+        wait(lambda: b"stored" in log.read_bytes(), PATIENCE, "the first bars")
+        running.terminate()
+        assert running.wait(PATIENCE) == 0
+    finally:
+        running.kill()
+        running.wait()
+    assert "end 1" in process.lines()
+
+
 def rest(home: Path, count: int, **settings: str) -> None:
     """Orders that never fill: far below the market."""
     pace = Pace(80)
