@@ -6,7 +6,6 @@ import hashlib
 import json
 import time
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import pytest
@@ -45,15 +44,17 @@ def plain(answer: Any) -> Any:
 
 @pytest.mark.parametrize(("server", "tool", "given"), ASKED)
 def test_an_empty_home_is_answered_from_the_feed_and_stays_empty(
-    tmp_path: Path, server: str, tool: str, given: dict[str, Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str, tool: str, given: dict[str, Any]
 ) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    before, private = fingerprint(home), set(Path(gettempdir()).glob("openbell-private-*"))
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    for folder in (home, temporary):
+        folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    before = fingerprint(home)
     code, payload = ask(home, server, tool, given, "--read-only", AS_OF=AS_OF)
     assert code == 0, payload
     assert fingerprint(home) == before
-    assert set(Path(gettempdir()).glob("openbell-private-*")) <= private
+    assert list(temporary.iterdir()) == [], "its own folder is removed"
 
 
 def test_a_home_that_does_not_exist_is_not_made(tmp_path: Path) -> None:
