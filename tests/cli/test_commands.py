@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from openbell.charts.choices import SCALES, STYLES, THEME_NAMES
 from tests.client import OPENBELL, PATIENCE, call, environment, run
 from tests.prefork import Process
 
@@ -227,3 +228,9 @@ def test_a_home_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert str(tmp_path / "home") in done.stderr
+
+
+def test_the_help_of_chart_lists_every_choice(tmp_path: Path) -> None:
+    shown = " ".join(run(tmp_path, "chart", "--help").stdout.split())
+    for choices in (STYLES, THEME_NAMES, SCALES):
+        assert f"One of: {' '.join(choices)}." in shown

@@ -5,6 +5,8 @@ from __future__ import annotations
 from openbell.charts.themes import THEMES
 
 STYLES = ("candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline")
+CLOSE_STYLES = frozenset({"line", "area", "baseline"})
+"""Styles that draw closes only: their scale need not hold highs and lows."""
 SCALES = ("linear", "log", "percent")
 THEME_NAMES = tuple(THEMES)
 SMALLEST, LARGEST = 200, 4096

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from openbell.charts.choices import CLOSE_STYLES
 from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat, decimals_for, price_format, value_format
 from openbell.charts.scales import LABEL_SPACING, Kind, Scale, extent, fit
@@ -23,7 +24,6 @@ LEGEND_SHARE = 0.4
 _OTHERS, _LARGEST = 0.62, 0.22
 """The largest share of the height for all indicator panels together, and for one."""
 _GAP = 1.0
-_CLOSES = {"line", "area", "baseline"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def heights(whole: float, count: int) -> list[tuple[float, float]]:
 def price_panel(area: Box, picture: Picture, overlays: list[Computed], corner: Corner) -> Panel:
     """Returns the price panel, with a scale that keeps the price clear of the legend."""
     candles, look = picture.candles, picture.look
-    prices = [candles.close] if look.style in _CLOSES else [candles.high, candles.low]
+    prices = [candles.close] if look.style in CLOSE_STYLES else [candles.high, candles.low]
     also = [line.values for each in overlays for line in each.channels.lines]
     inner = Box(area.left, area.top + corner.strip, area.right, area.bottom - area.height * 0.03)
     base = float(candles.close[0]) if len(candles) else 0.0

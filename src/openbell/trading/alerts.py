@@ -11,13 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from math import inf
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from openbell.indicators.channels import Signal
 from openbell.indicators.registry import get
-from openbell.market.bars import Bars, bucket_bounds
+from openbell.market.bars import Bars, Values, bucket_bounds
 from openbell.market.errors import InvalidParameter
 from openbell.trading import amounts
 
@@ -95,6 +97,36 @@ def registered(indicator: str, signal: str) -> str:
     return found.name
 
 
+def is_reached(kind: Type, values: Values | float, level: float) -> npt.NDArray[np.bool_] | bool:
+    """Returns True where a price condition holds, at the values of `price_column`."""
+    return values >= level if kind is Type.PRICE_ABOVE else values <= level
+
+
+def price_column(kind: Type, bars: Bars) -> Values:
+    """Returns the prices of bars that a condition is compared with: those that reach furthest towards it."""
+    return bars.high if kind is Type.PRICE_ABOVE else bars.low
+
+
+@dataclass(frozen=True, slots=True)
+class PriceLevels:
+    """The levels of many price alerts that are reached first: two comparisons rule out most bars for all of them."""
+
+    above: float
+    below: float
+
+    def can_fire(self, bars: Bars) -> bool:
+        """Returns True if any of the alerts can fire on these bars."""
+        return len(bars) > 0 and bool(bars.high.max() >= self.above or bars.low.min() <= self.below)
+
+
+def levels_of(alerts: Iterable[Alert]) -> PriceLevels:
+    """Returns the levels of the price alerts among `alerts`."""
+    levels: dict[Type, list[float]] = {kind: [] for kind in Type}
+    for alert in alerts:
+        levels[alert.type].append(float(alert.threshold or 0))
+    return PriceLevels(min(levels[Type.PRICE_ABOVE], default=inf), max(levels[Type.PRICE_BELOW], default=-inf))
+
+
 def price_firings(alerts: Iterable[Alert], bars: Bars, since: float) -> list[Firing]:
     """Returns the firings of price alerts by bars of their symbol that closed after `since`."""
     if not len(bars):
@@ -104,12 +136,10 @@ def price_firings(alerts: Iterable[Alert], bars: Bars, since: float) -> list[Fir
     firings = []
     for alert in alerts:
         first = max(fresh, int(np.searchsorted(bars.time, alert.set_at)))
-        above = alert.type is Type.PRICE_ABOVE
-        values = bars.high if above else bars.low
-        level = float(alert.threshold or 0)
         if first >= len(bars):
             continue
-        reached = values[first:] >= level if above else values[first:] <= level
+        values = price_column(alert.type, bars)
+        reached = np.asarray(is_reached(alert.type, values[first:], float(alert.threshold or 0)))
         at = int(reached.argmax())
         if reached[at]:
             index = first + at

@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from math import inf
 
 from openbell.desk.bars import RING, BarService
 from openbell.desk.followers import SignalFollowers
@@ -32,7 +31,7 @@ from openbell.stores.records import progress
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
-from openbell.trading.alerts import Alert, AlertState, Firing, Type, price_firings, signal_firings
+from openbell.trading.alerts import Alert, AlertState, Firing, PriceLevels, levels_of, price_firings, signal_firings
 from openbell.trading.evidence import bar_hash
 from openbell.trading.inbox import notification
 
@@ -63,24 +62,21 @@ class _Group:
         self.alerts: dict[str, Alert] = {}
         self.seen: float = 0.0
         """The alerts were checked on bars that closed up to this time."""
-        self._reach: tuple[float, float] | None = None
+        self._levels: PriceLevels | None = None
 
     def put(self, alert: Alert) -> None:
         """Add an active alert, or remove one that has ended."""
-        self._reach = None
+        self._levels = None
         if alert.state is AlertState.ACTIVE:
             self.alerts[alert.id] = alert
         else:
             self.alerts.pop(alert.id, None)
 
     def within_reach(self, bars: Bars) -> bool:
-        """Returns True if any price alert can fire on these bars. Two comparisons rule out most minutes."""
-        if self._reach is None:
-            above = [float(a.threshold or 0) for a in self.alerts.values() if a.type is Type.PRICE_ABOVE]
-            below = [float(a.threshold or 0) for a in self.alerts.values() if a.type is Type.PRICE_BELOW]
-            self._reach = min(above, default=inf), max(below, default=-inf)
-        lowest, highest = self._reach
-        return len(bars) > 0 and bool(bars.high.max() >= lowest or bars.low.min() <= highest)
+        """Returns True if any price alert can fire on these bars."""
+        if self._levels is None:
+            self._levels = levels_of(self.alerts.values())
+        return self._levels.can_fire(bars)
 
     def of_price(self) -> list[Alert]:
         """Returns the price alerts."""
