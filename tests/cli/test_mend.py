@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import BarStore, Span
 from tests.client import run
@@ -128,3 +130,17 @@ def test_an_older_home_is_used_without_a_step_by_hand(tmp_path: Path) -> None:
         store.write([minutes("BTC/USD", SEPTEMBER + DAY, 10)], LIVE, covers=Span(SEPTEMBER + DAY, SEPTEMBER + 2 * DAY))
         assert other.gaps(BTC, Span(SEPTEMBER, SEPTEMBER + 3 * DAY)) == [Span(SEPTEMBER + 2 * DAY, SEPTEMBER + 3 * DAY)]
         assert other.premature() == []
+
+
+def test_imported_bars_are_never_mended_away(tmp_path: Path, settings: dict[str, str]) -> None:
+    """No feed has them. The coverage was written in what is the future now: the clock was or is wrong."""
+    now = int(time.time() // 60 * 60)
+    with closing(store_of(tmp_path, {**settings, "FEED": "none"})) as store:
+        kept = minutes("ETH/USD", now - DAY, 100)
+        store.write([kept], Source(Origin.IMPORTED, "import"), covers=Span(now - DAY, now - DAY + 6000))
+        buffer: Any = store
+        with buffer._buffer.transaction() as db:
+            db.execute("UPDATE coverage SET written = ?", (now + 10 * DAY,))
+        assert store.premature() == []
+        assert store.mend() == []
+        assert store.read(kept.instrument, 0, EVER).same_as(kept)

@@ -288,10 +288,16 @@ class Buffer(SqliteFile):
 
     def months(self, instrument: Instrument) -> set[str]:
         """The months of a series that have a recorded source."""
+        return set(self.month_sources(instrument))
+
+    def month_sources(self, instrument: Instrument) -> dict[str, Source]:
+        """The recorded sources of a series, by month."""
         rows = self.query(
-            "SELECT m.month FROM months m JOIN series s ON s.id = m.series WHERE s.symbol = ?", instrument.symbol
+            "SELECT m.month, m.origin, m.feed, m.adjustment FROM months m JOIN series s ON s.id = m.series"
+            " WHERE s.symbol = ?",
+            instrument.symbol,
         )
-        return {str(row[0]) for row in rows}
+        return {str(month): Source(Origin(origin), *rest) for month, origin, *rest in rows}
 
     @staticmethod
     def series_of_source(db: sqlite3.Connection, source: Source, month: str) -> set[int]:

@@ -18,7 +18,7 @@ from openbell.market.provenance import Origin, Source
 from openbell.stores import coverage, leases
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_leases import BufferLeases
-from openbell.stores.months import by_month, months_of
+from openbell.stores.months import by_month, month_span, months_of
 from openbell.stores.port import Lease, Premature, Problem, Span, Version
 from openbell.stores.validation import validated
 
@@ -160,7 +160,7 @@ class BufferedStore(ABC):
 
     def premature(self) -> list[Premature]:
         """See the port."""
-        return coverage.premature(self._buffer)
+        return [found for found in coverage.premature(self._buffer) if self._fetched(found.instrument, found.span)]
 
     def mend(self) -> list[Premature]:
         """See the port."""
@@ -178,10 +178,26 @@ class BufferedStore(ABC):
             coverage.remove_premature(db, series, found)
             unfinished = max(found.span.start, coverage.minute(min(found.written, time.time())))
             # Bars that another write has covered since are final.
-            for span in coverage.gaps(self._buffer, found.instrument.symbol, Span(unfinished, found.span.end)):
-                self._buffer.delete(db, series, span)
-                self._drop(db, series, found.instrument, span)
+            for gap in coverage.gaps(self._buffer, found.instrument.symbol, Span(unfinished, found.span.end)):
+                for span in self._fetched(found.instrument, gap):
+                    self._buffer.delete(db, series, span)
+                    self._drop(db, series, found.instrument, span)
             self._buffer.end_change(db, series)
+
+    def _fetched(self, instrument: Instrument, span: Span) -> list[Span]:
+        """Returns the parts of a span whose bars can be fetched again: no feed has the bars of imported months."""
+        parts, at = [], span.start
+        imported = [
+            month_span(month)
+            for month, source in sorted(self._buffer.month_sources(instrument).items())
+            if source.origin is Origin.IMPORTED
+        ]
+        for start, end in imported:
+            if start < span.end and end > at:
+                parts.append(Span(at, min(start, span.end)))
+                at = max(at, end)
+        parts.append(Span(at, span.end))
+        return [part for part in parts if part.start < part.end]
 
     @abstractmethod
     def _drop(self, db: sqlite3.Connection, series: int, instrument: Instrument, span: Span) -> None:
