@@ -187,7 +187,7 @@ def _describe(found: Premature) -> str:
     return (
         f"{found.instrument} from {iso(found.span.start)} to {iso(found.span.end)} was recorded as complete at "
         f"{iso(int(found.written))}, "
-        + ("before it had ended" if early else "which is in the future: the machine's clock was wrong")
+        + ("before it had ended" if early else "later than the machine's time now: its clock was or is wrong")
     )
 
 
@@ -250,7 +250,9 @@ def _records(desk: Desk) -> Iterator[Finding]:
 async def _check_records(desk: Desk) -> list[Finding]:
     from openbell.desk.trading.record_locations import ENGINE
     from openbell.stores.records import leases, troubles
+    from openbell.stores.records import orders as queries
     from openbell.stores.records.journal import head_of
+    from openbell.trading.waiting import ahead_of
 
     trading = Desk(desk.settings).trading  # a separate desk, because each check has its own event loop
     try:
@@ -271,6 +273,10 @@ async def _check_records(desk: Desk) -> list[Finding]:
             found.append(
                 Finding("bad", f"since {iso(since)}: {trouble}", "fix the cause; the engine retries each minute")
             )
+        for order in await trading.records.read(queries.all_working):
+            if dated := ahead_of(order, desk.clock.epoch()):
+                text = f"order {order.id} of {order.symbol} on account {order.account}: {dated}"
+                found.append(Finding("bad", text, "cancel the order"))
         if reason := await trading.halts.reason():
             found.append(Finding("note", f"trading is halted: {reason}", "openbell resume"))
     except StoreError as error:

@@ -22,6 +22,8 @@ from openbell.trading.orders import RESTING, Kind, Order, State
 
 _FOREX_OPENS = time(17, 0)
 _SUNDAY = 6
+_CLOCK_STEP = 600.0
+"""Seconds by which an order may be dated ahead without a note: the clock may have been corrected by as much."""
 _WORDS = {
     State.PENDING: "waits for the broker's answer",
     State.UNKNOWN: "the broker is being asked what became of it",
@@ -58,6 +60,19 @@ def traded(order: Order, bars: Bars, costs: Costs) -> Traded | None:
     return Traded(float(bars.time[indexes[0]]), float(volumes.sum()), min(order.remaining, most))
 
 
+def ahead_of(order: Order, now: float) -> str | None:
+    """Returns a note on an order that was placed or changed while the clock was ahead; None for any other order.
+
+    Bars fill an order only if they opened after that time: nothing fills it, not even a stop, until the clock reaches it.
+    """
+    last = max(order.placed_at, order.updated_at)
+    if last <= now + _CLOCK_STEP:
+        return None
+    return (
+        f"the clock was ahead when it changed: nothing fills it before {iso(int(last))}; cancel it and place it again"
+    )
+
+
 def waiting(
     order: Order,
     instrument: Instrument,
@@ -81,8 +96,9 @@ def waiting(
         return f"held until its entry {order.parent} fills"
     if order.state not in RESTING or order.state is State.CANCELLING:
         return _WORDS[order.state]
-    if unread:
-        return f"waits: {unread}"
+    dated = ahead_of(order, now) if on_paper else None
+    if unread or dated:
+        return f"waits: {unread}" if unread else dated
     clauses = []
     if stopped := _stopped(order, halted, unpriced):
         if order.remaining_opening == order.remaining:

@@ -11,7 +11,7 @@ from openbell.stores.records import past
 from openbell.stores.records.checkpoints import account_at
 from openbell.stores.records.tables import accounts, fills, ledger, orders, requests
 from openbell.stores.records.view import View
-from openbell.trading.accounts import Account
+from openbell.trading.accounts import PAPER, Account
 from openbell.trading.amounts import ZERO
 from openbell.trading.fills import Fill
 from openbell.trading.orders import FINAL, Order, State
@@ -92,6 +92,12 @@ def by_client_id(view: View, account_name: str, principal: str, client_order_id:
 def working(view: View, account_name: str) -> list[Order]:
     """The orders of an account that are not final, in the order in which they were placed."""
     return _orders(view.execute(_WORKING, {"name": account_name}))
+
+
+def all_working(view: View) -> list[Order]:
+    """The paper orders of all accounts that are not final."""
+    paper = (account.name for account in all_accounts(view) if account.broker == PAPER)
+    return [order for name in paper for order in working(view, name)]
 
 
 def working_with_seq(view: View, account_name: str) -> list[tuple[int, Order]]:
