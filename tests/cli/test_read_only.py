@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +106,25 @@ def test_bars_that_another_process_stores_meanwhile_are_seen(tmp_path: Path) -> 
         client.end_input()
     assert fingerprint(home) == before
     assert call(home, "get_signals", {"symbol": "BTC/USD", "timeframe": "1min"}, FEED="none")["ready"] is True
+
+
+def test_the_log_of_a_killed_writer_stays_where_it_is(tmp_path: Path) -> None:
+    words = (
+        "call",
+        "chartgen",
+        "place_order",
+        '{"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}',
+    )
+    assert run(tmp_path, *words, "--trade").returncode == 0
+    records = tmp_path / "simulated" / "records.sqlite"
+    with closing(sqlite3.connect(records)) as writer:
+        writer.execute("UPDATE marks SET until = until")
+        writer.commit()
+        log = records.with_name("records.sqlite-wal")
+        copies = {path: path.read_bytes() for path in (records, log)}
+    for path, data in copies.items():
+        path.write_bytes(data)
+    before = {path: path.read_bytes() for path in (records, log)}
+    for command in (("call", "portfolio", "get_balance"), ("verify",), ("doctor",), ("account", "list")):
+        assert run(tmp_path, *command, READ_ONLY="1").returncode == 0
+        assert {path: path.read_bytes() for path in (records, log)} == before, command

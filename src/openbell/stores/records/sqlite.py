@@ -19,10 +19,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from openbell.market.errors import StoreError
 from openbell.stores.file_version import FileVersion
-from openbell.stores.sqlite_connections import connect_durably, file_identity
+from openbell.stores.sqlite_connections import connect, connect_durably, file_identity
 
 T = TypeVar("T")
 _THREADS = 4
+_FOREIGN_KEYS = "foreign_keys = ON"
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +38,9 @@ class SqliteDatabase:
     source = "sqlite"
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """With `read_only` nothing is opened that could create a file."""
+        """With `read_only` nothing is opened that could create a file or move the log of a killed writer into it."""
         self.path = path
+        self._read_only = read_only
         self._version = FileVersion(path, touch=not read_only)
         self.where = str(path)
         self._engine: Engine | None = None
@@ -138,10 +140,20 @@ class SqliteDatabase:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 with suppress(FileExistsError):  # opening an existing file would drop this process's locks on it
                     self.path.touch(0o600, exist_ok=False)
-                # mode=rw: the file is not created again if it is removed later.
-                self._engine = engine_for(f"{self.path.absolute().as_uri()}?mode=rw", pool_size=2 * _THREADS)
+                self._engine = _engine(self._open, str(self.path), pool_size=2 * _THREADS)
                 event.listen(self._engine, "connect", self._remember_file)
             return self._engine
+
+    def _open(self) -> sqlite3.Connection:
+        """Open the file; it is not created again if it was removed.
+
+        The last connection that may write moves the log into the file when it is closed, and removes the log. A read-only
+        one leaves both as they are, but would leave an empty log behind where there was none.
+        """
+        uri = self.path.absolute().as_uri()
+        if self._read_only and self.path.with_name(f"{self.path.name}-wal").exists():
+            return connect(f"{uri}?mode=ro")
+        return connect_durably(f"{uri}?mode=rw", _FOREIGN_KEYS)
 
     def _remember_file(self, _connection: sqlite3.Connection, record: Any) -> None:
         record.info["file"] = file_identity(self.path)
@@ -153,5 +165,8 @@ def _has_ledger(connection: Connection) -> bool:
 
 def engine_for(path: str, **options: Any) -> Engine:
     """An engine on a file, or on `:memory:`."""
-    creator = partial(connect_durably, path, "foreign_keys = ON")
+    return _engine(partial(connect_durably, path, _FOREIGN_KEYS), path, **options)
+
+
+def _engine(creator: Callable[[], sqlite3.Connection], path: str, **options: Any) -> Engine:
     return create_engine(URL.create("sqlite", database=path), creator=creator, hide_parameters=True, **options)
