@@ -429,3 +429,14 @@ def test_the_present_finds_it_filled_too_whatever_is_asked_first(tmp_path: Path,
         assert answer["data"]["valid"] is True, "what is held can be sold"
     else:
         assert (answer["order_id"], answer["status"]) == (placed["order_id"], "filled")
+
+
+def test_a_cursor_of_an_inbox_that_was_emptied_is_refused(tmp_path: Path) -> None:
+    flags = ("--trade", "--as-of", "2026-01-07T15:00:00Z", "--scenario", "x")
+    done = run(
+        tmp_path, "call", "chartgen", "set_alert", '{"symbol": "BTC/USD", "condition": {"price_above": 1}}', *flags
+    )
+    assert done.returncode == 0, done.stdout
+    refused = run(tmp_path, "call", "chartgen", "get_notifications", '{"cursor": 1000}', *flags)
+    assert refused.returncode == 1
+    assert "cursor 1000 is later than everything in this inbox" in refused.stdout

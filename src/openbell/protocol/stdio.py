@@ -120,7 +120,8 @@ async def _writer(fd: int) -> AsyncIterator[Any]:
         deadline = loop.time() + _STOP_S
         while not transport.is_closing() and transport.get_write_buffer_size() and loop.time() < deadline:
             await asyncio.sleep(0.005)
-        transport.abort()
+        if not transport.is_closing():  # a client that has closed its end has closed it already
+            transport.abort()
         os.set_blocking(fd, True)
 
 

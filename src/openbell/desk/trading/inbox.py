@@ -17,10 +17,10 @@ from contextlib import suppress
 from typing import Any
 
 from openbell.desk.events import Hub, Listener, NotificationAdded
-from openbell.market.errors import OpenbellError, Refused
+from openbell.market.errors import InvalidParameter, OpenbellError, Refused
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.alerts import Notification, PushSubscription
-from openbell.stores.records.journal import Journal
+from openbell.stores.records.journal import Journal, head_of
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading.alerts import Alert
@@ -60,6 +60,11 @@ class Inbox:
         """Returns notifications after a cursor, oldest first, and how many more come after them."""
 
         def work(view: View) -> tuple[list[Notification], int]:
+            if view.until is None and after > (newest := head_of(view.connection).seq):
+                raise InvalidParameter(
+                    f"cursor {after} is later than everything in this inbox ({newest}): it belongs to another one, "
+                    "for example to a scenario before its reset; use cursor 0"
+                )
             found = queries.notifications(view, principal, after, limit)
             return found, queries.count_after(view, principal, found[-1].cursor if found else after)
 
