@@ -14,6 +14,7 @@ import pytest
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
+from openbell.market.clock import FixedClock
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.trading.orders import State
@@ -137,3 +138,74 @@ def test_a_scenario_goes_on_by_its_own_time_whoever_looks_while_trading_is_halte
     if not settings:
         (same,) = call(tmp_path / "not-halted", "get_orders", {}, *later)["orders"]
         assert same == order
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"SCENARIO": "x"}, {"AS_OF": "2099-01-01"}, {"RISK_COLLAR": "abc"}, {"FEED": "nope"}],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_no_other_setting_keeps_a_halt_from_halting(tmp_path: Path, wrong: dict[str, str]) -> None:
+    placed = call(tmp_path, "place_order", ORDER)
+    done = run(tmp_path, "halt", "--reason", "now", **wrong)
+    assert done.stdout.startswith("halted: ")
+    assert (tmp_path / "halted").exists()
+    assert "Traceback" not in done.stderr
+    if done.returncode:
+        assert "resting orders were not cancelled" in done.stderr
+    refused = run(tmp_path, "call", "chartgen", "place_order", json.dumps(AGAIN), "--trade")
+    assert "now" in refused.stdout
+    found = {order["order_id"]: order["status"] for order in call(tmp_path, "get_orders", {})["orders"]}
+    assert found[placed["order_id"]] == "cancelled"
+
+
+def test_a_broken_settings_file_keeps_no_halt_from_halting(tmp_path: Path) -> None:
+    (tmp_path / "openbell.toml").write_text("this is = = no toml")
+    done = run(tmp_path, "halt")
+    assert (done.returncode, (tmp_path / "halted").exists()) == (1, True)
+    assert "resting orders were not cancelled" in done.stderr
+
+
+def test_a_copy_of_a_market_is_not_a_market(tmp_path: Path) -> None:
+    call(tmp_path, "place_order", ORDER, SIM_SEED="8")
+    simulated = tmp_path / "simulated"
+    shutil.copytree(simulated / "seed-8", simulated / "seed-8.bak")
+    halted, resumed = run(tmp_path, "halt"), run(tmp_path, "resume")
+    assert (halted.returncode, resumed.returncode) == (0, 0), halted.stderr + resumed.stderr
+    assert "1 resting order that could open a position was cancelled in the simulated market of seed 8" in halted.stdout
+    assert resumed.stdout.startswith("resumed: ")
+
+
+@pytest.mark.parametrize("command", ["halt", "resume"])
+def test_a_halt_that_only_reached_its_file_lets_nothing_fill_after_it(tmp_path: Path, command: str) -> None:
+    """The records could not be written when trading was halted, and no engine has run since."""
+    placed = call(tmp_path, "place_order", ORDER)
+    began = time.time()
+    (tmp_path / "halted").write_text(f"outage\n{began!r}\n")
+    two_minutes = (int(began // 60) + 3) * 60
+
+    async def later() -> str:
+        """The command two minutes later, by the clock of the desk."""
+        desk = Desk(load({"OPENBELL_HOME": str(tmp_path), "OPENBELL_TRADE": "1"}))
+        desk.clock = FixedClock(two_minutes)
+        trading = desk.trading
+        await trading.settle_all(await trading.halts.since(trading.halt_file.since() or 0.0))
+        await trading.halts.enforce(trading.venue)
+        found = await trading.records.read(lambda view: queries.order(view, placed["order_id"]))
+        await trading.close()
+        assert found is not None
+        return found.state.value
+
+    done = run(tmp_path, command)
+    assert done.returncode == 0, done.stderr
+    (order,) = call(tmp_path, "get_orders", {})["orders"]
+    assert order["status"] == "cancelled"
+    assert call(tmp_path, "get_positions", {})["positions"] == []
+    assert asyncio.run(later()) == "cancelled"
+
+
+def test_accounts_are_not_added_at_another_clock(tmp_path: Path) -> None:
+    done = run(tmp_path / "home", "account", "add", "bob", AS_OF=T0, TRADE="1")
+    assert done.returncode == 1
+    assert "accounts belong to the present" in done.stderr
+    assert not (tmp_path / "home").exists()

@@ -76,7 +76,7 @@ class History:
                 self.arrive(bench.desk)
                 await self._deed(bench, kind)
                 await bench.desk.trading.engine.step(None)
-            bench.desk.trading.halt_file.set("later")
+            bench.desk.trading.halt_file.set("later", self.clock.epoch())
             await bench.desk.trading.halts.halt("later")
             await bench.desk.trading.engine.step(None)
 
@@ -161,7 +161,7 @@ class History:
             trading.halt_file.lift()
             await trading.halts.resume()
         else:
-            trading.halt_file.set("a deed")
+            trading.halt_file.set("a deed", self.clock.epoch())
             await trading.halts.halt("a deed")
 
 
@@ -181,10 +181,10 @@ def put_back(home: Path) -> Iterator[None]:
 def lifted(home: Path) -> Iterator[None]:
     """Without the operator's switch in the home: it stops scenarios too, at the machine's own time."""
     switch = HaltFile(home / "halted")
-    reason = switch.read()
+    reason, since = switch.read(), switch.since()
     switch.lift()
     try:
         yield
     finally:
-        if reason is not None:
-            switch.set(reason)
+        if reason is not None and since is not None:
+            switch.set(reason, since)

@@ -268,7 +268,7 @@ def test_no_tool_of_another_clock_changes_the_present(tmp_path: Path, seed: int,
             for symbol in SYMBOLS:
                 await bench.reply("chartgen", "place_order", {**ORDER, "symbol": symbol, "client_order_id": symbol})
             if halted:
-                bench.desk.trading.halt_file.set("the present is halted")
+                bench.desk.trading.halt_file.set("the present is halted", bench.desk.clock.epoch())
                 await bench.desk.trading.halts.halt("the present is halted")
             history.clock.advance(3600.0)
             history.arrive(bench.desk)  # nobody has looked at these bars

@@ -89,6 +89,8 @@ def _run(work: Callable[[Desk], Awaitable[T]], *, writes: bool = True) -> T:
     settings = settings_for()
     if writes and settings.read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
+    if writes and settings.other_clock:
+        fail("accounts belong to the present: unset OPENBELL_AS_OF (a scenario has one account of its own)")
 
     async def run() -> T:
         async with Desk(settings) as desk:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import app, fail, settings_for
+from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.desk.desk import Desk
+from openbell.desk.settings import home_of, load
+from openbell.desk.trading.halts import HALT_FILE, HaltFile
 from openbell.feeds.registry import feed_of
-from openbell.market.errors import OpenbellError
+from openbell.market.clock import SystemClock
+from openbell.market.errors import OpenbellError, SettingsError
 from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:
@@ -28,20 +33,21 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     """
     # A shell may pass bytes that are not text: halt all the same.
     reason = reason.encode(errors="replace").decode()
-    settings = _present_settings()
-    own = Desk(settings)
-    began = round(own.clock.epoch(), 3)
+    # The file first: it needs neither valid settings, nor a database, nor a broker.
+    began = round(SystemClock().epoch(), 3)
+    with plain_errors():
+        home = home_of(os.environ)
     try:
-        # The file first: it needs neither a database nor a broker.
-        own.trading.halt_file.set(reason)
+        since = HaltFile(home / HALT_FILE).set(reason, began)
     except OSError as error:
-        fail(f"cannot write to the home {settings.home}: {error.strerror}")
+        fail(f"cannot write to the home {home}: {error.strerror}")
     typer.echo("halted: no position is opened on this home until openbell resume")
+    settings = _present_settings("resting orders were not cancelled")
 
     async def work(desk: Desk) -> None:
         trading = desk.trading
-        # Bars that have closed by now fill orders first; only the rest is cancelled.
-        await trading.settle_all()
+        # Bars that had closed when trading was halted fill orders first; only the rest is cancelled.
+        await trading.settle_all(await trading.halts.since(since))
         await trading.halts.halt(reason)
         ended = 0
         for venue in trading.venues:
@@ -53,12 +59,13 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
             own_count = await trading.halts.enforce(venue)
             ended += max(own_count, await trading.halts.cancelled_since(venue, began))
         orders = "order that could open a position was" if ended == 1 else "orders that could open a position were"
-        typer.echo(f"{ended} resting {orders} cancelled{_where(desk.settings)}")
+        typer.echo(f"{ended} resting {orders} cancelled{_where(desk.settings, settings)}")
         for name, count in (await trading.halts.resting_elsewhere(trading.venues)).items():
             orders = "1 order that could open a position rests" if count == 1 else f"{count} such orders rest"
             typer.echo(f"{orders} at {name}: cancel with OPENBELL_BROKER={name} openbell halt", err=True)
 
-    _in_every_market(settings, work)
+    if failures := _in_every_market(settings, work):
+        fail("\n".join(failures.values()))
 
 
 @app.command("resume")
@@ -66,40 +73,56 @@ def resume() -> None:
     """End `openbell halt`: allow orders that open positions again."""
     if settings_for().read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
-    settings = _present_settings()
-    halted = False
+    settings = _present_settings("nothing was resumed")
+    file = HaltFile(settings.home / HALT_FILE)
+    since, halted = file.since() or SystemClock().epoch(), file.since() is not None
 
     async def work(desk: Desk) -> None:
         nonlocal halted
-        halted = await desk.trading.halts.resume() or halted
-        # The file goes last, after the records of the settings' own market.
-        halted = desk.trading.halt_file.lift() or halted
+        trading = desk.trading
+        # A halt that could not reach the records has cancelled nothing yet: nothing may fill from bars of its time.
+        if halted or await trading.halts.reason() is not None:
+            await trading.settle_all(await trading.halts.since(since))
+            for venue in trading.venues:
+                if not venue.remote:
+                    await trading.halts.enforce(venue)
+        halted = await trading.halts.resume() or halted
 
-    _in_every_market(settings, work)
-    typer.echo("resumed: positions may be opened again" if halted else "trading was not halted")
+    failures = _in_every_market(settings, work)
+    if settings.market_folder not in failures:  # the file goes last
+        file.lift()
+        typer.echo("resumed: positions may be opened again" if halted else "trading was not halted")
+    if failures:
+        fail("\n".join(failures.values()))
 
 
-def _present_settings() -> Settings:
-    """Returns the settings without clock, scenario and read-only: the kill switch always acts on the present."""
-    settings = settings_for()
+def _present_settings(otherwise: str) -> Settings:
+    """Returns the settings without clock, scenario and read-only: the kill switch always acts on the present.
+
+    Prints what was not done, and exits, if the settings are not valid.
+    """
+    try:
+        settings = load(as_of="", scenario="", replay_speed=0.0)
+    except SettingsError as error:
+        fail(f"{otherwise}: {error.message}")
     feed = "none" if feed_of(settings.feed).origin is Origin.REPLAY else settings.feed
-    return dataclasses.replace(settings, read_only=False, as_of="", replay_speed=0.0, scenario="", feed=feed)
+    return dataclasses.replace(settings, read_only=False, feed=feed)
 
 
-def _in_every_market(settings: Settings, work: Callable[[Desk], Awaitable[None]]) -> None:
-    """Run `work` in every market of the home, that of the settings first; failures are printed at the end."""
+def _in_every_market(settings: Settings, work: Callable[[Desk], Awaitable[None]]) -> dict[Path, str]:
+    """Run `work` in every market of the home, that of the settings first; returns the failures by market."""
     from openbell.desk.trading.record_locations import markets
 
-    failures = []
+    failures: dict[Path, str] = {}
 
     async def attempt(each: Settings) -> None:
         try:
             async with Desk(each) as desk:
                 await work(desk)
         except OpenbellError as error:
-            failures.append(f"{error.message}{_where(each)}")
+            failures[each.market_folder] = f"{error.message}{_where(each, settings)}"
         except OSError as error:
-            failures.append(f"cannot write to the home {each.home}: {error.strerror}")
+            failures[each.market_folder] = f"cannot write to the home {each.home}: {error.strerror}"
 
     async def run() -> None:
         await attempt(settings)
@@ -107,19 +130,16 @@ def _in_every_market(settings: Settings, work: Callable[[Desk], Awaitable[None]]
             others = (await markets(settings))[1:]
         except OpenbellError as error:
             others = []
-            if not failures:
-                failures.append(error.message)
+            failures.setdefault(settings.market_folder, error.message)
         for each in others:
             await attempt(each)
 
     asyncio.run(run())
-    if failures:
-        fail("\n".join(failures))
+    return failures
 
 
-def _where(settings: Settings) -> str:
+def _where(settings: Settings, own: Settings) -> str:
     """Returns the name of a market that is not the one of the settings."""
-    own = settings_for()
     if settings.market_folder == own.market_folder:
         return ""
     return f" in the simulated market of seed {settings.sim_seed}" if settings.simulated else " in the real market"

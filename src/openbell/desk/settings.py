@@ -203,6 +203,11 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
     return settings
 
 
+def home_of(environ: Mapping[str, str]) -> Path:
+    """Returns the home without reading any other setting. Raises `SettingsError`."""
+    return _home(environ.get(PREFIX + "HOME") or _HOME)
+
+
 def _home(path: str | Path) -> Path:
     try:
         return Path(path).expanduser().absolute()

@@ -15,6 +15,7 @@ from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.desk.trading.alerts import Condition
 from openbell.desk.trading.desk import TradingDesk
+from openbell.desk.trading.halts import HaltFile
 from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.clock import iso
 from openbell.market.errors import RiskRefused, StoreError
@@ -367,13 +368,44 @@ def test_halting_first_fills_orders_from_closed_bars(tmp_path: Path) -> None:
     at(tmp_path, 5, bars, order("due", BTC, Side.BUY, "1"))
 
     async def halt(trading: TradingDesk) -> None:
-        trading.halt_file.set("a test")
-        await trading.settle_all()
+        await trading.settle_all(trading.halt_file.set("a test", START + 20 * MINUTE))
         await trading.halts.halt("a test")
         await trading.halts.enforce(trading.venue)
 
     at(tmp_path, 20, bars, halt)
     assert at(tmp_path, 21, bars, orders)["due"].state is State.FILLED
+
+
+def test_a_repeated_halt_fills_nothing_from_bars_after_the_first(tmp_path: Path) -> None:
+    """The first one could not reach the records: it left only its file."""
+    bars = [bars_of(BTC, [100.0] * 60)]
+    at(tmp_path, 5, bars, order("late", BTC, Side.BUY, "1"))
+    file = HaltFile(tmp_path / "halted")
+    assert file.set("a test", START + 5.5 * MINUTE) == START + 5.5 * MINUTE
+    assert file.set("again", START + 20 * MINUTE) == START + 5.5 * MINUTE
+
+    async def halt(trading: TradingDesk) -> None:
+        await trading.settle_all(await trading.halts.since(file.since() or 0.0))
+        await trading.halts.halt("again")
+        await trading.halts.enforce(trading.venue)
+
+    at(tmp_path, 20, bars, halt)
+    file.lift()
+    found = at(tmp_path, 21, bars, orders)["late"]
+    assert (found.state, found.filled) == (State.CANCELLED, D(0))
+
+
+def test_an_order_of_a_clock_that_was_ahead_says_until_when_nothing_fills_it(tmp_path: Path) -> None:
+    bars = [bars_of(BTC, [100.0] * 60)]
+    at(tmp_path, 50, bars, order("ahead", BTC, Side.BUY, "1", limit=90.0))
+
+    async def reasons(trading: TradingDesk) -> str | None:
+        found = await orders(trading)
+        return next(iter((await trading.reasons.of(found.values())).values()))
+
+    said = at(tmp_path, 20, bars, reasons)
+    assert said is not None
+    assert f"nothing fills it before {iso(START + 50 * MINUTE)}" in said
 
 
 def test_bars_that_are_imported_late_still_fill(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from openbell.desk.trading.books import Books
 from openbell.desk.trading.broker_venue import BrokerVenue
 from openbell.desk.trading.decisions import DecisionService
 from openbell.desk.trading.gate import Gate
-from openbell.desk.trading.halts import HaltFile, Halts
+from openbell.desk.trading.halts import HALT_FILE, HaltFile, Halts
 from openbell.desk.trading.inbox import Inbox, Send
 from openbell.desk.trading.limits import costs_of, limits_of
 from openbell.desk.trading.matching import PaperMatching
@@ -30,6 +30,7 @@ from openbell.desk.trading.reasons import Reasons
 from openbell.desk.trading.reconcile import Reconciling
 from openbell.desk.trading.record_locations import make_records
 from openbell.desk.trading.venue import Venue
+from openbell.market.bars import MINUTE
 from openbell.market.errors import (
     DataError,
     LeaseLost,
@@ -217,7 +218,7 @@ class TradingDesk:
     @cached_property
     def halt_file(self) -> HaltFile:
         """The kill switch in the home."""
-        return HaltFile(self._settings.home / "halted")
+        return HaltFile(self._settings.home / HALT_FILE)
 
     @property
     def _halted(self) -> Halted:
@@ -256,10 +257,14 @@ class TradingDesk:
             await self.matching.step(None, until)
             await self.alert_engine.step(None, until)
 
-    async def settle_all(self) -> None:
-        """Apply the bars that have closed to every paper account, as if trading were not halted; failures are logged."""
+    async def settle_all(self, until: float) -> None:
+        """Apply the bars that had closed by a time to every paper account, as if trading were not halted.
+
+        Failures are logged.
+        """
         try:
-            await self._matching(lambda _view: None).step(None, self._desk.bars.closed_until())
+            closed = min(self._desk.bars.closed_until(), int(until // MINUTE * MINUTE))
+            await self._matching(lambda _view: None).step(None, closed)
         except OpenbellError as error:
             log.warning("accounts could not be brought up to date: %s", error)
 

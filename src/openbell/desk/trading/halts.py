@@ -21,6 +21,8 @@ from openbell.stores.records.view import View
 from openbell.trading.broker import BrokerError
 from openbell.trading.orders import RESTING, Order, State
 
+HALT_FILE = "halted"
+"""Its name in the home."""
 LONGEST_REASON = 200
 _OPERATOR = "by the operator"
 _HALTED = "trading was halted"
@@ -44,16 +46,25 @@ class HaltFile:
     def read(self) -> str | None:
         """Returns why trading is halted; a file that cannot be read halts it too."""
         try:
-            return self.path.read_text(encoding="utf-8").strip()[:LONGEST_REASON] or _OPERATOR
+            return self.path.read_text(encoding="utf-8").partition("\n")[0].strip()[:LONGEST_REASON] or _OPERATOR
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError):
             return _OPERATOR
 
-    def set(self, reason: str) -> None:
-        """Halt trading."""
+    def since(self) -> float | None:
+        """Returns when trading was halted first; None if it is not halted. Files of earlier versions have no time."""
+        try:
+            return float(self.path.read_text(encoding="utf-8").partition("\n")[2])
+        except (OSError, ValueError):
+            return self.path.stat().st_mtime if self.path.exists() else None
+
+    def set(self, reason: str, now: float) -> float:
+        """Halt trading; returns since when it is halted: a repeated halt keeps the time of the first."""
+        since = min(now, self.since() or now)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(f"{reason}\n", encoding="utf-8")
+        self.path.write_text(f"{' '.join(reason.split())}\n{since!r}\n", encoding="utf-8")
+        return since
 
     def lift(self) -> bool:
         """Remove the file; returns True if trading was halted."""
@@ -82,6 +93,11 @@ class Halts:
             )
 
         await self._records.write(work)
+
+    async def since(self, known: float) -> float:
+        """Returns the earlier of a time and of that of the recorded halt, if trading is halted in the records."""
+        recorded = await self._records.read(switches.halted_since)
+        return known if recorded is None else min(known, recorded)
 
     async def resume(self) -> bool:
         """Record that trading may go on; returns True if it was halted."""

@@ -7,6 +7,7 @@ never wait for each other.
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from openbell.market.clock import Clock
     from openbell.stores.records.postgres import PostgresDatabase
 
+_SEED = re.compile(r"-?\d{1,18}")
 _LONGEST_SCHEMA = 63
 """PostgreSQL truncates longer names, so that two markets could get the same schema."""
 ENGINE = "engine"
@@ -97,11 +99,13 @@ async def markets(settings: Settings) -> list[Settings]:
 async def _simulated_seeds(settings: Settings) -> set[int]:
     if settings.database_url:
         prefix = "openbell_simulated_"
-        names = [name.removeprefix(prefix) for name in await _schemas(settings, prefix)]
-        return {int(name.replace("m", "-")) for name in names if "_" not in name}
+        names = [name.removeprefix(prefix).replace("m", "-") for name in await _schemas(settings, prefix)]
+        return {int(name) for name in names if _SEED.fullmatch(name)}
     folder = settings.home / "simulated"
     seeds = {DEFAULT_SEED} if (folder / "records.sqlite").exists() else set()
-    return seeds | {int(each.parent.name.removeprefix("seed-")) for each in folder.glob("seed-*/records.sqlite")}
+    # Other folders, such as a copy seed-8.bak, are not markets.
+    names = [each.parent.name.removeprefix("seed-") for each in folder.glob("seed-*/records.sqlite")]
+    return seeds | {int(name) for name in names if _SEED.fullmatch(name)}
 
 
 async def _has_real_records(settings: Settings) -> bool:

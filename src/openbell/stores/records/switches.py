@@ -9,6 +9,7 @@ from openbell.stores.records.tables import switches
 from openbell.stores.records.view import View
 
 HALT = "halt"
+_HALTED_SINCE = select(switches.c.at).where((switches.c.name == HALT) & switches.c.reason.is_not(None))
 _HALTED = select(switches.c.reason).where(switches.c.name == HALT)
 
 
@@ -17,3 +18,8 @@ def halted(view: View) -> str | None:
     if view.until is not None:
         return (past.body_at(view, "switch", HALT) or {}).get("reason")
     return view.execute(_HALTED).scalar()
+
+
+def halted_since(view: View) -> float | None:
+    """When trading was halted; None if it is not halted."""
+    return view.execute(_HALTED_SINCE).scalar()
