@@ -99,8 +99,8 @@ def servers(home: str, quick: bool) -> None:
     row(
         "server start / bare SDK's",
         f"{ratio:.2f} × ({our_start * 1000:.0f} / {hello_start * 1000:.0f} ms)",
-        "≤ 1.25 ×",
-        ratio <= 1.25,
+        "≤ 1.0 ×",
+        ratio <= 1.0,
     )
 
     count = 500 if quick else 2000
@@ -128,7 +128,7 @@ def servers(home: str, quick: bool) -> None:
     row("get_signals warm, over stdio, median", f"{spent:.2f} ms", "≤ 2 ms", spent <= 2)
     ours.call("get_watchlist")
     memory, peak = ours.memory_mb("VmRSS"), ours.memory_mb("VmHWM")
-    row("memory (peak) with 22 symbols", f"{memory:.0f} ({peak:.0f}) MB", "≤ 150 MB", peak <= 150)
+    row("memory (peak) with 22 symbols", f"{memory:.0f} ({peak:.0f}) MB", "≤ 140 MB", peak <= 140)
     for symbol in ("BTC/USD", "AAPL"):
         for timeframe in ("5min", "15min", "1hour"):
             ours.call("get_signals", {"symbol": symbol, "timeframe": timeframe})

@@ -45,3 +45,9 @@ def test_the_bar_store_reads_parquet_without_remote_file_systems() -> None:
         "print(sys.modules['pyarrow._s3fs'], fs.LocalFileSystem.__name__)"
     )
     assert printed(code) == "None LocalFileSystem"
+
+
+def test_no_command_loads_what_only_some_need() -> None:
+    heavy = ("sqlalchemy", "numpy", "pyarrow", "mcp", "rich", "asyncpg")
+    code = f"import sys, openbell.cli.app; print([name for name in {heavy} if name in sys.modules])"
+    assert printed(code) == "[]"

@@ -14,7 +14,6 @@ import typer
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.desk.desk import Desk
 from openbell.desk.settings import home_of, load
-from openbell.desk.trading.halts import HALT_FILE, HaltFile
 from openbell.feeds.registry import feed_of
 from openbell.market.clock import SystemClock
 from openbell.market.errors import OpenbellError, SettingsError
@@ -22,6 +21,7 @@ from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
+    from openbell.desk.trading.halts import HaltFile
 
 
 @app.command("halt")
@@ -37,8 +37,9 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     began = round(SystemClock().epoch(), 3)
     with plain_errors():
         home = home_of(os.environ)
+    file = _file(home)
     try:
-        since = HaltFile(home / HALT_FILE).set(reason, began)
+        since = file.set(reason, began)
     except OSError as error:
         fail(f"cannot write to the home {home}: {error.strerror}")
     typer.echo("halted: no position is opened on this home until openbell resume")
@@ -74,7 +75,7 @@ def resume() -> None:
     if settings_for().read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
     settings = _present_settings("nothing was resumed")
-    file = HaltFile(settings.home / HALT_FILE)
+    file = _file(settings.home)
     since, halted = file.since() or SystemClock().epoch(), file.since() is not None
 
     async def work(desk: Desk) -> None:
@@ -94,6 +95,13 @@ def resume() -> None:
         typer.echo("resumed: positions may be opened again" if halted else "trading was not halted")
     if failures:
         fail("\n".join(failures.values()))
+
+
+def _file(home: Path) -> HaltFile:
+    # Imported here: every command loads this module, and few need a database.
+    from openbell.desk.trading.halts import HALT_FILE, HaltFile
+
+    return HaltFile(home / HALT_FILE)
 
 
 def _present_settings(otherwise: str) -> Settings:
