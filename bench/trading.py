@@ -39,7 +39,8 @@ from openbell.trading.alerts import Alert, Type
 
 NOW = 1_763_000_000 // 86400 * 86400 + 15 * 3600
 SOURCE = Source(Origin.IMPORTED, "import")
-SYMBOLS, ALERTS, MINUTES = 500, 10_000, 30
+SYMBOLS, ALERTS, MINUTES = 500, 10_000, 65
+"""Within these minutes a bar of four hours closes, on which a tenth of the alerts wait."""
 PER_SECOND = 80
 """Orders; the desk accepts at most a hundred a second."""
 PATIENCE = 120.0
@@ -143,7 +144,8 @@ async def alerts(folder: Path) -> None:
     await desk.close()
     median = statistics.median(spent)
     figure = f"{median:.0f} ms (worst {max(spent):.0f}; {fired} fired in {MINUTES} minutes)"
-    row(f"{ALERTS:,} alerts on {SYMBOLS} symbols, one minute", figure, "≤ 100 ms", median <= 100)
+    met = median <= 40 and max(spent) <= 300
+    row(f"{ALERTS:,} alerts on {SYMBOLS} symbols, one minute", figure, "≤ 40 ms, worst ≤ 300 ms", met)
 
 
 async def read_on(home: Path, count: int) -> None:

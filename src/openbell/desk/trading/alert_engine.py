@@ -78,6 +78,11 @@ class _Group:
             self._levels = levels_of(self.alerts.values())
         return self._levels.can_fire(bars)
 
+    def is_due(self, until: int) -> bool:
+        """Returns True if a bar of the timeframe may have closed since the last check."""
+        step = self.timeframe.seconds
+        return self.seen < until and (not self.timeframe.intraday or int(until // step) > int(self.seen // step))
+
     def of_price(self) -> list[Alert]:
         """Returns the price alerts."""
         return [alert for alert in self.alerts.values() if alert.type.of_price]
@@ -102,6 +107,8 @@ class AlertEngine:
         self._groups: dict[_Key, _Group] = {}
         self._versions: dict[Instrument, Version] = {}
         """The version of a symbol's stored bars when `_read` last read them."""
+        self._prepared: set[Instrument] = set()
+        """Symbols whose version was kept, or could not be, before their first bars were read."""
         self._stepping = asyncio.Lock()
         self._seq = 0
         self._noted: float | None = None
@@ -115,7 +122,7 @@ class AlertEngine:
     async def _step(self, lease: Lease | None, until: int) -> int:
         await self._load()
         self._followers.begin_round()
-        due = [group for group in self._groups.values() if group.alerts and group.seen < until]
+        due = [group for group in self._groups.values() if group.alerts and group.is_due(until)]
         new_bars = await self._read_new_bars(due, until)
         found: list[_Found] = []
         checked: list[_Group] = []
@@ -134,7 +141,19 @@ class AlertEngine:
         seen = min((group.seen for group in checked), default=float(until))
         if not behind and due and (fired or seen - (self._noted or 0.0) >= _NOTE_SECONDS):
             await self._note(int(seen), lease)
+        await self._prepare(until)
         return fired
+
+    async def _prepare(self, until: int) -> None:
+        """Keep the versions of symbols that were not read yet, so that the next minute of all is read at once."""
+        new = {
+            group.instrument
+            for group in self._groups.values()
+            if group.alerts and group.timeframe is Timeframe.M1 and group.seen >= until
+        } - self._prepared
+        if new:
+            self._prepared |= new
+            await self._bars.threads.run(self._keep_versions, sorted(new - set(self._versions)), until)
 
     async def _complete_until(self, group: _Group, new_bars: Bars | None, until: int) -> float:
         """Returns the time before which no bar will arrive: without a feed, the end of the newest stored bar."""
@@ -204,6 +223,13 @@ class AlertEngine:
                 bars = (await self._bars.page(instrument, Timeframe.M1, min(count, _LONGEST), 0))[0]
             if len(bars) < count or bars.time[0] <= since:
                 return bars
+
+    def _keep_versions(self, instruments: Iterable[Instrument], until: int) -> None:
+        for instrument in instruments:
+            try:
+                self._keep_version(instrument, until)
+            except StoreError as error:
+                log.debug("%s: %s", instrument, error)  # it is read by itself, which raises the error again
 
     def _keep_version(self, instrument: Instrument, until: int) -> None:
         """Keep the version of a symbol's bars, so that the next check reads only newer bars.
