@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -56,6 +57,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_SETTLED_SECONDS = 1.0
+"""How long a scenario counts as up to date while its clock has not reached another bar: bars may still arrive."""
+
 
 class TradingDesk:
     """Everything about orders, alerts and decisions."""
@@ -66,6 +70,8 @@ class TradingDesk:
         self._settings = desk.settings
         self._scenario = scenario
         self._running: asyncio.Task[None] | None = None
+        self._settled = (0, 0.0)
+        """Up to which bar this scenario was brought up to date last, and when by monotonic time."""
         self._pushing: dict[object, asyncio.Task[None]] = {}
 
     # Records
@@ -252,10 +258,14 @@ class TradingDesk:
         """
         if self._scenario is None or not self.writes or not await self.records.is_created():
             return
-        until = self._desk.bars.closed_until()
+        until, now = self._desk.bars.closed_until(), time.monotonic()
+        # Orders and alerts that were added since are about later bars.
+        if self._settled[0] == until and now - self._settled[1] < _SETTLED_SECONDS:
+            return
         with _logged():
             await self.matching.step(None, until)
             await self.alert_engine.step(None, until)
+            self._settled = (until, now) if not self.matching.troubled else (0, 0.0)
 
     async def settle_all(self, until: float) -> None:
         """Apply the bars that had closed by a time to every paper account, as if trading were not halted.

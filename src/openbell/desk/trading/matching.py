@@ -110,6 +110,11 @@ class PaperMatching:
         self._troubles: dict[str, str] | None = None
         """The recorded problems that `openbell doctor` shows; None if they were not read yet."""
 
+    @property
+    def troubled(self) -> bool:
+        """True if an account or the bars of a symbol could not be read in the last step."""
+        return bool(self._troubles)
+
     async def step(self, lease: Lease | None, until: int) -> int:
         """Advance every account up to `until`; returns the number of changes."""
         changes = 0
@@ -255,13 +260,11 @@ class PaperMatching:
                 if end > start and (failure := await self._bars.fill(instrument, Span(start, end))):
                     raise failure
                 series[symbol] = await self._bars.threads.run(self._bars.store.read, instrument, start, end)
-            except OpenbellError as error:
-                await self._set_trouble(name, f"the bars of {symbol} cannot be read: {error}", lease)
-            except Exception as error:  # a fault of ours, or of a feed's adapter, with this symbol
-                log.exception("the bars of %s could not be read", symbol)
-                await self._set_trouble(
-                    name, f"the bars of {symbol} cannot be read: {type(error).__name__}: {error}", lease
-                )
+            except Exception as error:  # our own errors, and faults of a feed's adapter with this symbol
+                if not (known := isinstance(error, OpenbellError)):
+                    log.exception("the bars of %s could not be read", symbol)
+                reason = f"{error}" if known else f"{type(error).__name__}: {error}"
+                await self._set_trouble(name, f"the bars of {symbol} cannot be read: {reason}", lease)
             else:
                 await self._set_trouble(name, None, lease)
         return series
