@@ -229,7 +229,7 @@ class TestSessions:
         assert newest.last.tolist() == whole.last[1:].tolist()
 
     def test_before_the_calendars_years_there_are_no_sessions(self) -> None:
-        bars = walk(minutes("1995-03-06T00:00Z", "1995-03-07T00:00Z")[::30], 3, STOCK)
+        bars = walk(minutes("1965-03-08T00:00Z", "1965-03-09T00:00Z")[::30], 3, STOCK)
 
         assert len(by_session(bars, "daily")) == len(by_session(bars, "weekly")) == 0
         assert run("session_vp", bars) == run("naked_poc", bars) == Channels()

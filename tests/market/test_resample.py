@@ -236,7 +236,7 @@ class TestDaysAndWeeks:
         assert len(resample(bars, Timeframe.W1, FOREVER)) == 0
 
     def test_years_outside_the_calendar_have_no_days(self) -> None:
-        bars = walk(minutes("1975-06-05T14:00Z", "1975-06-05T14:10Z"), instrument=STOCK)
+        bars = walk(minutes("1965-06-04T14:00Z", "1965-06-04T14:10Z"), instrument=STOCK)
 
         assert len(resample(bars, Timeframe.D1, FOREVER)) == 0
         assert len(resample(bars, Timeframe.W1, FOREVER)) == 0

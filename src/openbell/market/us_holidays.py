@@ -1,4 +1,4 @@
-"""The holidays and half days of US stocks from 2000 on.
+"""The holidays of US stocks from 1971 on, and their half days from 2000 on: older history has daily bars only.
 
 Written out here because a calendar package costs every server 160 ms and 12 MB for ten dates a year; the tests compare every
 day with two such packages (docs/decisions/0003-calendar.md).
@@ -8,14 +8,24 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-FIRST_YEAR, LAST_YEAR = 2000, 2100
+FIRST_YEAR, LAST_YEAR = 1971, 2100
 """The first and last year of the calendar; other years have no sessions."""
+FIRST_HALF_DAYS = 2000
+"""The first year whose half days are known; every session of an earlier year lasts until 16:00."""
 
 _MON, _THU, _FRI, _SAT, _SUN = 0, 3, 4, 5, 6
 
 _SPECIAL_CLOSINGS = frozenset(
     date.fromisoformat(day)
     for day in (
+        "1972-11-07",  # presidential election
+        "1972-12-28",  # mourning for Harry Truman
+        "1973-01-25",  # mourning for Lyndon Johnson
+        "1976-11-02",  # presidential election
+        "1977-07-14",  # blackout in New York
+        "1980-11-04",  # presidential election
+        "1985-09-27",  # Hurricane Gloria
+        "1994-04-27",  # mourning for Richard Nixon
         "2001-09-11",  # attacks of 11 September
         "2001-09-12",
         "2001-09-13",
@@ -41,8 +51,9 @@ def closed_days(year: int) -> frozenset[date]:
     new_year = date(year, 1, 1)
     if new_year.weekday() != _SAT:
         days.add(_observed(new_year))
+    if year >= 1998:
+        days.add(_nth(year, 1, _MON, 3))  # Martin Luther King
     days |= {
-        _nth(year, 1, _MON, 3),  # Martin Luther King
         _nth(year, 2, _MON, 3),  # Washington's birthday
         _easter(year) - timedelta(2),  # Good Friday
         _last(year, 5, _MON),  # Memorial Day
@@ -54,6 +65,8 @@ def closed_days(year: int) -> frozenset[date]:
 
 def half_days(year: int) -> frozenset[date]:
     """Returns the days of a year on which stocks close at 13:00."""
+    if year < FIRST_HALF_DAYS:
+        return frozenset()
     days = {_nth(year, 11, _THU, 4) + timedelta(1), date(year, 12, 24), date(year, 7, 3)}
     if year < 2013 and date(year, 7, 4).weekday() == _THU:
         days.discard(date(year, 7, 3))  # in 2002 the half day was Friday, 5 July
