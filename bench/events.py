@@ -68,7 +68,7 @@ async def fire(folder: Path, *, outside: bool) -> list[float]:
                 await asyncio.sleep(0.15)
                 store(desk, START + number * MINUTE)
                 durable = time.time()
-                desk.bars.on_stored()
+                desk.bars.history.on_stored()
                 spent.append((await asyncio.wait_for(got.get(), PATIENCE) - durable) * 1000)
         finally:
             if child is not None:

@@ -144,6 +144,7 @@ def stores(quick: bool) -> None:
     from openbell.market.bars import Bars, make, resample
     from openbell.market.instruments import parse
     from openbell.market.provenance import Origin, Source
+    from openbell.market.series import Series
     from openbell.market.timeframes import Timeframe
     from openbell.stores.parquet import ParquetStore
     from openbell.stores.port import Span
@@ -162,8 +163,8 @@ def stores(quick: bool) -> None:
         fresh = minute_bars(btc, 7, end, end + 600 * 60)
         store.write([fresh], source)
         last = end + 600 * 60
-        assert len(store.tail(btc, 3000, last)) == 3000
-        spent = ms(timed(lambda: store.tail(btc, 3000, last), 50))
+        assert len(store.tail(Series(btc), 3000, last)) == 3000
+        spent = ms(timed(lambda: store.tail(Series(btc), 3000, last), 50))
         row("newest 3,000 bars read (600 of them buffered)", f"{spent:.2f} ms", "≤ 3 ms", spent <= 3)
 
         symbols = [parse(f"{a}{b}{c}X") for a in "ABCDEFGH" for b in "ABCDEFGH" for c in "ABCDEFGH"][:500]

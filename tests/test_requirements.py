@@ -318,6 +318,21 @@ MUST_HOLD = {
     "stopping in the middle of the first fetch is clean": [
         "servers/test_hostile_homes.py::test_stopping_in_the_middle_of_the_first_fetch_is_clean"
     ],
+    "native series of every timeframe pass one suite on Parquet and on InfluxDB": [
+        "stores/test_parquet.py::TestNativeSeries",
+        "stores/test_influx.py::TestNativeSeries",
+    ],
+    "kill -9 in the middle of a write of native series loses and doubles nothing": [
+        "stores/test_native_crash.py::test_a_killed_writer_of_native_series_loses_nothing_that_it_acknowledged"
+    ],
+    "one rule decides what bars are made of; more minutes change no answer": [
+        "market/test_plan.py::test_every_bar_is_made_of_one_base_the_first_that_covers_it",
+        "market/test_plan.py::test_more_minutes_change_nothing_that_native_bars_give",
+        "market/test_plan.py::test_what_is_fetched_covers_every_closed_bar_once",
+        "desk/test_series.py::test_an_answer_as_of_a_moment_stays_when_more_is_fetched_and_published",
+        "desk/test_series.py::test_native_bars_that_are_cut_at_other_times_are_not_used",
+    ],
+    "each asset class may have a feed of its own, which answers name": ["feeds/test_routes.py"],
 }
 
 DEFECTS_SEEN_ELSEWHERE = {
@@ -378,6 +393,14 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 
 COUNTS = {
+    "kill -9 in the middle of a write of native series loses and doubles nothing": [
+        (
+            "stores/test_native_crash.py::test_a_killed_writer_of_native_series_loses_nothing_that_it_acknowledged",
+            "NATIVE_KILLS",
+            12,
+            200,
+        ),
+    ],
     "kill -9 of the collector: no acknowledged bar lost, none double": [
         ("stores/test_crash.py::test_a_killed_collector_loses_and_doubles_nothing", "COLLECTOR_KILLS", 8, 200),
         ("stores/test_crash.py::test_a_killed_writer_loses_nothing_that_it_acknowledged", "KILLS", 25, 220),

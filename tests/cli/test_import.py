@@ -25,6 +25,7 @@ from openbell.market.bars import Bars
 from openbell.market.clock import iso, parse_time
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.buffered import BULK
 from openbell.stores.parquet import ParquetStore
@@ -75,7 +76,7 @@ class Desk:
 
     def stored(self, symbol: str = "AAPL") -> Bars:
         with self.store() as store:
-            return store.read(parse(symbol), 0, FOREVER)
+            return store.read(Series(parse(symbol)), 0, FOREVER)
 
     def fingerprint(self) -> dict[str, str]:
         files = (path for path in self.home.rglob("*") if path.is_file())
@@ -120,7 +121,10 @@ def test_a_csv_file_is_stored_and_the_result_is_one_line(desk: Desk) -> None:
     assert desk.stored().same_as(bars)
     with desk.store() as store:
         first, last = int(bars.time[0]), int(bars.time[-1])
-        assert store.gaps(AAPL, Span(first - 60, last + 120)) == [Span(first - 60, first), Span(last + 60, last + 120)]
+        assert store.gaps(Series(AAPL), Span(first - 60, last + 120)) == [
+            Span(first - 60, first),
+            Span(last + 60, last + 120),
+        ]
 
 
 def test_a_parquet_file_of_several_months_is_stored_with_its_provenance(desk: Desk) -> None:
@@ -134,10 +138,10 @@ def test_a_parquet_file_of_several_months_is_stored_with_its_provenance(desk: De
     assert result.returncode == 0, result.stderr
     assert desk.stored().same_as(bars)
     with desk.store() as store:
-        assert store.gaps(AAPL, Span(int(bars.time[0]), int(bars.time[-1]) + 60)) == []
+        assert store.gaps(Series(AAPL), Span(int(bars.time[0]), int(bars.time[-1]) + 60)) == []
         assert store.conflicts(bars, IMPORTED) == []
         assert store.conflicts(bars, LIVE) == [f"2025-0{n} (imported/import/raw)" for n in (1, 2, 3, 4)]
-        assert store.source(AAPL, int(parse_time("2025-02-10"))) == IMPORTED
+        assert store.source(Series(AAPL), int(parse_time("2025-02-10"))) == IMPORTED
 
 
 def test_simulation_never_gets_imported_bars_and_the_person_is_told(desk: Desk) -> None:
@@ -352,8 +356,8 @@ def test_bars_of_another_source_need_replace_and_no_month_is_written_by_half(des
     assert desk.stored().same_as(barlib.merge(bars, live_march))
     with desk.store() as store:
         assert store.conflicts(bars, IMPORTED) == []
-        assert store.source(AAPL, int(live_february.time[0])) == IMPORTED
-        assert store.gaps(AAPL, Span(int(bars.time[0]), int(bars.time[-1]) + 60)) == []
+        assert store.source(Series(AAPL), int(live_february.time[0])) == IMPORTED
+        assert store.gaps(Series(AAPL), Span(int(bars.time[0]), int(bars.time[-1]) + 60)) == []
 
 
 # Large files

@@ -15,6 +15,7 @@ from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import BarStore, Span
 from tests.client import run
@@ -22,7 +23,7 @@ from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.samples import DAY, EVER, LIVE, MINUTE, SEPTEMBER
 from tests.stores.samples import run as minutes
 
-BTC = parse("BTC/USD")
+BTC = Series(parse("BTC/USD"))
 VERSION_1 = """
 CREATE TABLE series (
     id INTEGER PRIMARY KEY, symbol TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL DEFAULT 0,
@@ -98,7 +99,7 @@ def test_doctor_finds_and_mends_what_was_covered_too_early(tmp_path: Path, setti
     with closing(store_of(tmp_path, settings)) as store:
         assert store.read(BTC, 0, EVER).time[-1] < time.time() - MINUTE
         assert now <= store.gaps(BTC, Span(now - DAY, now + DAY))[0].start <= time.time()
-        assert len(store.read(parse("AAPL"), 0, EVER)) == 10
+        assert len(store.read(Series(parse("AAPL")), 0, EVER)) == 10
 
 
 def old_buffer(home: Path, *coverage: tuple[int, int]) -> None:
@@ -143,4 +144,4 @@ def test_imported_bars_are_never_mended_away(tmp_path: Path, settings: dict[str,
             db.execute("UPDATE coverage SET written = ?", (now + 10 * DAY,))
         assert store.premature() == []
         assert store.mend() == []
-        assert store.read(kept.instrument, 0, EVER).same_as(kept)
+        assert store.read(kept.series, 0, EVER).same_as(kept)

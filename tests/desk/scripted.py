@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from openbell.desk.events import WATCHLIST, Hub
 from openbell.desk.watching import WatchlistSource
 from openbell.desk.watchlist import WatchlistFile
-from openbell.feeds.port import Batch
+from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import Bars, make
 from openbell.market.errors import FeedUnavailable, NoSuchSeries
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument, parse
+from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 
 BTC = parse("BTC/USD")
@@ -42,11 +44,14 @@ class ScriptedFeed:
         self.streams: list[int] = []
         self.gate: asyncio.Event | None = None
 
+    def route(self, instrument: Instrument) -> Feed:
+        return self
+
     def supports(self, instrument: Instrument) -> bool:
         return instrument in self.known
 
-    def earliest(self, now: float) -> int:
-        return 0
+    async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
+        return {Timeframe.M1: Native()}
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
         return None
@@ -54,7 +59,8 @@ class ScriptedFeed:
     def watermark(self, now: float) -> float:
         return now if self.mark is None else self.mark
 
-    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
+    async def history(self, series: Series, start: int, end: int) -> Bars:
+        instrument = series.instrument
         self.asked.append((instrument, start, end))
         if self.gate:
             await self.gate.wait()

@@ -18,11 +18,13 @@ from openbell.desk.writes import GroupedWrites
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
 from openbell.feeds.sim.feed import SimFeed
+from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import Bars, empty, make, merge, resample
 from openbell.market.clock import FixedClock
 from openbell.market.errors import FeedUnavailable, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
@@ -201,7 +203,7 @@ def test_a_new_minute_of_many_is_stored_in_one_write(tmp_path: Path) -> None:
         found = await service.latest_of(MANY, Timeframe.M1)
         assert store.writes == before + 1
         assert [float(found[each].close[-1]) for each in MANY] == [7.0] * len(MANY)
-        assert not any(store.gaps(each, Span(NOW, NOW + 60)) for each in MANY)
+        assert not any(store.gaps(Series(each), Span(NOW, NOW + 60)) for each in MANY)
         await service.threads.close()
         store.close()
 
@@ -220,7 +222,7 @@ def test_bars_that_cannot_be_stored_do_not_keep_others_from_it(tmp_path: Path) -
         clock.advance(60)
         failures = await asyncio.gather(*(service.fill(each, Span(NOW, NOW + 60)) for each in MANY))
         assert failures == [None] * len(MANY)
-        assert [len(store.read(each, NOW, NOW + 60)) for each in MANY] == [0, 1, 1, 1, 1]
+        assert [len(store.read(Series(each), NOW, NOW + 60)) for each in MANY] == [0, 1, 1, 1, 1]
 
     run(tmp_path, work)
 
@@ -234,7 +236,7 @@ def test_a_caller_that_leaves_has_its_bars_stored_all_the_same(tmp_path: Path) -
         task.cancel()
         await writes.write(bars((NOW, 8.0), instrument=MANY[1]), LIVE, Span(NOW, NOW + 60))
         await threads.close()
-        assert [len(store.read(each, NOW, NOW + 60)) for each in MANY[:2]] == [1, 1]
+        assert [len(store.read(Series(each), NOW, NOW + 60)) for each in MANY[:2]] == [1, 1]
 
     run(tmp_path, work)
 
@@ -267,11 +269,11 @@ def test_what_a_feed_delivers_after_its_grace_is_fetched_when_it_comes(tmp_path:
         feed.table[BTC] = {time: close for time, close in minutes(50).items() if time < NOW - 60}
         feed.mark = NOW - 60.0
         assert (await BarService(store, feed, clock).latest(BTC, Timeframe.M1)).time[-1] == NOW - 120
-        assert store.gaps(BTC, Span(NOW - 3000, NOW)) == [Span(NOW - 60, NOW)]
+        assert store.gaps(Series(BTC), Span(NOW - 3000, NOW)) == [Span(NOW - 60, NOW)]
         feed.table[BTC][NOW - 60], feed.mark = 7.0, float(NOW)
         clock.advance(60)
         assert (await BarService(store, feed, clock).latest(BTC, Timeframe.M1)).time[-1] == NOW - 60
-        assert store.gaps(BTC, Span(NOW - 3000, NOW)) == []
+        assert store.gaps(Series(BTC), Span(NOW - 3000, NOW)) == []
 
     run(tmp_path, work)
 
@@ -294,8 +296,9 @@ def test_as_time_goes_on_the_ring_equals_a_fresh_read(
             kept = await service.latest(instrument, timeframe)
             fresh = await BarService(store, SimFeed(clock), clock).latest(instrument, timeframe)
             assert kept.same_as(fresh)
-            whole = resample(store.read(instrument, 0, service.closed_until()), timeframe, service.closed_until())
-            assert kept.same_as(whole.tail(3000))
+            end = service.closed_until()
+            whole = resample(minute_bars(instrument, 7, end - 360 * 86400, end), timeframe, end)
+            assert kept.same_as(whole.tail(len(kept)))
             assert len(kept) == 3000 or symbol == "AAPL"
 
     run(tmp_path_factory.mktemp("ring"), work)
@@ -306,11 +309,11 @@ def test_larger_bars_are_built_in_pieces_without_a_seam(tmp_path: Path) -> None:
         clock = FixedClock(NOW)
         for symbol in ("ETH/USD", "SPY"):
             instrument = parse(symbol)
-            service = BarService(store, SimFeed(clock), clock)
-            await service.fill(instrument, Span(NOW - 300 * 86400, NOW))
+            await BarService(store, SimFeed(clock), clock).fill(instrument, Span(NOW - 300 * 86400, NOW))
+            service = BarService(store, NoFeed(), clock)
             for timeframe in (Timeframe.H1, Timeframe.H4, Timeframe.D1, Timeframe.W1):
                 got = await service.latest(instrument, timeframe)
-                every = resample(store.read(instrument, 0, NOW), timeframe, NOW)
+                every = resample(store.read(Series(instrument), 0, NOW), timeframe, NOW)
                 assert got.same_as(every.tail(3000)), (symbol, timeframe)
                 assert (np.diff(got.time) > 0).all()
 
@@ -324,7 +327,7 @@ def test_simulated_history_before_the_feeds_edge_has_no_cut_bucket(tmp_path: Pat
         got = await service.latest(parse("AAPL"), Timeframe.H1)
         feed = SimFeed(clock)
         day = int(got.time[0]) // 86400 * 86400
-        whole = resample(await feed.history(parse("AAPL"), day, day + 86400), Timeframe.H1, NOW)
+        whole = resample(await feed.history(Series(parse("AAPL")), day, day + 86400), Timeframe.H1, NOW)
         assert merge(got.between(day, day + 86400)).same_as(whole.between(int(got.time[0]), day + 86400))
 
     run(tmp_path, work)
@@ -350,10 +353,10 @@ def test_a_store_that_cannot_write_is_said_as_such(tmp_path: Path, monkeypatch: 
 class Forming(ScriptedFeed):
     """A vendor that answers with whatever it has, the minute under way included."""
 
-    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-        self.asked.append((instrument, start, end))
+    async def history(self, series: Series, start: int, end: int) -> Bars:
+        self.asked.append((series.instrument, start, end))
         now = int(time.time() // 60 * 60)
-        return bars(*((t, 100.0) for t in range(max(start, now - 3600), now + 60, 60)), instrument=instrument)
+        return bars(*((t, 100.0) for t in range(max(start, now - 3600), now + 60, 60)), instrument=series.instrument)
 
 
 @pytest.mark.parametrize("ahead", [90, 86400, 40 * 86400])
@@ -366,11 +369,11 @@ def test_a_clock_ahead_of_the_machine_stores_nothing_unfinished_and_covers_nothi
         shown = await service.latest(BTC, Timeframe.M1)
         await service.fill(BTC, Span(began - 600, began + ahead))
         ended = int(time.time() // 60 * 60)
-        stored = store.read(BTC, 0, 2**40)
+        stored = store.read(Series(BTC), 0, 2**40)
         assert began - 60 <= shown.time[-1] <= ended - 60
         assert stored.time[-1] <= ended - 60, "the minute under way is not stored"
-        assert store.gaps(BTC, Span(began - 600, began + 86400))[-1].end == began + 86400
-        assert store.gaps(BTC, Span(began - 600, began + 86400))[-1].start <= ended
+        assert store.gaps(Series(BTC), Span(began - 600, began + 86400))[-1].end == began + 86400
+        assert store.gaps(Series(BTC), Span(began - 600, began + 86400))[-1].start <= ended
         assert store.premature() == []
 
     run(tmp_path, work)
@@ -383,24 +386,24 @@ def test_what_a_vendor_says_of_the_time_to_come_is_not_believed(tmp_path: Path) 
         feed.mark = NOW + 86400
         service = BarService(store, feed, FixedClock(NOW))
         assert await service.fill(BTC, Span(NOW - 600, NOW + 3600)) is None
-        assert store.read(BTC, 0, 2**40).time[-1] == NOW - 60
-        assert store.gaps(BTC, Span(NOW - 600, NOW + 3600)) == [Span(NOW, NOW + 3600)]
+        assert store.read(Series(BTC), 0, 2**40).time[-1] == NOW - 60
+        assert store.gaps(Series(BTC), Span(NOW - 600, NOW + 3600)) == [Span(NOW, NOW + 3600)]
 
     run(tmp_path, work)
 
 
 def test_bars_of_a_history_that_cannot_be_true_are_left_out(tmp_path: Path) -> None:
     class Mad(ScriptedFeed):
-        async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
+        async def history(self, series: Series, start: int, end: int) -> Bars:
             t = [NOW - 180, NOW - 120, NOW - 60]
             price, volume = [1.0, 1e300, 3.0], [1.0, 1.0, 1e308]
-            return make(instrument, Timeframe.M1, t, price, price, price, price, volume)
+            return make(series.instrument, Timeframe.M1, t, price, price, price, price, volume)
 
     async def work(store: ParquetStore) -> None:
         service = BarService(store, Mad(), FixedClock(NOW))
         got = await service.latest(BTC, Timeframe.M1)
         assert got.close.tolist() == [1.0]
-        assert store.gaps(BTC, Span(NOW - 180, NOW)) == []
+        assert store.gaps(Series(BTC), Span(NOW - 180, NOW)) == []
 
     run(tmp_path, work)
 
@@ -432,7 +435,7 @@ def test_the_total_of_the_simulator_is_exact_whatever_was_asked_before(
     async def work(store: ParquetStore) -> None:
         service = BarService(store, SimFeed(clock), clock)
         few, first = await service.page(instrument, timeframe, 3, 0)
-        assert len(store.read(instrument, 0, 2**40)) < 200_000, "a few bars need no year of minutes"
+        assert len(store.read(Series(instrument), 0, 2**40)) < 200_000, "a few bars need no year of minutes"
         whole, last = await every_page(service, instrument, timeframe, 6000)
         again, after = await BarService(store, SimFeed(clock), clock).page(instrument, timeframe, 3, 0)
         assert first == last == after == len(whole)

@@ -25,6 +25,7 @@ from openbell.market.bars import Bars, Values, resample
 from openbell.market.clock import FixedClock
 from openbell.market.errors import FeedUnavailable, InsufficientData, UnknownSymbol
 from openbell.market.instruments import Instrument
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from tests.desk.scripted import BTC, ScriptedFeed
@@ -85,9 +86,10 @@ class NotingStore(ParquetStore):
         super().__init__(root)
         self.reads: list[tuple[int, int]] = []
 
-    def read(self, instrument: Instrument, start: int, end: int) -> Bars:
-        self.reads.append((start, end))
-        return super().read(instrument, start, end)
+    def read(self, series: Series, start: int, end: int) -> Bars:
+        if series.timeframe is Timeframe.M1:
+            self.reads.append((start, end))
+        return super().read(series, start, end)
 
 
 class Simulated:
@@ -98,7 +100,7 @@ class Simulated:
         feed = SimFeed(clock)
         self.store = NotingStore(folder)
         self.indicators = IndicatorService(BarService(self.store, feed, clock), feed, WORKER)
-        self.minutes = asyncio.run(feed.history(STOCK, at(since), at(now)))
+        self.minutes = asyncio.run(feed.history(Series(STOCK), at(since), at(now)))
         pairs = zip(oracle().open.tolist(), oracle().close.tolist(), strict=True)
         self.hours = [pair for pair in pairs if at(since) <= pair[0] < at(now)]
         self.rows = list(zip(*(column.tolist() for column in self.minutes.columns()), strict=True))

@@ -18,8 +18,9 @@ from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.port import Batch
 from openbell.market.bars import Bars, make
 from openbell.market.errors import FeedUnavailable, LeaseLost, StoreError, UnknownSymbol
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Lease, Span
@@ -52,7 +53,7 @@ async def collecting(
 
 
 def stored(store: ParquetStore, instrument: object = BTC) -> dict[int, float]:
-    found = store.read(instrument, 0, NOW + 10**6)  # type: ignore[arg-type]
+    found = store.read(Series(instrument), 0, NOW + 10**6)  # type: ignore[arg-type]
     return dict(zip(found.time.tolist(), found.close.tolist(), strict=True))
 
 
@@ -204,11 +205,11 @@ def test_a_symbol_that_the_vendor_turns_out_not_to_have_costs_only_itself(tmp_pa
     """The vendor lists the symbol but has no bars of it; an edit of the watchlist makes the collector try it again."""
 
     class Picky(ScriptedFeed):
-        async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-            if instrument == ETH:
-                self.asked.append((instrument, start, end))
-                raise UnknownSymbol(instrument.symbol)
-            return await super().history(instrument, start, end)
+        async def history(self, series: Series, start: int, end: int) -> Bars:
+            if series.instrument == ETH:
+                self.asked.append((series.instrument, start, end))
+                raise UnknownSymbol(series.instrument.symbol)
+            return await super().history(series, start, end)
 
     async def main() -> None:
         feed = Picky(Batch((bars((NOW, 10.0)),), NOW + 60), known=(BTC, ETH))
@@ -279,9 +280,9 @@ def test_a_vendor_that_is_ahead_of_the_machine_covers_nothing_that_has_not_ended
         async with collecting(tmp_path, feed, clock) as (collector, store):
             await until(lambda: not feed.script and collector.status.batches == 2, "both batches")
             ended = int(time.time() // 60 * 60)
-            assert store.read(BTC, 0, 2**40).time.tolist() == [now - 120, now - 60]
+            assert store.read(Series(BTC), 0, 2**40).time.tolist() == [now - 120, now - 60]
             assert collector.status.refused == {"from the future": 1}
-            assert now <= store.gaps(BTC, Span(now, now + 86400))[0].start <= ended
+            assert now <= store.gaps(Series(BTC), Span(now, now + 86400))[0].start <= ended
             assert collector.status.through <= ended
             assert store.premature() == []
 

@@ -10,29 +10,47 @@ import asyncio
 import json
 import logging
 import threading
-from collections import deque
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from email.utils import formatdate
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
+from zoneinfo import ZoneInfo
 
+import numpy as np
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.universe import LISTINGS
-from openbell.market.bars import MINUTE, Bars, make
+from openbell.market.bars import MINUTE, Bars, bucket_bounds, make
 from openbell.market.clock import Clock, iso, parse_time
 from openbell.market.errors import InvalidSymbol
 from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from tests.feeds.prices import SEED, prices
 
 KEY, SECRET = "PKTESTKEY0123456789", "s3cr3t/that+nobody=sees"
-SEED = 11
 FIRST_AFTER, CORRECTED_AFTER = 0.5, 30.0
 """Seconds after its end at which a minute's bar and its correction are sent."""
+
+PUBLISHED_AFTER = 4 * 3600
+"""Seconds after a session's close at which its daily bar is final."""
+_NEW_YORK = ZoneInfo("America/New_York")
+_TIMEFRAMES = {
+    "1Min": Timeframe.M1,
+    "3Min": Timeframe.M3,
+    "5Min": Timeframe.M5,
+    "15Min": Timeframe.M15,
+    "30Min": Timeframe.M30,
+    "1Hour": Timeframe.H1,
+    "1Day": Timeframe.D1,
+}
 
 Values = tuple[int, float, float, float, float, float]
 
@@ -101,6 +119,13 @@ class AlpacaServer:
         self.opened = 0
         self.at_once = 0
         self._now_open = 0
+        self.latency = 0.0
+        """The delay of every response in seconds."""
+        self.per_minute = 10**9
+        """The number of requests that it accepts in a minute; the free plan has 200."""
+        self.counts: Counter[str] = Counter()
+        """The number of requests by timeframe."""
+        self._recent: list[float] = []
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="alpaca", daemon=True)
 
@@ -135,6 +160,31 @@ class AlpacaServer:
             _correction(row) if self.corrected(instrument, row[0]) and row[0] + known_after <= now else row
             for row in rows
         ]
+
+    def longer(self, series: Series, start: int, end: int, now: float = 1e12) -> Bars:
+        """Returns the vendor's hours, days and so on that open in [start, end), as they are at `now`."""
+        if series.timeframe is not Timeframe.D1:
+            return prices(series, start, min(end, int(now)))
+        # The closing auction is in the close and the volume, and late trades are in the volume only some hours later.
+        days = prices(series, start, min(end, int(now)))
+        _, closes = bucket_bounds(series.instrument, Timeframe.D1, days.time)
+        close = np.minimum(days.high, days.close * 1.0005).round(2)
+        volume = days.volume * np.where(closes + PUBLISHED_AFTER <= now, 1.5, 1.1)
+        return make(series.instrument, Timeframe.D1, days.time, days.open, days.high, days.low, close, volume)
+
+    def _longer(self, series: Series, start: int, end: int, now: float) -> list[Values]:
+        """Returns the rows of longer bars, the forming one last; a stock's day is stamped at midnight in New York."""
+        if series.instrument.symbol in self.unlisted or series.instrument not in LISTINGS:
+            return []
+        daily = series.timeframe is Timeframe.D1
+        found = self.longer(series, start, end + 86400 if daily else end, now)
+        rows: list[Values] = list(zip(*(column.tolist() for column in found.columns()), strict=True))
+        if rows and bucket_bounds(series.instrument, series.timeframe, found.time)[1][-1] > now:
+            at, opened, *_, volume = rows[-1]
+            rows[-1] = (at, opened, opened, opened, opened, volume / 4)
+        if daily:
+            rows = [(_midnight(row[0]), *row[1:]) for row in rows]
+        return [row for row in rows if start <= row[0] < end]
 
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -204,6 +254,7 @@ class AlpacaServer:
         if (headers.get("apca-api-key-id"), headers.get("apca-api-secret-key")) != (KEY, SECRET):
             return answer(401, {"message": "unauthorized."})
         if path.startswith("/v2/assets/"):
+            self.counts["assets"] += 1
             if self.assets_answer:
                 return self.assets_answer
             symbol = unquote(path.removeprefix("/v2/assets/"))
@@ -211,6 +262,12 @@ class AlpacaServer:
             return (
                 answer(200, {"symbol": symbol}) if known else answer(404, {"message": f"asset not found for {symbol}"})
             )
+        self.counts[params.get("timeframe", path)] += 1
+        await asyncio.sleep(self.latency)
+        now = time.monotonic()
+        self._recent = [at for at in self._recent if at > now - 60.0] + [now]
+        if len(self._recent) > self.per_minute:
+            return answer(429, {"message": "too many requests."})
         if self.bad_answers:
             bad = self.bad_answers.popleft()
             if isinstance(bad, Answer):
@@ -222,7 +279,7 @@ class AlpacaServer:
 
     def _bars(self, path: str, params: dict[str, str]) -> Answer:
         crypto = {"/v2/stocks/bars": False, "/v1beta3/crypto/us/bars": True}[path]
-        assert params["timeframe"] == "1Min"
+        timeframe = _TIMEFRAMES[params["timeframe"]]
         assert params["sort"] == "asc"
         assert crypto or {"feed", "adjustment"} <= params.keys()
         start, end = parse_time(params["start"]), parse_time(params["end"])
@@ -234,7 +291,10 @@ class AlpacaServer:
                 return answer(400, {"message": f"invalid symbol: {symbol}"})
             assert (instrument.asset_class is AssetClass.CRYPTO) is crypto
             # The range is inclusive at both ends; only complete minutes, in their version at this time.
-            found = self._rows(instrument, int(start), int(end) + 1, self.clock.epoch())
+            span, now = (int(start), int(end) + 1), self.clock.epoch()
+            series = Series(instrument, timeframe)
+            minutes = timeframe is Timeframe.M1
+            found = self._rows(instrument, *span, now) if minutes else self._longer(series, *span, now)
             rows += [(symbol, row) for row in found]
         at = int(params.get("page_token", "0"))
         size = min(self.page, int(params["limit"]))
@@ -344,6 +404,10 @@ async def _head(reader: asyncio.StreamReader) -> str:
 def _correction(row: Values) -> Values:
     time, open_, high, low, _, volume = row
     return (time, open_, high, low, low, volume + 7)
+
+
+def _midnight(opened: int) -> int:
+    return int(datetime.fromtimestamp(opened, _NEW_YORK).replace(hour=0, minute=0).timestamp())
 
 
 def _json(row: Values) -> dict[str, Any]:

@@ -22,12 +22,14 @@ from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock
 from openbell.market.instruments import Instrument, parse
+from openbell.market.series import Series
+from openbell.market.timeframes import SHORT
+from tests.feeds.prices import SEED, prices
 
 if TYPE_CHECKING:
     from aiohttp import web
 
 BTC, ETH, SOL, LTC = (parse(f"{coin}/USDT") for coin in ("BTC", "ETH", "SOL", "LTC"))
-SEED = 11
 HOUR = 3600
 _SPOT = {"BTCUSDT": BTC, "ETHUSDT": ETH, "SOLUSDT": SOL}
 _FUNDING_STEP = {"BTCUSDT": 8 * HOUR, "ETHUSDT": 4 * HOUR}
@@ -204,6 +206,11 @@ class BinanceServer:
             return {"code": -1121, "msg": "Invalid symbol."}
         start, limit = int(query["startTime"]) // 1000, min(int(query["limit"]), self.page)
         now = int(self.clock.epoch())
+        if query["interval"] != "1m":
+            series = Series(instrument, SHORT[query["interval"]])
+            found = prices(series, start, min(now, start + (limit + 1) * series.timeframe.seconds))
+            rows = [_row(*values) for values in zip(*(column.tolist() for column in found.columns()), strict=True)]
+            return rows[:limit]
         forming = now // MINUTE * MINUTE
         end = min(forming, start + int(query["limit"]) * MINUTE) if self.narrow else forming
         # The oldest candles first, up to the limit; searches at most four days.

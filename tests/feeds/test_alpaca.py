@@ -35,6 +35,7 @@ from openbell.market.bars import MINUTE, Bars, empty, merge
 from openbell.market.clock import Clock, FixedClock
 from openbell.market.errors import FeedUnavailable, SettingsError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
+from openbell.market.series import Series
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.clocks import HandClock
@@ -86,7 +87,7 @@ def server() -> Iterator[AlpacaServer]:
 
 
 def history(feed: AlpacaFeed, instrument: Instrument = AAPL, start: int = NOW - HOUR, end: int = NOW) -> Bars:
-    return asyncio.run(feed.history(instrument, start, end))
+    return asyncio.run(feed.history(Series(instrument), start, end))
 
 
 class TestAlpaca(FeedContract):
@@ -215,9 +216,9 @@ def test_the_rate_limit_headers_delay_the_next_request(server: AlpacaServer) -> 
     }
 
     async def main() -> None:
-        await feed.history(AAPL, NOW - HOUR, NOW)
+        await feed.history(Series(AAPL), NOW - HOUR, NOW)
         assert pauses == []
-        await feed.history(AAPL, NOW - HOUR, NOW)
+        await feed.history(Series(AAPL), NOW - HOUR, NOW)
 
     asyncio.run(main())
     assert len(pauses) == 1
@@ -344,7 +345,7 @@ def test_many_calls_share_few_connections(server: AlpacaServer) -> None:
     feed = feed_of(server)
 
     async def main() -> None:
-        await asyncio.gather(*(feed.history(AAPL, NOW - HOUR - at, NOW) for at in range(40)))
+        await asyncio.gather(*(feed.history(Series(AAPL), NOW - HOUR - at, NOW) for at in range(40)))
         await feed.close()
         assert len(asyncio.all_tasks()) == 1
 
@@ -359,7 +360,7 @@ def test_an_idle_client_closes_by_itself(server: AlpacaServer, monkeypatch: pyte
 
     async def main() -> None:
         for _ in range(2):
-            assert len(await feed.history(AAPL, NOW - HOUR, NOW))
+            assert len(await feed.history(Series(AAPL), NOW - HOUR, NOW))
             await until(lambda: len(asyncio.all_tasks()) == 1, "the client to close")
 
     asyncio.run(main())
@@ -777,7 +778,7 @@ def test_keys_appear_nowhere(caplog: pytest.LogCaptureFixture, capfd: pytest.Cap
                     await anext(stream)
             watched.server.bad_answers.append(answer(400, {"message": f"no {KEY} {SECRET}"}))
             with pytest.raises(FeedUnavailable) as denied:
-                await watched.feed.history(BTC, NOW - HOUR, NOW)
+                await watched.feed.history(Series(BTC), NOW - HOUR, NOW)
             texts.extend(repr(vars(error.value)) + str(error.value) for error in (refused, denied))
             texts.append(repr(watched.feed) + repr(watched.feed.source))
 
@@ -852,11 +853,14 @@ class Collecting:
         end = int((self.clock.epoch() - 120) // MINUTE) * MINUTE
         found = []
         for instrument in (BTC, AAPL):
-            want, have = self.server.truth(instrument, NOW - HOUR, end), self.store.read(instrument, NOW - HOUR, end)
+            want, have = (
+                self.server.truth(instrument, NOW - HOUR, end),
+                self.store.read(Series(instrument), NOW - HOUR, end),
+            )
             if not have.same_as(want):
                 rows = [set(zip(*(c.tolist() for c in bars.columns()), strict=True)) for bars in (want, have)]
                 found.append(f"{instrument}: lacks {sorted(rows[0] - rows[1])}, has {sorted(rows[1] - rows[0])}")
-            if gaps := self.store.gaps(instrument, Span(NOW - HOUR, end)):
+            if gaps := self.store.gaps(Series(instrument), Span(NOW - HOUR, end)):
                 found.append(f"{instrument}: not covered {gaps}")
         return found
 

@@ -30,6 +30,7 @@ from openbell.market.bars import Bars, empty, make, merge
 from openbell.market.clock import Clock, FixedClock
 from openbell.market.errors import FeedUnavailable, NoSuchSeries, OpenbellError, SettingsError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from tests.clocks import HandClock
@@ -69,7 +70,7 @@ def make_feed(server: BinanceServer, clock: Clock | None = None, **options: Any)
 
 
 def history(feed: CcxtFeed, instrument: Instrument, start: int, end: int) -> Bars:
-    return asyncio.run(feed.history(instrument, start, end))
+    return asyncio.run(feed.history(Series(instrument), start, end))
 
 
 def candle_requests(server: BinanceServer) -> list[float]:
@@ -211,7 +212,7 @@ def test_impossible_candles_are_dropped_and_logged(caplog: pytest.LogCaptureFixt
         [NOW * 1000, 1, 2, 1, 1, 1],
     ]
     with caplog.at_level(logging.WARNING):
-        found = to_bars(BTC, [good[1], *bad, good[0], good[0]], NOW)
+        found = to_bars(Series(BTC), [good[1], *bad, good[0], good[0]], NOW)
     assert found.time.tolist() == [NOW - 300, NOW - 120]
     assert all(word in caplog.text for word in ("BTC/USDT", "not finite", "high below low", "not on the minute"))
     assert "future" not in caplog.text, "a candle that is still forming is not logged"
@@ -265,9 +266,9 @@ def test_no_request_is_sent_before_retry_after(server: BinanceServer) -> None:
     server.fail("429:1")
 
     async def both() -> None:
-        first = asyncio.ensure_future(feed.history(BTC, NOW - 600, NOW))
+        first = asyncio.ensure_future(feed.history(Series(BTC), NOW - 600, NOW))
         await until(lambda: server.pending == 0 and feed._connection._suspended_until > 0)
-        await feed.history(ETH, NOW - 600, NOW)
+        await feed.history(Series(ETH), NOW - 600, NOW)
         await first
 
     asyncio.run(both())
@@ -308,6 +309,25 @@ def test_statistics_are_paged_as_far_back_as_exchanges_keep_them(server: Binance
     assert found.time[-1] == NOW - HOUR
     assert found.time[0] == NOW - 29 * DAY + HOUR
     assert set(np.diff(found.time).tolist()) == {HOUR}
+
+
+def test_swaps_are_loaded_when_a_series_first_needs_them(server: BinanceServer) -> None:
+    feed = make_feed(server)
+
+    def swap_listings() -> int:
+        return sum(path == "/fapi/v1/exchangeInfo" for path, _, _ in server.requests)
+
+    history(feed, BTC, NOW - 600, NOW)
+    assert swap_listings() == 0
+    server.fail(*["503"] * 4, on="fapi/v1/exchangeInfo")
+    with pytest.raises(FeedUnavailable):
+        asyncio.run(feed.extra("funding", BTC, NOW - DAY, NOW))
+    assert len(history(feed, BTC, NOW - 600, NOW)) == 10, "candles do not need them"
+    tried = swap_listings()
+    for _ in range(2):
+        assert len(asyncio.run(feed.extra("funding", BTC, NOW - DAY, NOW)).time)
+    history(feed, BTC, NOW - 600, NOW)
+    assert swap_listings() == tried + 1
 
 
 def test_a_missing_series_is_refused_with_the_reason(server: BinanceServer) -> None:
@@ -465,7 +485,7 @@ def test_the_stream_first_delivers_the_history_at_most_a_day_at_a_time(server: B
 
 def test_a_feed_that_is_never_closed_closes_with_its_event_loop(server: BinanceServer) -> None:
     async def main() -> None:
-        await make_feed(server).history(BTC, NOW - 600, NOW)
+        await make_feed(server).history(Series(BTC), NOW - 600, NOW)
         gc.collect()
         assert len(asyncio.all_tasks()) == 2
 
@@ -625,7 +645,7 @@ def test_no_socket_is_opened_while_the_exchange_accepts_no_requests(server: Bina
         feed = make_feed(server, HandClock(NOW + 10))
         server.fail("418:600")
         with pytest.raises(FeedUnavailable):
-            await feed.history(BTC, NOW - 600, NOW)
+            await feed.history(Series(BTC), NOW - 600, NOW)
         with pytest.raises(FeedUnavailable, match="no requests"):
             async with aclosing(feed.stream(PAIRS, NOW)) as stream:
                 await anext(stream)
@@ -785,7 +805,7 @@ async def collected(
 
 
 def same(store: ParquetStore, server: BinanceServer, start: int, end: int) -> bool:
-    return all(store.read(pair, start, end).same_as(server.truth(pair, start, end)) for pair in PAIRS)
+    return all(store.read(Series(pair), start, end).same_as(server.truth(pair, start, end)) for pair in PAIRS)
 
 
 def test_the_collector_stores_the_bars_of_the_exchange(tmp_path: Path, server: BinanceServer) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
-from openbell.feeds.sim.feed import SimFeed
+from openbell.feeds.sim.feed import NATIVES, SimFeed
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.indicators.registry import get
@@ -95,7 +95,7 @@ class TestAvailability:
         assert (found.time % STEPS[kind] == 0).all()
 
     def test_history_reaches_back_as_far_as_bars_do(self) -> None:
-        earliest = SimFeed(FixedClock(NOW)).earliest(NOW)
+        earliest = NATIVES[Timeframe.M1].earliest(NOW)
         for kind in KINDS:
             found = extra(kind, "ETH/USD")
             assert earliest <= found.time[0] < earliest + STEPS.get(kind, 60)

@@ -23,6 +23,7 @@ def make(parts):
 
     from openbell.feeds.none.feed import NoFeed
     from openbell.market.bars import make as bars
+    from openbell.market.plan import Native
     from openbell.market.provenance import Source
     from openbell.market.timeframes import Timeframe
 
@@ -34,13 +35,13 @@ def make(parts):
         def supports(self, instrument):
             return instrument.symbol == parts.argument.upper().replace("_", "/")
 
-        def earliest(self, now):
-            return int(now) - 30 * 86400
+        async def natives(self, instrument):
+            return {Timeframe.M1: Native(reach=30 * 86400)}
 
-        async def history(self, instrument, start, end):
+        async def history(self, series, start, end):
             times = np.arange(start, end, 60)
             price = np.full(len(times), float(parts.settings["flat_price"]))
-            return bars(instrument, Timeframe.M1, times, price, price, price, price, price)
+            return bars(series.instrument, Timeframe.M1, times, price, price, price, price, price)
 
     return Flat()
 

@@ -27,6 +27,7 @@ from openbell.market.clock import Clock, FixedClock, ReplayClock, parse_time
 from openbell.market.errors import UnknownSymbol
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.session_table import table_for
 from openbell.market.sessions import forex_open
 from openbell.market.timeframes import Timeframe
@@ -47,7 +48,7 @@ SOME = [parse(symbol) for symbol in ("SPY", "BITQ", "NVDX", "BTC/USD", "ETH/USDT
 
 def history(symbol: str, start: str | int, end: str | int, now: float = NOW, seed: int = 7) -> Bars:
     first, last = (at(time) if isinstance(time, str) else time for time in (start, end))
-    return asyncio.run(SimFeed(FixedClock(now), seed).history(parse(symbol), first, last))
+    return asyncio.run(SimFeed(FixedClock(now), seed).history(Series(parse(symbol)), first, last))
 
 
 @lru_cache(maxsize=16)
@@ -91,7 +92,9 @@ def test_implements_the_port() -> None:
     feed: Feed = SimFeed(FixedClock(NOW))
     assert (feed.name, feed.origin, feed.source) == ("sim", Origin.SIMULATED, Source(Origin.SIMULATED, "sim"))
     assert feed.watermark(NOW + 0.5) == NOW + 0.5
-    assert feed.earliest(NOW + 59.9) == NOW - 366 * DAY
+    natives = asyncio.run(feed.natives(parse("AAPL")))
+    days = {timeframe: native.reach / DAY for timeframe, native in natives.items()}
+    assert days == {Timeframe.M1: 366, Timeframe.H1: 3653, Timeframe.D1: 3653}
 
 
 def test_supports_the_listed_instruments_only() -> None:
@@ -186,9 +189,9 @@ def test_every_bar_of_a_year_is_possible(symbol: str) -> None:
 
 def test_there_are_no_bars_after_the_clock_or_before_the_year() -> None:
     feed = SimFeed(FixedClock(NOW + 59.9))
-    bars = asyncio.run(feed.history(parse("BTC/USD"), 0, NOW + DAY))
+    bars = asyncio.run(feed.history(Series(parse("BTC/USD")), 0, NOW + DAY))
     assert bars.time[-1] == NOW - 60
-    assert bars.time[0] == feed.earliest(NOW + 59.9)
+    assert bars.time[0] == NOW - 366 * DAY
     assert history("BTC/USD", 0, NOW + DAY, now=NOW + 60).time[-1] == NOW
 
 

@@ -363,6 +363,7 @@ def test_results_say_what_they_rest_on(tmp_path: Path) -> None:
             "account": "none",
             "feed": "none",
             "as_of": at(START + 6090),
+            "made_of": "1m",
             "age_s": 90,
             "session": "closed",
         }

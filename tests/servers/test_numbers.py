@@ -15,6 +15,7 @@ from openbell.desk.bars import BarService
 from openbell.indicators.registry import all_indicators
 from openbell.market.bars import Bars, empty, make, resample
 from openbell.market.instruments import Instrument, parse
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.protocol.dialects import BUG, Reply
 from openbell.protocol.server import _wire
@@ -59,11 +60,11 @@ class GivenBars(BarService):
     async def known(self, instrument: Instrument) -> bool:
         return instrument in self.given
 
-    async def _newest(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> Bars:
-        return resample(self.given.get(instrument, empty(instrument)), timeframe, end)
+    async def _newest(self, series: Series, depth: int, end: int) -> Bars:
+        return resample(self.given.get(series.instrument, empty(series.instrument)), series.timeframe, end)
 
     async def page(self, instrument: Instrument, timeframe: Timeframe, limit: int, offset: int) -> tuple[Bars, int]:
-        bars = await self._newest(instrument, timeframe, 0, self.closed_until())
+        bars = await self._newest(Series(instrument, timeframe), 0, self.closed_until())
         return bars.tail(limit), len(bars)
 
 

@@ -103,8 +103,8 @@ async def test_indicators_say_whether_the_feed_was_asked(tmp_path: Path) -> None
         assert (await desk.chartgen("get_indicators", **{**asked, "symbol": "ETH/USD"}))["source"] == "fetched"
     async with bench_as_found(tmp_path, SATURDAY) as desk:
         assert (await desk.chartgen("get_indicators", **asked))["source"] == "engine_cache", "from the store"
-    async with bench_as_found(tmp_path, "2026-01-10T18:05:00Z") as desk:
-        assert (await desk.chartgen("get_indicators", **asked))["source"] == "fetched", "five minutes were missing"
+    async with bench_as_found(tmp_path, "2026-01-10T19:05:00Z") as desk:
+        assert (await desk.chartgen("get_indicators", **asked))["source"] == "fetched", "an hour was missing"
     async with bench_as_found(tmp_path, SATURDAY, TRADE="0") as desk:
         for _ in range(2):
             assert (await desk.chartgen("get_indicators", **asked))["source"] == "fetched", "no engine without --trade"
@@ -137,6 +137,7 @@ def test_call_with_meta_prints_one_object_with_the_header_in_it(tmp_path: Path) 
         "account": "none",
         "feed": "sim",
         "as_of": "2026-01-10T18:00:00+00:00",
+        "made_of": "1m",
         "age_s": 0,
         "session": "regular",
     }

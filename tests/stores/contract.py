@@ -14,9 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbell.market.bars import Bars, empty, make, merge, resample
+from openbell.market.bars import Bars, empty_of, make, merge, resample
 from openbell.market.errors import BadBars, LeaseHeld, LeaseLost, SourceConflict
-from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span
 from tests.counts import runs
@@ -33,6 +32,7 @@ from tests.stores.samples import (
     SEPTEMBER,
     bars,
     bits,
+    minutes_of,
     run,
     sparse,
 )
@@ -69,17 +69,17 @@ class BarStoreContract:
     def test_what_is_written_is_read_back(self, store: BarStore, symbol: str, count: int) -> None:
         offered = run(symbol, SEPTEMBER, count)
         store.write([offered], LIVE)
-        assert_same(store.read(parse(symbol), SEPTEMBER, EVER), offered)
-        assert_same(store.tail(parse(symbol), count, EVER), offered)
+        assert_same(store.read(minutes_of(symbol), SEPTEMBER, EVER), offered)
+        assert_same(store.tail(minutes_of(symbol), count, EVER), offered)
 
     @pytest.mark.parametrize("symbol", SYMBOLS)
     def test_an_empty_store_has_nothing(self, store: BarStore, symbol: str) -> None:
-        instrument = parse(symbol)
-        assert_same(store.read(instrument, 0, EVER), empty(instrument))
-        assert_same(store.tail(instrument, 5, EVER), empty(instrument))
-        assert store.changed_since(instrument, store.version(instrument)) is None
-        assert store.gaps(instrument, Span(60, 120)) == [Span(60, 120)]
-        assert (store.instruments(), store.problems(), store.compact(EVER)) == ([], [], 0)
+        series = minutes_of(symbol)
+        assert_same(store.read(series, 0, EVER), empty_of(series))
+        assert_same(store.tail(series, 5, EVER), empty_of(series))
+        assert store.changed_since(series, store.version(series)) is None
+        assert store.gaps(series, Span(60, 120)) == [Span(60, 120)]
+        assert (store.stored(), store.problems(), store.compact(EVER)) == ([], [], 0)
 
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=8)
     @given(
@@ -95,17 +95,17 @@ class BarStoreContract:
             store.compact(OCTOBER + (moved - 500) * MINUTE)
             for start, end, count in queries:
                 asked = f"read {start}–{end}, tail {count}"
-                assert_same(store.read(whole.instrument, start, end), whole.between(start, max(start, end)), asked)
-                assert_same(store.tail(whole.instrument, count, end), whole.between(0, end).tail(count), asked)
+                assert_same(store.read(whole.series, start, end), whole.between(start, max(start, end)), asked)
+                assert_same(store.tail(whole.series, count, end), whole.between(0, end).tail(count), asked)
 
     def test_a_read_includes_its_start_and_excludes_its_end(self, store: BarStore) -> None:
         offered = run("AAPL", OCTOBER - 2 * MINUTE, 4)
         store.write([offered], LIVE)
-        got = store.read(parse("AAPL"), OCTOBER - MINUTE, OCTOBER + MINUTE)
+        got = store.read(minutes_of("AAPL"), OCTOBER - MINUTE, OCTOBER + MINUTE)
         assert got.time.tolist() == [OCTOBER - MINUTE, OCTOBER]
-        assert store.tail(parse("AAPL"), 1, OCTOBER).time.tolist() == [OCTOBER - MINUTE]
-        assert len(store.read(parse("AAPL"), OCTOBER, OCTOBER)) == 0
-        assert len(store.read(parse("AAPL"), EVER, 0)) == 0
+        assert store.tail(minutes_of("AAPL"), 1, OCTOBER).time.tolist() == [OCTOBER - MINUTE]
+        assert len(store.read(minutes_of("AAPL"), OCTOBER, OCTOBER)) == 0
+        assert len(store.read(minutes_of("AAPL"), EVER, 0)) == 0
 
     @pytest.mark.parametrize("first", COUNTS)
     @pytest.mark.parametrize("second", COUNTS)
@@ -113,27 +113,27 @@ class BarStoreContract:
         old, new = run("AAPL", OCTOBER - 5 * MINUTE, first, 1), run("AAPL", OCTOBER - 2 * MINUTE, second, 2)
         store.write([old], LIVE)
         store.write([new], LIVE)
-        assert_same(store.read(old.instrument, 0, EVER), merge(old, new))
+        assert_same(store.read(old.series, 0, EVER), merge(old, new))
         store.compact(EVER)
-        assert_same(store.read(old.instrument, 0, EVER), merge(old, new))
+        assert_same(store.read(old.series, 0, EVER), merge(old, new))
 
     @pytest.mark.parametrize("first", COUNTS)
     @pytest.mark.parametrize("second", COUNTS)
     def test_a_later_part_of_one_write_wins(self, store: BarStore, first: int, second: int) -> None:
         old, new = run("AAPL", SEPTEMBER, first, 1), run("AAPL", SEPTEMBER, second, 2)
         store.write([old, new], LIVE)
-        assert_same(store.read(old.instrument, 0, EVER), merge(old, new))
+        assert_same(store.read(old.series, 0, EVER), merge(old, new))
 
     @pytest.mark.parametrize("count", COUNTS)
     def test_writing_again_changes_nothing(self, store: BarStore, count: int) -> None:
         offered = run("AAPL", OCTOBER - 3 * MINUTE, count)
         for _ in range(3):
             store.write([offered], LIVE, covers=Span(SEPTEMBER, NOVEMBER))
-            assert_same(store.read(offered.instrument, 0, EVER), offered)
-            assert store.gaps(offered.instrument, Span(SEPTEMBER, NOVEMBER)) == []
+            assert_same(store.read(offered.series, 0, EVER), offered)
+            assert store.gaps(offered.series, Span(SEPTEMBER, NOVEMBER)) == []
         store.compact(EVER)
         store.write([offered], LIVE)
-        assert_same(store.read(offered.instrument, 0, EVER), offered)
+        assert_same(store.read(offered.series, 0, EVER), offered)
 
     @pytest.mark.parametrize("count", [3, MANY])
     def test_values_are_stored_to_the_last_bit(self, store: BarStore, count: int) -> None:
@@ -142,11 +142,11 @@ class BarStoreContract:
         high = np.resize([huge, odd, 4503599627370497.5], count)
         volume = np.resize([-0.0, 1 / 3, huge], count)
         time = SEPTEMBER + MINUTE * np.arange(count)
-        offered = make(parse("SHIB/USD"), Timeframe.M1, time, low, high, low, high, volume)
+        offered = make(minutes_of("SHIB/USD").instrument, Timeframe.M1, time, low, high, low, high, volume)
         store.write([offered], LIVE)
-        assert bits(store.read(offered.instrument, 0, EVER)) == bits(offered)
+        assert bits(store.read(offered.series, 0, EVER)) == bits(offered)
         store.compact(EVER)
-        assert bits(store.read(offered.instrument, 0, EVER)) == bits(offered)
+        assert bits(store.read(offered.series, 0, EVER)) == bits(offered)
 
     def test_many_instruments_in_one_write_stay_apart(self, store: BarStore) -> None:
         parts = [
@@ -155,17 +155,17 @@ class BarStoreContract:
         ]
         store.write(parts, LIVE, covers=Span(SEPTEMBER, OCTOBER))
         for part in parts:
-            assert_same(store.read(part.instrument, 0, EVER), part)
-            assert store.gaps(part.instrument, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
-        assert store.instruments() == sorted(map(parse, SYMBOLS))
+            assert_same(store.read(part.series, 0, EVER), part)
+            assert store.gaps(part.series, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
+        assert store.stored() == sorted(map(minutes_of, SYMBOLS))
 
     def test_changing_bars_after_a_write_does_not_change_the_store(self, store: BarStore) -> None:
         offered = run("AAPL", SEPTEMBER, MANY)
         store.write([offered], LIVE)
-        first = store.read(offered.instrument, 0, EVER).copy()
+        first = store.read(offered.series, 0, EVER).copy()
         first.close[:] = 0
         offered.open[:] = 0
-        assert_same(store.read(offered.instrument, 0, EVER), run("AAPL", SEPTEMBER, MANY))
+        assert_same(store.read(offered.series, 0, EVER), run("AAPL", SEPTEMBER, MANY))
 
     # Resampled bars
 
@@ -175,40 +175,40 @@ class BarStoreContract:
         self, store: BarStore, timeframe: Timeframe, symbol: str
     ) -> None:
         """Pages of any size equal parts of the whole, at any end time, across the end of a month."""
-        instrument = parse(symbol)
+        series = minutes_of(symbol)
         minutes = sparse(symbol, OCTOBER - 3 * DAY, OCTOBER + 2 * DAY + 5 * MINUTE)
         store.write([minutes], LIVE)
         store.write([run(symbol, OCTOBER + DAY + 7 * MINUTE, 3, 5)], LIVE)
-        stored = store.read(instrument, 0, EVER)
+        stored = store.read(series, 0, EVER)
         for end in (OCTOBER + 2 * DAY + 4 * MINUTE, OCTOBER + 20 * MINUTE, OCTOBER - DAY, SEPTEMBER):
             whole = resample(stored.between(0, end), timeframe, end)
-            assert store.count(instrument, timeframe, end) == len(whole)
-            assert bits(store.resampled(instrument, timeframe, EVER, end)) == bits(whole)
+            assert store.count(series, timeframe, end) == len(whole)
+            assert bits(store.resampled(series, timeframe, EVER, end)) == bits(whole)
             for count, skip in ((1, 0), (3, 1), (7, 4), (5, len(whole) - 2), (5, len(whole)), (2, len(whole) + 9)):
                 expected = whole.take(slice(max(0, len(whole) - skip - count), max(0, len(whole) - max(0, skip))))
-                found = store.resampled(instrument, timeframe, count, end, max(0, skip))
+                found = store.resampled(series, timeframe, count, end, max(0, skip))
                 if skip >= 0:
                     assert bits(found) == bits(expected), (end, count, skip)
 
     def test_resampled_bars_follow_corrections(self, store: BarStore) -> None:
-        instrument = parse("BTC/USD")
+        series = minutes_of("BTC/USD")
         store.write([run("BTC/USD", OCTOBER - DAY, MANY)], LIVE)
         for version, start in enumerate((OCTOBER - DAY + 60 * MINUTE, OCTOBER - 2 * DAY, OCTOBER - DAY), 2):
             for timeframe in (Timeframe.H1, Timeframe.D1):
-                store.resampled(instrument, timeframe, 100, EVER)
+                store.resampled(series, timeframe, 100, EVER)
             store.write([run("BTC/USD", start, 5, version)], LIVE)
             if version == 3:
                 store.compact(EVER)
             for timeframe in (Timeframe.H1, Timeframe.D1):
-                whole = resample(store.read(instrument, 0, EVER), timeframe, EVER)
-                assert bits(store.resampled(instrument, timeframe, 100, EVER)) == bits(whole)
-                assert store.count(instrument, timeframe, EVER) == len(whole)
+                whole = resample(store.read(series, 0, EVER), timeframe, EVER)
+                assert bits(store.resampled(series, timeframe, 100, EVER)) == bits(whole)
+                assert store.count(series, timeframe, EVER) == len(whole)
 
     # Refusals
 
     @pytest.mark.parametrize("count", [3, MANY])
     @pytest.mark.parametrize(
-        "spoil", ["unsorted", "double", "high below low", "nan", "negative price", "not a minute", "not minute bars"]
+        "spoil", ["unsorted", "double", "high below low", "nan", "negative price", "not a minute", "off its grid"]
     )
     def test_a_write_with_an_impossible_bar_is_refused_as_a_whole(
         self, store: BarStore, spoil: str, count: int
@@ -217,9 +217,9 @@ class BarStoreContract:
         store.write([stored], LIVE)
         with pytest.raises(BadBars, match="AAPL"):
             store.write([good, spoilt(run("AAPL", SEPTEMBER, count, 2), spoil)], LIVE, covers=Span(0, EVER))
-        assert_same(store.read(stored.instrument, 0, EVER), stored)
-        assert store.gaps(stored.instrument, Span(0, 60)) == [Span(0, 60)]
-        assert store.instruments() == [stored.instrument]
+        assert_same(store.read(stored.series, 0, EVER), stored)
+        assert store.gaps(stored.series, Span(0, 60)) == [Span(0, 60)]
+        assert store.stored() == [stored.series]
 
     @pytest.mark.parametrize("first", COUNTS)
     @pytest.mark.parametrize("second", COUNTS)
@@ -229,8 +229,8 @@ class BarStoreContract:
         with pytest.raises(SourceConflict, match=r"AAPL 2025-09 .*alpaca") as caught:
             store.write([run("AAPL", SEPTEMBER + 9 * DAY, second)], FILE, covers=Span(SEPTEMBER, OCTOBER))
         assert (caught.value.details["symbol"], caught.value.details["month"]) == ("AAPL", "2025-09")
-        assert_same(store.read(stored.instrument, 0, EVER), stored)
-        assert store.gaps(stored.instrument, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]
+        assert_same(store.read(stored.series, 0, EVER), stored)
+        assert store.gaps(stored.series, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]
 
     def test_an_adjustment_makes_another_source(self, store: BarStore) -> None:
         store.write([run("AAPL", SEPTEMBER, 3)], LIVE)
@@ -242,15 +242,15 @@ class BarStoreContract:
         store.write([run("AAPL", SEPTEMBER, count)], LIVE)
         store.write([run("AAPL", OCTOBER, count)], FILE)
         store.write([run("MSFT", SEPTEMBER, count)], FILE)
-        assert len(store.read(parse("AAPL"), 0, EVER)) == 2 * count
-        assert len(store.read(parse("MSFT"), 0, EVER)) == count
+        assert len(store.read(minutes_of("AAPL"), 0, EVER)) == 2 * count
+        assert len(store.read(minutes_of("MSFT"), 0, EVER)) == count
 
     def test_a_small_write_that_conflicts_in_one_month_writes_none(self, store: BarStore) -> None:
         store.write([run("AAPL", OCTOBER, 3)], LIVE)
         with pytest.raises(SourceConflict):
             store.write([run("MSFT", SEPTEMBER, 3), run("AAPL", OCTOBER - 2 * MINUTE, 4)], FILE)
-        assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", OCTOBER, 3))
-        assert store.instruments() == [parse("AAPL")]
+        assert_same(store.read(minutes_of("AAPL"), 0, EVER), run("AAPL", OCTOBER, 3))
+        assert store.stored() == [minutes_of("AAPL")]
         store.write([run("AAPL", SEPTEMBER, 1)], replace(FILE, feed="other"))
 
     def test_a_refused_write_leaves_no_trace_in_later_ones(self, store: BarStore) -> None:
@@ -260,21 +260,21 @@ class BarStoreContract:
             store.write([new, new, run("AAPL", SEPTEMBER, 1)], FILE)
         store.write([other], LIVE)
         store.write([new], LIVE)
-        assert_same(store.read(other.instrument, 0, EVER), other)
-        assert_same(store.read(new.instrument, 0, EVER), new)
+        assert_same(store.read(other.series, 0, EVER), other)
+        assert_same(store.read(new.series, 0, EVER), new)
 
     # Coverage
 
     def test_an_empty_part_covers_its_span(self, store: BarStore) -> None:
-        instrument = parse("AAPL")
-        store.write([empty(instrument)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
-        assert store.gaps(instrument, Span(SEPTEMBER - 60, OCTOBER + 60)) == [
+        series = minutes_of("AAPL")
+        store.write([empty_of(series)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
+        assert store.gaps(series, Span(SEPTEMBER - 60, OCTOBER + 60)) == [
             Span(SEPTEMBER - 60, SEPTEMBER),
             Span(OCTOBER, OCTOBER + 60),
         ]
-        assert store.instruments() == []
-        assert len(store.read(instrument, 0, EVER)) == 0
-        store.write([empty(instrument)], LIVE)
+        assert store.stored() == []
+        assert len(store.read(series, 0, EVER)) == 0
+        store.write([empty_of(series)], LIVE)
         store.write([], LIVE, covers=Span(0, EVER))
         store.write([run("AAPL", SEPTEMBER, 1)], FILE)
 
@@ -289,14 +289,14 @@ class BarStoreContract:
     ) -> None:
         """A span that ends before it begins covers nothing."""
         with TemporaryDirectory() as folder, closing(self.open_store(Path(folder))) as store:
-            parts = [empty(parse(symbol)) for symbol in (SYMBOLS if together else SYMBOLS[:1])]
+            parts = [empty_of(minutes_of(symbol)) for symbol in (SYMBOLS if together else SYMBOLS[:1])]
             for start, end in spans:
                 store.write(parts, LIVE, covers=Span(SEPTEMBER + start * MINUTE, SEPTEMBER + end * MINUTE))
             covered = {minute for start, end in spans for minute in range(start, end)}
             open_minutes = [minute for minute in range(*asked) if minute not in covered]
             question = Span(SEPTEMBER + asked[0] * MINUTE, SEPTEMBER + asked[1] * MINUTE)
             for part in parts:
-                assert store.gaps(part.instrument, question) == _spans(open_minutes)
+                assert store.gaps(part.series, question) == _spans(open_minutes)
 
     # Premature coverage
 
@@ -307,48 +307,48 @@ class BarStoreContract:
         store.write([good], LIVE, covers=Span(SEPTEMBER, OCTOBER))
         assert store.premature() == []
         store.write([early], LIVE, covers=Span(now - 30 * MINUTE, now + 2 * DAY))
-        version = store.version(early.instrument)
-        larger = store.resampled(early.instrument, Timeframe.M5, 10_000, EVER)
+        version = store.version(early.series)
+        larger = store.resampled(early.series, Timeframe.M5, 10_000, EVER)
 
         (found,) = store.premature()
 
         written = int(found.written // 60 * 60)
         assert now <= written <= time.time()
-        assert (found.instrument, found.span) == (early.instrument, Span(written, now + 2 * DAY))
+        assert (found.series, found.span) == (early.series, Span(written, now + 2 * DAY))
         assert store.mend() == [found]
         assert (store.mend(), store.premature(), store.problems()) == ([], [], [])
         left = early.between(0, written)
-        assert_same(store.read(early.instrument, 0, EVER), left)
-        assert store.changed_since(early.instrument, version) is not None
-        after = store.resampled(early.instrument, Timeframe.M5, 10_000, EVER)
+        assert_same(store.read(early.series, 0, EVER), left)
+        assert store.changed_since(early.series, version) is not None
+        after = store.resampled(early.series, Timeframe.M5, 10_000, EVER)
         assert after.same_as(resample(left, Timeframe.M5, EVER))
         assert len(after) < len(larger)
         asked = Span(now - 30 * MINUTE, now + 2 * DAY)
-        assert store.gaps(early.instrument, asked) == [Span(written, now + 2 * DAY)]
-        assert_same(store.read(good.instrument, 0, EVER), good)
-        assert store.gaps(good.instrument, Span(SEPTEMBER, OCTOBER)) == []
+        assert store.gaps(early.series, asked) == [Span(written, now + 2 * DAY)]
+        assert_same(store.read(good.series, 0, EVER), good)
+        assert store.gaps(good.series, Span(SEPTEMBER, OCTOBER)) == []
         again = run("BTC/USD", now - 5 * MINUTE, 5, 2)
         store.write([again], LIVE, covers=Span(now - 5 * MINUTE, now))
-        assert_same(store.read(early.instrument, 0, EVER), merge(left, again))
+        assert_same(store.read(early.series, 0, EVER), merge(left, again))
 
     @pytest.mark.parametrize("count", [3, MANY])
     def test_mending_removes_a_series_that_has_only_unfinished_bars(self, store: BarStore, count: int) -> None:
         start = int(time.time() // DAY + 40) * DAY
         store.write([run("BTC/USD", start, count)], LIVE, covers=Span(start, start + count * MINUTE))
         assert len(store.mend()) == 1
-        assert store.instruments() == []
+        assert store.stored() == []
         assert store.problems() == []
         store.write([run("BTC/USD", start, count, 2)], FILE)
 
     def test_later_coverage_does_not_hide_premature_coverage(
         self, store: BarStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        instrument, then = parse("BTC/USD"), SEPTEMBER + 100 * MINUTE + 7
+        series, then = minutes_of("BTC/USD"), SEPTEMBER + 100 * MINUTE + 7
 
         def cover(at: int, start: int, end: int, *offered: Bars) -> None:
             monkeypatch.setattr(time, "time", lambda: float(at))
             span = Span(SEPTEMBER + start * MINUTE, SEPTEMBER + end * MINUTE)
-            store.write([*offered, empty(instrument)], LIVE, covers=span)
+            store.write([*offered, empty_of(series)], LIVE, covers=span)
             monkeypatch.undo()
 
         early = run("BTC/USD", SEPTEMBER, 200)
@@ -362,9 +362,9 @@ class BarStoreContract:
         assert found.span == Span(SEPTEMBER + 100 * MINUTE, SEPTEMBER + 200 * MINUTE)
         store.mend()
         gaps = [(SEPTEMBER + a * MINUTE, SEPTEMBER + b * MINUTE) for a, b in ((100, 150), (160, 190))]
-        assert store.gaps(instrument, Span(SEPTEMBER, SEPTEMBER + 400 * MINUTE)) == [Span(*gap) for gap in gaps]
+        assert store.gaps(series, Span(SEPTEMBER, SEPTEMBER + 400 * MINUTE)) == [Span(*gap) for gap in gaps]
         kept = [t for t in early.time.tolist() if not any(a <= t < b for a, b in gaps)]
-        assert store.read(instrument, 0, EVER).time.tolist() == kept, "bars that were covered later are final"
+        assert store.read(series, 0, EVER).time.tolist() == kept, "bars that were covered later are final"
 
     def test_coverage_written_with_a_wrong_clock_is_fetched_again(
         self, store: BarStore, monkeypatch: pytest.MonkeyPatch
@@ -378,8 +378,8 @@ class BarStoreContract:
         monkeypatch.undo()
         assert [found.span for found in store.premature()] == [span]
         store.mend()
-        assert store.gaps(offered.instrument, span) == [span]
-        stored = store.read(offered.instrument, 0, EVER)
+        assert store.gaps(offered.series, span) == [span]
+        stored = store.read(offered.series, 0, EVER)
         assert now - DAY <= stored.time[-1] < time.time(), (
             "bars that may have closed are kept until they are fetched again"
         )
@@ -397,9 +397,9 @@ class BarStoreContract:
         """Apply the steps. After each the store must equal the model, and a reader that refreshes must too."""
         store = self.open_store(folder)
         model = Model()
-        readers = [Reader(parse(symbol)) for symbol in SYMBOLS[:2] for _ in range(2)]
+        readers = [Reader(minutes_of(symbol)) for symbol in SYMBOLS[:2] for _ in range(2)]
         for number, (kind, symbol, start, count) in enumerate(steps):
-            instrument = parse(symbol)
+            series = minutes_of(symbol)
             if kind == "write":
                 offered = run(symbol, start, count, number)
                 store.write([offered], LIVE)
@@ -410,15 +410,15 @@ class BarStoreContract:
                 store.close()
                 store = self.open_store(folder)
             elif kind == "cover":
-                store.write([empty(instrument)], LIVE, covers=Span(start, start + count * MINUTE))
+                store.write([empty_of(series)], LIVE, covers=Span(start, start + count * MINUTE))
             elif kind == "refresh":
                 for reader in readers[count % 2 :: 2]:
-                    assert_same(reader.refresh(store), model.bars(reader.instrument), f"step {number}")
+                    assert_same(reader.refresh(store), model.bars(reader.series), f"step {number}")
         for reader in readers:
-            assert_same(store.read(reader.instrument, 0, EVER), model.bars(reader.instrument), "in the end")
-            assert_same(reader.refresh(store), model.bars(reader.instrument), "in the end")
-            assert store.changed_since(reader.instrument, reader.version) is None
-            assert store.changed({reader.instrument: reader.version}) == set()
+            assert_same(store.read(reader.series, 0, EVER), model.bars(reader.series), "in the end")
+            assert_same(reader.refresh(store), model.bars(reader.series), "in the end")
+            assert store.changed_since(reader.series, reader.version) is None
+            assert store.changed({reader.series: reader.version}) == set()
         store.close()
 
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=15)
@@ -429,7 +429,7 @@ class BarStoreContract:
         with TemporaryDirectory() as name, closing(self.open_store(Path(name) / "data")) as store:
             for symbol in symbols:
                 store.write([run(symbol, OCTOBER - 20 * MINUTE, 20)], LIVE, covers=Span(OCTOBER - 20 * MINUTE, OCTOBER))
-            versions = {parse(symbol): store.version(parse(symbol)) for symbol in symbols}
+            versions = {minutes_of(symbol): store.version(minutes_of(symbol)) for symbol in symbols}
             for number in range(data.draw(st.integers(0, 5), "writes")):
                 symbol = data.draw(st.sampled_from(symbols), "symbol")
                 start = OCTOBER + data.draw(st.integers(-10, 60), "start") * MINUTE
@@ -440,12 +440,12 @@ class BarStoreContract:
                     store.compact(start)
             span = Span(OCTOBER, OCTOBER + data.draw(st.integers(1, 90), "length") * MINUTE)
             for waived in (False, True):
-                for instrument, found in store.new_bars(versions, span, covered=not waived).items():
-                    assert_same(found, store.read(instrument, span.start, span.end))
-                    assert waived or not store.gaps(instrument, span)
+                for series, found in store.new_bars(versions, span, covered=not waived).items():
+                    assert_same(found, store.read(series, span.start, span.end))
+                    assert waived or not store.gaps(series, span)
 
     def test_new_bars_of_many_instruments_after_one_write_are_complete(self, store: BarStore) -> None:
-        symbols = [parse(symbol) for symbol in SYMBOLS]
+        symbols = [minutes_of(symbol) for symbol in SYMBOLS]
         store.write([run(each, SEPTEMBER, 5) for each in symbols], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 300))
         versions = {each: store.version(each) for each in symbols}
         fresh = [run(each, SEPTEMBER + 300, 1) for each in symbols]
@@ -453,33 +453,33 @@ class BarStoreContract:
         found = store.new_bars(versions, Span(SEPTEMBER + 300, SEPTEMBER + 360))
         assert set(found) == set(symbols)
         for part in fresh:
-            assert_same(found[part.instrument], part)
+            assert_same(found[part.series], part)
         assert store.new_bars(versions, Span(SEPTEMBER + 300, SEPTEMBER + 420)) == {}
 
     def test_nothing_has_changed_until_something_is_written(self, store: BarStore) -> None:
-        instrument = parse("AAPL")
+        series = minutes_of("AAPL")
         store.write([run("AAPL", SEPTEMBER, 10)], LIVE)
-        version = store.version(instrument)
-        assert store.changed_since(instrument, version) is None
+        version = store.version(series)
+        assert store.changed_since(series, version) is None
         store.write([run("MSFT", SEPTEMBER, 10)], LIVE)
-        store.write([empty(instrument)], LIVE, covers=Span(0, EVER))
-        assert store.changed_since(instrument, version) is None
+        store.write([empty_of(series)], LIVE, covers=Span(0, EVER))
+        assert store.changed_since(series, version) is None
         store.write([run("AAPL", SEPTEMBER + 5 * MINUTE, 1, 2)], LIVE)
-        changed = store.changed_since(instrument, version)
+        changed = store.changed_since(series, version)
         assert changed is not None
         assert changed <= SEPTEMBER + 5 * MINUTE
 
     def test_of_many_the_changed_ones_are_found(self, store: BarStore) -> None:
-        symbols = [parse(symbol) for symbol in ("AAPL", "BTC/USD", "EUR/USD", "MSFT", "QQQ", "SPY")]
+        symbols = [minutes_of(symbol) for symbol in ("AAPL", "BTC/USD", "EUR/USD", "MSFT", "QQQ", "SPY")]
         store.write([run(each, SEPTEMBER, 5) for each in symbols[:-1]], LIVE)
         versions = {each: store.version(each) for each in symbols}
         assert store.changed(versions) == set()
         store.write([run("AAPL", SEPTEMBER, 1, 2), run("SPY", SEPTEMBER, 1)], LIVE)
         store.write([run("QQQ", SEPTEMBER, MANY)], LIVE)
-        assert store.changed(versions) == {parse("AAPL"), parse("QQQ"), parse("SPY")}
+        assert store.changed(versions) == {minutes_of("AAPL"), minutes_of("QQQ"), minutes_of("SPY")}
         for few in ({"AAPL", "MSFT"}, {"MSFT"}, set()):
-            some = {each: version for each, version in versions.items() if each.symbol in few}
-            assert store.changed(some) == {each for each in some if each.symbol == "AAPL"}
+            some = {each: version for each, version in versions.items() if each.name in few}
+            assert store.changed(some) == {each for each in some if each.name == "AAPL"}
 
     # Durability
 
@@ -487,14 +487,14 @@ class BarStoreContract:
         store = self.open_store(folder)
         small, large = run("BRK.B", SEPTEMBER, 5), run("BTC/USD", SEPTEMBER, MANY)
         store.write([small, large], LIVE, covers=Span(SEPTEMBER, OCTOBER))
-        version, lease = store.version(small.instrument), store.acquire("collector", "me", 60)
+        version, lease = store.version(small.series), store.acquire("collector", "me", 60)
         store.close()
         again = self.open_store(folder)
-        assert_same(again.read(small.instrument, 0, EVER), small)
-        assert_same(again.read(large.instrument, 0, EVER), large)
-        assert again.gaps(small.instrument, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
-        assert again.changed_since(small.instrument, version) is None
-        assert again.instruments() == [small.instrument, large.instrument]
+        assert_same(again.read(small.series, 0, EVER), small)
+        assert_same(again.read(large.series, 0, EVER), large)
+        assert again.gaps(small.series, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
+        assert again.changed_since(small.series, version) is None
+        assert again.stored() == [small.series, large.series]
         assert again.lease_holder("collector") == "me"
         with pytest.raises(SourceConflict):
             again.write([small], FILE)
@@ -503,13 +503,13 @@ class BarStoreContract:
 
     def test_two_open_stores_see_each_others_writes_at_once(self, folder: Path) -> None:
         one, other = self.open_store(folder), self.open_store(folder)
-        reader = Reader(parse("AAPL"))
+        reader = Reader(minutes_of("AAPL"))
         assert len(reader.refresh(other)) == 0
         for count, version in ((3, 1), (MANY, 2), (5, 3)):
             one.write([run("AAPL", SEPTEMBER, count, version)], LIVE)
-            assert_same(reader.refresh(other), one.read(parse("AAPL"), 0, EVER))
+            assert_same(reader.refresh(other), one.read(minutes_of("AAPL"), 0, EVER))
             other.compact(EVER)
-            assert_same(reader.refresh(one), other.read(parse("AAPL"), 0, EVER))
+            assert_same(reader.refresh(one), other.read(minutes_of("AAPL"), 0, EVER))
         one.close()
         other.close()
 
@@ -519,7 +519,7 @@ class BarStoreContract:
         moved = [store.compact(before) for before in (OCTOBER - 10 * MINUTE, OCTOBER + 5 * MINUTE, EVER, EVER)]
         assert sum(moved) in {0, 40}  # 0 if the store has no buffer
         assert moved[3] == 0
-        assert_same(store.read(offered.instrument, 0, EVER), offered)
+        assert_same(store.read(offered.series, 0, EVER), offered)
 
     def test_size_counts_what_is_on_disk(self, store: BarStore) -> None:
         before = store.size()
@@ -550,20 +550,20 @@ class BarStoreContract:
         store.write([stored], LIVE, lease=lost)
         store.release(lost)
         kept = store.acquire("collector", "two", 60)
-        version = store.version(stored.instrument)
-        for parts in ([late], [late, run("MSFT", SEPTEMBER, count)], [empty(stored.instrument)]):
+        version = store.version(stored.series)
+        for parts in ([late], [late, run("MSFT", SEPTEMBER, count)], [empty_of(stored.series)]):
             with pytest.raises(LeaseLost):
                 store.write(parts, LIVE, covers=Span(SEPTEMBER, OCTOBER), lease=lost)
         with pytest.raises(LeaseLost):
             store.renew(lost, 60)
         store.release(lost)
         assert store.lease_holder("collector") == "two"
-        assert_same(store.read(stored.instrument, 0, EVER), stored)
-        assert store.changed_since(stored.instrument, version) is None
-        assert store.gaps(stored.instrument, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]
-        assert store.instruments() == [stored.instrument]
+        assert_same(store.read(stored.series, 0, EVER), stored)
+        assert store.changed_since(stored.series, version) is None
+        assert store.gaps(stored.series, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]
+        assert store.stored() == [stored.series]
         store.write([late], LIVE, lease=kept)
-        assert_same(store.read(stored.instrument, 0, EVER), merge(stored, late))
+        assert_same(store.read(stored.series, 0, EVER), merge(stored, late))
 
 
 Step = tuple[str, str, int, int]
@@ -600,8 +600,8 @@ def spoilt(good: Bars, how: str) -> Bars:
         bad.low[0] = -1
     elif how == "not a minute":
         bad.time[-1] += 30
-    elif how == "not minute bars":
-        return replace(bad, timeframe=Timeframe.M5, time=bad.time // 300 * 300 + 300 * np.arange(len(bad)))
+    elif how == "off its grid":
+        return replace(bad, timeframe=Timeframe.M5, time=bad.time // 300 * 300 + 60 + 300 * np.arange(len(bad)))
     return bad
 
 

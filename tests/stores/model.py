@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.market.bars import Bars, empty, make, merge
-from openbell.market.instruments import Instrument
+from openbell.market.bars import Bars, empty_of, make, merge
 from openbell.market.provenance import Source
-from openbell.market.timeframes import Timeframe
+from openbell.market.series import Series
 from openbell.stores.port import BarStore, Version
 from tests.stores.samples import EVER, bits
 
@@ -18,54 +17,56 @@ class Model:
     """The expected content of a store: the last value of every minute, and the source of each month."""
 
     def __init__(self) -> None:
-        self.rows: dict[Instrument, dict[int, Row]] = {}
-        self.owners: dict[tuple[Instrument, str], Source] = {}
+        self.rows: dict[Series, dict[int, Row]] = {}
+        self.owners: dict[tuple[Series, str], Source] = {}
 
     def put(self, part: Bars) -> None:
         """Store bars."""
         values = zip(*(column.tolist() for column in part.columns()[1:]), strict=True)
-        self.rows.setdefault(part.instrument, {}).update(zip(part.time.tolist(), values, strict=True))
+        self.rows.setdefault(part.series, {}).update(zip(part.time.tolist(), values, strict=True))
 
     def write(self, part: Bars, source: Source, *, replace: bool = False, whole: bool = True) -> bool:
         """Store bars like a store. Returns False if a month has another source; with `whole` no month is stored then."""
         months = _by_month(part)
-        taken = [month for month in months if self.owners.get((part.instrument, month), source) != source]
+        taken = [month for month in months if self.owners.get((part.series, month), source) != source]
         if taken and not replace and whole:
             return False
         for month, some in months.items():
             if month in taken:
                 if not replace:
                     return False
-                kept = self.rows[part.instrument]
-                self.rows[part.instrument] = {time: row for time, row in kept.items() if _month(time) != month}
-            self.owners[part.instrument, month] = source
+                kept = self.rows[part.series]
+                self.rows[part.series] = {time: row for time, row in kept.items() if _month(time) != month}
+            self.owners[part.series, month] = source
             self.put(some)
         return True
 
-    def bars(self, instrument: Instrument, start: int = 0, end: int = EVER) -> Bars:
+    def bars(self, series: Series, start: int = 0, end: int = EVER) -> Bars:
         """The expected result of a read."""
-        rows = sorted((time, row) for time, row in self.rows.get(instrument, {}).items() if start <= time < end)
+        rows = sorted((time, row) for time, row in self.rows.get(series, {}).items() if start <= time < end)
         if not rows:
-            return empty(instrument)
+            return empty_of(series)
         columns = zip(*(row for _, row in rows), strict=True)
-        return make(instrument, Timeframe.M1, [time for time, _ in rows], *(list(column) for column in columns))
+        return make(
+            series.instrument, series.timeframe, [time for time, _ in rows], *(list(column) for column in columns)
+        )
 
 
 class Reader:
     """Caches the bars of one instrument and a version, as a ring in memory does."""
 
-    def __init__(self, instrument: Instrument) -> None:
-        self.instrument = instrument
+    def __init__(self, series: Series) -> None:
+        self.series = series
         self.kept: Bars | None = None
         self.version: Version
 
     def refresh(self, store: BarStore) -> Bars:
         """The current bars, read again only from the first change on."""
-        version = store.version(self.instrument)
+        version = store.version(self.series)
         if self.kept is None:
-            self.kept = store.read(self.instrument, 0, EVER)
-        elif (changed := store.changed_since(self.instrument, self.version)) is not None:
-            fresh = store.read(self.instrument, changed, EVER)
+            self.kept = store.read(self.series, 0, EVER)
+        elif (changed := store.changed_since(self.series, self.version)) is not None:
+            fresh = store.read(self.series, changed, EVER)
             self.kept = merge(self.kept.between(-EVER, changed), fresh)
         self.version = version
         return self.kept
@@ -73,8 +74,7 @@ class Reader:
 
 def assert_same(got: Bars, expected: Bars, where: object = "") -> None:
     """Every minute once and in order, every value to the last bit."""
-    assert got.instrument == expected.instrument, where
-    assert got.timeframe is Timeframe.M1, where
+    assert got.series == expected.series, where
     assert (np.diff(got.time) > 0).all(), where
     missing = sorted(set(expected.time.tolist()) - set(got.time.tolist()))
     extra = sorted(set(got.time.tolist()) - set(expected.time.tolist()))

@@ -15,13 +15,12 @@ from typing import Any
 
 from openbell.market.bars import Bars
 from openbell.market.errors import OpenbellError, SourceConflict
-from openbell.market.instruments import parse
 from openbell.stores.leases import this_process
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Lease, Span
 from tests.stores.lean import without_pandas
 from tests.stores.model import Reader, assert_same
-from tests.stores.samples import EVER, FILE, LIVE, MINUTE, SEPTEMBER, bars, run
+from tests.stores.samples import EVER, FILE, LIVE, MINUTE, SEPTEMBER, bars, minutes_of, run
 
 SHARED, CONTESTED, REPLACED = "BTC/USD", "ETH/USD", "TSLA"
 CONTESTED_MINUTES = 2400
@@ -52,7 +51,7 @@ def begin(folder: str, number: int) -> int:
     span = Span(int(own.time[0]), int(own.time[-1]) + MINUTE)
     for first in range(0, len(own), 8):
         store.write([own.take(slice(first, first + 8))], LIVE, covers=span)
-        assert_same(store.read(own.instrument, span.start, span.end), own.take(slice(0, first + 8)))
+        assert_same(store.read(own.series, span.start, span.end), own.take(slice(0, first + 8)))
     return len(own)
 
 
@@ -86,16 +85,16 @@ def rewrite(folder: str, rounds: int) -> int:
 def watch(folder: str) -> int:
     """Read until the next line of input; every read must be exact. Returns the number of reads."""
     store = store_in(folder)
-    reader = Reader(FIXED.instrument)
+    reader = Reader(FIXED.series)
     reads = 0
     while reads == 0 or not select.select([0], [], [], 0)[0]:
         start, end, count = int(FIXED.time[reads % 1300]), int(FIXED.time[2599 - reads % 1300]), 1 + reads * 31 % 3000
         where = f"read {reads}"
-        assert_same(store.read(FIXED.instrument, 0, EVER), FIXED, where)
-        assert_same(store.read(FIXED.instrument, start, end), FIXED.between(start, end), where)
-        assert_same(store.tail(FIXED.instrument, count, end), FIXED.between(0, end).tail(count), where)
+        assert_same(store.read(FIXED.series, 0, EVER), FIXED, where)
+        assert_same(store.read(FIXED.series, start, end), FIXED.between(start, end), where)
+        assert_same(store.tail(FIXED.series, count, end), FIXED.between(0, end).tail(count), where)
         assert_same(reader.refresh(store), FIXED, where)
-        assert store.instruments() == [FIXED.instrument]
+        assert store.stored() == [FIXED.series]
         assert store.size() > 0
         assert store.problems() == []
         reads += 1
@@ -129,7 +128,7 @@ def compare(folder: str) -> int:
     store = store_in(folder)
     reads = 0
     while reads == 0 or not select.select([0], [], [], 0)[0]:
-        got = store.read(parse(REPLACED), 0, EVER)
+        got = store.read(minutes_of(REPLACED), 0, EVER)
         sources = [s for s in (LIVE, FILE) if got.same_as(bars(REPLACED, got.time, _version(s.feed)))]
         assert len(sources) == 1 or len(got) == 0, f"read {reads}: {len(got)} bars of {len(sources)} sources"
         reads += 1
@@ -142,7 +141,7 @@ def _version(feed: str) -> int:
 
 def read(folder: str, symbol: str) -> int:
     """Read everything."""
-    return len(store_in(folder).read(parse(symbol), 0, EVER))
+    return len(store_in(folder).read(minutes_of(symbol), 0, EVER))
 
 
 def write(folder: str, symbol: str, count: int, version: int) -> int:

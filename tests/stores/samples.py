@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from openbell.market.bars import Bars, make
 from openbell.market.clock import parse_time
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.session_table import Times
-from openbell.market.timeframes import Timeframe
 
 LIVE = Source(Origin.LIVE, "alpaca")
 FILE = Source(Origin.IMPORTED, "csv")
@@ -31,18 +31,24 @@ def at(text: str) -> int:
 SEPTEMBER, OCTOBER, NOVEMBER = at("2025-09-01"), at("2025-10-01"), at("2025-11-01")
 
 
-def bars(symbol: str | Instrument, times: npt.ArrayLike, version: int = 0) -> Bars:
+def minutes_of(symbol: str) -> Series:
+    """The minutes of a symbol."""
+    return Series(parse(symbol))
+
+
+def bars(symbol: str | Series, times: npt.ArrayLike, version: int = 0) -> Bars:
     """Bars at the given times; each version has other prices."""
-    instrument = parse(symbol) if isinstance(symbol, str) else symbol
+    series = minutes_of(symbol) if isinstance(symbol, str) else symbol
+    instrument = series.instrument
     time: Times = np.asarray(times, dtype=np.int64)
     seed = sum(map(ord, instrument.symbol)) * 1_000_003 + version
     a, b, c, d = (_fractions(time, seed * 8 + lane) for lane in range(4))
     opened, closed = 10 + 90 * a, 10 + 90 * b
     high, low = np.maximum(opened, closed) + c, np.minimum(opened, closed) - d
-    return make(instrument, Timeframe.M1, time, opened, high, low, closed, 1e4 * c * d)
+    return make(instrument, series.timeframe, time, opened, high, low, closed, 1e4 * c * d)
 
 
-def run(symbol: str | Instrument, start: int, count: int, version: int = 0) -> Bars:
+def run(symbol: str | Series, start: int, count: int, version: int = 0) -> Bars:
     """`count` consecutive minutes."""
     return bars(symbol, start + MINUTE * np.arange(count), version)
 

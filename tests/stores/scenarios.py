@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from openbell.market.bars import Bars, empty, merge
-from openbell.market.instruments import Instrument, parse
+from openbell.market.bars import Bars, empty_of, merge
+from openbell.market.series import Series
 from openbell.stores.buffered import BULK
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, run
+from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, minutes_of, run
 
-AAPL, MSFT = parse("AAPL"), parse("MSFT")
+AAPL, MSFT = minutes_of("AAPL"), minutes_of("MSFT")
 IN_FILE = run(AAPL, SEPTEMBER, BULK)
 IN_BUFFER = run(AAPL, SEPTEMBER + 1990 * MINUTE, 50, 2)
 BEFORE = merge(IN_FILE, IN_BUFFER, run(AAPL, OCTOBER, 30, 2))
@@ -29,7 +29,7 @@ class Scenario:
     """`operate` is interrupted; `after` are the stored bars once it is done; `whole`: it takes effect at once."""
 
     operate: Callable[[ParquetStore], object]
-    after: dict[Instrument, Bars]
+    after: dict[Series, Bars]
     damage: Callable[[Path], object] = lambda _folder: None
     lost: Span | None = None
     """The span that the damage has removed, whether or not it was noticed."""
@@ -39,7 +39,7 @@ class Scenario:
     covers: Span | None = None
 
     @property
-    def before(self) -> dict[Instrument, Bars]:
+    def before(self) -> dict[Series, Bars]:
         """The stored bars until then."""
         return {AAPL: BEFORE if self.lost is None else _without(self.lost, BEFORE), MSFT: OTHERS}
 
@@ -108,5 +108,5 @@ SCENARIOS: dict[str, Scenario] = {
         _MONTH,
     ),
     "lease": Scenario(lambda store: store.renew(store.acquire("collector", "me", 60), 60), {}),
-    "cover": Scenario(_write(empty(AAPL), covers=PAST), {}, covers=PAST),
+    "cover": Scenario(_write(empty_of(AAPL), covers=PAST), {}, covers=PAST),
 }

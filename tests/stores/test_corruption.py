@@ -17,19 +17,18 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from openbell.market.bars import Bars, empty, merge
+from openbell.market.bars import Bars, empty_of, merge
 from openbell.market.errors import LeaseLost, SourceConflict, StoreError
-from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
-from openbell.stores import month_files
+from openbell.stores import bar_files
 from openbell.stores.buffered import BULK
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.stores.contract import spoilt
 from tests.stores.model import Reader, assert_same
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, run
+from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, minutes_of, run
 
-AAPL, MSFT = parse("AAPL"), parse("MSFT")
+AAPL, MSFT = minutes_of("AAPL"), minutes_of("MSFT")
 WHOLE = Span(SEPTEMBER, NOVEMBER)
 SEPTEMBER_BARS = run("AAPL", SEPTEMBER + DAY, 12_000)
 OCTOBER_BARS = run("AAPL", OCTOBER, BULK)
@@ -67,7 +66,7 @@ def path(folder: Path) -> Path:
 
 def assert_set_aside(store: ParquetStore, path: Path, *, left: Bars | None = None) -> None:
     """One month is removed, reported and a gap; everything else is unchanged, and the month can be written again."""
-    left = empty(AAPL) if left is None else left
+    left = empty_of(AAPL) if left is None else left
     assert_same(store.read(AAPL, 0, EVER), merge(left, OCTOBER_BARS))
     assert_same(store.tail(AAPL, 20_000, EVER), merge(left, OCTOBER_BARS))
     assert_same(store.read(MSFT, 0, EVER), OTHER_BARS)
@@ -78,7 +77,7 @@ def assert_set_aside(store: ParquetStore, path: Path, *, left: Bars | None = Non
     assert not path.exists() or len(left)
     assert store.gaps(AAPL, WHOLE) == [Span(SEPTEMBER, OCTOBER)]
     assert store.gaps(MSFT, WHOLE) == []
-    assert store.instruments() == [AAPL, MSFT]
+    assert store.stored() == [AAPL, MSFT]
     refilled = merge(SEPTEMBER_BARS, left)
     store.write([refilled], LIVE, covers=Span(SEPTEMBER, OCTOBER))
     assert_same(store.read(AAPL, 0, EVER), merge(refilled, OCTOBER_BARS))
@@ -138,7 +137,7 @@ def _rewritten(path: Path) -> None:
 def _bad_bars(how: str) -> Damage:
     def damage(path: Path) -> None:
         bad = spoilt(SEPTEMBER_BARS, how)
-        month_files.write(month_files.MonthFile("2025-09", path, AAPL), bad, LIVE)
+        bar_files.write(bar_files.BarFile("2025-09", path, AAPL), bad, LIVE)
 
     return damage
 
@@ -199,7 +198,7 @@ def test_changed_since_reports_a_month_that_was_set_aside(store: ParquetStore, p
     reader = Reader(AAPL)
     reader.refresh(store)
     _garbage(path)
-    assert_same(store.read(AAPL, SEPTEMBER, OCTOBER), empty(AAPL))
+    assert_same(store.read(AAPL, SEPTEMBER, OCTOBER), empty_of(AAPL))
     assert_same(reader.refresh(store), OCTOBER_BARS)
 
 
@@ -216,8 +215,8 @@ def test_buffered_bars_survive_damage_to_their_file(store: ParquetStore, path: P
 def test_a_month_that_was_set_aside_may_have_another_source(store: ParquetStore, path: Path) -> None:
     _garbage(path)
     new = run("AAPL", SEPTEMBER, 9, 2)
-    store.write([empty(AAPL)], LIVE)
-    assert_same(store.read(AAPL, SEPTEMBER, OCTOBER), empty(AAPL))
+    store.write([empty_of(AAPL)], LIVE)
+    assert_same(store.read(AAPL, SEPTEMBER, OCTOBER), empty_of(AAPL))
     store.write([new], FILE)
     assert_same(store.read(AAPL, SEPTEMBER, OCTOBER), new)
 
@@ -238,7 +237,7 @@ def test_only_the_damaged_month_is_uncovered(store: ParquetStore, path: Path) ->
     days = random.Random(3)
     for _ in range(60):
         start = SEPTEMBER + days.randrange(-30, 90) * DAY
-        store.write([empty(AAPL)], LIVE, covers=Span(start, start + days.randrange(1, 40) * DAY))
+        store.write([empty_of(AAPL)], LIVE, covers=Span(start, start + days.randrange(1, 40) * DAY))
     before = store.gaps(AAPL, Span(0, EVER))
     _garbage(path)
     store.read(AAPL, 0, EVER)
@@ -301,7 +300,7 @@ def test_a_flipped_name_of_the_source_is_damage_too(store: ParquetStore, path: P
     assert where
     for at in where:
         path.write_bytes(data[:at] + b"alpacb" + data[at + 6 :])
-        assert_same(store.read(AAPL, SEPTEMBER, OCTOBER), empty(AAPL))
+        assert_same(store.read(AAPL, SEPTEMBER, OCTOBER), empty_of(AAPL))
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EACCES, errno.ENOMEM])
@@ -401,15 +400,15 @@ def test_an_empty_or_missing_buffer_is_created_again(store: ParquetStore, folder
 
 def test_a_folder_that_is_removed_while_a_store_is_open_is_created_again(store: ParquetStore, folder: Path) -> None:
     """A user can start over by deleting the data without stopping every server first."""
-    reader, unknown = Reader(AAPL), Reader(parse("TSLA"))
+    reader, unknown = Reader(AAPL), Reader(minutes_of("TSLA"))
     for some in (reader, unknown):
         some.refresh(store)
     lease = store.acquire("collector", "me", 60)
     shutil.rmtree(folder)
-    assert_same(store.read(AAPL, 0, EVER), empty(AAPL))
-    assert_same(reader.refresh(store), empty(AAPL))
+    assert_same(store.read(AAPL, 0, EVER), empty_of(AAPL))
+    assert_same(reader.refresh(store), empty_of(AAPL))
     assert store.gaps(AAPL, WHOLE) == [WHOLE]
-    assert store.instruments() == []
+    assert store.stored() == []
     with pytest.raises(LeaseLost):
         store.renew(lease, 60)
     for count in (3, BULK):
@@ -419,7 +418,7 @@ def test_a_folder_that_is_removed_while_a_store_is_open_is_created_again(store: 
             store.write([new], FILE, covers=WHOLE)
             assert_same(reader.refresh(store), new)
             assert_same(ParquetStore(folder).read(AAPL, 0, EVER), new)
-    assert_same(unknown.refresh(store), empty(parse("TSLA")))
+    assert_same(unknown.refresh(store), empty_of(minutes_of("TSLA")))
 
 
 def test_a_buffer_that_is_moved_away_takes_its_bars_out_of_an_open_store(folder: Path) -> None:
@@ -463,7 +462,7 @@ def test_a_copied_home_does_not_make_simulated_bars_real(tmp_path: Path) -> None
     simulated.close()
     shutil.copytree(tmp_path / "simulated", tmp_path / "data")
     real = ParquetStore(tmp_path / "data", REAL)
-    assert_same(real.read(AAPL, 0, EVER), empty(AAPL))
+    assert_same(real.read(AAPL, 0, EVER), empty_of(AAPL))
     assert real.gaps(AAPL, WHOLE) == [WHOLE]
     assert [problem.reason for problem in real.problems()] == [
         "holds simulated bars, which must not be stored here",
@@ -481,7 +480,7 @@ def test_bars_of_a_foreign_origin_are_refused(tmp_path: Path, count: int) -> Non
     store = ParquetStore(tmp_path, REAL)
     with pytest.raises(StoreError, match="simulated bars cannot be stored"):
         store.write([run("AAPL", SEPTEMBER, count)], SIMULATED)
-    assert store.instruments() == []
+    assert store.stored() == []
     store.close()
 
 

@@ -19,14 +19,14 @@ from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import Bars, merge
 from openbell.market.clock import iso
 from openbell.market.errors import StoreError
-from openbell.market.instruments import Instrument, parse
+from openbell.market.series import Series
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.counts import runs
 from tests.stores.child import Child
 from tests.stores.faults import ERRORS, struck
 from tests.stores.model import Model, Reader, assert_same
-from tests.stores.samples import DAY, EVER, MINUTE, at
+from tests.stores.samples import DAY, EVER, MINUTE, at, minutes_of
 from tests.stores.scenarios import AAPL, COVERED, SCENARIOS, Scenario, prepare
 from tests.stores.writer import REPLACED, SYMBOLS, Operation, operation
 
@@ -48,7 +48,7 @@ def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> N
     chance = random.Random(SEED)
     model = Model()
     watching = ParquetStore(folder)
-    readers = [Reader(parse(symbol)) for symbol in (*SYMBOLS, REPLACED)]
+    readers = [Reader(minutes_of(symbol)) for symbol in (*SYMBOLS, REPLACED)]
     done = 0
     for round_number in range(KILLS):
         where = f"seed {SEED}, kill {round_number}"
@@ -67,7 +67,7 @@ def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path) -> N
         store = ParquetStore(folder)
         _check(store, model, interrupted, where)
         for reader in readers:
-            assert_same(reader.refresh(watching), store.read(reader.instrument, 0, EVER), f"{where}: kept in memory")
+            assert_same(reader.refresh(watching), store.read(reader.series, 0, EVER), f"{where}: kept in memory")
         assert store.problems() == [], where
         store.close()
     watching.compact(0)
@@ -95,25 +95,25 @@ def _check(store: ParquetStore, model: Model, interrupted: Operation, where: str
     The model is updated with the stored bars, which must be kept from now on.
     """
     after = Model()
-    after.rows = {instrument: dict(rows) for instrument, rows in model.rows.items()}
+    after.rows = {series: dict(rows) for series, rows in model.rows.items()}
     after.owners = dict(model.owners)
     _apply(after, interrupted)
-    instruments = [parse(symbol) for symbol in (*SYMBOLS, REPLACED)]
-    found = {instrument: store.read(instrument, 0, EVER) for instrument in instruments}
+    instruments = [minutes_of(symbol) for symbol in (*SYMBOLS, REPLACED)]
+    found = {series: store.read(series, 0, EVER) for series in instruments}
     if interrupted.kind == "large":
-        for instrument in instruments:
-            _assert_between(found[instrument], model.bars(instrument), after.bars(instrument), where)
+        for series in instruments:
+            _assert_between(found[series], model.bars(series), after.bars(series), where)
     else:
-        happened = any(_same(found[part.instrument], after.bars(part.instrument)) for part in interrupted.parts)
-        for instrument in instruments:
-            assert_same(found[instrument], (after if happened else model).bars(instrument), where)
+        happened = any(_same(found[part.series], after.bars(part.series)) for part in interrupted.parts)
+        for series in instruments:
+            assert_same(found[series], (after if happened else model).bars(series), where)
         if happened:
             model.owners = after.owners
-    for instrument in instruments:
-        assert_same(store.tail(instrument, 10_000, EVER), found[instrument], where)
-        model.rows[instrument] = {}
-        model.put(found[instrument])
-    assert store.instruments() == sorted(i for i in instruments if len(found[i])), where
+    for series in instruments:
+        assert_same(store.tail(series, 10_000, EVER), found[series], where)
+        model.rows[series] = {}
+        model.put(found[series])
+    assert store.stored() == sorted(i for i in instruments if len(found[i])), where
 
 
 def _same(a: Bars, b: Bars) -> bool:
@@ -172,11 +172,13 @@ def test_a_killed_collector_loses_and_doubles_nothing(tmp_path: Path) -> None:
 def _check_collected(folder: Path, begin: int, through: int, where: str) -> None:
     store = ParquetStore(folder)
     for symbol in WATCHED:
-        instrument = parse(symbol)
-        got = store.read(instrument, 0, EVER)
+        series = minutes_of(symbol)
+        got = store.read(series, 0, EVER)
         assert got.time[0] <= begin - DAY, where
-        assert_same(got, minute_bars(instrument, 7, int(got.time[0]), max(through, int(got.time[-1]) + 1)), where)
-        assert store.gaps(instrument, Span(begin - DAY, through)) == [], where
+        assert_same(
+            got, minute_bars(series.instrument, 7, int(got.time[0]), max(through, int(got.time[-1]) + 1)), where
+        )
+        assert store.gaps(series, Span(begin - DAY, through)) == [], where
     assert store.problems() == [], where
     store.close()
 
@@ -237,17 +239,17 @@ def test_the_store_recovers_after_an_error_at_any_step(memory_path: Path, name: 
     assert number > 3
 
 
-Memory = dict[Instrument, Reader]
+Memory = dict[Series, Reader]
 
 
 def _remember(base: Path, scenario: Scenario) -> Memory:
     """The bars that other processes had read and cached before."""
     copy = shutil.copytree(base, base.with_name("copy"))
     store = ParquetStore(copy)
-    readers = {instrument: Reader(instrument) for instrument in scenario.before}
-    for instrument, reader in readers.items():
-        reader.version = store.version(instrument)
-        reader.kept = scenario.before[instrument]
+    readers = {series: Reader(series) for series in scenario.before}
+    for series, reader in readers.items():
+        reader.version = store.version(series)
+        reader.kept = scenario.before[series]
     store.close()
     return readers
 
@@ -255,17 +257,17 @@ def _remember(base: Path, scenario: Scenario) -> Memory:
 def _check_halfway(store: ParquetStore, scenario: Scenario, memory: Memory, where: str) -> None:
     after = {**scenario.before, **scenario.after}
     covered = scenario.covers is not None and store.gaps(AAPL, scenario.covers) == []
-    for instrument, before in scenario.before.items():
-        got = store.read(instrument, 0, EVER)
+    for series, before in scenario.before.items():
+        got = store.read(series, 0, EVER)
         if scenario.whole:
-            right = [some for some in (before, after[instrument]) if _same(got, some)]
-            assert right, f"{where}: {instrument} has {len(got)} bars"
+            right = [some for some in (before, after[series]) if _same(got, some)]
+            assert right, f"{where}: {series} has {len(got)} bars"
         else:
-            _assert_between(got, before, after[instrument], where)
+            _assert_between(got, before, after[series], where)
         if covered:
-            assert_same(got, after[instrument], f"{where}: covered, so it must be there")
-        reader = Reader(instrument)
-        reader.kept, reader.version = memory[instrument].kept, memory[instrument].version
+            assert_same(got, after[series], f"{where}: covered, so it must be there")
+        reader = Reader(series)
+        reader.kept, reader.version = memory[series].kept, memory[series].version
         assert_same(reader.refresh(store), got, f"{where}: a reader that kept its bars")
     _check_coverage(store, scenario, where)
 
@@ -286,11 +288,11 @@ def _check_repeated(store: ParquetStore, folder: Path, scenario: Scenario, where
     scenario.operate(store)
     after = {**scenario.before, **scenario.after}
     for again in (store, ParquetStore(folder)):
-        for instrument, right in after.items():
-            assert_same(again.read(instrument, 0, EVER), right, f"{where}: repeated")
+        for series, right in after.items():
+            assert_same(again.read(series, 0, EVER), right, f"{where}: repeated")
         assert again.gaps(AAPL, scenario.covers or Span(0, 0)) == [], where
         again.compact(EVER)
         assert leftovers(folder) == [], where
-        for instrument, right in after.items():
-            assert_same(again.read(instrument, 0, EVER), right, f"{where}: repeated and compacted")
+        for series, right in after.items():
+            assert_same(again.read(series, 0, EVER), right, f"{where}: repeated and compacted")
         again.close()

@@ -18,9 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.market.bars import Bars, empty, merge, resample
+from openbell.market.bars import Bars, empty_of, merge, resample
 from openbell.market.errors import StoreError, StoreTimeout
-from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.influx import InfluxStore
 from openbell.stores.influx_bars import InfluxBars
@@ -31,7 +32,21 @@ from tests.counts import runs
 from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.model import assert_same
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bits, run
+from tests.stores.native_contract import NativeContract
+from tests.stores.samples import (
+    DAY,
+    EVER,
+    FILE,
+    LIVE,
+    MANY,
+    MINUTE,
+    NOVEMBER,
+    OCTOBER,
+    SEPTEMBER,
+    bits,
+    minutes_of,
+    run,
+)
 
 WRITES = runs(6, soak=60)
 _servers: list[InfluxServer] = []
@@ -111,15 +126,15 @@ class TestOutages(Outages):
         store.write([run("AAPL", OCTOBER + 5 * MINUTE, 5)], LIVE, covers=Span(OCTOBER, OCTOBER + 10 * MINUTE))
         assert store.waiting() == 5
         with pytest.raises(StoreError, match="cannot be reached"):
-            store.read(parse("AAPL"), 0, EVER)
+            store.read(minutes_of("AAPL"), 0, EVER)
         assert store.compact(EVER) == 0
         own.start()
-        assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", OCTOBER, 10))
+        assert_same(store.read(minutes_of("AAPL"), 0, EVER), run("AAPL", OCTOBER, 10))
         store._not_before = 0.0
         assert store.copy()
         assert store.waiting() == 0
         assert store.compact(EVER) == 10
-        assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", OCTOBER, 10))
+        assert_same(store.read(minutes_of("AAPL"), 0, EVER), run("AAPL", OCTOBER, 10))
         store.close()
 
     @pytest.mark.parametrize("how", ["kill", "pause"])
@@ -130,11 +145,11 @@ class TestOutages(Outages):
         offered = run("AAPL", OCTOBER, MANY)
         with pytest.raises(StoreError):
             hasty.write([offered], LIVE, covers=Span(OCTOBER, NOVEMBER))
-        assert store.gaps(parse("AAPL"), Span(OCTOBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
+        assert store.gaps(minutes_of("AAPL"), Span(OCTOBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
         own.start() if how == "kill" else own.resume()
         store.write([offered], LIVE, covers=Span(OCTOBER, NOVEMBER))
-        assert_same(store.read(parse("AAPL"), OCTOBER, EVER), offered)
-        assert store.count(parse("AAPL"), Timeframe.H1, EVER) == 2 * -(-MANY // 60)
+        assert_same(store.read(minutes_of("AAPL"), OCTOBER, EVER), offered)
+        assert store.count(minutes_of("AAPL"), Timeframe.H1, EVER) == 2 * -(-MANY // 60)
         hasty.close()
         store.close()
 
@@ -144,12 +159,12 @@ class TestOutages(Outages):
         own.pause()
         began = time.monotonic()
         with pytest.raises(StoreTimeout, match="did not answer in time"):
-            hasty.read(parse("AAPL"), 0, EVER)
+            hasty.read(minutes_of("AAPL"), 0, EVER)
         hasty.write([run("AAPL", NOVEMBER, 3)], LIVE)
         hasty.write([run("AAPL", NOVEMBER + 3 * MINUTE, 3)], LIVE)
         assert time.monotonic() - began < 5.0, "a second write does not wait for the server again"
         own.resume()
-        assert len(store.read(parse("AAPL"), 0, EVER)) == MANY + 6
+        assert len(store.read(minutes_of("AAPL"), 0, EVER)) == MANY + 6
         hasty.close()
         store.close()
 
@@ -180,8 +195,10 @@ class TestOutages(Outages):
             ended.set()
             thread.join()
         for symbol in ("BTC/USD", "ETH/USD"):
-            expected = merge(empty(parse(symbol)), *(each for each in acknowledged if each.instrument.symbol == symbol))
-            found = store.read(parse(symbol), 0, EVER)
+            expected = merge(
+                empty_of(minutes_of(symbol)), *(each for each in acknowledged if each.series.name == symbol)
+            )
+            found = store.read(minutes_of(symbol), 0, EVER)
             kept = found.take(np.isin(found.time, expected.time))
             assert_same(kept, expected, symbol)
         store.close()
@@ -202,11 +219,11 @@ class TestOutages(Outages):
         for thread in threads:
             thread.join()
         for store in stores:
-            assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", OCTOBER, 2000))
+            assert_same(store.read(minutes_of("AAPL"), 0, EVER), run("AAPL", OCTOBER, 2000))
             for timeframe in (Timeframe.H1, Timeframe.D1):
-                minutes = store.read(parse("BTC/USD"), 0, EVER)
+                minutes = store.read(minutes_of("BTC/USD"), 0, EVER)
                 whole = resample(minutes, timeframe, EVER)
-                assert bits(store.resampled(parse("BTC/USD"), timeframe, EVER, EVER)) == bits(whole)
+                assert bits(store.resampled(minutes_of("BTC/USD"), timeframe, EVER, EVER)) == bits(whole)
             store.close()
 
 
@@ -226,7 +243,7 @@ class TestInInflux:
     def test_resampled_bars_have_measurements_of_their_own(self, folder: Path) -> None:
         store = open_store(folder)
         store.write([run("BTC/USD", OCTOBER, MANY)], LIVE)
-        store.resampled(parse("BTC/USD"), Timeframe.H2, 5, NOVEMBER)
+        store.resampled(minutes_of("BTC/USD"), Timeframe.H2, 5, NOVEMBER)
         answer: Any = server().query("SHOW MEASUREMENTS", database_of(folder))
         names = {row[0] for row in answer["results"][0]["series"][0]["values"]}
         assert names == {"candles", "candles_m5", "candles_m15", "candles_h1", "candles_h4", "candles_d1", "candles_h2"}
@@ -242,11 +259,11 @@ class TestInInflux:
             [f"candles,currency_pair=BTC/USD open=1 {OCTOBER - 60}", "candles,currency_pair=odd\\ name close=1 60"]
         )
         store = InfluxStore(InfluxHttp(server().url, database_of(folder)), folder, shared=True)
-        assert store.instruments() == [parse("BTC/USD")]
-        assert_same(store.read(parse("BTC/USD"), 0, EVER), written)
-        assert store.count(parse("BTC/USD"), Timeframe.H1, EVER) == 50
-        version = store.version(parse("BTC/USD"))
-        changed = store.changed_since(parse("BTC/USD"), version)
+        assert store.stored() == [minutes_of("BTC/USD")]
+        assert_same(store.read(minutes_of("BTC/USD"), 0, EVER), written)
+        assert store.count(minutes_of("BTC/USD"), Timeframe.H1, EVER) == 50
+        version = store.version(minutes_of("BTC/USD"))
+        changed = store.changed_since(minutes_of("BTC/USD"), version)
         assert changed is not None
         assert time.time() - changed >= 7200
         store.close()
@@ -257,7 +274,7 @@ class TestInInflux:
         """Late minutes, backfills and corrections, in this process and in the next one."""
         http = InfluxHttp(server().url, database_of(folder))
         others = InfluxBars(http, lambda _: None)
-        instrument = parse("BTC/USD")
+        series = minutes_of("BTC/USD")
         end = OCTOBER + 5 * DAY
         day = run("BTC/USD", OCTOBER, 1440)
         for written in (
@@ -270,9 +287,9 @@ class TestInInflux:
             others.write(written)
             for _ in range(2):
                 store = InfluxStore(InfluxHttp(server().url, database_of(folder)), folder, shared=True)
-                whole = resample(store.read(instrument, 0, end), timeframe, end)
-                assert bits(store.resampled(instrument, timeframe, EVER, end)) == bits(whole)
-                assert store.count(instrument, timeframe, end) == len(whole)
+                whole = resample(store.read(series, 0, end), timeframe, end)
+                assert bits(store.resampled(series, timeframe, EVER, end)) == bits(whole)
+                assert store.count(series, timeframe, end) == len(whole)
                 store.close()
         http.close()
 
@@ -287,7 +304,7 @@ class TestInInflux:
         with pytest.raises(StoreError):
             store.write([run("AAPL", OCTOBER, MANY)], LIVE)
         with pytest.raises(StoreError, match="did not answer like InfluxDB") as caught:
-            store.read(parse("AAPL"), 0, EVER)
+            store.read(minutes_of("AAPL"), 0, EVER)
         assert "\n" not in str(caught.value)
         store.close()
         web.shutdown()
@@ -295,8 +312,8 @@ class TestInInflux:
 
     def test_reading_creates_no_database(self, folder: Path) -> None:
         store = open_store(folder)
-        assert len(store.read(parse("AAPL"), 0, EVER)) == 0
-        assert store.instruments() == []
+        assert len(store.read(minutes_of("AAPL"), 0, EVER)) == 0
+        assert store.stored() == []
         assert "not there yet" in store.where()
         assert database_of(folder) not in str(server().query("SHOW DATABASES"))
         store.close()
@@ -312,13 +329,13 @@ class TestInInflux:
     def test_hostile_text_cannot_change_a_query(self, folder: Path, text: str) -> None:
         store = open_store(folder)
         store.write([run("AAPL", OCTOBER, 3)], LIVE)
-        hostile = Instrument(text, AssetClass.STOCK)
+        hostile = Series(Instrument(text, AssetClass.STOCK))
         bars_ = InfluxBars(store._http, lambda _: None)
-        bars_.write(replace(run("AAPL", OCTOBER, 2), instrument=hostile))
+        bars_.write(replace(run("AAPL", OCTOBER, 2), instrument=hostile.instrument))
         assert len(bars_.read(hostile, 0, EVER)) == 2
         bars_.delete(hostile, Span(0, NOVEMBER))
         assert len(bars_.read(hostile, 0, EVER)) == 0
-        assert len(store.read(parse("AAPL"), 0, EVER)) == 3
+        assert len(store.read(minutes_of("AAPL"), 0, EVER)) == 3
         store.close()
 
     def test_another_source_is_replaced_only_on_demand(self, folder: Path) -> None:
@@ -327,9 +344,9 @@ class TestInInflux:
         store.write([run("AAPL", OCTOBER + MANY * MINUTE, 5)], LIVE)
         assert store.conflicts(run("AAPL", OCTOBER, 1), FILE) == [f"2025-10 ({LIVE})"]
         store.write([run("AAPL", OCTOBER, 10, 2)], FILE, replace=True)
-        assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", OCTOBER, 10, 2))
-        assert store.count(parse("AAPL"), Timeframe.H1, EVER) == 1
-        assert store.source(parse("AAPL"), OCTOBER) == FILE
+        assert_same(store.read(minutes_of("AAPL"), 0, EVER), run("AAPL", OCTOBER, 10, 2))
+        assert store.count(minutes_of("AAPL"), Timeframe.H1, EVER) == 1
+        assert store.source(minutes_of("AAPL"), OCTOBER) == FILE
         store.close()
 
     def test_a_refused_token_says_so_and_is_never_shown(self, folder: Path) -> None:
@@ -376,15 +393,15 @@ def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
             if data.draw(st.booleans()):
                 for store in pair:
                     store.compact(start)
-        instrument = parse(symbol)
-        assert pair[0].instruments() == pair[1].instruments()
+        series = minutes_of(symbol)
+        assert pair[0].stored() == pair[1].stored()
         for _ in range(8):
             end = OCTOBER + data.draw(st.integers(-4000, 7000)) * MINUTE
             timeframe = data.draw(st.sampled_from(list(Timeframe)))
             count, skip = data.draw(st.integers(1, 200)), data.draw(st.integers(0, 300))
-            found = [bits(store.resampled(instrument, timeframe, count, end, skip)) for store in pair]
+            found = [bits(store.resampled(series, timeframe, count, end, skip)) for store in pair]
             assert found[0] == found[1], (end, timeframe, count, skip)
-            totals = [store.count(instrument, timeframe, end) for store in pair]
+            totals = [store.count(series, timeframe, end) for store in pair]
             assert totals[0] == totals[1]
         server().query(f'DROP DATABASE "{database_of(folder / "influx")}"')
 
@@ -447,3 +464,13 @@ def test_there_are_never_more_connections_than_allowed() -> None:
     counting.shutdown()
     counting.server_close()
     assert most == 5
+
+
+class TestNativeSeries(NativeContract):
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Iterator[Path]:
+        yield tmp_path / "influx"
+        server().query(f'DROP DATABASE "{database_of(tmp_path / "influx")}"')
+
+    def open_store(self, folder: Path) -> BarStore:
+        return open_store(folder)

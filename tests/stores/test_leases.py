@@ -122,7 +122,7 @@ def test_a_released_lease_is_void_for_its_holder(store: ParquetStore) -> None:
     store.release(lease)
     with pytest.raises(LeaseLost, match="nobody"):
         store.write([run("AAPL", SEPTEMBER, 1)], LIVE, lease=lease)
-    assert store.instruments() == []
+    assert store.stored() == []
 
 
 def test_a_forged_lease_is_refused(store: ParquetStore) -> None:

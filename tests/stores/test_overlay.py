@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from openbell.market.bars import empty, merge, resample
+from openbell.market.bars import empty_of, merge, resample
 from openbell.market.errors import LeaseHeld, SourceConflict, StoreError
-from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 from openbell.stores.influx import InfluxStore
 from openbell.stores.influx_http import InfluxHttp
@@ -27,9 +26,9 @@ from openbell.stores.views import InfluxView, ParquetView
 from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.model import Reader, assert_same
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, run
+from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, minutes_of, run
 
-AAPL, BTC = parse("AAPL"), parse("BTC/USD")
+AAPL, BTC = minutes_of("AAPL"), minutes_of("BTC/USD")
 
 
 class TestOverlayStore(BarStoreContract):
@@ -91,7 +90,7 @@ def test_a_missing_home_is_not_created_and_no_temporary_file_remains(
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with closing(home.over()) as store:
         assert len(store.read(AAPL, 0, EVER)) == 0
-        assert store.instruments() == []
+        assert store.stored() == []
         store.write([run("AAPL", SEPTEMBER, MANY)], LIVE, covers=Span(SEPTEMBER, OCTOBER))
         store.compact(EVER)
         assert len(store.read(AAPL, 0, EVER)) == MANY
@@ -122,7 +121,7 @@ def test_bars_of_home_and_feed_are_merged_and_the_home_is_unchanged(home: Home, 
             assert store.resampled(AAPL, timeframe, 10_000, EVER).same_as(larger)
             assert store.count(AAPL, timeframe, EVER) == len(larger)
         assert store.gaps(AAPL, Span(SEPTEMBER, NOVEMBER)) == [Span(OCTOBER, NOVEMBER)]
-        assert store.instruments() == [AAPL]
+        assert store.stored() == [AAPL]
         with pytest.raises(SourceConflict):
             store.write([run("AAPL", SEPTEMBER + DAY * 20, 1)], FILE)
     assert home.fingerprint() == before
@@ -166,7 +165,7 @@ def test_bars_of_the_feed_win_where_the_home_has_gaps(home: Home) -> None:
         with closing(home.over()) as store:
             store.write([new], LIVE)
             assert_same(store.read(BTC, 0, EVER), merge(old.take(slice(0, 5)), new.take(slice(5, 10))))
-            owner.write([empty(BTC)], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 10 * MINUTE))
+            owner.write([empty_of(BTC)], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 10 * MINUTE))
             assert_same(store.read(BTC, 0, EVER), old)
             assert_same(store.tail(BTC, 7, EVER), old.tail(7))
 
@@ -193,7 +192,7 @@ def test_a_view_refuses_to_write(home: Home) -> None:
     with closing(home.open()) as owner:
         owner.write([run("AAPL", SEPTEMBER, 3)], LIVE)
         ahead = int(time.time()) + DAY
-        owner.write([empty(AAPL)], LIVE, covers=Span(SEPTEMBER, ahead))
+        owner.write([empty_of(AAPL)], LIVE, covers=Span(SEPTEMBER, ahead))
     before = home.fingerprint()
     with closing(home.over()) as overlay:
         view: BarStore = overlay._home

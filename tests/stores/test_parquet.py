@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,15 +17,30 @@ from hypothesis import strategies as st
 
 from openbell.market.bars import merge
 from openbell.market.errors import SourceConflict, StoreError
-from openbell.market.instruments import parse
-from openbell.stores import buffered, month_files
+from openbell.market.timeframes import Timeframe
+from openbell.stores import bar_files, buffered
 from openbell.stores.buffered import BULK
-from openbell.stores.months import month_of
 from openbell.stores.parquet import ParquetStore
-from openbell.stores.port import Span
+from openbell.stores.periods import month_of
+from openbell.stores.port import BarStore, Span
 from tests.stores.contract import SYMBOLS, BarStoreContract, Step, minutes, step
 from tests.stores.model import Model, Reader, assert_same
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bars, bits, run
+from tests.stores.native_contract import NativeContract
+from tests.stores.native_samples import END, START, whole
+from tests.stores.samples import (
+    DAY,
+    EVER,
+    FILE,
+    LIVE,
+    MINUTE,
+    NOVEMBER,
+    OCTOBER,
+    SEPTEMBER,
+    bars,
+    bits,
+    minutes_of,
+    run,
+)
 
 PATHS = {
     "AAPL": "stocks/1min/AAPL_2025-09.parquet",
@@ -52,15 +68,15 @@ class TestParquetStore(BarStoreContract):
         store.compact(EVER)
         store.close()
         assert files(folder) == {PATHS[symbol]}
-        assert self.open_store(folder).instruments() == [parse(symbol)]
+        assert self.open_store(folder).stored() == [minutes_of(symbol)]
 
     def test_each_utc_month_has_its_file(self, folder: Path) -> None:
         store = self.open_store(folder)
         offered = run("BTC/USD", OCTOBER - MINUTE, 31 * 1440 + 2)
         store.write([offered], LIVE)
         assert files(folder) == {f"crypto/1min/BTC_USD_2025-{month}.parquet" for month in ("09", "10", "11")}
-        assert_same(store.read(offered.instrument, 0, EVER), offered)
-        assert len(store.read(offered.instrument, OCTOBER, NOVEMBER)) == 31 * 1440
+        assert_same(store.read(offered.series, 0, EVER), offered)
+        assert len(store.read(offered.series, OCTOBER, NOVEMBER)) == 31 * 1440
 
     def test_any_read_of_a_file_with_many_row_groups_is_exact(self, folder: Path) -> None:
         store = self.open_store(folder)
@@ -71,8 +87,8 @@ class TestParquetStore(BarStoreContract):
             edge = chance.choice([0, 5000, 10_000, 15_000, 20_000, 23_000]) + chance.choice([-1, 0, 1, -700, 700])
             end, count = SEPTEMBER + edge * MINUTE, chance.choice([0, 1, 600, 4999, 5001, 12_000, 30_000])
             start, where = end - chance.choice([0, 1, 5000, 11_000]) * MINUTE, f"query {number}: {count} before {edge}"
-            assert_same(store.tail(whole.instrument, count, end), whole.between(0, end).tail(count), where)
-            assert_same(store.read(whole.instrument, start, end), whole.between(start, end), where)
+            assert_same(store.tail(whole.series, count, end), whole.between(0, end).tail(count), where)
+            assert_same(store.read(whole.series, start, end), whole.between(start, end), where)
         store.close()
 
     def test_other_tools_can_read_a_file(self, folder: Path) -> None:
@@ -107,20 +123,20 @@ class TestParquetStore(BarStoreContract):
         store = self.open_store(folder)
         offered = run("AAPL", SEPTEMBER, 50)
         store.write([offered], LIVE)
-        version = store.version(offered.instrument)
+        version = store.version(offered.series)
         store.write([offered], LIVE)
-        assert store.changed_since(offered.instrument, version) is None
+        assert store.changed_since(offered.series, version) is None
         store.write([run("AAPL", SEPTEMBER + 30 * MINUTE, 40)], LIVE)
-        assert store.changed_since(offered.instrument, version) == SEPTEMBER + 50 * MINUTE
+        assert store.changed_since(offered.series, version) == SEPTEMBER + 50 * MINUTE
         store.close()
 
     def test_a_file_created_in_the_same_tick_is_seen(self, memory_path: Path) -> None:
         for number in range(150):
-            instrument = parse(f"{'ABCDEFGHIJ'[number // 15]}{'ABCDEFGHIJKLMNO'[number % 15]}")
+            series = minutes_of(f"{'ABCDEFGHIJ'[number // 15]}{'ABCDEFGHIJKLMNO'[number % 15]}")
             for count, start in enumerate((SEPTEMBER, OCTOBER, NOVEMBER), 1):
-                file = month_files.month_file(memory_path, instrument, month_of(start))
-                month_files.write(file, run(instrument, start, 1), LIVE)
-                assert len(month_files.existing(memory_path, instrument)) == count
+                file = bar_files.bar_file(memory_path, series, month_of(start))
+                bar_files.write(file, run(series, start, 1), LIVE)
+                assert len(bar_files.existing(memory_path, series)) == count
 
     def test_a_large_write_replaces_buffered_bars(self, folder: Path) -> None:
         store = self.open_store(folder)
@@ -128,11 +144,11 @@ class TestParquetStore(BarStoreContract):
         for first in range(0, 5000, 1000):
             store.write([small.take(slice(first, first + 1000))], LIVE)
         store.write([large], LIVE)
-        assert_same(store.read(small.instrument, 0, EVER), merge(small, large))
+        assert_same(store.read(small.series, 0, EVER), merge(small, large))
         assert store.compact(EVER) == 5000 - BULK
-        assert_same(store.read(small.instrument, 0, EVER), merge(small, large))
+        assert_same(store.read(small.series, 0, EVER), merge(small, large))
 
-    def test_month_files_name_their_source(self, folder: Path) -> None:
+    def test_bar_files_name_their_source(self, folder: Path) -> None:
         store = self.open_store(folder)
         store.write([run("AAPL", SEPTEMBER, BULK)], LIVE)
         store.close()
@@ -143,7 +159,7 @@ class TestParquetStore(BarStoreContract):
             with pytest.raises(SourceConflict, match="live/alpaca/raw"):
                 again.write([run("AAPL", SEPTEMBER, count)], FILE)
         again.write([run("AAPL", SEPTEMBER, 1, 2)], LIVE)
-        assert len(again.read(parse("AAPL"), 0, EVER)) == BULK
+        assert len(again.read(minutes_of("AAPL"), 0, EVER)) == BULK
 
     def test_temporary_files_of_killed_writers_are_ignored_and_removed(self, folder: Path) -> None:
         store = self.open_store(folder)
@@ -152,8 +168,8 @@ class TestParquetStore(BarStoreContract):
         path = folder / PATHS["AAPL"]
         for left in (path.with_suffix(".4711.tmp"), path.with_name("MSFT_2025-09.12.tmp")):
             left.write_bytes(path.read_bytes()[:5000])
-        assert_same(store.read(offered.instrument, 0, EVER), offered)
-        assert store.instruments() == [offered.instrument]
+        assert_same(store.read(offered.series, 0, EVER), offered)
+        assert store.stored() == [offered.series]
         store.compact(EVER)
         assert files(folder) == {PATHS["AAPL"]}
 
@@ -163,7 +179,7 @@ class TestParquetStore(BarStoreContract):
         place = folder / "stocks/1min"
         for name in ("notes.txt", "lower_2025-09.parquet.bak", "BTC_USD_2025-09.parquet", "_2025-09.parquet"):
             (place / name).write_text("mine")
-        assert store.instruments() == [parse("AAPL")]
+        assert store.stored() == [minutes_of("AAPL")]
         store.compact(EVER)
         assert store.problems() == []
         assert (place / "notes.txt").read_text() == "mine"
@@ -183,14 +199,14 @@ class TestParquetStore(BarStoreContract):
             for first in range(0, BULK, 400):
                 store.write([own.take(slice(first, first + 400))], LIVE)
                 store.compact(int(own.time[first]))
-                got = store.read(own.instrument, int(own.time[0]), int(own.time[-1]) + 1)
+                got = store.read(own.series, int(own.time[0]), int(own.time[-1]) + 1)
                 assert_same(got, own.take(slice(0, first + 400)))
             store.write([own], LIVE)
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(work, range(8)))
-        assert store.instruments() == sorted(map(parse, SYMBOLS))
-        assert sum(len(store.read(parse(symbol), 0, EVER)) for symbol in SYMBOLS) == 8 * BULK
+        assert store.stored() == sorted(map(minutes_of, SYMBOLS))
+        assert sum(len(store.read(minutes_of(symbol), 0, EVER)) for symbol in SYMBOLS) == 8 * BULK
         store.close()
 
     def test_a_folder_that_cannot_be_created_is_an_error(self, tmp_path: Path) -> None:
@@ -203,7 +219,11 @@ class TestParquetStore(BarStoreContract):
         store.write([run("AAPL", SEPTEMBER, 3)], LIVE)
         store.write([run("AAPL", OCTOBER, BULK)], LIVE)
         both = run("AAPL", OCTOBER - MINUTE, 2)
-        assert [store.source(parse("AAPL"), month) for month in (SEPTEMBER, OCTOBER, NOVEMBER)] == [LIVE, LIVE, None]
+        assert [store.source(minutes_of("AAPL"), month) for month in (SEPTEMBER, OCTOBER, NOVEMBER)] == [
+            LIVE,
+            LIVE,
+            None,
+        ]
         assert store.conflicts(both, FILE) == ["2025-09 (live/alpaca/raw)", "2025-10 (live/alpaca/raw)"]
         assert store.conflicts(both, LIVE) == store.conflicts(run("MSFT", SEPTEMBER, 2), FILE) == []
         store.write([run("MSFT", SEPTEMBER, 2)], LIVE)
@@ -213,7 +233,7 @@ class TestParquetStore(BarStoreContract):
             path.unlink()
         again = self.open_store(folder)
         assert again.conflicts(both, FILE) == []
-        assert again.source(parse("AAPL"), OCTOBER) is None
+        assert again.source(minutes_of("AAPL"), OCTOBER) is None
 
     # Replacing
 
@@ -226,8 +246,8 @@ class TestParquetStore(BarStoreContract):
         store.write([run("AAPL", OCTOBER, 7)], LIVE)
         new = run("AAPL", OCTOBER + 5 * DAY, count, 2)
         store.write([new], FILE, covers=Span(OCTOBER + DAY, OCTOBER + 9 * DAY), replace=True)
-        assert_same(store.read(new.instrument, 0, EVER), merge(kept, new))
-        assert store.gaps(new.instrument, Span(SEPTEMBER, NOVEMBER)) == [
+        assert_same(store.read(new.series, 0, EVER), merge(kept, new))
+        assert store.gaps(new.series, Span(SEPTEMBER, NOVEMBER)) == [
             Span(OCTOBER, OCTOBER + DAY),
             Span(OCTOBER + 9 * DAY, NOVEMBER),
         ]
@@ -240,7 +260,7 @@ class TestParquetStore(BarStoreContract):
         old, new = run("AAPL", SEPTEMBER, 30), run("AAPL", SEPTEMBER + 20 * MINUTE, 30, 2)
         store.write([old], LIVE)
         store.write([new], LIVE, replace=True)
-        assert_same(store.read(old.instrument, 0, EVER), merge(old, new))
+        assert_same(store.read(old.series, 0, EVER), merge(old, new))
 
     @settings(deadline=None, max_examples=80)
     @given(data=st.data())
@@ -255,7 +275,7 @@ class TestParquetStore(BarStoreContract):
 
 def _follow(store: ParquetStore, steps: list[Step]) -> None:
     model = Model()
-    readers = [Reader(parse(symbol)) for symbol in ("AAPL", "BRK.B") for _ in range(2)]
+    readers = [Reader(minutes_of(symbol)) for symbol in ("AAPL", "BRK.B") for _ in range(2)]
     for number, (kind, symbol, start, count) in enumerate(steps):
         # One bar in two hours: parts often overlap, and often span two months.
         times = start // 7200 * 7200 + 7200 * np.arange(count)
@@ -264,7 +284,7 @@ def _follow(store: ParquetStore, steps: list[Step]) -> None:
             store.compact(start)
         elif kind == "refresh":
             for reader in readers[count % 2 :: 2]:
-                assert_same(reader.refresh(store), model.bars(reader.instrument), f"step {number}")
+                assert_same(reader.refresh(store), model.bars(reader.series), f"step {number}")
         elif kind in {"write", "foreign", "replace"}:
             source, replace = LIVE if kind == "write" else FILE, kind == "replace"
             try:
@@ -274,6 +294,45 @@ def _follow(store: ParquetStore, steps: list[Step]) -> None:
                 stored = False
             assert model.write(offered, source, replace=replace, whole=count < 6) is stored, f"step {number}"
     for reader in readers:
-        assert_same(store.read(reader.instrument, 0, EVER), model.bars(reader.instrument), "in the end")
-        assert_same(reader.refresh(store), model.bars(reader.instrument), "in the end")
+        assert_same(store.read(reader.series, 0, EVER), model.bars(reader.series), "in the end")
+        assert_same(reader.refresh(store), model.bars(reader.series), "in the end")
     store.close()
+
+
+class TestNativeSeries(NativeContract):
+    def open_store(self, folder: Path) -> BarStore:
+        return ParquetStore(folder)
+
+    def test_files_are_beside_the_minutes_and_found_without_the_buffer(self, folder: Path) -> None:
+        offered = whole("BTC/USD", Timeframe.H4)
+        with closing(ParquetStore(folder)) as store:
+            store.write([offered], LIVE)
+        found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet"))
+        assert found == [f"crypto/4h/BTC_USD_{year}.alpaca-raw.parquet" for year in (2019, 2020)]
+        for path in folder.glob("buffer.sqlite*"):
+            path.unlink()
+        with closing(ParquetStore(folder)) as store:
+            assert store.timeframes(offered.instrument) == [Timeframe.H4]
+            assert_same(store.read(offered.series, 0, EVER), offered)
+
+    def test_a_damaged_file_is_set_aside_and_its_bars_are_a_gap(self, folder: Path) -> None:
+        offered = whole("AAPL", Timeframe.D1)
+        with closing(ParquetStore(folder)) as store:
+            store.write([offered], LIVE, covers=Span(START, END))
+        (path,) = folder.rglob("AAPL*.parquet")
+        path.write_bytes(path.read_bytes()[:-9] + b"damaged!!")
+        with closing(ParquetStore(folder)) as store:
+            assert len(store.read(offered.series, 0, EVER)) == 0
+            assert store.gaps(offered.series, Span(START, END)) == [Span(START, END)]
+            assert [problem.reason for problem in store.problems()] != []
+            store.write([offered], LIVE, covers=Span(START, END))
+            assert_same(store.read(offered.series, 0, EVER), offered)
+
+    def test_a_removed_file_is_a_gap(self, folder: Path) -> None:
+        offered = whole("AAPL", Timeframe.D1)
+        with closing(ParquetStore(folder)) as store:
+            store.write([offered], LIVE, covers=Span(START, END))
+            (path,) = folder.rglob("AAPL*.parquet")
+            path.unlink()
+            assert store.gaps(offered.series, Span(START, END)) == [Span(START, END)]
+            assert len(store.read(offered.series, 0, EVER)) == 0

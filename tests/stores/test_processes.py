@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openbell.market.bars import Bars, empty, merge
+from openbell.market.bars import Bars, empty_of, merge
 from openbell.market.errors import LeaseHeld
-from openbell.market.instruments import parse
 from openbell.stores.leases import this_process
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Lease, Span
 from tests.stores.child import Child
 from tests.stores.model import assert_same
 from tests.stores.partner import CONTESTED, CONTESTED_MINUTES, FIXED, LAST_VERSION, REPLACED, SHARED, mine
-from tests.stores.samples import EVER, FILE, LIVE, MINUTE, SEPTEMBER, bars, run
+from tests.stores.samples import EVER, FILE, LIVE, MINUTE, SEPTEMBER, bars, minutes_of, run
 
 COUNT = 6
 
@@ -78,10 +77,10 @@ def test_many_processes_may_create_the_store_at_once(
     assert [partner.answer() for partner in partners] == [40] * COUNT
     store = ParquetStore(folder)
     everything = merge(*(mine(number) for number in range(COUNT)))
-    assert_same(store.read(parse(SHARED), 0, EVER), everything)
+    assert_same(store.read(minutes_of(SHARED), 0, EVER), everything)
     for number in range(COUNT):
         times = mine(number).time
-        assert store.gaps(parse(SHARED), Span(int(times[0]), int(times[-1]))) == []
+        assert store.gaps(minutes_of(SHARED), Span(int(times[0]), int(times[-1]))) == []
     assert len(store.problems()) == (there == "garbage")
     store.close()
 
@@ -96,12 +95,12 @@ def test_two_writers_of_the_same_minutes_leave_the_last_version_of_either(
         partner.begin("contest", folder=tmp_path, number=number)
     assert [partner.answer() for partner in partners[:2]] == [LAST_VERSION] * 2
     store = ParquetStore(tmp_path)
-    got = store.read(parse(CONTESTED), 0, EVER)
+    got = store.read(minutes_of(CONTESTED), 0, EVER)
     last = [run(CONTESTED, SEPTEMBER, CONTESTED_MINUTES, LAST_VERSION * 10 + number) for number in range(2)]
     first_won = np.isclose(got.close, last[0].close, rtol=0, atol=0)
     assert_same(got, merge(last[1], bars(CONTESTED, got.time[first_won], LAST_VERSION * 10)))
     store.compact(EVER)
-    assert_same(store.read(parse(CONTESTED), 0, EVER), got)
+    assert_same(store.read(minutes_of(CONTESTED), 0, EVER), got)
     store.close()
 
 
@@ -133,7 +132,7 @@ def test_a_month_never_mixes_two_sources_while_it_is_replaced(tmp_path: Path, pa
     assert isinstance(reads := reader.answer(), int), reads
     store = ParquetStore(tmp_path)
     store.compact(EVER)
-    assert_same(store.read(parse(REPLACED), 0, EVER), run(REPLACED, SEPTEMBER, 20, 2))
+    assert_same(store.read(minutes_of(REPLACED), 0, EVER), run(REPLACED, SEPTEMBER, 20, 2))
     store.close()
 
 
@@ -149,9 +148,9 @@ def test_a_damaged_file_is_set_aside_by_one_of_many_processes(tmp_path: Path, pa
         partners[4].begin("write", folder=tmp_path, symbol="AAPL", count=2000, version=99)
         assert {partner.answer() for partner in partners[:4]} <= {0, 2000}
         assert partners[4].answer() == 2000
-        assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", SEPTEMBER, 2000, 99))
+        assert_same(store.read(minutes_of("AAPL"), 0, EVER), run("AAPL", SEPTEMBER, 2000, 99))
         assert len(set(tmp_path.glob("*/1min/*.corrupt-*")) - known) == 1
-        assert store.gaps(parse("AAPL"), Span(SEPTEMBER, SEPTEMBER + 60)) == [Span(SEPTEMBER, SEPTEMBER + 60)]
+        assert store.gaps(minutes_of("AAPL"), Span(SEPTEMBER, SEPTEMBER + 60)) == [Span(SEPTEMBER, SEPTEMBER + 60)]
     store.close()
 
 
@@ -189,8 +188,8 @@ def test_a_read_is_consistent_whatever_happens_between_its_steps(memory_path: Pa
     }
     happen, after = events[event]
     asks: list[Callable[[ParquetStore], Bars]] = [
-        lambda store: store.read(filed.instrument, 0, EVER),
-        lambda store: store.tail(filed.instrument, 9999, EVER),
+        lambda store: store.read(filed.series, 0, EVER),
+        lambda store: store.tail(filed.series, 9999, EVER),
     ]
     for number, (at_step, ask) in enumerate(product(range(4), asks)):
         folder = memory_path / str(number)
@@ -231,7 +230,7 @@ def test_a_process_stopped_past_its_lease_writes_nothing_when_it_wakes(
         holder.until(take, "the lease is over", bound=20)
         assert taken[0].token > token
         store.write([run("AAPL", SEPTEMBER, 5, 2)], LIVE, lease=taken[0])
-        version = store.version(parse("AAPL"))
+        version = store.version(minutes_of("AAPL"))
     finally:
         holder.send(signal.SIGCONT)
     lost = holder.ask("leased_write", folder=tmp_path, symbol="AAPL", count=count, version=3)
@@ -239,10 +238,10 @@ def test_a_process_stopped_past_its_lease_writes_nothing_when_it_wakes(
     assert holder.ask("leased_write", folder=tmp_path, symbol="MSFT", count=count, version=3).startswith("LeaseLost")
     assert holder.ask("renew", folder=tmp_path, ttl=60).startswith("LeaseLost")
     assert holder.ask("acquire", folder=tmp_path, ttl=60).startswith("LeaseHeld")
-    assert_same(store.read(parse("AAPL"), 0, EVER), run("AAPL", SEPTEMBER, 5, 2))
-    assert_same(store.read(parse("MSFT"), 0, EVER), empty(parse("MSFT")))
-    assert store.changed_since(parse("AAPL"), version) is None
-    assert store.gaps(parse("MSFT"), Span(0, 60)) == [Span(0, 60)]
+    assert_same(store.read(minutes_of("AAPL"), 0, EVER), run("AAPL", SEPTEMBER, 5, 2))
+    assert_same(store.read(minutes_of("MSFT"), 0, EVER), empty_of(minutes_of("MSFT")))
+    assert store.changed_since(minutes_of("AAPL"), version) is None
+    assert store.gaps(minutes_of("MSFT"), Span(0, 60)) == [Span(0, 60)]
     store.close()
 
 

@@ -7,6 +7,7 @@ import platform
 import sqlite3
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -18,10 +19,12 @@ import typer
 from openbell import __version__
 from openbell.cli.app import AsOf, app, fail, settings_for
 from openbell.desk.desk import Desk
-from openbell.feeds.registry import feed_of
+from openbell.feeds.registry import parts_of
 from openbell.market.clock import iso
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
+from openbell.market.series import Series
 from openbell.market.sessions import stock_phase
+from openbell.market.timeframes import SHORT
 
 if TYPE_CHECKING:
     from openbell.stores.port import Premature
@@ -98,11 +101,9 @@ def _software(desk: Desk) -> Iterator[Finding]:
             missing.append(part)
     if missing:
         yield Finding("bad", f"missing: {', '.join(missing)}", f"{sys.executable} -m pip install openbell")
-    kind = feed_of(desk.settings.feed)
-    if kind.module and find_spec(kind.module) is None:
-        yield Finding(
-            "bad", f"the feed {desk.settings.feed} needs {kind.module}", f"pip install 'openbell[{kind.extra}]'"
-        )
+    for feed, kind in parts_of(desk.settings.feed).items():
+        if kind.module and find_spec(kind.module) is None:
+            yield Finding("bad", f"the feed {feed} needs {kind.module}", f"pip install 'openbell[{kind.extra}]'")
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         yield Finding(
             "note",
@@ -160,8 +161,11 @@ def _bars(desk: Desk) -> Iterator[Finding]:
         influx = "start InfluxDB, or check OPENBELL_INFLUX_URL; new bars are buffered meanwhile"
         yield Finding("bad", error.message, influx if desk.settings.influx_url else "")
         return
-    instruments = desk.store.instruments()
-    yield Finding("ok", f"{len(instruments)} symbols, {desk.store.size() / 1e6:.1f} MB in {where}")
+    stored = desk.store.stored()
+    symbols = len({series.instrument for series in stored})
+    by_timeframe = Counter(series.timeframe for series in stored)
+    series = ", ".join(f"{count} at {name}" for name, each in SHORT.items() if (count := by_timeframe[each]))
+    yield Finding("ok", f"{symbols} symbols ({series or 'no bars'}), {desk.store.size() / 1e6:.1f} MB in {where}")
     for problem in desk.store.problems():
         yield Finding(
             "note",
@@ -185,7 +189,7 @@ def _mend(desk: Desk) -> Iterator[Finding]:
 def _describe(found: Premature) -> str:
     early = found.span.end > found.written
     return (
-        f"{found.instrument} from {iso(found.span.start)} to {iso(found.span.end)} was recorded as complete at "
+        f"{found.series} from {iso(found.span.start)} to {iso(found.span.end)} was recorded as complete at "
         f"{iso(int(found.written))}, "
         + ("before it had ended" if early else "later than the machine's time now: its clock was or is wrong")
     )
@@ -203,7 +207,8 @@ def _feed(desk: Desk) -> Iterator[Finding]:
         yield Finding("note", f"feed {desk.feed.name} has none of the watched symbols", "edit watchlist.txt")
         return
     began = time.monotonic()
-    bars = asyncio.run(desk.feed.history(watched[0], int(now) - 7 * 86400, int(now) - 7 * 86400 + 3600))
+    week_ago = int(now) - 7 * 86400
+    bars = asyncio.run(desk.feed.history(Series(watched[0]), week_ago, week_ago + 3600))
     spent = (time.monotonic() - began) * 1000
     yield Finding("ok", f"feed {desk.feed.name} responds in {spent:.0f} ms ({len(bars)} bars of {watched[0]})")
 

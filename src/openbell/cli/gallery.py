@@ -17,6 +17,7 @@ from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars, resample
 from openbell.market.clock import FixedClock
 from openbell.market.instruments import parse
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 
 _END = 1_763_000_000 // 14400 * 14400
@@ -74,7 +75,7 @@ def scene(indicator: Indicator, bars: Bars) -> Scene:
 def _bars() -> Bars:
     instrument = parse("BTC/USD")
     feed = SimFeed(FixedClock(_END))
-    return resample(asyncio.run(feed.history(instrument, _END - 40 * 86400, _END)), Timeframe.H1, _END)
+    return resample(asyncio.run(feed.history(Series(instrument), _END - 40 * 86400, _END)), Timeframe.H1, _END)
 
 
 def _shown(value: object) -> str:

@@ -109,7 +109,7 @@ def _store(settings: Settings, bars: Bars, replace: bool) -> int | None:
     from openbell.desk.desk import Desk
 
     with closing(Desk(settings).store) as store:
-        newest = store.tail(bars.instrument, 1, _EVER)
+        newest = store.tail(bars.series, 1, _EVER)
         if not replace and (others := store.conflicts(bars, SOURCE)):
             raise SourceConflict(
                 f"the store has bars of another source: {', '.join(others[:10])}"
@@ -146,11 +146,11 @@ def _note_late_bars(settings: Settings, bars: Bars, newest: int) -> None:
 
 
 def _write_months(store: BarStore, bars: Bars, replace: bool) -> None:
-    from openbell.stores.months import by_month, month_span
+    from openbell.stores.periods import by_period, period_span
     from openbell.stores.port import Span
 
-    months = list(by_month(bars))
-    later = (month_span(month)[0] for month, _ in months[1:])
+    months = list(by_period(bars, SOURCE))
+    later = (period_span(month)[0] for month, _ in months[1:])
     # A month also covers empty months after it, so that coverage has no gap.
     bounds = pairwise([int(bars.time[0]), *later, int(bars.time[-1]) + bars.timeframe.seconds])
     with _progress(len(months)) as advance:

@@ -1,41 +1,35 @@
 """The bar service: closed bars of any timeframe, read through the store to the feed.
 
-What the store lacks is asked of the feed once, however many ask at the same time, and stored before it is answered. The
-newest 3,000 bars of every series that was asked for stay in memory and are checked against the store with one cheap query,
-so any number of processes see each other's writes.
+`market.plan` decides which series a question is answered from. Bars that the store lacks are fetched from the feed once,
+even if several callers ask at the same time, and stored first. The newest bars of every series that was asked for stay in
+memory and are checked against the store with one cheap query, so any number of processes see each other's writes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
+from openbell.desk.filling import CHUNK, Failure, History
 from openbell.desk.flight import SingleFlight
-from openbell.desk.screening import screen
-from openbell.desk.writes import SMALL, GroupedWrites
+from openbell.desk.sourcing import Sourcing
 from openbell.feeds.port import Feed
 from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.capacity import most_bars
 from openbell.market.clock import Clock, bounded
-from openbell.market.errors import DataError, FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
+from openbell.market.errors import DataError, FeedUnavailable, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import bucket_start, lookback_start
-from openbell.market.timeframes import Timeframe
+from openbell.market.plan import Part, base_of
+from openbell.market.series import Series
+from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.stores.port import BarStore, Span, Version
 from openbell.stores.threads import Threads
 
-log = logging.getLogger(__name__)
-
-_WEEK, _MONDAY = 604800, 345600
 _TRIES = 3
-_CHUNK = 43_200
-"""Minutes that are read or fetched at once: thirty days."""
-
 _LONG_HISTORIES = 8
 """Histories of many instruments that are fetched at a time: each is in memory until it is stored."""
 
@@ -47,10 +41,13 @@ GRACE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class _Ring:
-    """The newest `depth` bars before `end`, or all if there are fewer, as the store had them at `version`."""
+    """The newest `depth` bars before `end`, or all if there are fewer, as the store had them at `versions`."""
 
     bars: Bars
-    version: Version
+    parts: tuple[Part, ...]
+    """What the bars are made of, oldest first."""
+    versions: Mapping[Series, Version]
+    """Of every series that they are made of or could be."""
     end: int
     depth: int
 
@@ -68,24 +65,16 @@ class BarService:
         self.threads = threads or Threads()
         self.clock = bounded(clock)
         """Never ahead of the machine's time: what has not happened is neither closed nor covered."""
-        self._rings: dict[tuple[Instrument, Timeframe], _Ring] = {}
+        self.history = History(store, feed, self.clock, self.threads)
+        self._sourcing = Sourcing(store, self.history, self.clock)
+        self._rings: dict[Series, _Ring] = {}
         self._flights = SingleFlight()
-        self.on_stored: Callable[[], None] = lambda: None
-        """Called after bars were stored."""
-        self._writes = GroupedWrites(store, self.threads)
-        self.fetches: Counter[Instrument] = Counter()
-        """How often the feed has delivered history of an instrument: whether an answer needed it can be told from that."""
 
     def closed_until(self) -> int:
         """The minute before which every bar is final."""
         now = self.clock.epoch()
         final = min(now, max(self.feed.watermark(now), now - GRACE))
         return int(final // MINUTE * MINUTE)
-
-    def _complete(self, end: int) -> int:
-        """The minute before which the feed's history will not grow, at most `end`, and never after now."""
-        now = self.clock.epoch()
-        return min(end, int(min(now, self.feed.watermark(now)) // MINUTE * MINUTE))
 
     async def find(self, symbol: str) -> Instrument:
         """The instrument of a symbol that is stored or known to the feed. Raises `InvalidSymbol`, `UnknownSymbol`."""
@@ -98,14 +87,52 @@ class BarService:
         """Whether the feed can deliver it or the store holds bars of it that had closed by the clock."""
         if self.feed.supports(instrument):
             return True
-        return bool(len(await self.threads.run(self.store.tail, instrument, 1, self.closed_until())))
+        return await self.threads.run(self._any_stored, instrument, self.closed_until())
+
+    def _any_stored(self, instrument: Instrument, end: int) -> bool:
+        stored = (Timeframe.M1, *self.store.timeframes(instrument))
+        return any(len(self.store.resampled(Series(instrument, each), each, 1, end)) for each in stored)
+
+    async def fill(self, instrument: Instrument, span: Span) -> Failure | None:
+        """Fetch the minutes of a span that the store lacks. A failure is returned, not raised."""
+        return await self.history.fill(Series(instrument), span)
+
+    # The newest bars
 
     async def latest(self, instrument: Instrument, timeframe: Timeframe) -> Bars:
         """The newest closed bars, at most `RING`; empty if there are none.
 
         Raises `FeedUnavailable` when the feed fails and nothing is stored, `UnknownSymbol` when nobody knows it.
         """
-        return (await self._newest(instrument, timeframe, RING, self.closed_until())).tail(RING)
+        return await self.newest(instrument, timeframe, RING)
+
+    async def newest(self, instrument: Instrument, timeframe: Timeframe, count: int) -> Bars:
+        """The newest `count` closed bars, at most `RING`. Raises as `latest` does."""
+        count = min(count, RING)
+        return (await self._newest(Series(instrument, timeframe), count, self.closed_until())).tail(count)
+
+    async def stored_instead(self, instrument: Instrument) -> str:
+        """Returns what is stored of an instrument that lacks the bars asked for, for an error message; maybe empty."""
+        stored = await self.threads.run(self.store.timeframes, instrument)
+        names = ", ".join(name_of(each, SHORT) for each in stored)
+        return f"; what is stored are bars of {names}" if names else ""
+
+    async def made_of(self, bars: Bars) -> str | None:
+        """Returns the timeframes of the stored bars that closed bars are made of: `1d`, or `1d+1m`."""
+        if not len(bars):
+            return None
+        ring = self._rings.get(bars.series)
+        if bars.timeframe is Timeframe.M1:
+            parts = [Part(Timeframe.M1, 0, 0)]
+        elif ring and len(ring.bars) and ring.bars.time[0] <= bars.time[0]:
+            parts = [part for part in ring.parts if part.end > bars.time[0] and part.start <= bars.time[-1]]
+        else:
+            parts = await self.threads.run(self._parts_of, bars)
+        return "+".join(dict.fromkeys(name_of(part.base, SHORT) for part in parts))
+
+    def _parts_of(self, bars: Bars) -> list[Part]:
+        candidates = self._sourcing.candidates(bars.series)
+        return self._sourcing.parts(bars.series, candidates, int(bars.time[0]), barlib.closed_at(bars))
 
     async def latest_of(self, instruments: Sequence[Instrument], timeframe: Timeframe) -> dict[Instrument, Bars]:
         """What `latest` returns for many instruments at once, without those for which it raises `DataError` or
@@ -113,10 +140,11 @@ class BarService:
         bars were added one turn of a thread.
         """
         end = self.closed_until()
-        rings = {each: ring for each in instruments if (ring := self._rings.get((each, timeframe)))}
-        changed = self.store.changed({each: ring.version for each, ring in rings.items()})
-        found = {each: ring.bars for each, ring in rings.items() if ring.current(RING, end) and each not in changed}
-        if behind := [each for each in changed if rings[each].depth >= RING]:
+        rings = {each: ring for each in instruments if (ring := self._rings.get(Series(each, timeframe)))}
+        versions = {series: version for ring in rings.values() for series, version in ring.versions.items()}
+        touched = {series.instrument for series in self.store.changed(versions)}
+        found = {each: ring.bars for each, ring in rings.items() if ring.current(RING, end) and each not in touched}
+        if behind := [each for each in touched if rings[each].depth >= RING]:
             found |= await self._read_again(behind, timeframe, end)
         rest = [each for each in instruments if each not in found]
         turn = asyncio.Semaphore(_LONG_HISTORIES)
@@ -134,27 +162,111 @@ class BarService:
         """The bars of instruments whose stored bars have changed, except where the feed has to be asked for more."""
 
         def work() -> dict[Instrument, _Ring]:
-            read = {each: self._read(each, timeframe, RING, end) for each in instruments}
+            read = {each: self._read(Series(each, timeframe), RING, end) for each in instruments}
             return {
                 each: ring
                 for each, ring in read.items()
-                if len(ring.bars)
-                and not self._gaps(each, Span(lookback_start(each, timeframe, RING, end), self._complete(end)))
+                if len(ring.bars) and not self._sourcing.missing(ring.bars.series, RING, end)
             }
 
         found = await self.threads.run(work)
-        self._rings.update({(each, timeframe): ring for each, ring in found.items()})
+        self._rings.update({ring.bars.series: ring for ring in found.values()})
         return {each: ring.bars for each, ring in found.items()}
 
     async def _latest_or_none(self, instrument: Instrument, timeframe: Timeframe, end: int) -> Bars | None:
         try:
-            return (await self._newest(instrument, timeframe, RING, end)).tail(RING)
+            return (await self._newest(Series(instrument, timeframe), RING, end)).tail(RING)
         except (DataError, UnknownSymbol):
             return None
 
-    async def newest(self, instrument: Instrument, timeframe: Timeframe, count: int) -> Bars:
-        """The newest `count` closed bars, at most `RING`. Raises as `latest` does."""
-        return (await self._newest(instrument, timeframe, min(count, RING), self.closed_until())).tail(count)
+    async def _newest(self, series: Series, depth: int, end: int) -> Bars:
+        """At least the newest `depth` closed bars, if there are so many."""
+        ring = self._rings.get(series)
+        if ring and ring.current(depth, end) and not self.store.changed(ring.versions):
+            return ring.bars
+        depth = max(depth, ring.depth) if ring else depth
+        return await self._flights.run((series, end, depth), lambda: self._refresh(series, depth, end))
+
+    async def _refresh(self, series: Series, depth: int, end: int) -> Bars:
+        for _ in range(_TRIES):
+            failure = await self._sourcing.fill_parts(series, depth, end)
+            ring = await self.threads.run(self._read, series, depth, end)
+            # Reading may have found a damaged file and set it aside: its period is a gap again.
+            if failure or not self._sourcing.missing(series, depth, end):
+                break
+        if not len(ring.bars):
+            if failure:
+                raise failure
+            if not await self.known(series.instrument):
+                raise UnknownSymbol(series.instrument.symbol)
+        self._rings[series] = ring
+        return ring.bars
+
+    def _read(self, series: Series, depth: int, end: int) -> _Ring:
+        """The newest `depth` bars, of which most are usually in memory."""
+        candidates = self._sourcing.candidates(series)
+        versions = {each: self.store.version(each) for each in candidates}
+        start = lookback_start(series.instrument, series.timeframe, depth, end)
+        parts = self._sourcing.parts(series, candidates, start, end)
+        ring = self._rings.get(series)
+        if ring and ring.end <= end and ring.depth >= depth and len(ring.bars):
+            if kept := self._extended(ring, parts, versions, end):
+                return kept
+            depth = ring.depth
+        found = self._sourcing.bars_of(series, parts, depth)
+        if len(found) < depth:  # it trades seldom, or only a part of its history is stored
+            parts = self._sourcing.parts(series, candidates, 0, end)
+            found = self._sourcing.bars_of(series, parts, depth)
+        return _Ring(found, tuple(parts), versions, end, depth)
+
+    def _extended(
+        self, ring: _Ring, parts: Sequence[Part], versions: Mapping[Series, Version], end: int
+    ) -> _Ring | None:
+        """A ring as it is now, if nothing but new minutes was added; None if more has changed."""
+        series, minutes = ring.bars.series, Series(ring.bars.instrument)
+        native = {each: version for each, version in versions.items() if each != minutes}
+        if any(ring.versions.get(each) != version for each, version in native.items()) or minutes not in ring.versions:
+            return None
+        changed = self.store.changed_since(minutes, ring.versions[minutes])
+        again = ring.end if changed is None else max(0, min(changed, ring.end))
+        again = bucket_start(series.instrument, series.timeframe, again)
+        before = [part for part in ring.parts if part.base is not Timeframe.M1]
+        if [part for part in parts if part.base is not Timeframe.M1 and part.end > ring.bars.time[0]] != [
+            part for part in before if part.end > ring.bars.time[0]
+        ]:
+            return None
+        if again <= ring.bars.time[0] or (before and again < before[-1].end):
+            return None
+        fresh = barlib.resample(self.store.read(minutes, again, end), series.timeframe, end)
+        bars = barlib.merge(ring.bars.between(0, again), fresh).tail(ring.depth).copy()
+        return _Ring(bars, tuple(parts), versions, end, ring.depth)
+
+    # Spans
+
+    async def fetch(self, series: Series, start: int, end: int) -> Failure | None:
+        """Fetch what the store lacks of a native series. A failure is returned, not raised."""
+        return await self.history.fill(series, Span(start, end))
+
+    async def stored(self, series: Series, start: int, end: int) -> Bars:
+        """The stored bars of a series that opened in [start, end)."""
+        return await self.threads.run(self.store.read, series, start, end)
+
+    async def span(self, series: Series, start: int | None, end: int | None) -> Bars:
+        """The closed bars that opened in [start, end), fetched as needed; without a start, what is stored.
+
+        Raises as `latest` does.
+        """
+        closed = self.closed_until()
+        last = closed if end is None else min(end, closed)
+        failure = None
+        if start is not None:
+            failure = await self._sourcing.fill_span(series, start, last)
+        bars = await self.threads.run(self._sourcing.read_span, series, start or 0, last)
+        if failure and not len(bars):
+            raise failure
+        return bars
+
+    # Pages
 
     async def page(self, instrument: Instrument, timeframe: Timeframe, limit: int, offset: int) -> tuple[Bars, int]:
         """`limit` closed bars before the `offset` newest, and how many there are in all.
@@ -164,164 +276,61 @@ class BarService:
         the most that the market can have made. Bars before the feed's reach are left out where the feed knows its total.
         Raises as `latest` does.
         """
-        end = self.closed_until()
-        reach = self._reach(instrument)
+        series, end = Series(instrument, timeframe), self.closed_until()
+        with suppress(FeedUnavailable, UnknownSymbol):  # stored bars may be enough; otherwise it is raised below
+            await self.history.natives(instrument)
+        reach = self._sourcing.reach(series)
         counted = None if reach is None else self.feed.count(instrument, timeframe, reach, end)
         if counted is not None and offset >= counted:
             return barlib.empty(instrument, timeframe), counted
         # One more than asked for: whether there are more is known then.
-        found = await self._before(instrument, timeframe, limit + 1, offset, end)
+        found = await self._before(series, limit + 1, offset, end)
         if counted is not None and reach is not None:
             return found.between(reach, end).tail(min(limit, counted - offset)), counted
         shown = found.tail(limit)
         if reach is None or not len(found):
-            return shown, await self.threads.run(self.store.count, instrument, timeframe, end)
+            return shown, await self.threads.run(self._sourcing.count, series, end)
         if len(found) == len(shown):
             return shown, offset + len(shown)
-        older = await self.threads.run(self.store.count, instrument, timeframe, reach)
+        older = await self.threads.run(self._sourcing.count, series, reach)
         most = older + most_bars(instrument, timeframe, reach, end)
         return shown, max(most, offset + len(found))
 
-    async def _before(self, instrument: Instrument, timeframe: Timeframe, count: int, offset: int, end: int) -> Bars:
+    async def _before(self, series: Series, count: int, offset: int, end: int) -> Bars:
         """`count` closed bars before the `offset` newest, or as many as there are."""
         depth = offset + count
         if depth <= RING:
-            newest = await self._newest(instrument, timeframe, depth, end)
-            if len(newest) >= depth or not self._more_to_ask(
-                instrument, lookback_start(instrument, timeframe, depth, end)
-            ):
+            newest = await self._newest(series, depth, end)
+            start = lookback_start(series.instrument, series.timeframe, depth, end)
+            if len(newest) >= depth or not self._sourcing.more_to_ask(series, start):
                 last = max(0, len(newest) - offset)
                 return newest.take(slice(max(0, last - count), last))
-        failure = await self._fill_back(instrument, timeframe, depth, end)
-        found = await self.threads.run(self.store.resampled, instrument, timeframe, count, end, offset)
-        if failure and not len(found) and not len(await self.threads.run(self.store.tail, instrument, 1, end)):
+        failure = await self._fill_back(series, depth, end)
+
+        def read() -> Bars:
+            parts = self._sourcing.parts(series, self._sourcing.candidates(series), 0, end)
+            return self._sourcing.bars_of(series, parts, count, offset)
+
+        found = await self.threads.run(read)
+        if failure and not len(found) and not await self.threads.run(self._sourcing.count, series, end):
             raise failure
         return found
 
-    async def _fill_back(
-        self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int
-    ) -> FeedUnavailable | UnknownSymbol | StoreError | None:
-        """Ask the feed for `depth` bars; of one that trades seldom, month by month until there are so many.
+    async def _fill_back(self, series: Series, depth: int, end: int) -> Failure | None:
+        """Ask the feed for `depth` bars; of one that trades seldom, piece by piece until there are so many.
 
-        A month without a bar is where a history begins: further back the feed is not asked.
+        A piece without a bar is where a history begins: further back the feed is not asked.
         """
-        at = lookback_start(instrument, timeframe, depth, end)
-        failure = await self.fill(instrument, Span(at, end))
-        while not failure and self._more_to_ask(instrument, at):
-            if len(await self.threads.run(self.store.resampled, instrument, timeframe, 1, end, depth - 1)):
+        failure = await self._sourcing.fill_parts(series, depth, end)
+        base = base_of(series.instrument, series.timeframe, self.history.known_natives(series.instrument))
+        at = lookback_start(series.instrument, series.timeframe, depth, end)
+        while not failure and base is not None and self._sourcing.more_to_ask(series, at):
+            if await self.threads.run(self._sourcing.count, series, end) >= depth:
                 break
-            start = at - _CHUNK * MINUTE
-            failure = await self.fill(instrument, Span(start, at))
-            newest = await self.threads.run(self.store.tail, instrument, 1, at)
+            start = at - CHUNK * base.seconds
+            failure = await self.history.fill(series.at(base), Span(start, at))
+            newest = await self.threads.run(self.store.tail, series.at(base), 1, at)
             if not len(newest) or newest.time[0] < start:
                 break
             at = start
         return failure
-
-    def _reach(self, instrument: Instrument) -> int | None:
-        """The time from which on the feed has bars of an instrument; None if it has none.
-
-        The feed's edge slides with the clock; whole weeks from it on leave no bucket cut.
-        """
-        if self.feed.source is None or not self.feed.supports(instrument):
-            return None
-        return _next_monday(self.feed.earliest(self.clock.epoch()))
-
-    def _more_to_ask(self, instrument: Instrument, before: int) -> bool:
-        """Whether the feed may have bars from before a time."""
-        reach = self._reach(instrument)
-        return reach is not None and before > reach
-
-    async def _newest(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> Bars:
-        """At least the newest `depth` closed bars, if there are so many."""
-        ring = self._rings.get((instrument, timeframe))
-        if ring and ring.current(depth, end) and self.store.changed_since(instrument, ring.version) is None:
-            return ring.bars
-        depth = max(depth, ring.depth) if ring else depth
-        key = (instrument, timeframe, end, depth)
-        return await self._flights.run(key, lambda: self._refresh(instrument, timeframe, depth, end))
-
-    async def _refresh(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> Bars:
-        span = Span(lookback_start(instrument, timeframe, depth, end), end)
-        for _ in range(_TRIES):
-            failure = await self.fill(instrument, span)
-            ring = await self.threads.run(self._read, instrument, timeframe, depth, end)
-            # Reading may have found a damaged file and set it aside: its month is a gap again.
-            if failure or not self._gaps(instrument, Span(span.start, self._complete(end))):
-                break
-        if not len(ring.bars):
-            if failure:
-                raise failure
-            if not await self.known(instrument):
-                raise UnknownSymbol(instrument.symbol)
-        self._rings[instrument, timeframe] = ring
-        return ring.bars
-
-    def _read(self, instrument: Instrument, timeframe: Timeframe, depth: int, end: int) -> _Ring:
-        version = self.store.version(instrument)
-        ring = self._rings.get((instrument, timeframe))
-        if ring and ring.end <= end and ring.depth >= depth and len(ring.bars):
-            changed = self.store.changed_since(instrument, ring.version)
-            again = bucket_start(instrument, timeframe, ring.end if changed is None else max(0, min(changed, ring.end)))
-            if again > ring.bars.time[0]:
-                fresh = barlib.resample(self.store.read(instrument, again, end), timeframe, end)
-                kept = ring.bars.between(0, again)
-                return _Ring(barlib.merge(kept, fresh).tail(depth).copy(), version, end, depth)
-        return _Ring(self.store.resampled(instrument, timeframe, depth, end), version, end, depth)
-
-    async def fill(self, instrument: Instrument, span: Span) -> FeedUnavailable | UnknownSymbol | StoreError | None:
-        """Ask the feed for what the store lacks of a span. A failure is returned, not raised: stored bars may do."""
-        source = self.feed.source
-        if source is None:
-            return None
-        for gap in _pieces(self._gaps(instrument, span)):
-            try:
-                # What a vendor may still add to is stored, but asked for again. Taken before the question: the answer
-                # cannot be newer than that.
-                complete = self._complete(gap.end)
-                covers = Span(gap.start, complete) if complete > gap.start else None
-                bars = await self.feed.history(instrument, gap.start, gap.end)
-                self.fetches[instrument] += 1
-                good, refused = await self._screened(bars)
-                for reason, count in refused.items():
-                    log.warning("%s: refused %d bars of the history: %s", instrument, count, reason)
-                bars = barlib.merge(barlib.empty(instrument), *good).between(gap.start, gap.end)
-                await self._writes.write(bars, source, covers)
-                self.on_stored()
-            except (FeedUnavailable, UnknownSymbol) as error:
-                log.warning("%s: %s", instrument, error)
-                return error
-            except SourceConflict as error:
-                log.warning("%s", error)
-            except StoreError as error:
-                log.warning("%s", error)
-                return error
-        return None
-
-    async def _screened(self, bars: Bars) -> tuple[list[Bars], Counter[str]]:
-        """A few bars are screened here: a thread would take longer to answer."""
-        now = self.clock.epoch()
-        return screen([bars], now) if len(bars) <= SMALL else await self.threads.run(screen, [bars], now)
-
-    def _gaps(self, instrument: Instrument, span: Span) -> list[Span]:
-        """What the feed could still deliver of a span by now."""
-        reach = self._reach(instrument)
-        if reach is None:
-            return []
-        start, end = max(span.start, reach), min(span.end, int(self.clock.epoch() // MINUTE * MINUTE))
-        return self.store.gaps(instrument, Span(start, end)) if start < end else []
-
-
-def _next_monday(epoch: int) -> int:
-    """The first start of a UTC week that is not before."""
-    return -(-(epoch - _MONDAY) // _WEEK) * _WEEK + _MONDAY
-
-
-def _pieces(spans: list[Span]) -> Iterator[Span]:
-    """Spans cut into pieces of a month, newest first: what was stored stays if a later piece fails."""
-    for span in reversed(spans):
-        end = span.end
-        while end > span.start:
-            start = max(span.start, end - _CHUNK * MINUTE)
-            yield Span(start, end)
-            end = start

@@ -224,13 +224,21 @@ class Collector:
             covers = Span(since, complete) if not refused and complete > since else None
             heard = {part.instrument for part in good}
             silent = [empty(i) for i in instruments if i not in heard] if covers else []
-            count = await self._bars.threads.run(self._write, [*good, *silent], self._feed.source, covers, lease)
-            self._bars.on_stored()
+            count = await self._bars.threads.run(self._write_all, [*good, *silent], covers, lease)
+            self._bars.history.on_stored()
         self.status.batches += 1
         self.status.stored += count
         self.status.through = max(self.status.through, complete)
         self._on_stored(batch, count)
         return complete
+
+    def _write_all(self, parts: list[Bars], covers: Span | None, lease: Lease) -> int:
+        """Store the parts of a batch, those of each source together; returns how many bars were stored."""
+        by_source: dict[Source, list[Bars]] = {}
+        for part in parts:
+            if source := self._feed.route(part.instrument).source:
+                by_source.setdefault(source, []).append(part)
+        return sum(self._write(some, source, covers, lease) for source, some in by_source.items())
 
     def _write(self, parts: list[Bars], source: Source, covers: Span | None, lease: Lease) -> int:
         """Store a batch; skips only instruments whose month belongs to another source."""

@@ -87,7 +87,7 @@ class Desk:
         from openbell.desk.bars import BarService
 
         bars = BarService(self.store, self.feed, self.clock, self.threads)
-        bars.on_stored = self.hub.poke
+        bars.history.on_stored = self.hub.poke
         return bars
 
     @cached_property

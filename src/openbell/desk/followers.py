@@ -18,7 +18,6 @@ from openbell.indicators.follower import FollowedSignal, Follower, SeriesChanged
 from openbell.market.bars import Bars, bucket_bounds, closed_at
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import Version
 
 _WARM_UPS = 10
 """Streams that are warmed up in one round."""
@@ -33,8 +32,8 @@ class _Followed:
     """A stream, and the signals that may be asked for again."""
 
     follower: Follower
-    version: Version
-    """The version of the stored bars that it has followed."""
+    seen: Bars
+    """The bars that it has followed."""
     complete_since: float
     """`recent` holds every signal of bars that closed after this time."""
     recent: list[FollowedSignal]
@@ -66,11 +65,10 @@ class SignalFollowers:
         self, instrument: Instrument, timeframe: Timeframe, requests: list[IndicatorRequest], since: float
     ) -> NewSignals:
         """Returns the signals of bars that closed after `since`; older ones may be among them."""
-        version = self._bars.store.version(instrument)
         bars = await self._bars.latest(instrument, timeframe)
         followed: dict[str, list[FollowedSignal]] = {}
         for request in requests if len(bars) else ():
-            signals = self._follow(request, bars, version, since)
+            signals = self._follow(request, bars, since)
             if signals is not None:
                 followed[request.indicator.name] = signals
         computed: dict[str, list[Signal]] = {}
@@ -80,12 +78,10 @@ class SignalFollowers:
             bars = evaluated.bars
             computed = {each.request.indicator.name: list(each.channels.signals) for each in evaluated.indicators}
             for request in missing:
-                await self._warm_up(request, bars, version)
+                await self._warm_up(request, bars)
         return NewSignals(bars, {name: _placed(signals, bars) for name, signals in followed.items()} | computed)
 
-    def _follow(
-        self, request: IndicatorRequest, bars: Bars, version: Version, since: float
-    ) -> list[FollowedSignal] | None:
+    def _follow(self, request: IndicatorRequest, bars: Bars, since: float) -> list[FollowedSignal] | None:
         """Returns the signals since a time from the kept stream; None if there is none that can tell."""
         key = (bars.instrument, bars.timeframe, request.indicator.name)
         kept = self._followed.get(key)
@@ -98,7 +94,7 @@ class SignalFollowers:
             del self._followed[key]
             return None
         kept.recent = [each for each in (*kept.recent, *new) if _end(bars, each.time) > since]
-        kept.complete_since, kept.version = max(kept.complete_since, since), version
+        kept.complete_since, kept.seen = max(kept.complete_since, since), bars
         kept.bars += 1
         return kept.recent
 
@@ -107,16 +103,16 @@ class SignalFollowers:
         last = kept.follower.last_time
         if last is None or since < kept.complete_since or kept.bars >= _LONGEST:
             return False
-        changed = self._bars.store.changed_since(bars.instrument, kept.version)
-        return changed is None or changed >= _end(bars, last)
+        first = max(int(bars.time[0]), int(kept.seen.time[0]))
+        return bars.between(first, last + 1).same_as(kept.seen.between(first, last + 1))
 
-    async def _warm_up(self, request: IndicatorRequest, bars: Bars, version: Version) -> None:
+    async def _warm_up(self, request: IndicatorRequest, bars: Bars) -> None:
         if not can_follow(request.indicator) or request.indicator.regular or self._warm_ups <= 0:
             return
         self._warm_ups -= 1
         follower = await self._bars.threads.run(Follower, request, bars)
         key = (bars.instrument, bars.timeframe, request.indicator.name)
-        self._followed[key] = _Followed(follower, version, closed_at(bars), [])
+        self._followed[key] = _Followed(follower, bars, closed_at(bars), [])
 
 
 def _placed(signals: list[FollowedSignal], bars: Bars) -> list[Signal]:

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
 
-from openbell.desk.bars import BarService
+from openbell.desk.bars import RING, BarService
 from openbell.feeds.port import Feed
 from openbell.indicators.day_sums import day_starts
 from openbell.indicators.evaluation import Computed, IndicatorRequest, evaluate
@@ -19,12 +19,15 @@ from openbell.market.bars import Bars, empty, merge
 from openbell.market.errors import InsufficientData
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import BarStore
+from openbell.stores.port import BarStore, Span
 
 _DAY = 86400
 _BEFORE = 3 * _DAY
 _PIECE = 30 * _DAY
+_WARM_UP = 800
+"""The fewest bars before the first one shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,11 @@ class IndicatorService:
     async def evaluate(
         self, instrument: Instrument, timeframe: Timeframe, count: int, wanted: list[IndicatorRequest]
     ) -> Evaluation:
-        """The newest `count` closed bars; indicators are computed on all that is kept, so that they are warm."""
-        bars = await self._bars.latest(instrument, timeframe)
+        """The newest `count` closed bars; indicators are computed on bars before them too, so that they are warm."""
+        warm_up = max((_warm_up(each, timeframe) for each in wanted), default=_WARM_UP)
+        bars = await self._bars.newest(instrument, timeframe, count + warm_up)
         if not len(bars):
-            raise InsufficientData(instrument.symbol, 0, 1)
+            raise InsufficientData(instrument.symbol, 0, 1, await self._bars.stored_instead(instrument))
         extras = await self._extras(bars, wanted)
         regular = await self._regular(bars, count, wanted)
         loop = asyncio.get_running_loop()
@@ -69,17 +73,36 @@ class IndicatorService:
         """What was traded of the bars in regular hours, if somebody needs that and the bars themselves do not tell."""
         if not any(each.indicator.regular for each in wanted) or not partly_regular(bars).any():
             return None
-        return await self._bars.threads.run(_read_regular, self._bars.store, bars, len(bars) - count)
+        span = _regular_span(bars, len(bars) - count)
+        # Longer bars need not be made of minutes. A failure is logged; without minutes there are no values.
+        await self._bars.fill(bars.instrument, span)
+        return await self._bars.threads.run(_read_regular, self._bars.store, bars, span)
 
 
-def _read_regular(store: BarStore, bars: Bars, first: int) -> Bars:
+def _warm_up(request: IndicatorRequest, timeframe: Timeframe) -> int:
+    """Bars before the first one shown after which the start of the series changes no value by more than 1e-10."""
+    indicator = request.indicator
+    if indicator.cumulative:
+        return RING
+    # The session of the first bar, and the one before it.
+    days = 2 * _DAY // timeframe.seconds if indicator.regular or indicator.by_day else 0
+    return max(_WARM_UP, 24 * indicator.warmup(**request.settings), days)
+
+
+def _regular_span(bars: Bars, first: int) -> Span:
     """From one session before the first shown bar's on: nothing that needs regular hours looks further back."""
     day = session_days(bars)
     sessions = [at for at in day_starts(day).tolist() if day[at] >= 0 and at <= first]
-    start, end = int(bars.time[sessions[-2] if len(sessions) > 1 else 0]), int(bars.time[-1]) + bars.timeframe.seconds
+    return Span(int(bars.time[sessions[-2] if len(sessions) > 1 else 0]), int(bars.time[-1]) + bars.timeframe.seconds)
+
+
+def _read_regular(store: BarStore, bars: Bars, span: Span) -> Bars:
+    """What was traded of the bars in regular hours, from the minutes of a span."""
+    start, end = span.start, span.end
     # In pieces, so that a year of minutes is never in memory at once; bars within a day do not cross midnight.
     edges = [start, *range(start - start % _DAY + _PIECE, end, _PIECE), end]
     pieces = [
-        regular_part_from_minutes(bars.between(a, b), store.read(bars.instrument, a, b)) for a, b in pairwise(edges)
+        regular_part_from_minutes(bars.between(a, b), store.read(Series(bars.instrument), a, b))
+        for a, b in pairwise(edges)
     ]
     return merge(regular_part_from_minutes(bars.between(0, start), empty(bars.instrument)), *pieces)

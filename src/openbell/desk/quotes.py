@@ -78,14 +78,15 @@ class QuoteService:
         end = int((moment - MINUTE) // MINUTE + 1) * MINUTE
         known = minutes.between(0, end)
         if not len(known):
-            known = await self._bars.threads.run(self._bars.store.tail, minutes.instrument, 1, end)
+            known = await self._bars.threads.run(self._bars.store.tail, minutes.series, 1, end)
         return float(known.close[-1]) if len(known) else None
 
     async def volatility(self, instrument: Instrument, timeframe: Timeframe) -> Volatility:
         """Measured over the newest `WINDOW` closed bars. Raises `InsufficientData`."""
         bars, _ = await self._bars.page(instrument, timeframe, WINDOW, 0)
         if len(bars) < _LEAST:
-            raise InsufficientData(instrument.symbol, len(bars), _LEAST)
+            hint = await self._bars.stored_instead(instrument)
+            raise InsufficientData(instrument.symbol, len(bars), _LEAST, hint)
         return await self._bars.threads.run(_measure, bars)
 
 

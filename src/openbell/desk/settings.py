@@ -178,7 +178,8 @@ def _own() -> list[Field[Any]]:
 def names() -> dict[str, tuple[str, Any, str]]:
     """Returns variable, default and help text of each setting."""
     lists = {
-        "feed": ", ".join(f"{kind.shown} ({kind.help})" for kind in all_feeds().values()),
+        "feed": ", ".join(f"{kind.shown} ({kind.help})" for kind in all_feeds().values())
+        + ", or one for each asset class, such as stocks=alpaca,crypto=ccxt:kraken",
         "broker": ", ".join(f"{kind.name} ({kind.help})" for kind in all_brokers().values()),
     }
     own = {each.name: (each.default, each.metadata["help"] + lists.get(each.name, "")) for each in _own()}

@@ -66,7 +66,8 @@ class SignalService:
             return Reading(instrument, empty(instrument, timeframe), None, None)
         if len(bars) < NEEDED:
             if not self.watched(instrument):
-                raise InsufficientData(instrument.symbol, len(bars), NEEDED)
+                hint = await self._bars.stored_instead(instrument)
+                raise InsufficientData(instrument.symbol, len(bars), NEEDED, hint)
             return Reading(instrument, bars, None, None)
         minutes = bars if timeframe is Timeframe.M1 else await self._bars.latest(instrument, Timeframe.M1)
         series, signals = self._compute(bars, minutes)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from openbell.market.bars import Bars
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
+from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 
 
@@ -24,7 +26,10 @@ class Batch:
 
 
 class Feed(Protocol):
-    """A source of 1-minute bars. Times are epoch seconds in UTC. A feed returns closed bars only."""
+    """A source of bars: history at the timeframes that it has, and a stream of minutes.
+
+    Times are epoch seconds in UTC. A feed returns closed bars only, each at the start of its bucket (`bars.bucket_bounds`).
+    """
 
     name: str
     """The value of OPENBELL_FEED: `sim`, `replay`, `none`, …"""
@@ -33,11 +38,18 @@ class Feed(Protocol):
     source: Source | None
     """The source of this feed's bars in the store; None if its bars are not stored."""
 
+    def route(self, instrument: Instrument) -> Feed:
+        """Returns the feed that delivers an instrument: itself, unless it consists of several feeds."""
+
     def supports(self, instrument: Instrument) -> bool:
         """Returns True if the feed can deliver this instrument."""
 
-    def earliest(self, now: float) -> int:
-        """Returns the first time for which `history` has bars."""
+    async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
+        """Returns the timeframes whose bars `history` has, for an instrument that the feed supports.
+
+        Only timeframes whose buckets are exactly those of `bars.bucket_bounds` are among them. Raises `FeedUnavailable` if
+        the vendor must be asked and does not respond.
+        """
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
         """Returns the number of bars of a timeframe in [start, end) that are closed at `end`, without computing the bars.
@@ -46,13 +58,13 @@ class Feed(Protocol):
         """
 
     def watermark(self, now: float) -> float:
-        """Returns the time up to which `history` is complete at `now`, the clock's time.
+        """Returns the time up to which the minutes of `history` are complete at `now`, the clock's time.
 
         Without a running stream, it is behind the clock by the vendor's delay; with one, it is what the stream completed.
         """
 
-    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """Returns the closed minute bars that opened in [start, end), sorted, without duplicates.
+    async def history(self, series: Series, start: int, end: int) -> Bars:
+        """Returns the closed bars of one of `natives` that opened in [start, end), sorted, without duplicates.
 
         Raises `FeedUnavailable` if the vendor does not respond and `UnknownSymbol` if it does not have the instrument.
         """

@@ -111,6 +111,8 @@ class Indicator:
     """The labels of the signals that it can emit, and the move that each indicates."""
     profile: bool = False
     """Computed only on the bars shown, not on earlier ones."""
+    cumulative: bool = False
+    """A running sum over all bars: its level depends on the first bar."""
     displaced: tuple[str, ...] = ()
     """Lines that are drawn at earlier bars than those that determine them, such as Ichimoku's lagging span."""
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.series import Series
 from openbell.market.session_table import Times, table_for
 from openbell.market.timeframes import Timeframe
 
@@ -43,6 +44,11 @@ class Bars:
     low: Values
     close: Values
     volume: Values
+
+    @property
+    def series(self) -> Series:
+        """The series that these bars belong to."""
+        return Series(self.instrument, self.timeframe)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -91,6 +97,11 @@ def make(instrument: Instrument, timeframe: Timeframe, *columns: npt.ArrayLike) 
 def empty(instrument: Instrument, timeframe: Timeframe = Timeframe.M1) -> Bars:
     """Returns `Bars` of length 0."""
     return make(instrument, timeframe, *([] for _ in COLUMNS))
+
+
+def empty_of(series: Series) -> Bars:
+    """Returns `Bars` of length 0 of a series."""
+    return empty(series.instrument, series.timeframe)
 
 
 def merge(*parts: Bars) -> Bars:

@@ -111,9 +111,9 @@ class DataError(OpenbellError):
 class InsufficientData(DataError):
     """There are fewer closed bars than the calculation needs."""
 
-    def __init__(self, symbol: str, available: int, needed: int) -> None:
+    def __init__(self, symbol: str, available: int, needed: int, hint: str = "") -> None:
         super().__init__(
-            f"Insufficient data for {symbol}: {available} closed bars, {needed} needed",
+            f"Insufficient data for {symbol}: {available} closed bars, {needed} needed{hint}",
             symbol=symbol,
             bars_available=available,
             bars_needed=needed,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from openbell.desk.desk import Desk
+from openbell.feeds.registry import described, feed_of
 from openbell.market.clock import iso
 from openbell.market.instruments import Instrument
 from openbell.market.sessions import phase, stock_phase
@@ -59,6 +60,8 @@ class Basis:
     """The store that the data was read from."""
     note: str | None = None
     """Why part of the result may be out of date or missing."""
+    made_of: str | None = None
+    """The timeframes of the stored bars that the bars of the result are made of: `1d`, or `1d+1m`."""
 
     def with_defaults(self, other: Basis) -> Basis:
         """Returns this basis with its empty fields taken from `other`."""
@@ -68,6 +71,7 @@ class Basis:
             other.account if self.account == "none" else self.account,
             self.source or other.source,
             self.note or other.note,
+            self.made_of or other.made_of,
         )
 
 
@@ -80,9 +84,9 @@ class Result(Generic[T]):
     afterwards: tuple[Afterwards, ...] = ()
 
 
-def on_bars(instrument: Instrument, end: int | None = None) -> Basis:
+def on_bars(instrument: Instrument, end: int | None = None, made_of: str | None = None) -> Basis:
     """Returns the basis of a result about an instrument whose newest bar ends at `end`."""
-    return Basis(instrument, end)
+    return Basis(instrument, end, made_of=made_of)
 
 
 def on_prices(prices: Iterable[Price | None], note: str | None) -> Basis:
@@ -93,13 +97,15 @@ def on_prices(prices: Iterable[Price | None], note: str | None) -> Basis:
 def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
     """Returns the truth header of a result: kind of data, account, feed, time, age of the bars and trading session."""
     scenario = desk.settings.acts_in
+    feed = described(desk.settings.feed, basis.instrument)[0]
     return {
         **({"scenario": scenario} if scenario else {}),
         **({"note": basis.note} if basis.note else {}),
-        "data": desk.data,
+        "data": str(feed_of(feed).origin),
         "account": basis.account,
-        "feed": desk.settings.feed,
+        "feed": feed,
         "as_of": iso(int(at)),
+        **({"made_of": basis.made_of} if basis.made_of else {}),
         "age_s": None if basis.newest is None else max(0, int(at) - basis.newest),
         "session": str(phase(basis.instrument, at) if basis.instrument else stock_phase(at)),
     }

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from openbell.desk.desk import Desk
-from openbell.feeds.registry import feed_of
+from openbell.feeds.registry import described
+from openbell.market.instruments import Instrument
 
 TRUTH = "openbell/truth"
 """The key of the header in a result's `_meta`."""
 
 
-def data_source(desk: Desk) -> str:
-    """Returns the value of `data_source` in payloads: a description of the feed."""
-    feed = desk.settings.feed
-    return feed_of(feed).source.format(argument=feed.partition(":")[2])
+def data_source(desk: Desk, instrument: Instrument | None = None) -> str:
+    """Returns the value of `data_source` in payloads: a description of the feed that delivers an instrument."""
+    return described(desk.settings.feed, instrument)[1]
 
 
 def truth_line(truth: Mapping[str, Any]) -> str:

@@ -17,51 +17,14 @@ import numpy as np
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
+from openbell.stores.buffer_schema import SCHEMA, UPGRADES, VERSION
 from openbell.stores.port import Problem, Span, Version
 from openbell.stores.sqlite_file import SqliteFile
 
-_SCHEMA_VERSION = 2
-_SCHEMA = """
-CREATE TABLE series (
-    id INTEGER PRIMARY KEY,
-    symbol TEXT NOT NULL UNIQUE,
-    epoch INTEGER NOT NULL DEFAULT 0,           -- grows when anything but new bars changed; odd: a file is changing
-    version INTEGER NOT NULL DEFAULT 0,         -- seq of the last write
-    compacted_seq INTEGER NOT NULL DEFAULT 0,   -- bars up to this seq may have left the buffer,
-    compacted_from INTEGER NOT NULL DEFAULT 0   -- none of them earlier than this time
-) STRICT;
-CREATE TABLE bars (
-    series INTEGER NOT NULL, time INTEGER NOT NULL, seq INTEGER NOT NULL,
-    data BLOB NOT NULL,                         -- open, high, low, close, volume as little-endian doubles
-    PRIMARY KEY (series, time)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE coverage (
-    series INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL,
-    written REAL NOT NULL DEFAULT 0,            -- the machine's time at which the end was written
-    PRIMARY KEY (series, start)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE months (
-    series INTEGER NOT NULL, month TEXT NOT NULL,
-    origin TEXT NOT NULL, feed TEXT NOT NULL, adjustment TEXT NOT NULL,
-    PRIMARY KEY (month, series)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE leases (
-    name TEXT PRIMARY KEY, token INTEGER NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL
-) STRICT;
-CREATE TABLE problems (at REAL NOT NULL, path TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
-CREATE TABLE counter (seq INTEGER NOT NULL) STRICT;
-INSERT INTO counter VALUES (0);
-"""
-_UPGRADES = {
-    # When older coverage was written is unknown, but not later than now.
-    1: """
-ALTER TABLE coverage ADD COLUMN written REAL NOT NULL DEFAULT 0;
-UPDATE coverage SET written = CAST(strftime('%s', 'now') AS REAL);
-""",
-}
 _FEW = 3
 """Series of which one query each is quicker than one query for all."""
 _UPSERT = """
@@ -91,7 +54,7 @@ class Buffer(SqliteFile):
         """`origins` are those whose bars the file may hold, None for any; `extra_tables` are SQL statements."""
         self._ids: dict[str, int] = {}
         self._origins = origins
-        super().__init__(path, _SCHEMA + extra_tables, _SCHEMA_VERSION, _UPGRADES)
+        super().__init__(path, SCHEMA + extra_tables, VERSION, UPGRADES)
 
     def clear_cache(self) -> None:
         """Forget the ids of series: a rollback may remove them."""
@@ -106,13 +69,13 @@ class Buffer(SqliteFile):
 
     # Series
 
-    def find_series(self, instrument: Instrument) -> int | None:
-        """The id of an instrument's series; None if it has no series."""
-        rows = self.query("SELECT id FROM series WHERE symbol = ?", instrument.symbol)
+    def find_series(self, series: Series) -> int | None:
+        """The id of a series; None if it has none."""
+        rows = self.query("SELECT id FROM series WHERE symbol = ?", series.name)
         return rows[0][0] if rows else None
 
     def ensure_series(self, db: sqlite3.Connection, name: str) -> int:
-        """The id of the series of a symbol or other name, created if needed."""
+        """The id of the series of a name, created if needed."""
         if (known := self._ids.get(name)) is not None:
             return known
         row = db.execute("SELECT id FROM series WHERE symbol = ?", (name,)).fetchone()
@@ -126,43 +89,47 @@ class Buffer(SqliteFile):
         self._ids[name] = int(row[0])
         return int(row[0])
 
-    def state(self, instrument: Instrument) -> SeriesState:
+    def state(self, series: Series) -> SeriesState:
         """The state of a series.
 
         A new or unknown series starts with the file's random number as its epoch, so that no `Version` of another file fits.
         """
         rows = self.query(
-            "SELECT epoch, version, compacted_seq, compacted_from FROM series WHERE symbol = ?", instrument.symbol
+            "SELECT epoch, version, compacted_seq, compacted_from FROM series WHERE symbol = ?", series.name
         )
         return SeriesState(*(rows[0] if rows else (self.query("PRAGMA application_id")[0][0], 0, 0, 0)))
 
-    def version(self, instrument: Instrument) -> Version:
+    def version(self, series: Series) -> Version:
         """See the port."""
-        state = self.state(instrument)
+        state = self.state(series)
         return Version(state.epoch, state.version)
 
-    def begin_change(self, db: sqlite3.Connection, series: int) -> None:
+    def begin_change(self, db: sqlite3.Connection, number: int) -> None:
         """Make readers read everything again until `end_change`, even if this process is killed before."""
-        db.execute("UPDATE series SET epoch = epoch + 1 WHERE id = ? AND epoch % 2 = 0", (series,))
+        db.execute("UPDATE series SET epoch = epoch + 1 WHERE id = ? AND epoch % 2 = 0", (number,))
 
-    def end_change(self, db: sqlite3.Connection, series: int) -> None:
+    def end_change(self, db: sqlite3.Connection, number: int) -> None:
         """Make readers read everything again once: more than the buffer's new bars has changed."""
         db.execute(
-            "UPDATE series SET epoch = epoch + 2 - epoch % 2, version = ? WHERE id = ?", (self.next_seq(db), series)
+            "UPDATE series SET epoch = epoch + 2 - epoch % 2, version = ? WHERE id = ?", (self.next_seq(db), number)
         )
 
-    def end_compaction(self, db: sqlite3.Connection, series: int, first: int) -> None:
+    def touch(self, db: sqlite3.Connection, number: int) -> None:
+        """Make the version of a series another one although no bar has changed."""
+        db.execute("UPDATE series SET version = ? WHERE id = ?", (self.next_seq(db), number))
+
+    def end_compaction(self, db: sqlite3.Connection, number: int, first: int) -> None:
         """Record that bars from the time `first` on may have left the buffer."""
         db.execute(
             "UPDATE series SET epoch = epoch + epoch % 2, compacted_seq = version, compacted_from ="
             " CASE WHEN compacted_seq = 0 THEN ? ELSE min(compacted_from, ?) END WHERE id = ?",
-            (first, first, series),
+            (first, first, number),
         )
 
-    def instruments(self) -> list[Instrument]:
-        """Every instrument that has bars in the buffer."""
+    def buffered(self) -> list[Series]:
+        """Every series that has bars in the buffer."""
         rows = self.query("SELECT symbol FROM series WHERE EXISTS (SELECT 1 FROM bars WHERE series = series.id)")
-        return [parse(row[0]) for row in rows]
+        return [series_of(row[0]) for row in rows]
 
     # Bars
 
@@ -179,51 +146,51 @@ class Buffer(SqliteFile):
             return
         columns = [np.concatenate(group) for group in zip(*(bars.columns() for _, bars in parts), strict=True)]
         packed = np.column_stack(columns[1:]).astype("<f8").tobytes()
-        ids = chain.from_iterable(repeat(series, len(bars)) for series, bars in parts)
+        ids = chain.from_iterable(repeat(number, len(bars)) for number, bars in parts)
         times = columns[0].tolist()
         db.executemany(
             _UPSERT,
             (
-                (series, t, seq, packed[i * 40 : i * 40 + 40])
-                for i, (series, t) in enumerate(zip(ids, times, strict=True))
+                (number, t, seq, packed[i * 40 : i * 40 + 40])
+                for i, (number, t) in enumerate(zip(ids, times, strict=True))
             ),
         )
         # The ids are our own integers, written into the statement: one statement is faster than five hundred.
-        chosen = ",".join(str(series) for series, _ in parts)
+        chosen = ",".join(str(number) for number, _ in parts)
         db.execute(f"UPDATE series SET version = ?, epoch = epoch + epoch % 2 WHERE id IN ({chosen})", (seq,))
 
     @staticmethod
-    def delete(db: sqlite3.Connection, series: int, span: Span) -> None:
+    def delete(db: sqlite3.Connection, number: int, span: Span) -> None:
         """Remove the bars of a span."""
-        db.execute("DELETE FROM bars WHERE series = ? AND time >= ? AND time < ?", (series, span.start, span.end))
+        db.execute("DELETE FROM bars WHERE series = ? AND time >= ? AND time < ?", (number, span.start, span.end))
 
     @staticmethod
-    def delete_times(db: sqlite3.Connection, series: int, times: Iterable[int]) -> None:
+    def delete_times(db: sqlite3.Connection, number: int, times: Iterable[int]) -> None:
         """Remove the bars that opened at some times."""
-        db.executemany("DELETE FROM bars WHERE series = ? AND time = ?", ((series, t) for t in times))
+        db.executemany("DELETE FROM bars WHERE series = ? AND time = ?", ((number, t) for t in times))
 
-    def get(self, instrument: Instrument, start: int, end: int, newest: int | None = None) -> Bars:
+    def get(self, series: Series, start: int, end: int, newest: int | None = None) -> Bars:
         """Buffered bars in [start, end); only the latest `newest` of them if that is given."""
-        series = self.find_series(instrument)
-        if series is None:
-            return barlib.empty(instrument)
+        number = self.find_series(series)
+        if number is None:
+            return barlib.empty_of(series)
         rows = self.query(
             "SELECT time, data FROM bars WHERE series = ? AND time >= ? AND time < ? ORDER BY time DESC LIMIT ?",
-            *(series, start, end, -1 if newest is None else newest),
+            *(number, start, end, -1 if newest is None else newest),
         )
         if not rows:
-            return barlib.empty(instrument)
+            return barlib.empty_of(series)
         rows.reverse()
         times, blobs = zip(*rows, strict=True)
         values = np.frombuffer(b"".join(blobs), dtype="<f8").reshape(-1, 5)
-        return barlib.make(instrument, Timeframe.M1, times, *(values[:, column] for column in range(5)))
+        return barlib.make(series.instrument, Timeframe.M1, times, *(values[:, column] for column in range(5)))
 
-    def holds(self, instrument: Instrument, start: int, end: int) -> bool:
+    def holds(self, series: Series, start: int, end: int) -> bool:
         """Returns True if there are buffered bars in [start, end)."""
-        return len(self.get(instrument, start, end, 1)) > 0
+        return len(self.get(series, start, end, 1)) > 0
 
-    def new_bars(self, versions: Mapping[Instrument, Version], span: Span, covered: bool) -> dict[Instrument, Bars]:
-        """See the port. Two queries for any number of instruments."""
+    def new_bars(self, versions: Mapping[Series, Version], span: Span, covered: bool) -> dict[Series, Bars]:
+        """See the port. Two queries for any number of series."""
         states = self.query(
             "SELECT id, symbol, epoch, compacted_seq, EXISTS (SELECT 1 FROM coverage c"
             " WHERE c.series = series.id AND c.start <= ? AND c.end >= ?) FROM series",
@@ -231,106 +198,115 @@ class Buffer(SqliteFile):
         )
         known = {symbol: state for _, symbol, *state in states}
         symbols = {number: symbol for number, symbol, *_ in states}
-        quick: dict[str, Instrument] = {}
-        for instrument, version in versions.items():
-            epoch, compacted_seq, is_covered = known.get(instrument.symbol, (0, 0, 0))
+        quick: dict[str, Series] = {}
+        for series, version in versions.items():
+            epoch, compacted_seq, is_covered = known.get(series.name, (0, 0, 0))
             if epoch and epoch == version.epoch and compacted_seq <= version.seq and (is_covered or not covered):
-                quick[instrument.symbol] = instrument
+                quick[series.name] = series
         chosen = ",".join(str(number) for number, symbol in symbols.items() if symbol in quick)
         rows = self.query(
             f"SELECT series, time, data FROM bars WHERE series IN ({chosen}) AND time >= ? AND time < ?"
             " ORDER BY series, time",
             *(span.start, span.end),
         )
-        found = {instrument: barlib.empty(instrument) for instrument in quick.values()}
+        found = {series: barlib.empty_of(series) for series in quick.values()}
         values = np.frombuffer(b"".join(row[2] for row in rows), dtype="<f8").reshape(-1, 5)
         times = np.array([row[1] for row in rows], dtype=np.int64)
         start = 0
         for number, group in groupby(rows, key=itemgetter(0)):
             end = start + sum(1 for _ in group)
-            instrument = quick[symbols[number]]
+            series = quick[symbols[number]]
             columns = (values[start:end, column] for column in range(5))
-            found[instrument] = Bars(instrument, Timeframe.M1, times[start:end], *columns)
+            found[series] = Bars(series.instrument, Timeframe.M1, times[start:end], *columns)
             start = end
         return found
 
-    def oldest(self, instrument: Instrument) -> int | None:
+    def oldest(self, series: Series) -> int | None:
         """The open time of the earliest buffered bar; None if there is none."""
-        return self._edge("min", instrument)
+        return self._edge("min", series)
 
-    def newest(self, instrument: Instrument) -> int | None:
+    def newest(self, series: Series) -> int | None:
         """The open time of the latest buffered bar; None if there is none."""
-        return self._edge("max", instrument)
+        return self._edge("max", series)
 
-    def _edge(self, which: str, instrument: Instrument) -> int | None:
+    def _edge(self, which: str, series: Series) -> int | None:
         rows = self.query(
-            f"SELECT {which}(time) FROM bars WHERE series = (SELECT id FROM series WHERE symbol = ?)", instrument.symbol
+            f"SELECT {which}(time) FROM bars WHERE series = (SELECT id FROM series WHERE symbol = ?)", series.name
         )
         return None if rows[0][0] is None else int(rows[0][0])
 
-    def earliest_since(self, instrument: Instrument, seq: int) -> int | None:
+    def earliest_since(self, series: Series, seq: int) -> int | None:
         """The open time of the earliest buffered bar with a later number than `seq`; None if there is none."""
         rows = self.query(
             "SELECT min(b.time) FROM bars b JOIN series s ON s.id = b.series WHERE s.symbol = ? AND b.seq > ?",
-            *(instrument.symbol, seq),
+            *(series.name, seq),
         )
         return None if rows[0][0] is None else int(rows[0][0])
 
-    # The source of each month, and problems
+    # The source of each period, and problems
 
     @staticmethod
-    def month_source(db: sqlite3.Connection, series: int, month: str) -> Source | None:
-        """The recorded source of a month's bars; None if none is recorded."""
+    def period_source(db: sqlite3.Connection, number: int, period: str) -> Source | None:
+        """The recorded source of a period's bars; None if none is recorded."""
         row = db.execute(
-            "SELECT origin, feed, adjustment FROM months WHERE series = ? AND month = ?", (series, month)
+            "SELECT origin, feed, adjustment FROM months WHERE series = ? AND month = ?", (number, period)
         ).fetchone()
         return Source(Origin(row[0]), row[1], row[2]) if row else None
 
-    def months(self, instrument: Instrument) -> set[str]:
-        """The months of a series that have a recorded source."""
-        return set(self.month_sources(instrument))
+    def periods(self, series: Series) -> set[str]:
+        """The periods of a series that have a recorded source."""
+        return set(self.period_sources(series))
 
-    def month_sources(self, instrument: Instrument) -> dict[str, Source]:
-        """The recorded sources of a series, by month."""
+    def period_sources(self, series: Series) -> dict[str, Source]:
+        """The recorded sources of a series, by period."""
         rows = self.query(
             "SELECT m.month, m.origin, m.feed, m.adjustment FROM months m JOIN series s ON s.id = m.series"
             " WHERE s.symbol = ?",
-            instrument.symbol,
+            series.name,
         )
-        return {str(month): Source(Origin(origin), *rest) for month, origin, *rest in rows}
+        return {str(period): Source(Origin(origin), *rest) for period, origin, *rest in rows}
+
+    def timeframes(self, instrument: Instrument) -> list[Timeframe]:
+        """See the port."""
+        rows = self.query(
+            "SELECT s.symbol FROM series s WHERE s.symbol > ? AND s.symbol < ?"
+            " AND EXISTS (SELECT 1 FROM months m WHERE m.series = s.id)",
+            *(f"{instrument.symbol} ", f"{instrument.symbol}!"),
+        )
+        return sorted((series_of(row[0]).timeframe for row in rows), key=lambda each: each.seconds)
 
     @staticmethod
-    def series_of_source(db: sqlite3.Connection, source: Source, month: str) -> set[int]:
-        """The series whose bars of a month come from a source."""
+    def series_of_source(db: sqlite3.Connection, source: Source, period: str) -> set[int]:
+        """The series whose bars of a period come from a source."""
         rows = db.execute(
             "SELECT series FROM months WHERE month = ? AND origin = ? AND feed = ? AND adjustment = ?",
-            (month, source.origin.value, source.feed, source.adjustment),
+            (period, source.origin.value, source.feed, source.adjustment),
         )
         return {row[0] for row in rows}
 
     @staticmethod
-    def set_month_source(db: sqlite3.Connection, series: int, month: str, source: Source) -> None:
-        """Record the source of a month's bars."""
+    def set_period_source(db: sqlite3.Connection, number: int, period: str, source: Source) -> None:
+        """Record the source of a period's bars."""
         db.execute(
             "INSERT OR REPLACE INTO months VALUES (?, ?, ?, ?, ?)",
-            (series, month, source.origin.value, source.feed, source.adjustment),
+            (number, period, source.origin.value, source.feed, source.adjustment),
         )
 
     @staticmethod
-    def clear_month_source(db: sqlite3.Connection, series: int, month: str) -> None:
-        """Remove the recorded source of a month: it has no bars any more."""
-        db.execute("DELETE FROM months WHERE series = ? AND month = ?", (series, month))
+    def clear_period_source(db: sqlite3.Connection, number: int, period: str) -> None:
+        """Remove the recorded source of a period: it has no bars any more."""
+        db.execute("DELETE FROM months WHERE series = ? AND month = ?", (number, period))
 
     def problems(self) -> list[Problem]:
         """Every recorded problem, oldest first."""
         rows = self.query("SELECT at, path, reason FROM problems ORDER BY at")
         return [Problem(*row) for row in rows]
 
-    def versions(self, instruments: Iterable[Instrument]) -> dict[Instrument, Version]:
-        """The states of many instruments in one query."""
-        wanted = list(instruments)
+    def versions(self, series: Iterable[Series]) -> dict[Series, Version]:
+        """The states of many series in one query."""
+        wanted = list(series)
         if len(wanted) <= _FEW:
             return {each: self.version(each) for each in wanted}
         known = {symbol: Version(*state) for symbol, *state in self.query("SELECT symbol, epoch, version FROM series")}
         missing = Version(self.query("PRAGMA application_id")[0][0], 0)
-        return {each: known.get(each.symbol, missing) for each in wanted}
+        return {each: known.get(each.name, missing) for each in wanted}

@@ -1,6 +1,7 @@
 """The part that bar stores with the SQLite buffer share: small writes, merged reads, sources, coverage, versions, leases.
 
-New bars are durable in the buffer at once. Stores differ in where bars are kept in the long term.
+New minutes are durable in the buffer at once; bars of other timeframes, which come seldom, go straight to long-term storage.
+Stores differ in where that is.
 """
 
 from __future__ import annotations
@@ -10,22 +11,27 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 
+import numpy as np
+
 from openbell.market import bars as barlib
-from openbell.market.bars import Bars
+from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import SourceConflict, StoreError
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
-from openbell.stores import coverage, leases
+from openbell.market.series import Series
+from openbell.market.timeframes import Timeframe
+from openbell.stores import coverage, leases, newest_bars
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_leases import BufferLeases
-from openbell.stores.months import by_month, month_span, months_of
+from openbell.stores.periods import FIRST, by_period, overlap, period_span, periods_of
 from openbell.stores.port import Lease, Premature, Problem, Span, Version
 from openbell.stores.validation import validated
 
 BULK = 2000
-"""A write of this many bars of one instrument skips the buffer."""
-FIRST, LAST = -(2**62), 2**62
-"""Before and after every bar."""
+"""A write of this many minutes of one instrument skips the buffer."""
+
+
+Covers = Span | Mapping[Series, Span] | None
 
 
 class BufferedStore(ABC):
@@ -36,8 +42,8 @@ class BufferedStore(ABC):
     """The origins whose bars may be stored here; None for any."""
 
     @abstractmethod
-    def _owner(self, db: sqlite3.Connection, series: int, instrument: Instrument, month: str) -> Source | None:
-        """The source of a month's bars; None if there are none."""
+    def _owner(self, db: sqlite3.Connection, number: int, series: Series, period: str) -> Source | None:
+        """The source of a period's bars; None if there are none."""
 
     # Writing
 
@@ -46,7 +52,7 @@ class BufferedStore(ABC):
         parts: Sequence[Bars],
         source: Source,
         *,
-        covers: Span | None = None,
+        covers: Covers = None,
         lease: Lease | None = None,
         replace: bool = False,
     ) -> None:
@@ -54,87 +60,131 @@ class BufferedStore(ABC):
         if self._origins is not None and source.origin not in self._origins:
             raise StoreError(f"{source.origin} bars cannot be stored among {', '.join(sorted(self._origins))} bars")
         parts = validated(parts)
-        large = [part for part in parts if len(part) >= BULK or replace]
-        for part in large:
-            for month, bars in by_month(part):
-                self._write_month(month, bars, source, lease, replace)
+        large = [part for part in parts if not _is_small(part) or replace]
+        pieces = [piece for part in large for piece in by_period(part, source)]
+        self._write_periods(pieces, source, lease, replace)
         if len(large) < len(parts) or covers is not None:
             self._write_small(parts, source, covers, lease, replace)
 
     @abstractmethod
-    def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
-        """Write many bars of one month to long-term storage. `replace` first drops bars of another source."""
+    def _write_periods(
+        self, pieces: Sequence[tuple[str, Bars]], source: Source, lease: Lease | None, replace: bool
+    ) -> None:
+        """Write bars to long-term storage, each piece of one period. `replace` first drops bars of another source."""
 
     def _write_small(
-        self, parts: Sequence[Bars], source: Source, covers: Span | None, lease: Lease | None, replace: bool
+        self, parts: Sequence[Bars], source: Source, covers: Covers, lease: Lease | None, replace: bool
     ) -> None:
         """Write the small parts to the buffer, and the coverage of all parts."""
         with self._buffer.transaction() as db:
             self._check_lease(lease)
-            numbered = [(self._buffer.ensure_series(db, part.instrument.symbol), part) for part in parts]
-            fresh = [(series, part) for series, part in numbered if 0 < len(part) < BULK and not replace]
-            self._claim_months(db, fresh, source)
+            numbered = [(self._buffer.ensure_series(db, part.series.name), part) for part in parts]
+            fresh = [(number, part) for number, part in numbered if len(part) and _is_small(part) and not replace]
+            self._claim_periods(db, fresh, source)
             self._before_put(db, fresh)
             self._buffer.put(db, fresh, self._buffer.next_seq(db))
+            if isinstance(covers, Span):
+                coverage.cover(db, [number for number, _ in numbered], covers)
+            elif covers:
+                for number, part in numbered:
+                    coverage.cover(db, [number], covers[part.series])
             if covers:
-                coverage.cover(db, [series for series, _ in numbered], covers)
+                # What is covered decides what the bars of larger timeframes are made of.
+                for number in (number for number, part in numbered if part.timeframe is not Timeframe.M1):
+                    self._buffer.touch(db, number)
 
     def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:  # noqa: B027
         """Called inside a write's transaction before its bars are put into the buffer; does nothing by default."""
 
-    def _claim_months(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> None:
-        """Record the source of every month that the parts touch. Raises `SourceConflict`. One query per month."""
+    def _claim_periods(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> None:
+        """Record the source of every period that the parts touch. Raises `SourceConflict`. One query per period."""
         owned: dict[str, set[int]] = {}
-        for series, bars in parts:
-            for month in months_of(bars):
-                if month not in owned:
-                    owned[month] = self._buffer.series_of_source(db, source, month)
-                if series in owned[month]:
+        for number, bars in parts:
+            for period in periods_of(bars, source):
+                if period not in owned:
+                    owned[period] = self._buffer.series_of_source(db, source, period)
+                if number in owned[period]:
                     continue
-                owner = self._owner(db, series, bars.instrument, month)
+                owner = self._owner(db, number, bars.series, period)
                 if owner not in {None, source}:
-                    raise conflict(bars.instrument, month, owner, source)
-                self._buffer.set_month_source(db, series, month, source)
+                    raise conflict(bars.series, period, owner, source)
+                self._buffer.set_period_source(db, number, period, source)
 
     def conflicts(self, bars: Bars, source: Source) -> list[str]:
         """See the port."""
-        series = self._buffer.find_series(bars.instrument)
-        held = {month: self._held(series, bars.instrument, month) for month, _ in by_month(bars)}
-        return [f"{month} ({owner})" for month, owner in held.items() if owner not in (None, source)]
+        number, found = self._buffer.find_series(bars.series), dict[str, Source]()
+        for period, part in by_period(bars, source):
+            owner = self._held(number, bars.series, period)
+            if owner is not None and owner != source:
+                found[period] = owner
+            found |= self._conflicting(period, part, source)
+        return [f"{period.partition('.')[0]} ({owner})" for period, owner in found.items()]
 
-    def _held(self, series: int | None, instrument: Instrument, month: str) -> Source | None:
-        return None if series is None else self._owner(self._buffer.db, series, instrument, month)
+    def _conflicting(self, period: str, bars: Bars, source: Source) -> dict[str, Source]:
+        """The periods of other sources that cannot stand beside bars of a period; minutes have none.
+
+        Two sources may each hold a part of one series, but not the same bar, and not prices that are adjusted in different
+        ways: the series would jump where they meet.
+        """
+        if bars.timeframe is Timeframe.M1:
+            return {}
+        others = {
+            other: owner
+            for other, owner in self._buffer.period_sources(bars.series).items()
+            if owner != source and overlap(period, other)
+        }
+        return {
+            other: owner
+            for other, owner in others.items()
+            if owner.adjustment != source.adjustment or self._shares_bars(bars, other)
+        }
+
+    def _shares_bars(self, bars: Bars, period: str) -> bool:
+        stored = self._read_period(bars.series, period, int(bars.time[0]), int(bars.time[-1]) + 1)
+        return bool(np.isin(stored.time, bars.time, assume_unique=True).any())
+
+    @abstractmethod
+    def _read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
+        """The bars of one period in long-term storage that opened in [start, end)."""
+
+    def _held(self, number: int | None, series: Series, period: str) -> Source | None:
+        return None if number is None else self._owner(self._buffer.db, number, series, period)
 
     # Reading
 
-    def _read_merged(self, instrument: Instrument, start: int, end: int, newest: int | None) -> Bars:
+    def _read_merged(self, series: Series, start: int, end: int, newest: int | None) -> Bars:
         """Read the buffer, then long-term storage; repeat both if bars were moved in between. Buffered bars win."""
         while True:
-            before = self._buffer.state(instrument)
-            buffered = self._buffer.get(instrument, start, end, newest)
-            stored = self._read_stored(instrument, start, end, newest)
-            after = self._buffer.state(instrument)
+            before = self._buffer.state(series)
+            buffered = self._buffered(series, start, end, newest)
+            stored = self._read_stored(series, start, end, newest)
+            after = self._buffer.state(series)
             if (before.epoch, before.compacted_seq) == (after.epoch, after.compacted_seq):
                 return barlib.merge(*stored, buffered) if stored else buffered
 
+    def _buffered(self, series: Series, start: int, end: int, newest: int | None) -> Bars:
+        if series.timeframe is not Timeframe.M1:
+            return barlib.empty_of(series)
+        return self._buffer.get(series, start, end, newest)
+
     @abstractmethod
-    def _read_stored(self, instrument: Instrument, start: int, end: int, newest: int | None) -> list[Bars]:
-        """Bars of long-term storage that opened in [start, end); at least the latest `newest` if that is given."""
+    def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
+        """Bars of long-term storage that opened in [start, end), oldest first; at least the latest `newest` if given."""
 
     # State
 
-    def version(self, instrument: Instrument) -> Version:
+    def version(self, series: Series) -> Version:
         """See the port."""
-        return self._buffer.version(instrument)
+        return self._buffer.version(series)
 
-    def changed_since(self, instrument: Instrument, version: Version) -> int | None:
+    def changed_since(self, series: Series, version: Version) -> int | None:
         """See the port."""
-        state = self._buffer.state(instrument)
+        state = self._buffer.state(series)
         if state.epoch != version.epoch or state.is_changing:
             return FIRST
         if state.version == version.seq:
             return None
-        changed = self._buffer.earliest_since(instrument, version.seq)
+        changed = self._buffer.earliest_since(series, version.seq)
         if state.compacted_seq > version.seq:
             return state.compacted_from if changed is None else min(changed, state.compacted_from)
         return changed
@@ -143,53 +193,53 @@ class BufferedStore(ABC):
         """See the port."""
         return self._buffer.changes()
 
-    def changed(self, versions: Mapping[Instrument, Version]) -> set[Instrument]:
-        """See the port: one query, however many instruments."""
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """See the port: one query, however many series."""
         now = self._buffer.versions(versions)
         return {each for each, version in versions.items() if now[each] != version or version.epoch % 2}
 
-    def new_bars(
-        self, versions: Mapping[Instrument, Version], span: Span, *, covered: bool = True
-    ) -> dict[Instrument, Bars]:
+    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
         """See the port."""
         return self._buffer.new_bars(versions, span, covered)
 
-    def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
+    def gaps(self, series: Series, span: Span) -> list[Span]:
         """See the port."""
-        return coverage.gaps(self._buffer, instrument.symbol, span)
+        return coverage.gaps(self._buffer, series.name, span)
 
     def premature(self) -> list[Premature]:
         """See the port."""
-        return [found for found in coverage.premature(self._buffer) if self._fetched(found.instrument, found.span)]
+        return [found for found in coverage.premature(self._buffer) if self._fetched(found.series, found.span)]
 
     def mend(self) -> list[Premature]:
         """See the port."""
         found = self.premature()
         for each in found:
             with self._buffer.transaction() as db:
-                self._buffer.begin_change(db, self._buffer.ensure_series(db, each.instrument.symbol))
+                self._buffer.begin_change(db, self._buffer.ensure_series(db, each.series.name))
             self._mend(each)
         return found
 
     def _mend(self, found: Premature) -> None:
         """Remove the bars that had not closed, and their coverage, in one transaction."""
         with self._buffer.transaction() as db:
-            series = self._buffer.ensure_series(db, found.instrument.symbol)
-            coverage.remove_premature(db, series, found)
+            number = self._buffer.ensure_series(db, found.series.name)
+            coverage.remove_premature(db, number, found)
             unfinished = max(found.span.start, coverage.minute(min(found.written, time.time())))
+            # A longer bar that opened before had not closed either.
+            unfinished -= found.series.timeframe.seconds - MINUTE
             # Bars that another write has covered since are final.
-            for gap in coverage.gaps(self._buffer, found.instrument.symbol, Span(unfinished, found.span.end)):
-                for span in self._fetched(found.instrument, gap):
-                    self._buffer.delete(db, series, span)
-                    self._drop(db, series, found.instrument, span)
-            self._buffer.end_change(db, series)
+            for gap in coverage.gaps(self._buffer, found.series.name, Span(unfinished, found.span.end)):
+                for span in self._fetched(found.series, gap):
+                    self._buffer.delete(db, number, span)
+                    self._drop(db, number, found.series, span)
+            self._buffer.end_change(db, number)
 
-    def _fetched(self, instrument: Instrument, span: Span) -> list[Span]:
-        """Returns the parts of a span whose bars can be fetched again: no feed has the bars of imported months."""
+    def _fetched(self, series: Series, span: Span) -> list[Span]:
+        """Returns the parts of a span whose bars can be fetched again: no feed has the bars of imported periods."""
         parts, at = [], span.start
         imported = [
-            month_span(month)
-            for month, source in sorted(self._buffer.month_sources(instrument).items())
+            period_span(period)
+            for period, source in sorted(self._buffer.period_sources(series).items())
             if source.origin is Origin.IMPORTED
         ]
         for start, end in imported:
@@ -200,8 +250,22 @@ class BufferedStore(ABC):
         return [part for part in parts if part.start < part.end]
 
     @abstractmethod
-    def _drop(self, db: sqlite3.Connection, series: int, instrument: Instrument, span: Span) -> None:
+    def _drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
         """Remove the bars of a span from long-term storage; the transaction has removed the buffered ones."""
+
+    def newest(self, timeframe: Timeframe, end: int) -> dict[Instrument, Bars]:
+        """See the port."""
+        found, others = newest_bars.recorded(self._buffer, timeframe, end)
+        read = {series.instrument: self.resampled(series, timeframe, 1, end) for series in others}
+        return found | {instrument: latest for instrument, latest in read.items() if len(latest)}
+
+    @abstractmethod
+    def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+        """See the port."""
+
+    def timeframes(self, instrument: Instrument) -> list[Timeframe]:
+        """See the port."""
+        return self._buffer.timeframes(instrument)
 
     def problems(self) -> list[Problem]:
         """See the port."""
@@ -238,13 +302,18 @@ class BufferedStore(ABC):
         self._buffer.close()
 
 
-def conflict(instrument: Instrument, month: str, owner: Source | None, source: Source) -> SourceConflict:
-    """The error for bars of another source in the same month."""
+def _is_small(part: Bars) -> bool:
+    """Returns True for bars that go to the buffer first."""
+    return part.timeframe is Timeframe.M1 and len(part) < BULK
+
+
+def conflict(series: Series, period: str, owner: Source | None, source: Source) -> SourceConflict:
+    """The error for bars of another source in the same period."""
     return SourceConflict(
-        f"{instrument} {month} holds bars of {owner}, which cannot be mixed with bars of {source} "
+        f"{series} {period.partition('.')[0]} holds bars of {owner}, which cannot be mixed with bars of {source} "
         "(openbell import --replace drops the stored ones)",
-        symbol=instrument.symbol,
-        month=month,
+        symbol=series.instrument.symbol,
+        month=period,
         stored=str(owner),
         offered=str(source),
     )

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 
 from openbell.market.bars import MINUTE
-from openbell.market.instruments import parse
+from openbell.market.series import series_of
 from openbell.stores.port import Premature, Span
 from openbell.stores.sqlite_file import SqliteFile
 
@@ -19,12 +19,12 @@ _CLOCK_STEP = 60.0
 """Seconds by which the machine's time may be set back without making coverage premature."""
 
 
-def cover(db: sqlite3.Connection, series: Sequence[int], span: Span) -> None:
+def cover(db: sqlite3.Connection, numbers: Sequence[int], span: Span) -> None:
     """Add a span to the coverage of several series, with the machine's time."""
     if span.start >= span.end:
         return
     now = time.time()
-    chosen = ",".join(map(str, series))
+    chosen = ",".join(map(str, numbers))
     # Premature rows are not extended: as part of a longer row they would no longer be found.
     extended = {
         row[0]
@@ -35,14 +35,14 @@ def cover(db: sqlite3.Connection, series: Sequence[int], span: Span) -> None:
         )
     }
     # An extended row may now overlap the next one, which `gaps` allows.
-    for number in series:
+    for number in numbers:
         if number not in extended:
             _insert_joined(db, number, span, now)
 
 
-def uncover(db: sqlite3.Connection, series: int, span: Span) -> None:
+def uncover(db: sqlite3.Connection, number: int, span: Span) -> None:
     """Remove a span from the coverage of a series."""
-    touched = (series, span.end, span.start)
+    touched = (number, span.end, span.start)
     rows = db.execute(
         "SELECT start, end, written FROM coverage WHERE series = ? AND start < ? AND end > ?", touched
     ).fetchall()
@@ -50,7 +50,7 @@ def uncover(db: sqlite3.Connection, series: int, span: Span) -> None:
     for start, end, written in rows:
         for left, right in ((start, span.start), (span.end, end)):
             if left < right:
-                _insert(db, series, Span(left, right), written)
+                _insert(db, number, Span(left, right), written)
 
 
 def gaps(buffer: SqliteFile, name: str, span: Span) -> list[Span]:
@@ -82,14 +82,14 @@ def premature(buffer: SqliteFile) -> list[Premature]:
     )
     return [
         # If the machine's time was wrong when this was written, it may have been wrong for the whole span.
-        Premature(parse(symbol), Span(start if written > ahead else max(start, minute(written)), end), written)
+        Premature(series_of(symbol), Span(start if written > ahead else max(start, minute(written)), end), written)
         for symbol, start, end, written in rows
     ]
 
 
-def remove_premature(db: sqlite3.Connection, series: int, found: Premature) -> None:
+def remove_premature(db: sqlite3.Connection, number: int, found: Premature) -> None:
     """Remove premature coverage, but nothing that other writes have covered since."""
-    where = (series, found.span.start, found.span.end, found.written)
+    where = (number, found.span.start, found.span.end, found.written)
     db.execute("DELETE FROM coverage WHERE series = ? AND start >= ? AND end = ? AND written = ?", where)
     db.execute(
         "UPDATE coverage SET end = ? WHERE series = ? AND start < ? AND end = ? AND written = ?",
@@ -102,23 +102,23 @@ def minute(epoch: float) -> int:
     return int(epoch // MINUTE * MINUTE)
 
 
-def _insert_joined(db: sqlite3.Connection, series: int, span: Span, written: float) -> None:
+def _insert_joined(db: sqlite3.Connection, number: int, span: Span, written: float) -> None:
     """Insert a span, replacing the rows that start inside it and are contained in it or not premature."""
     touched = (
         "FROM coverage WHERE series = ? AND start >= ? AND start <= ? AND (end <= ? OR end <= written)",
-        (series, span.start, span.end, span.end),
+        (number, span.start, span.end, span.end),
     )
     rows = db.execute(f"SELECT end, written {touched[0]}", touched[1]).fetchall()
     db.execute(f"DELETE {touched[0]}", touched[1])
     end, written = max([(span.end, written), *rows])
-    _insert(db, series, Span(span.start, end), written)
+    _insert(db, number, Span(span.start, end), written)
 
 
-def _insert(db: sqlite3.Connection, series: int, span: Span, written: float) -> None:
+def _insert(db: sqlite3.Connection, number: int, span: Span, written: float) -> None:
     """Insert a row; of two rows with the same start the longer one is kept."""
     db.execute(
         "INSERT INTO coverage VALUES (?, ?, ?, ?) ON CONFLICT (series, start) DO UPDATE SET"
         " written = CASE WHEN excluded.end > end THEN excluded.written ELSE written END,"
         " end = max(end, excluded.end)",
-        (series, span.start, span.end, written),
+        (number, span.start, span.end, written),
     )

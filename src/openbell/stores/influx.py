@@ -13,21 +13,24 @@ import sqlite3
 import threading
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidSymbol, StoreError
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
 from openbell.stores import coverage, resampling
 from openbell.stores.buffer import Buffer
-from openbell.stores.buffered import FIRST, BufferedStore, conflict
-from openbell.stores.influx_bars import TAG, InfluxBars
+from openbell.stores.buffered import Covers, conflict
+from openbell.stores.influx_bars import TAG, InfluxBars, native_measurement
 from openbell.stores.influx_http import InfluxHttp
-from openbell.stores.months import month_of, month_span
+from openbell.stores.influx_native import NativeInflux
+from openbell.stores.periods import FIRST, month_of, period_span
 from openbell.stores.port import Lease, Span, Version
 from openbell.stores.rollups import Rollups
 
@@ -50,7 +53,7 @@ _RECENT = 7200
 """The latest seconds, which are always read again in a shared database."""
 
 
-class InfluxStore(BufferedStore):
+class InfluxStore(NativeInflux):
     """Implements `stores.port.BarStore` on one database."""
 
     name = "influxdb"
@@ -78,50 +81,59 @@ class InfluxStore(BufferedStore):
         self._pause = 0.0
         self._not_before = 0.0
 
-    def _owner(self, db: sqlite3.Connection, series: int, instrument: Instrument, month: str) -> Source | None:  # noqa: ARG002
-        return self._buffer.month_source(db, series, month)
+    def _owner(self, db: sqlite3.Connection, number: int, series: Series, period: str) -> Source | None:  # noqa: ARG002
+        return self._buffer.period_source(db, number, period)
 
     # Writing
 
     def _write_small(
-        self, parts: Sequence[Bars], source: Source, covers: Span | None, lease: Lease | None, replace: bool
+        self, parts: Sequence[Bars], source: Source, covers: Covers, lease: Lease | None, replace: bool
     ) -> None:
         super()._write_small(parts, source, covers, lease, replace)
         self.copy()
 
     def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:
-        db.executemany(_WRITTEN, [(series, int(bars.time[0]), int(bars.time[-1])) for series, bars in parts])
-        self._rollups.invalidate(db, [bars for _, bars in parts])
+        db.executemany(_WRITTEN, [(number, int(bars.time[0]), int(bars.time[-1])) for number, bars in parts])
+        self._rollups.invalidate(db, [bars for _, bars in parts if bars.timeframe is Timeframe.M1])
 
-    def _written(self, instrument: Instrument) -> tuple[int, int] | None:
-        """The first and the last minute that this home has written; None if there is none."""
+    def _written(self, series: Series) -> tuple[int, int] | None:
+        """The first and the last bar that this home has written; None if there is none."""
         rows = self._buffer.query(
             "SELECT w.first, w.last FROM written w JOIN series s ON s.id = w.series WHERE s.symbol = ?",
-            instrument.symbol,
+            series.name,
         )
         return (int(rows[0][0]), int(rows[0][1])) if rows else None
 
-    def _earliest(self, instrument: Instrument) -> int | None:
-        written = self._written(instrument)
+    def _earliest(self, series: Series) -> int | None:
+        written = self._written(series)
         return written[0] if written else None
 
-    def _others_write(self, instrument: Instrument) -> bool:
+    def _others_write(self, series: Series) -> bool:
         """Returns True if there are minutes that this home did not write: changes of those are not announced."""
         if not self._shared:
             return False
-        written = self._written(instrument)
+        written = self._written(series)
         if written is None:
-            return self._bars.first(instrument) is not None
-        return (self._bars.first(instrument) or 0) < written[0] or self._bars.any_after(instrument, written[1])
+            return self._bars.first(series) is not None
+        return (self._bars.first(series) or 0) < written[0] or self._bars.any_after(series, written[1])
 
-    def _write_month(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
+    def _write_periods(
+        self, pieces: Sequence[tuple[str, Bars]], source: Source, lease: Lease | None, replace: bool
+    ) -> None:
+        for period, bars in pieces:
+            self._write_period(period, bars, source, lease, replace)
+
+    def _write_period(self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
         """Announce the change, write, confirm: readers read everything again until it is confirmed."""
-        instrument, span = bars.instrument, Span(*month_span(month))
-        series, foreign = self._announce(month, bars, source, lease, replace)
+        if bars.timeframe is not Timeframe.M1:
+            self._write_native(period, bars, source, lease, replace)
+            return
+        series, span = bars.series, Span(*period_span(period))
+        number, foreign = self._announce(period, bars, source, lease, replace)
         if foreign:
-            self._bars.delete(instrument, span)
-        alone = not self._bars.count(instrument, Timeframe.M1, *_day_span(bars)) and not self._buffer.holds(
-            instrument, *_day_span(bars)
+            self._bars.delete(series, span)
+        alone = not self._bars.count(series, Timeframe.M1, *_day_span(bars)) and not self._buffer.holds(
+            series, *_day_span(bars)
         )
         self._bars.write(bars)
         if alone:
@@ -129,33 +141,35 @@ class InfluxStore(BufferedStore):
         with self._buffer.transaction() as db:
             self._check_lease(lease)
             first, last = int(bars.time[0]), int(bars.time[-1]) + 1
-            if self._buffer.holds(instrument, first, last):
-                self._buffer.delete_times(db, series, bars.time.tolist())
-            if alone and not self._buffer.holds(instrument, *_day_span(bars)):
+            if self._buffer.holds(series, first, last):
+                self._buffer.delete_times(db, number, bars.time.tolist())
+            if alone and not self._buffer.holds(series, *_day_span(bars)):
                 self._rollups.confirm_usual(db, bars)
-            self._buffer.end_change(db, series)
+            self._buffer.end_change(db, number)
 
-    def _announce(self, month: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> tuple[int, bool]:
+    def _announce(
+        self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool
+    ) -> tuple[int, bool]:
         """Record the month's source and make readers read again.
 
         Returns the id of the series, and True if stored bars of another source must be deleted.
         """
-        span = Span(*month_span(month))
+        span = Span(*period_span(period))
         with self._buffer.transaction() as db:
             self._check_lease(lease)
-            series = self._buffer.ensure_series(db, bars.instrument.symbol)
-            owner = self._buffer.month_source(db, series, month)
+            number = self._buffer.ensure_series(db, bars.series.name)
+            owner = self._buffer.period_source(db, number, period)
             foreign = owner not in {None, source}
             if foreign and not replace:
-                raise conflict(bars.instrument, month, owner, source)
-            self._buffer.begin_change(db, series)
-            self._before_put(db, [(series, bars)])
+                raise conflict(bars.series, period, owner, source)
+            self._buffer.begin_change(db, number)
+            self._before_put(db, [(number, bars)])
             if foreign:
-                coverage.uncover(db, series, span)
-                self._rollups.invalidate_span(db, bars.instrument, span)
-                self._buffer.delete(db, series, span)
-            self._buffer.set_month_source(db, series, month, source)
-        return series, foreign
+                coverage.uncover(db, number, span)
+                self._rollups.invalidate_span(db, bars.series, span)
+                self._buffer.delete(db, number, span)
+            self._buffer.set_period_source(db, number, period, source)
+        return number, foreign
 
     # From the buffer to InfluxDB
 
@@ -183,82 +197,85 @@ class InfluxStore(BufferedStore):
         )
         for at in range(0, len(uncopied), _COPY_SERIES):
             some = uncopied[at : at + _COPY_SERIES]
-            self._bars.write(*(self._buffer.get(parse(symbol), first, last + 1) for symbol, _, first, last, _ in some))
+            self._bars.write(
+                *(self._buffer.get(series_of(symbol), first, last + 1) for symbol, _, first, last, _ in some)
+            )
             with self._buffer.transaction() as db:
                 db.executemany(
                     "INSERT INTO copied VALUES (?, ?) ON CONFLICT (series) DO UPDATE SET seq = max(seq, excluded.seq)",
-                    [(series, seq) for _, series, _, _, seq in some],
+                    [(number, seq) for _, number, _, _, seq in some],
                 )
 
     def compact(self, before: int) -> int:
         """See the port. Moves nothing while InfluxDB is unreachable."""
         moved = 0
         try:
-            for instrument in self._buffer.instruments():
-                moved += self._move(instrument, before)
+            for series in self._buffer.buffered():
+                moved += self._move(series, before)
         except StoreError as error:
             log.warning("%s; bars are kept in %s", error, self._buffer.path)
         return moved
 
-    def _move(self, instrument: Instrument, before: int) -> int:
+    def _move(self, series: Series, before: int) -> int:
         """Move bars: copy them once more under the write lock, then delete them from the buffer."""
         with self._buffer.transaction() as db:
-            series = self._buffer.ensure_series(db, instrument.symbol)
-            waiting = self._buffer.get(instrument, FIRST, before)
+            number = self._buffer.ensure_series(db, series.name)
+            waiting = self._buffer.get(series, FIRST, before)
             if not len(waiting):
                 return 0
             self._bars.write(waiting)
-            self._buffer.delete(db, series, Span(FIRST, before))
-            self._buffer.end_compaction(db, series, int(waiting.time[0]))
+            self._buffer.delete(db, number, Span(FIRST, before))
+            self._buffer.end_compaction(db, number, int(waiting.time[0]))
         return len(waiting)
 
-    def _drop(self, db: sqlite3.Connection, series: int, instrument: Instrument, span: Span) -> None:
-        self._rollups.drop(db, instrument, span)
-        self._bars.delete(instrument, span)
-        for month in self._buffer.months(instrument):
-            start, end = month_span(month)
-            if end <= span.start or start >= span.end or self._buffer.holds(instrument, start, end):
+    def _drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
+        if series.timeframe is Timeframe.M1:
+            self._rollups.drop(db, series, span)
+        self._bars.delete(series, span)
+        for period in self._buffer.periods(series):
+            start, end = period_span(period)
+            if end <= span.start or start >= span.end or self._buffer.holds(series, start, end):
                 continue
-            if not self._bars.count(instrument, Timeframe.M1, start, end):
-                self._buffer.clear_month_source(db, series, month)
+            if not self._bars.count(series, series.timeframe, start, end):
+                self._buffer.clear_period_source(db, number, period)
 
     # Reading
 
-    def read(self, instrument: Instrument, start: int, end: int) -> Bars:
+    def read(self, series: Series, start: int, end: int) -> Bars:
         """See the port."""
-        return self._read_merged(instrument, start, end, None)
+        return self._read_merged(series, start, end, None)
 
-    def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
+    def tail(self, series: Series, count: int, end: int) -> Bars:
         """See the port."""
-        return self._read_merged(instrument, FIRST, end, count).tail(count)
+        return self._read_merged(series, FIRST, end, count).tail(count)
 
-    def _read_stored(self, instrument: Instrument, start: int, end: int, newest: int | None) -> list[Bars]:
+    def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
         if newest is None:
-            return [self._bars.read(instrument, start, end)]
-        return [self._bars.tail(instrument, newest, end)]
+            return [self._bars.read(series, start, end)]
+        return [self._bars.tail(series, newest, end)]
 
-    def resampled(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+    def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
-        if timeframe is Timeframe.M1 or self._others_write(instrument):
-            return resampling.latest(self.tail, instrument, timeframe, count, end, skip)
-        found = self._rollups.newest(instrument, timeframe, count + skip, end)
+        if timeframe is series.timeframe or series.timeframe is not Timeframe.M1 or self._others_write(series):
+            return resampling.latest(self.tail, series, timeframe, count, end, skip)
+        found = self._rollups.newest(series, timeframe, count + skip, end)
         return found.take(slice(0, max(0, len(found) - skip))).tail(count).copy()
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
+    def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
         """See the port."""
         if timeframe is not Timeframe.M1:
-            if self._others_write(instrument):
-                return barlib.count(instrument, timeframe, self.read(instrument, FIRST, end).time, end)
-            return self._rollups.count(instrument, timeframe, end)
-        waiting = self._buffer.get(instrument, FIRST, end)
+            if series.timeframe is not Timeframe.M1 or self._others_write(series):
+                return barlib.count(series.instrument, timeframe, self.read(series, FIRST, end).time, end)
+            return self._rollups.count(series, timeframe, end)
+        waiting = self._buffer.get(series, FIRST, end)
         split = min(end, int(waiting.time[0])) if len(waiting) else end
-        return self._bars.count(instrument, Timeframe.M1, FIRST, split) + len(self.read(instrument, split, end))
+        return self._bars.count(series, Timeframe.M1, FIRST, split) + len(self.read(series, split, end))
 
     # State
 
-    def changed_since(self, instrument: Instrument, version: Version) -> int | None:
+    def changed_since(self, series: Series, version: Version) -> int | None:
         """See the port."""
-        changed = super().changed_since(instrument, version)
+        changed = super().changed_since(series, version)
         if not self._shared:
             return changed
         recent = int(time.time()) - _RECENT
@@ -268,31 +285,29 @@ class InfluxStore(BufferedStore):
         """See the port. Bars that other systems write into the database show within 5 s."""
         return super().changes(), int(time.monotonic() // 5) if self._shared else 0
 
-    def changed(self, versions: Mapping[Instrument, Version]) -> set[Instrument]:
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
         """See the port."""
         return set(versions) if self._shared else super().changed(versions)
 
-    def new_bars(
-        self, versions: Mapping[Instrument, Version], span: Span, *, covered: bool = True
-    ) -> dict[Instrument, Bars]:
+    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
         """See the port. Empty for a shared database: bars of other programs are not in the buffer."""
         return {} if self._shared else super().new_bars(versions, span, covered=covered)
 
-    def source(self, instrument: Instrument, epoch: int) -> Source | None:
-        """The source of the bars of the month of `epoch`; None if none is recorded."""
-        series = self._buffer.find_series(instrument)
-        return None if series is None else self._buffer.month_source(self._buffer.db, series, month_of(epoch))
+    def source(self, series: Series, epoch: int) -> Source | None:
+        """The source of the minutes of the month of `epoch`; None if none is recorded."""
+        number = self._buffer.find_series(series)
+        return None if number is None else self._buffer.period_source(self._buffer.db, number, month_of(epoch))
 
-    def instruments(self) -> list[Instrument]:
+    def stored(self) -> list[Series]:
         """See the port."""
-        found = set(self._buffer.instruments())
-        for _, symbol in self._http.rows(f'SHOW TAG VALUES FROM "candles" WITH KEY = "{TAG}"'):
-            try:
-                instrument = parse(str(symbol))
-            except InvalidSymbol:
-                continue  # written by another program
-            if instrument.symbol == symbol:
-                found.add(instrument)
+        found = set(self._buffer.buffered())
+        names = {native_measurement(timeframe): timeframe for timeframe in Timeframe} | {"candles": Timeframe.M1}
+        for each in self._http.series(f'SHOW TAG VALUES WITH KEY = "{TAG}"'):
+            for _, symbol in each["values"] if each["name"] in names else ():
+                with suppress(InvalidSymbol):  # written by another program
+                    instrument = parse(str(symbol))
+                    if instrument.symbol == symbol:
+                        found.add(Series(instrument, names[each["name"]]))
         return sorted(found)
 
     def where(self) -> str:
@@ -313,8 +328,8 @@ class InfluxStore(BufferedStore):
         sizes = (dict(zip(each["columns"], each["values"][0], strict=True)).get("diskBytes") for each in shards)
         return sum(int(size or 0) for size in sizes) + _size_of(self._buffer.path)
 
-    def _ours(self, series: dict[str, Any]) -> bool:
-        return bool((series.get("tags") or {}).get("database") == self._http.database)
+    def _ours(self, number: dict[str, Any]) -> bool:
+        return bool((number.get("tags") or {}).get("database") == self._http.database)
 
     def close(self) -> None:
         """See the port."""

@@ -1,6 +1,7 @@
-"""Bars in InfluxDB: the measurement `candles` for minutes, `candles_h1` and so on for resampled bars.
+"""Bars in InfluxDB: the measurement `candles` for minutes, `candles_h1` and so on for bars that are made of them.
 
-Every query is bounded in time. The first minute of an instrument is looked up once and cached.
+Native series have measurements of their own, `native_1h` and so on, in which each bar has its source as a tag. Every query
+is bounded in time. The first bar of a series is looked up once and cached.
 """
 
 from __future__ import annotations
@@ -11,132 +12,163 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from openbell.market import bars as barlib
-from openbell.market.bars import MINUTE, Bars
+from openbell.market.bars import Bars
 from openbell.market.errors import StoreError
-from openbell.market.instruments import Instrument
-from openbell.market.timeframes import Timeframe
+from openbell.market.series import Series
+from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.stores.influx_http import FIELDS, InfluxHttp, escaped
 from openbell.stores.port import Span
 from openbell.stores.resampling import CHUNK
 
 TAG = "currency_pair"
+SOURCE = "source"
 _EARLIEST, _LATEST = 0, 9_000_000_000
 """Bounds in epoch seconds: within InfluxDB's range, and every bar lies between them."""
 _STRETCH = 1.6
 """How much longer than its bars the first span that `tail` reads is."""
 
 
-def measurement(timeframe: Timeframe) -> str:
-    """The measurement of a timeframe's bars."""
+def measurement(series: Series, timeframe: Timeframe) -> str:
+    """The measurement of the bars of a timeframe that are, or are made of, those of a series."""
+    if series.timeframe is not Timeframe.M1:
+        return native_measurement(timeframe)
     return "candles" if timeframe is Timeframe.M1 else f"candles_{timeframe.name.lower()}"
+
+
+def native_measurement(timeframe: Timeframe) -> str:
+    """The measurement of a native series."""
+    return f"native_{name_of(timeframe, SHORT)}"
 
 
 class InfluxBars:
     """Reads and writes bars of any timeframe. Checks neither sources nor leases."""
 
-    def __init__(self, http: InfluxHttp, first_written: Callable[[Instrument], int | None]) -> None:
-        """`first_written` returns the first minute that this home has written; None if there is none."""
+    def __init__(self, http: InfluxHttp, first_written: Callable[[Series], int | None]) -> None:
+        """`first_written` returns the first bar of a series that this home has written; None if there is none."""
         self._http = http
         self._first_written = first_written
-        self._firsts: dict[Instrument, int] = {}
+        self._firsts: dict[Series, int] = {}
 
     def write(self, *parts: Bars) -> None:
         """Store bars; a bar of the same time is replaced."""
-        self._http.write(line for part in parts for line in _lines(part))
+        self._http.write(
+            line for part in parts for line in _lines(part, measurement(Series(part.instrument), part.timeframe), "")
+        )
 
-    def delete(self, instrument: Instrument, span: Span, timeframes: Iterable[Timeframe] = Timeframe) -> None:
-        """Delete the bars that opened in a span, of all timeframes by default."""
-        names = tuple(measurement(timeframe) for timeframe in timeframes)
-        self._http.delete(names, {TAG: instrument.symbol}, max(span.start, _EARLIEST), min(span.end, _LATEST))
+    def write_native(self, bars: Bars, source: str) -> None:
+        """Store bars of a native series with their source; a bar of the same time and source is replaced."""
+        self._http.write(_lines(bars, native_measurement(bars.timeframe), f",{SOURCE}={escaped(source)}"))
 
-    def read(self, instrument: Instrument, start: int, end: int, timeframe: Timeframe = Timeframe.M1) -> Bars:
-        """The bars that opened in [start, end)."""
+    def delete(self, series: Series, span: Span, timeframes: Iterable[Timeframe] | None = None) -> None:
+        """Delete the bars that opened in a span, and by default the bars of all timeframes that are made of them."""
+        made = Timeframe if series.timeframe is Timeframe.M1 else (series.timeframe,)
+        names = tuple(measurement(series, timeframe) for timeframe in timeframes or made)
+        self._delete(names, {TAG: series.instrument.symbol}, span)
+
+    def delete_native(self, series: Series, span: Span, source: str) -> None:
+        """Delete the bars of one source that opened in a span."""
+        self._delete((native_measurement(series.timeframe),), {TAG: series.instrument.symbol, SOURCE: source}, span)
+
+    def _delete(self, measurements: Iterable[str], tags: dict[str, str], span: Span) -> None:
+        self._http.delete(measurements, tags, max(span.start, _EARLIEST), min(span.end, _LATEST))
+
+    def read_native(self, series: Series, start: int, end: int, source: str) -> Bars:
+        """The bars of one source that opened in [start, end)."""
+        return self._read(series, series.timeframe, max(start, _EARLIEST), min(end, _LATEST), source)
+
+    def read(self, series: Series, start: int, end: int, timeframe: Timeframe | None = None) -> Bars:
+        """The bars that opened in [start, end), of the series or of a timeframe that is made of it."""
+        timeframe = timeframe or series.timeframe
         start, end = max(start, _EARLIEST), min(end, _LATEST)
         step = CHUNK * timeframe.seconds
         if end - start > step:
-            bounds = self._bounds(instrument, timeframe, start, end)
+            bounds = self._bounds(series, timeframe, start, end)
             if bounds is None:
-                return barlib.empty(instrument, timeframe)
+                return barlib.empty(series.instrument, timeframe)
             start, end = bounds
-        parts = [self._read(instrument, timeframe, at, min(at + step, end)) for at in range(start, end, step)]
-        return barlib.merge(barlib.empty(instrument, timeframe), *parts)
+        parts = [self._read(series, timeframe, at, min(at + step, end)) for at in range(start, end, step)]
+        return barlib.merge(barlib.empty(series.instrument, timeframe), *parts)
 
-    def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
-        """At least the latest `count` minutes that opened before `end`; fewer if there are fewer."""
-        end, found = min(end, _LATEST), barlib.empty(instrument)
-        first = self.first(instrument) if count > 0 else None
+    def tail(self, series: Series, count: int, end: int) -> Bars:
+        """At least the latest `count` bars that opened before `end`; fewer if there are fewer."""
+        end, found = min(end, _LATEST), barlib.empty_of(series)
+        first = self.first(series) if count > 0 else None
         if first is None or first >= end:
             return found
-        last = self._edge(instrument, Timeframe.M1, "last", first, end)
-        at, reach = first if last is None else last + 1, int(min(count, CHUNK) * MINUTE * _STRETCH) + MINUTE
+        step = series.timeframe.seconds
+        last = self._edge(series, series.timeframe, "last", first, end)
+        at, reach = first if last is None else last + 1, int(min(count, CHUNK) * step * _STRETCH) + step
         while at > first and len(found) < count:
             start = max(first, at - reach)
-            found = barlib.merge(self.read(instrument, start, at), found)
+            found = barlib.merge(self.read(series, start, at), found)
             at, reach = start, reach * 3
         return found
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int:
+    def count(self, series: Series, timeframe: Timeframe, start: int, end: int) -> int:
         """How many bars opened in [start, end)."""
         rows = self._http.rows(
-            f'SELECT count("close") FROM "{measurement(timeframe)}" WHERE "{TAG}" = $pair'
+            f'SELECT count("close") FROM "{measurement(series, timeframe)}" WHERE "{TAG}" = $pair'
             f" AND time >= {max(start, _EARLIEST)}s AND time < {min(end, _LATEST)}s",
-            pair=instrument.symbol,
+            pair=series.instrument.symbol,
         )
         return int(rows[0][1]) if rows else 0
 
-    def first(self, instrument: Instrument) -> int | None:
-        """A time at or before the first minute; None if there are no minutes."""
-        written = self._first_written(instrument)
-        if instrument not in self._firsts:
-            found = self._edge(instrument, Timeframe.M1, "first", _EARLIEST, _LATEST)
+    def first(self, series: Series) -> int | None:
+        """A time at or before the first bar; None if there are no bars."""
+        written = self._first_written(series)
+        if series not in self._firsts:
+            found = self._edge(series, series.timeframe, "first", _EARLIEST, _LATEST)
             if found is None:
                 return written
-            self._firsts[instrument] = found
-        known = self._firsts[instrument]
+            self._firsts[series] = found
+        known = self._firsts[series]
         return known if written is None else min(known, written)
 
-    def last(self, instrument: Instrument) -> int | None:
-        """The open time of the latest minute; None if there is none."""
-        return self._edge(instrument, Timeframe.M1, "last", _EARLIEST, _LATEST)
+    def last(self, series: Series) -> int | None:
+        """The open time of the latest bar; None if there is none."""
+        return self._edge(series, series.timeframe, "last", _EARLIEST, _LATEST)
 
-    def any_after(self, instrument: Instrument, moment: int) -> bool:
-        """Returns True if a minute opened after a time."""
-        return self._edge(instrument, Timeframe.M1, "last", moment + 1, _LATEST) is not None
+    def any_after(self, series: Series, moment: int) -> bool:
+        """Returns True if a bar opened after a time."""
+        return self._edge(series, series.timeframe, "last", moment + 1, _LATEST) is not None
 
-    def _bounds(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> tuple[int, int] | None:
+    def _bounds(self, series: Series, timeframe: Timeframe, start: int, end: int) -> tuple[int, int] | None:
         """The first and last time of the bars in a long span, as [start, end); None if there are no bars."""
-        first = self._edge(instrument, timeframe, "first", start, end)
-        last = self._edge(instrument, timeframe, "last", start, end)
+        first = self._edge(series, timeframe, "first", start, end)
+        last = self._edge(series, timeframe, "last", start, end)
         return None if first is None or last is None else (first, last + 1)
 
-    def _edge(self, instrument: Instrument, timeframe: Timeframe, which: str, start: int, end: int) -> int | None:
+    def _edge(self, series: Series, timeframe: Timeframe, which: str, start: int, end: int) -> int | None:
         rows = self._http.rows(
-            f'SELECT {which}("close") FROM "{measurement(timeframe)}" WHERE "{TAG}" = $pair'
+            f'SELECT {which}("close") FROM "{measurement(series, timeframe)}" WHERE "{TAG}" = $pair'
             f" AND time >= {start}s AND time < {end}s",
-            pair=instrument.symbol,
+            pair=series.instrument.symbol,
         )
         return int(rows[0][0]) if rows else None
 
-    def _read(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> Bars:
+    def _read(self, series: Series, timeframe: Timeframe, start: int, end: int, source: str | None = None) -> Bars:
+        of_source = "" if source is None else f' AND "{SOURCE}" = $source'
+        bound = {} if source is None else {"source": source}
         table = self._http.table(
-            f'SELECT {", ".join(FIELDS)} FROM "{measurement(timeframe)}" WHERE "{TAG}" = $pair'
-            f" AND time >= {start}s AND time < {end}s",
-            pair=instrument.symbol,
+            f'SELECT {", ".join(FIELDS)} FROM "{measurement(series, timeframe)}" WHERE "{TAG}" = $pair'
+            f" AND time >= {start}s AND time < {end}s{of_source}",
+            pair=series.instrument.symbol,
+            **bound,
         )
-        return _parsed(instrument, timeframe, table)
+        return _parsed(series, timeframe, table)
 
 
-def _lines(bars: Bars) -> Iterator[str]:
-    head = f"{measurement(bars.timeframe)},{TAG}={escaped(bars.instrument.symbol)} "
+def _lines(bars: Bars, name: str, more_tags: str = "") -> Iterator[str]:
+    head = f"{name},{TAG}={escaped(bars.instrument.symbol)}{more_tags} "
     columns = (column.tolist() for column in bars.columns())
     for at, o, h, low, c, v in zip(*columns, strict=True):
         yield f"{head}open={o!r},high={h!r},low={low!r},close={c!r},volume={v!r} {at}"
 
 
-def _parsed(instrument: Instrument, timeframe: Timeframe, table: bytes) -> Bars:
+def _parsed(series: Series, timeframe: Timeframe, table: bytes) -> Bars:
     """A CSV table of the HTTP API as bars. Skips incomplete rows, which other programs may have written."""
     if not table.strip():
-        return barlib.empty(instrument, timeframe)
+        return barlib.empty(series.instrument, timeframe)
     import pyarrow as pa
     from pyarrow import csv
 
@@ -151,6 +183,6 @@ def _parsed(instrument: Instrument, timeframe: Timeframe, table: bytes) -> Bars:
         time = columns[0].astype(np.int64)
     except (pa.ArrowException, KeyError, ValueError) as error:
         raise StoreError(f"InfluxDB returned a table that does not hold bars: {error}") from error
-    bars = barlib.make(instrument, timeframe, time, *columns[1:])
+    bars = barlib.make(series.instrument, timeframe, time, *columns[1:])
     sound = np.isfinite(np.stack(bars.columns()[1:])).all(axis=0)
     return bars if sound.all() else bars.take(sound)

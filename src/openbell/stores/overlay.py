@@ -17,11 +17,12 @@ from openbell.market.bars import Bars
 from openbell.market.errors import SourceConflict
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores import leases, resampling
-from openbell.stores.buffered import FIRST
 from openbell.stores.folders import PrivateFolder
 from openbell.stores.parquet import ParquetStore
+from openbell.stores.periods import FIRST
 from openbell.stores.port import BarStore, Lease, Premature, Problem, Span, Version, WriteOptions
 
 
@@ -58,8 +59,8 @@ class OverlayStore:
         for part in parts:
             if len(part) and (held := self._home.conflicts(part, source)):
                 raise SourceConflict(
-                    f"{part.instrument} {', '.join(held)} comes from another source than {source}",
-                    symbol=part.instrument.symbol,
+                    f"{part.series} {', '.join(held)} comes from another source than {source}",
+                    symbol=part.series.name,
                 )
         self._own.write(parts, source, **options)
 
@@ -73,61 +74,61 @@ class OverlayStore:
 
     # Reading
 
-    def read(self, instrument: Instrument, start: int, end: int) -> Bars:
+    def read(self, series: Series, start: int, end: int) -> Bars:
         """See the port. Repeated if the home's store changed meanwhile: its bars and its coverage must fit together."""
         if start >= end:
-            return barlib.empty(instrument)
+            return barlib.empty_of(series)
         while True:
-            version = self._home.version(instrument)
-            stored = self._home.read(instrument, start, end)
-            private = self._own.read(instrument, start, end)
-            gaps = self._home.gaps(instrument, Span(start, end)) if len(private) else []
-            if self._home.version(instrument) == version:
+            version = self._home.version(series)
+            stored = self._home.read(series, start, end)
+            private = self._own.read(series, start, end)
+            gaps = self._home.gaps(series, Span(start, end)) if len(private) else []
+            if self._home.version(series) == version:
                 return barlib.merge(stored, *(private.between(gap.start, gap.end) for gap in gaps))
 
-    def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
+    def tail(self, series: Series, count: int, end: int) -> Bars:
         """See the port."""
-        stored, private = self._home.tail(instrument, count, end), self._own.tail(instrument, count, end)
+        stored, private = self._home.tail(series, count, end), self._own.tail(series, count, end)
         if not len(private) or count <= 0:
             return stored
         newest = barlib.merge(stored, private).tail(count)
-        found = self.read(instrument, int(newest.time[0]), end)
+        found = self.read(series, int(newest.time[0]), end)
         # Some of the latest private bars are now covered by the home's store and were left out.
-        return found if len(found) >= count else self.read(instrument, FIRST, end).tail(count)
+        return found if len(found) >= count else self.read(series, FIRST, end).tail(count)
 
-    def resampled(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+    def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
-        if only := self._only(instrument):
-            return only.resampled(instrument, timeframe, count, end, skip)
-        return resampling.latest(self.tail, instrument, timeframe, count, end, skip)
+        if only := self._only(series):
+            return only.resampled(series, timeframe, count, end, skip)
+        return resampling.latest(self.tail, series, timeframe, count, end, skip)
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
+    def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
         """See the port."""
-        if only := self._only(instrument):
-            return only.count(instrument, timeframe, end)
-        return barlib.count(instrument, timeframe, self.read(instrument, FIRST, end).time, end)
+        if only := self._only(series):
+            return only.count(series, timeframe, end)
+        return barlib.count(series.instrument, timeframe, self.read(series, FIRST, end).time, end)
 
-    def _only(self, instrument: Instrument) -> BarStore | None:
+    def _only(self, series: Series) -> BarStore | None:
         """The store that alone has bars of an instrument; None if both have some."""
         for one, other in ((self._home, self._own), (self._own, self._home)):
-            if not len(other.tail(instrument, 1, -FIRST)):
+            if not len(other.tail(series, 1, -FIRST)):
                 return one
         return None
 
     # State
 
-    def version(self, instrument: Instrument) -> Version:
+    def version(self, series: Series) -> Version:
         """See the port."""
-        home, own = self._home.version(instrument), self._own.version(instrument)
+        home, own = self._home.version(series), self._own.version(series)
         return _Versions(own.epoch, own.seq, home, own)
 
-    def changed_since(self, instrument: Instrument, version: Version) -> int | None:
+    def changed_since(self, series: Series, version: Version) -> int | None:
         """See the port."""
         if not isinstance(version, _Versions):
             return FIRST
         changes = (
-            self._home.changed_since(instrument, version.home),
-            self._own.changed_since(instrument, version.own),
+            self._home.changed_since(series, version.home),
+            self._own.changed_since(series, version.own),
         )
         return min((change for change in changes if change is not None), default=None)
 
@@ -135,16 +136,14 @@ class OverlayStore:
         """See the port."""
         return self._home.changes(), self._own.changes()
 
-    def changed(self, versions: Mapping[Instrument, Version]) -> set[Instrument]:
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
         """See the port."""
         both = {each: version for each, version in versions.items() if isinstance(version, _Versions)}
         home = self._home.changed({each: version.home for each, version in both.items()})
         own = self._own.changed({each: version.own for each, version in both.items()})
         return (set(versions) - set(both)) | home | own
 
-    def new_bars(
-        self, versions: Mapping[Instrument, Version], span: Span, *, covered: bool = True
-    ) -> dict[Instrument, Bars]:
+    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
         """See the port. Left out if both stores have changed."""
         both = {each: version for each, version in versions.items() if isinstance(version, _Versions)}
         home = {each: m.home for each, m in both.items() if self._own.changed_since(each, m.own) is None}
@@ -154,9 +153,9 @@ class OverlayStore:
             **self._own.new_bars(own, span, covered=covered),
         }
 
-    def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
+    def gaps(self, series: Series, span: Span) -> list[Span]:
         """See the port."""
-        return [gap for open_span in self._home.gaps(instrument, span) for gap in self._own.gaps(instrument, open_span)]
+        return [gap for open_span in self._home.gaps(series, span) for gap in self._own.gaps(series, open_span)]
 
     def premature(self) -> list[Premature]:
         """See the port."""
@@ -166,9 +165,21 @@ class OverlayStore:
         """See the port. Mends the private store only."""
         return self._own.mend()
 
-    def instruments(self) -> list[Instrument]:
+    def stored(self) -> list[Series]:
         """See the port."""
-        return sorted({*self._home.instruments(), *self._own.instruments()})
+        return sorted({*self._home.stored(), *self._own.stored()})
+
+    def newest(self, timeframe: Timeframe, end: int) -> dict[Instrument, Bars]:
+        """See the port."""
+        home, own = self._home.newest(timeframe, end), self._own.newest(timeframe, end)
+        both = {each for each in own if each in home}
+        merged = {each: self.resampled(Series(each, timeframe), timeframe, 1, end) for each in both}
+        return home | own | {each: bars for each, bars in merged.items() if len(bars)}
+
+    def timeframes(self, instrument: Instrument) -> list[Timeframe]:
+        """See the port."""
+        found = {*self._home.timeframes(instrument), *self._own.timeframes(instrument)}
+        return sorted(found, key=lambda each: each.seconds)
 
     def size(self) -> int:
         """See the port."""

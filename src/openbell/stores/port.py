@@ -9,6 +9,7 @@ from typing import Protocol, TypedDict, Unpack
 from openbell.market.bars import Bars
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 
 
@@ -50,7 +51,7 @@ class Problem:
 class Premature:
     """A span that was written as covered before it had ended."""
 
-    instrument: Instrument
+    series: Series
     span: Span
     written: float
     """The machine's time of that write."""
@@ -59,68 +60,70 @@ class Premature:
 class WriteOptions(TypedDict, total=False):
     """The optional arguments of `BarStore.write`."""
 
-    covers: Span | None
-    """The instruments of the parts have no other bars in this span."""
+    covers: Span | Mapping[Series, Span] | None
+    """The series of the parts have no other bars in this span, or each of them in its own."""
     lease: Lease | None
     """Nothing is written unless this lease is current."""
     replace: bool
-    """First drop the bars of other sources from the months of the parts."""
+    """First drop the bars of other sources that conflict with the parts; of minutes, from the months of the parts."""
 
 
 class BarStore(Protocol):
-    """Minute bars of many instruments. Every call may block; asynchronous code calls it in a thread."""
+    """Bars of many series. Every call may block; asynchronous code calls it in a thread."""
 
     name: str
     """The name that results show as their source."""
 
     def write(self, parts: Sequence[Bars], source: Source, **options: Unpack[WriteOptions]) -> None:
-        """Store minute bars, durably when it returns. Later bars replace earlier ones of the same minute.
+        """Store bars, durably when it returns. Later bars replace earlier ones of the same time.
 
-        Raises `LeaseLost` if a lease is given and no longer current, `SourceConflict` if a month already holds bars of
-        another source, `BadBars` if any part is out of order or holds an impossible bar; then no part is written.
+        Raises `LeaseLost` if a lease is given and no longer current, `SourceConflict` if bars of another source stand in the
+        way (minutes: in the same month; others: the same bar, or prices that are adjusted otherwise), `BadBars` if any part
+        is out of order or holds an impossible bar; then no part is written.
         """
 
     def conflicts(self, bars: Bars, source: Source) -> list[str]:
-        """The months of these bars that hold bars of another source, each with that source. Writes nothing."""
+        """The periods in which bars of another source stand in the way of these, each with that source. Writes nothing."""
 
-    def read(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """The minute bars that opened in [start, end)."""
+    def read(self, series: Series, start: int, end: int) -> Bars:
+        """The bars that opened in [start, end)."""
 
-    def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
-        """The latest `count` minute bars that opened before `end`."""
+    def tail(self, series: Series, count: int, end: int) -> Bars:
+        """The latest `count` bars that opened before `end`."""
 
-    def resampled(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
-        """The latest `count` bars of a timeframe that had closed at `end`, after leaving out the latest `skip` of them."""
+    def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
+        """The latest `count` bars of a timeframe that had closed at `end`, after leaving out the latest `skip` of them.
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
-        """How many bars of a timeframe had closed at `end`."""
+        They are made of the bars of `series`, or are those bars if it has the same timeframe.
+        """
 
-    def version(self, instrument: Instrument) -> Version:
+    def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
+        """How many bars of a timeframe, made of the bars of `series`, had closed at `end`."""
+
+    def version(self, series: Series) -> Version:
         """The current state of a series; to be taken before a read."""
 
-    def changed_since(self, instrument: Instrument, version: Version) -> int | None:
+    def changed_since(self, series: Series, version: Version) -> int | None:
         """The earliest open time whose bar may have changed since `version`; None if no bar has."""
 
     def changes(self) -> Hashable:
         """Returns a value that differs after every write to the store, by this or another process; cheap to call."""
 
-    def changed(self, versions: Mapping[Instrument, Version]) -> set[Instrument]:
-        """The instruments whose bars may have changed since their versions, found for many at once.
+    def changed(self, versions: Mapping[Series, Version]) -> set[Series]:
+        """The series whose bars may have changed since their versions, found for many at once.
 
-        Every instrument for which `changed_since` returns a time is among them; others may be.
+        Every series for which `changed_since` returns a time is among them; others may be.
         """
 
-    def new_bars(
-        self, versions: Mapping[Instrument, Version], span: Span, *, covered: bool = True
-    ) -> dict[Instrument, Bars]:
-        """The minute bars of many instruments in a span, read at once.
+    def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
+        """The bars of many series of minutes in a span, read at once.
 
-        Leaves out the instruments that must be read one by one: those with changes other than new bars since their version,
-        and those whose span is not covered unless `covered` is False. At its version an instrument must not have had bars
-        in the span.
+        Leaves out the series that must be read one by one: those with changes other than new bars since their version, and
+        those whose span is not covered unless `covered` is False. At its version a series must not have had bars in the
+        span.
         """
 
-    def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
+    def gaps(self, series: Series, span: Span) -> list[Span]:
         """The parts of `span` that no write has covered."""
 
     def premature(self) -> list[Premature]:
@@ -129,8 +132,14 @@ class BarStore(Protocol):
     def mend(self) -> list[Premature]:
         """Remove premature coverage, so that it is fetched again, and its bars that had not closed. Returns it."""
 
-    def instruments(self) -> list[Instrument]:
-        """The instruments that have bars, sorted."""
+    def stored(self) -> list[Series]:
+        """The series that have bars, sorted."""
+
+    def newest(self, timeframe: Timeframe, end: int) -> dict[Instrument, Bars]:
+        """The latest bar that had closed at `end` of every instrument with native bars of a timeframe; one query for all."""
+
+    def timeframes(self, instrument: Instrument) -> list[Timeframe]:
+        """The timeframes other than minutes at which an instrument has bars of its own, shortest first; cheap to call."""
 
     def size(self) -> int:
         """Bytes on disk."""

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import StoreError
-from openbell.market.instruments import Instrument
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores import coverage
 from openbell.stores.buffer import Buffer
-from openbell.stores.buffered import LAST
 from openbell.stores.influx_bars import InfluxBars
+from openbell.stores.periods import LAST
 from openbell.stores.port import Span
 
 _DAY, _WEEK, _MONDAY = 86400, 604800, 345600
@@ -30,7 +30,7 @@ _USUAL = (Timeframe.M5, Timeframe.M15, Timeframe.H1, Timeframe.H4, Timeframe.D1)
 """Written together with the minutes of a large write."""
 _ROLLED_UP = tuple(timeframe for timeframe in Timeframe if timeframe is not Timeframe.M1)
 
-Read = Callable[[Instrument, int, int], Bars]
+Read = Callable[[Series, int, int], Bars]
 """Returns the minute bars of a span, buffered ones included."""
 
 
@@ -41,62 +41,62 @@ class Rollups:
         self._bars = bars
         self._buffer = buffer
         self._read = read
-        self._counts: dict[tuple[Instrument, Timeframe], tuple[object, int]] = {}
+        self._counts: dict[tuple[Series, Timeframe], tuple[object, int]] = {}
 
-    def newest(self, instrument: Instrument, timeframe: Timeframe, count: int, end: int) -> Bars:
+    def newest(self, series: Series, timeframe: Timeframe, count: int, end: int) -> Bars:
         """The latest `count` bars that had closed at `end`."""
         today = _floor(timeframe, end)
-        found = barlib.resample(self._read(instrument, today, end), timeframe, end)
-        first = self._start(instrument, timeframe)
+        found = barlib.resample(self._read(series, today, end), timeframe, end)
+        first = self._start(series, timeframe)
         at, reach = today, int(count * timeframe.seconds * _STRETCH) + _WEEK
         while first is not None and at > first and len(found) < count:
             start = max(first, _floor(timeframe, at - reach))
-            self._write_missing(instrument, timeframe, Span(start, at))
-            found = barlib.merge(self._bars.read(instrument, start, at, timeframe), found)
+            self._write_missing(series, timeframe, Span(start, at))
+            found = barlib.merge(self._bars.read(series, start, at, timeframe), found)
             at, reach = start, reach * 3
         return found.tail(count)
 
-    def count(self, instrument: Instrument, timeframe: Timeframe, end: int) -> int:
+    def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
         """How many bars had closed at `end`."""
         today = _floor(timeframe, end)
-        fresh = len(barlib.resample(self._read(instrument, today, end), timeframe, end))
-        first = self._start(instrument, timeframe)
+        fresh = len(barlib.resample(self._read(series, today, end), timeframe, end))
+        first = self._start(series, timeframe)
         if first is None or first >= today:
             return fresh
-        return fresh + self._count(instrument, timeframe, Span(first, today))
+        return fresh + self._count(series, timeframe, Span(first, today))
 
-    def _count(self, instrument: Instrument, timeframe: Timeframe, span: Span) -> int:
+    def _count(self, series: Series, timeframe: Timeframe, span: Span) -> int:
         """How many bars whole days hold; cached until something is written."""
-        state = (span, self._buffer.state(instrument))
-        known = self._counts.get((instrument, timeframe))
+        state = (span, self._buffer.state(series))
+        known = self._counts.get((series, timeframe))
         if known and known[0] == state:
             return known[1]
-        self._write_missing(instrument, timeframe, span)
-        found = self._bars.count(instrument, timeframe, span.start, span.end)
-        self._counts[instrument, timeframe] = state, found
+        self._write_missing(series, timeframe, span)
+        found = self._bars.count(series, timeframe, span.start, span.end)
+        self._counts[series, timeframe] = state, found
         return found
 
     def invalidate(self, db: sqlite3.Connection, parts: Sequence[Bars]) -> None:
         """Remove the coverage of the days of minutes that are about to change."""
-        spans = [(part.instrument, Span(int(part.time[0]), int(part.time[-1]) + 1)) for part in parts if len(part)]
+        spans = [(part.series, Span(int(part.time[0]), int(part.time[-1]) + 1)) for part in parts if len(part)]
         last_end = db.execute(
             "SELECT max(end) FROM coverage c JOIN series s ON s.id = c.series WHERE s.symbol LIKE '%@%'"
         ).fetchone()[0]
-        for instrument, span in spans:
+        for series, span in spans:
             if last_end is not None and span.start < last_end:
-                self.invalidate_span(db, instrument, span)
+                self.invalidate_span(db, series, span)
 
-    def invalidate_span(self, db: sqlite3.Connection, instrument: Instrument, span: Span) -> None:
+    def invalidate_span(self, db: sqlite3.Connection, series: Series, span: Span) -> None:
         """Remove the coverage of the days and weeks that a span touches."""
         for timeframe in _ROLLED_UP:
-            series = self._buffer.ensure_series(db, _name(instrument, timeframe))
-            coverage.uncover(db, series, _units(timeframe, span))
+            number = self._buffer.ensure_series(db, _name(series, timeframe))
+            coverage.uncover(db, number, _units(timeframe, span))
 
-    def drop(self, db: sqlite3.Connection, instrument: Instrument, span: Span) -> None:
+    def drop(self, db: sqlite3.Connection, series: Series, span: Span) -> None:
         """Delete the rollups of the weeks that a span touches, because minutes in it are about to be deleted."""
         weeks = _units(Timeframe.W1, span)
-        self.invalidate_span(db, instrument, weeks)
-        self._bars.delete(instrument, weeks, _ROLLED_UP)
+        self.invalidate_span(db, series, weeks)
+        self._bars.delete(series, weeks, _ROLLED_UP)
 
     def write_usual(self, minutes: Bars) -> None:
         """Write the usual rollups of minutes; their days must have no other minutes."""
@@ -106,45 +106,45 @@ class Rollups:
         """Record the coverage of `write_usual`, in the transaction that confirms the minutes."""
         span = Span(int(minutes.time[0]), int(minutes.time[-1]) + 1)
         for timeframe in _USUAL:
-            series = self._buffer.ensure_series(db, _name(minutes.instrument, timeframe))
-            coverage.cover(db, [series], _units(timeframe, span))
+            number = self._buffer.ensure_series(db, _name(minutes.series, timeframe))
+            coverage.cover(db, [number], _units(timeframe, span))
 
-    def _start(self, instrument: Instrument, timeframe: Timeframe) -> int | None:
+    def _start(self, series: Series, timeframe: Timeframe) -> int | None:
         """The start of the first day or week with minutes, in InfluxDB or the buffer; None if there are none."""
-        waiting = self._buffer.oldest(instrument)
-        known = [at for at in (self._bars.first(instrument), waiting) if at is not None]
+        waiting = self._buffer.oldest(series)
+        known = [at for at in (self._bars.first(series), waiting) if at is not None]
         return _floor(timeframe, min(known)) if known else None
 
-    def _write_missing(self, instrument: Instrument, timeframe: Timeframe, span: Span) -> None:
+    def _write_missing(self, series: Series, timeframe: Timeframe, span: Span) -> None:
         """Write the rollups that are missing in a span of whole days."""
-        gaps = coverage.gaps(self._buffer, _name(instrument, timeframe), span)
+        gaps = coverage.gaps(self._buffer, _name(series, timeframe), span)
         if not gaps:
             return
         unit = _unit(timeframe)
         # After the latest minute there is nothing to resample: one write covers the rest, however long it is.
-        newest = max(self._bars.last(instrument) or 0, self._buffer.newest(instrument) or 0)
+        newest = max(self._bars.last(series) or 0, self._buffer.newest(series) or 0)
         last = _floor(timeframe, newest) + unit
         for gap in gaps:
             for start in range(gap.start, min(gap.end, last), _CHUNK // unit * unit):
-                self._write(instrument, timeframe, Span(start, min(gap.end, last, start + _CHUNK // unit * unit)))
+                self._write(series, timeframe, Span(start, min(gap.end, last, start + _CHUNK // unit * unit)))
             if last < gap.end:
-                self._write(instrument, timeframe, Span(max(last, gap.start), gap.end))
+                self._write(series, timeframe, Span(max(last, gap.start), gap.end))
 
-    def _write(self, instrument: Instrument, timeframe: Timeframe, span: Span) -> None:
+    def _write(self, series: Series, timeframe: Timeframe, span: Span) -> None:
         for _ in range(_TRIES):
-            before = self._buffer.state(instrument)
-            self._bars.write(barlib.resample(self._read(instrument, span.start, span.end), timeframe, LAST))
+            before = self._buffer.state(series)
+            self._bars.write(barlib.resample(self._read(series, span.start, span.end), timeframe, LAST))
             with self._buffer.transaction() as db:
-                after = self._buffer.state(instrument)
+                after = self._buffer.state(series)
                 if (after.epoch, after.version) == (before.epoch, before.version):
-                    coverage.cover(db, [self._buffer.ensure_series(db, _name(instrument, timeframe))], span)
+                    coverage.cover(db, [self._buffer.ensure_series(db, _name(series, timeframe))], span)
                     return
-        raise StoreError(f"{instrument}: its minutes change faster than they can be resampled; try again")
+        raise StoreError(f"{series}: its minutes change faster than they can be resampled; try again")
 
 
-def _name(instrument: Instrument, timeframe: Timeframe) -> str:
+def _name(series: Series, timeframe: Timeframe) -> str:
     """The name of the series that records the coverage of a rollup."""
-    return f"{instrument.symbol}@{timeframe.name}"
+    return f"{series.name}@{timeframe.name}"
 
 
 def _unit(timeframe: Timeframe) -> int:

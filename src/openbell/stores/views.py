@@ -13,17 +13,16 @@ from typing import ParamSpec, TypeVar
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile
-from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series, series_of
 from openbell.market.session_table import Times
-from openbell.stores import coverage, month_files
+from openbell.stores import bar_files, coverage
+from openbell.stores.bar_files import BarFile
 from openbell.stores.buffer_view import BufferView
-from openbell.stores.buffered import FIRST, LAST
 from openbell.stores.influx import TABLES, InfluxStore
 from openbell.stores.influx_http import InfluxHttp
-from openbell.stores.month_files import MonthFile
-from openbell.stores.months import month_span
 from openbell.stores.parquet import ParquetStore
+from openbell.stores.periods import FIRST, LAST, period_span
 from openbell.stores.port import Problem, Span
 
 P = ParamSpec("P")
@@ -31,58 +30,56 @@ T = TypeVar("T")
 
 
 class ParquetView(ParquetStore):
-    """The month files and the buffer of a folder. A damaged file is left in place and not read; its month is a gap."""
+    """The files and the buffer of a folder. A damaged file is left in place and not read; its period is a gap."""
 
     def __init__(self, root: Path, origins: frozenset[Origin] | None = None) -> None:
         self.root = root
         self._origins = origins
         self._buffer = BufferView(root / "buffer.sqlite", origins)
         self._counts = {}
-        self._damaged: dict[MonthFile, tuple[tuple[int, ...] | None, Problem]] = {}
+        self._damaged: dict[BarFile, tuple[tuple[int, ...] | None, Problem]] = {}
 
     def _retry_without_damage(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function that uses month files; if one of them is damaged, call it again without that file."""
+        """Call a function that uses files; if one of them is damaged, call it again without that file."""
         while True:
             try:
                 return work(*args, **kwargs)
             except CorruptFile as damage:
-                file = self._file(parse(damage.details["symbol"]), damage.details["month"])
+                file = self._file(series_of(damage.details["symbol"]), damage.details["period"])
                 if self._is_damaged(file):
                     raise
                 problem = Problem(time.time(), str(file.path), f"{damage.message}; left in place and not read")
-                self._damaged[file] = month_files.version(file), problem
+                self._damaged[file] = bar_files.version(file), problem
 
-    def _is_damaged(self, file: MonthFile) -> bool:
-        return file in self._damaged and self._damaged[file][0] == month_files.version(file)
+    def _is_damaged(self, file: BarFile) -> bool:
+        return file in self._damaged and self._damaged[file][0] == bar_files.version(file)
 
-    def _read_file(self, file: MonthFile, start: int = FIRST, end: int = LAST, newest: int | None = None) -> Bars:
-        return barlib.empty(file.instrument) if self._is_damaged(file) else super()._read_file(file, start, end, newest)
+    def _read_file(self, file: BarFile, start: int = FIRST, end: int = LAST, newest: int | None = None) -> Bars:
+        return barlib.empty_of(file.series) if self._is_damaged(file) else super()._read_file(file, start, end, newest)
 
-    def _times(self, file: MonthFile) -> Times:
-        return barlib.empty(file.instrument).time if self._is_damaged(file) else super()._times(file)
+    def _times(self, file: BarFile) -> Times:
+        return barlib.empty_of(file.series).time if self._is_damaged(file) else super()._times(file)
 
-    def source(self, instrument: Instrument, epoch: int) -> Source | None:
-        """The source of the bars of the month of `epoch`; None if there are none or their file is damaged."""
+    def source(self, series: Series, epoch: int) -> Source | None:
+        """The source of the minutes of the month of `epoch`; None if there are none or their file is damaged."""
         try:
-            return super().source(instrument, epoch)
+            return super().source(series, epoch)
         except CorruptFile:
             return None
 
-    def gaps(self, instrument: Instrument, span: Span) -> list[Span]:
-        """See the port. A month whose file is damaged or was removed is a gap."""
-        on_disk = set(month_files.existing(self.root, instrument))
-        damaged = {
-            file.month for file in list(self._damaged) if file.instrument == instrument and self._is_damaged(file)
-        }
+    def gaps(self, series: Series, span: Span) -> list[Span]:
+        """See the port. A period whose file is damaged or was removed is a gap."""
+        on_disk = set(bar_files.existing(self.root, series))
+        damaged = {file.period for file in list(self._damaged) if file.series == series and self._is_damaged(file)}
         lost = [
             Span(max(start, span.start), min(end, span.end))
-            for month in damaged | (self._buffer.months(instrument) - on_disk)
-            for start, end in [month_span(month)]
+            for period in damaged | (self._buffer.periods(series) - on_disk)
+            for start, end in [period_span(period)]
             if start < span.end
             and end > span.start
-            and (month in damaged or not self._buffer.holds(instrument, start, end))
+            and (period in damaged or not self._buffer.holds(series, start, end))
         ]
-        return _joined([*coverage.gaps(self._buffer, instrument.symbol, span), *lost])
+        return _joined([*coverage.gaps(self._buffer, series.name, span), *lost])
 
     def problems(self) -> list[Problem]:
         """See the port."""
@@ -99,7 +96,7 @@ class InfluxView(InfluxStore):
             http, folder, origins, shared=shared, buffer=BufferView(folder / "buffer.sqlite", origins, TABLES)
         )
 
-    def _others_write(self, instrument: Instrument) -> bool:  # noqa: ARG002
+    def _others_write(self, series: Series) -> bool:  # noqa: ARG002
         return True
 
 

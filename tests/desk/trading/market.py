@@ -15,6 +15,7 @@ import numpy as np
 from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
 from openbell.market.instruments import Instrument, parse
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span, Version
 from openbell.trading import amounts
@@ -131,20 +132,20 @@ class Market:
             return FeedUnavailable(f"no bars of {instrument}")
         return None
 
-    def read(self, instrument: Instrument, start: int, end: int) -> Bars:
-        outage = self._down.get(instrument.symbol)
+    def read(self, series: Series, start: int, end: int) -> Bars:
+        outage = self._down.get(series.instrument.symbol)
         if outage and outage.store:
-            raise StoreError(f"bars of {instrument} cannot be read")
+            raise StoreError(f"bars of {series} cannot be read")
         known = min(end, outage.begin // MINUTE * MINUTE) if outage else end
-        return self.script.bars[instrument.symbol].between(start, known)
+        return self.script.bars[series.instrument.symbol].between(start, known)
 
-    def version(self, _instrument: Instrument) -> Version:
+    def version(self, _series: Series) -> Version:
         """A new one each time, so that nothing is cached."""
         self._versions += 1
         return Version(self._versions, 0)
 
-    def tail(self, instrument: Instrument, count: int, end: int) -> Bars:
-        return self.read(instrument, 0, end).tail(count)
+    def tail(self, series: Series, count: int, end: int) -> Bars:
+        return self.read(series, 0, end).tail(count)
 
     async def newest(self, instrument: Instrument, _timeframe: Timeframe, count: int) -> Bars:
-        return self.tail(instrument, count, self.closed_until())
+        return self.tail(Series(instrument), count, self.closed_until())

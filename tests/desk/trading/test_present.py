@@ -21,6 +21,7 @@ from openbell.market.clock import iso
 from openbell.market.errors import RiskRefused, StoreError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records import orders as queries
 from openbell.stores.records import troubles as stored_troubles
@@ -117,8 +118,8 @@ def step_without(instrument: Instrument, part: str, fault: type[Exception]) -> C
         owner: Any = trading._desk.store if part == "read" else trading._desk.bars
         whole = getattr(owner, part)
 
-        def failing(asked: Instrument, *given: Any) -> Any:
-            if asked == instrument:
+        def failing(asked: Instrument | Series, *given: Any) -> Any:
+            if getattr(asked, "instrument", asked) == instrument:
                 raise fault("its file is damaged")
             return whole(asked, *given)
 
@@ -208,12 +209,8 @@ def test_an_order_that_waits_for_the_price_of_a_position_says_so(tmp_path: Path)
     async def without_bars(trading: TradingDesk) -> Any:
         store: Any = trading._desk.store
         read, tail = store.read, store.tail
-        store.read = lambda instrument, *given: read(instrument, *given).take(
-            slice(0, 0 if instrument == BTC else None)
-        )
-        store.tail = lambda instrument, *given: tail(instrument, *given).take(
-            slice(0, 0 if instrument == BTC else None)
-        )
+        store.read = lambda series, *given: read(series, *given).take(slice(0, 0 if series.instrument == BTC else None))
+        store.tail = lambda series, *given: tail(series, *given).take(slice(0, 0 if series.instrument == BTC else None))
         found = await orders(trading)
         return found, await trading.reasons.of(found.values())
 

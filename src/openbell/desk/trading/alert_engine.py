@@ -24,6 +24,7 @@ from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
+from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, Timeframe
 from openbell.stores.port import Lease, Span, Version
 from openbell.stores.records import alerts as queries
@@ -161,7 +162,7 @@ class AlertEngine:
             return float(until)
         if new_bars is not None:  # all bars since the last check
             return float(min(until, int(new_bars.time[-1]) + MINUTE)) if len(new_bars) else group.seen
-        newest = await self._bars.threads.run(self._bars.store.tail, group.instrument, 1, until)
+        newest = await self._bars.threads.run(self._bars.store.tail, Series(group.instrument), 1, until)
         return float(min(until, int(newest.time[-1]) + MINUTE)) if len(newest) else group.seen
 
     async def _load(self) -> None:
@@ -190,10 +191,13 @@ class AlertEngine:
         if not minutes:
             return {}
         since = max(group.seen for group in minutes)
-        wanted = {group.instrument: self._versions[group.instrument] for group in minutes if group.seen == since}
+        wanted = {
+            Series(group.instrument): self._versions[group.instrument] for group in minutes if group.seen == since
+        }
         span = Span(int(since), until)
         covered = self._bars.feed.source is not None
-        return await self._bars.threads.run(partial(self._bars.store.new_bars, wanted, span, covered=covered))
+        found = await self._bars.threads.run(partial(self._bars.store.new_bars, wanted, span, covered=covered))
+        return {series.instrument: bars for series, bars in found.items()}
 
     async def _check(self, group: _Group, new_bars: Bars | None, until: int) -> list[_Found]:
         instrument, timeframe, since = group.instrument, group.timeframe, group.seen
@@ -237,8 +241,8 @@ class AlertEngine:
         The version is removed if the store has bars later than this desk's clock: they would not count as new later.
         """
         store = self._bars.store
-        version = store.version(instrument)
-        ahead = store.tail(instrument, 1, _EVER)
+        version = store.version(Series(instrument))
+        ahead = store.tail(Series(instrument), 1, _EVER)
         if len(ahead) and ahead.time[-1] >= until:
             self._versions.pop(instrument, None)
         else:

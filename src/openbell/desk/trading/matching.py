@@ -21,6 +21,7 @@ from openbell.desk.trading.prices import Prices
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import LeaseLost, OpenbellError, Refused
 from openbell.market.instruments import parse
+from openbell.market.series import Series
 from openbell.stores.port import Lease, Span
 from openbell.stores.records import orders as queries
 from openbell.stores.records import progress, switches, troubles
@@ -124,13 +125,11 @@ class PaperMatching:
                 changes += await self.advance(account, until, lease)
             except (LeaseLost, Refused):
                 raise
-            except OpenbellError as error:
-                await self._set_trouble(f"account {account}", f"account {account}: {error}", lease)
             except Exception as error:
-                log.exception("account %s could not be brought up to date", account)
-                await self._set_trouble(
-                    f"account {account}", f"account {account}: {type(error).__name__}: {error}", lease
-                )
+                if not (known := isinstance(error, OpenbellError)):
+                    log.exception("account %s could not be brought up to date", account)
+                reason = f"{error}" if known else f"{type(error).__name__}: {error}"
+                await self._set_trouble(f"account {account}", f"account {account}: {reason}", lease)
             else:
                 await self._set_trouble(f"account {account}", None, lease)
         names = {name for name, _ in working}
@@ -259,7 +258,7 @@ class PaperMatching:
             try:
                 if end > start and (failure := await self._bars.fill(instrument, Span(start, end))):
                     raise failure
-                series[symbol] = await self._bars.threads.run(self._bars.store.read, instrument, start, end)
+                series[symbol] = await self._bars.threads.run(self._bars.store.read, Series(instrument), start, end)
             except Exception as error:  # our own errors, and faults of a feed's adapter with this symbol
                 if not (known := isinstance(error, OpenbellError)):
                     log.exception("the bars of %s could not be read", symbol)

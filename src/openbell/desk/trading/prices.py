@@ -13,6 +13,7 @@ from openbell.market.clock import iso
 from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import lookback_start
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span, Version
 from openbell.trading import amounts
@@ -75,12 +76,12 @@ class Prices:
         store = self._bars.store
         for symbol in sorted(set(symbols)):
             instrument = parse(symbol)
-            version, known = store.version(instrument), self._before.get(symbol)
+            version, known = store.version(Series(instrument)), self._before.get(symbol)
             if known is not None and known[:2] == (moment, version):
                 found[symbol] = known[2]
                 continue
             await self._bars.fill(instrument, Span(lookback_start(instrument, Timeframe.M1, 2, moment), moment))
-            bars = await self._bars.threads.run(self._bars.store.tail, instrument, 1, moment)
+            bars = await self._bars.threads.run(self._bars.store.tail, Series(instrument), 1, moment)
             if len(bars):
                 found[symbol] = amounts.of_bar(bars.close[-1])
                 self._before[symbol] = (moment, version, found[symbol])

@@ -12,6 +12,7 @@ from openbell.desk.trading.halts import Halted
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import parse
+from openbell.market.series import Series
 from openbell.stores.records import orders as queries
 from openbell.stores.records import troubles
 from openbell.stores.records.records import Records
@@ -112,7 +113,7 @@ class Reasons:
                 return trouble
             try:
                 newest = await self._bars.threads.run(
-                    self._bars.store.tail, parse(symbol), 1, self._bars.closed_until()
+                    self._bars.store.tail, Series(parse(symbol)), 1, self._bars.closed_until()
                 )
             except OpenbellError as error:
                 return f"the bars of {symbol} cannot be read: {error}"
@@ -124,7 +125,7 @@ class Reasons:
         """Returns the stored bars of the last hour; None if they cannot be read."""
         end = self._bars.closed_until()
         try:
-            return await self._bars.threads.run(self._bars.store.read, parse(symbol), end - _LOOK_BACK, end)
+            return await self._bars.threads.run(self._bars.store.read, Series(parse(symbol)), end - _LOOK_BACK, end)
         except OpenbellError:
             return None
         except Exception:  # what cannot be explained is listed all the same

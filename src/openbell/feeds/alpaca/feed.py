@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 
 from openbell.feeds.alpaca.rest import Rest
 from openbell.feeds.alpaca.session import header_key
 from openbell.feeds.alpaca.stream import FINAL_AFTER, Stream, UncertainSpans
-from openbell.feeds.port import Batch
-from openbell.market.bars import MINUTE, Bars, empty, make
+from openbell.feeds.alpaca.wire import Row
+from openbell.feeds.port import Batch, Feed
+from openbell.market.bars import COLUMNS, MINUTE, Bars, bucket_bounds, empty_of, make
 from openbell.market.clock import Clock, bounded
 from openbell.market.errors import NoSuchSeries, SettingsError, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
+from openbell.market.sessions import eastern, session_on
 from openbell.market.timeframes import Timeframe
+
+log = logging.getLogger(__name__)
 
 FEEDS = ("iex", "sip")
 ADJUSTMENTS = ("raw", "split", "dividend", "all")
 
+_DAY = 86400
 _EARLIEST = 1_451_606_400  # 2016-01-01
-_CLASSES = frozenset({AssetClass.STOCK, AssetClass.CRYPTO})
+_DAY_PUBLISHED = 16_200.0
+"""Seconds after the close at which a stock's daily bar does not change any more: half an hour after extended hours."""
+_INTRADAY = dict.fromkeys(
+    (Timeframe.M1, Timeframe.M3, Timeframe.M5, Timeframe.M15, Timeframe.M30, Timeframe.H1),
+    Native(_EARLIEST, delay=FINAL_AFTER),
+)
+"""Longer bars within a day are cut at New York's hours, which are not ours."""
+NATIVES = {
+    AssetClass.STOCK: {**_INTRADAY, Timeframe.D1: Native(_EARLIEST, delay=_DAY_PUBLISHED)},
+    # Days of crypto have been cut at midnight of other zones at times.
+    AssetClass.CRYPTO: _INTRADAY,
+}
 _UNLISTED_FOR = 3600.0
 """Seconds for which a symbol counts as not listed by Alpaca; then it is checked again, because new symbols are added."""
 
@@ -74,13 +93,17 @@ class AlpacaFeed:
         self._streams: list[Stream] = []
         self._uncertain = UncertainSpans()
 
+    def route(self, instrument: Instrument) -> Feed:  # noqa: ARG002 - the port's signature
+        """Returns itself."""
+        return self
+
     def supports(self, instrument: Instrument) -> bool:
         """Returns True for stocks and crypto, unless Alpaca does not list the symbol."""
-        return instrument.asset_class in _CLASSES and not self._is_unlisted(instrument)
+        return instrument.asset_class in NATIVES and not self._is_unlisted(instrument)
 
-    def earliest(self, now: float) -> int:  # noqa: ARG002 - the port's signature
-        """Returns 2016-01-01, the start of Alpaca's history of stocks; crypto starts later."""
-        return _EARLIEST
+    async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
+        """Returns minutes to hours and, for stocks, days from 2016 on; crypto starts later."""
+        return NATIVES[instrument.asset_class]
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
         """Returns None: Alpaca does not publish where a symbol's history begins."""
@@ -91,23 +114,28 @@ class AlpacaFeed:
         completed = [stream.complete_until for stream in self._streams if stream.healthy]
         return min(now, max(now - FINAL_AFTER, min(completed, default=0)))
 
-    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """Returns the closed minute bars that opened in [start, end). Raises `FeedUnavailable` and `UnknownSymbol`."""
+    async def history(self, series: Series, start: int, end: int) -> Bars:
+        """Returns the closed bars that opened in [start, end). Raises `FeedUnavailable` and `UnknownSymbol`."""
+        instrument = series.instrument
         self._check(instrument)
         now = self._clock.epoch()
         start, end = max(start, _EARLIEST), min(end, int(now // MINUTE * MINUTE))
         if start >= end:
-            return empty(instrument)
+            return empty_of(series)
+        # A daily bar is stamped at midnight in New York, before its session opens.
+        first = start - _DAY if series.timeframe is Timeframe.D1 else start
         try:
-            rows = (await self._rest.rows([instrument], start, end))[instrument]
+            rows = (await self._rest.rows([instrument], first, end, series.timeframe))[instrument]
         except UnknownSymbol:
             self._unlisted[instrument] = time.monotonic()
             raise
-        if rows:
-            self._listed.add(instrument)
-            return make(instrument, Timeframe.M1, *zip(*rows, strict=True))
-        await self._check_listed(instrument)
-        return empty(instrument)
+        if not rows:
+            await self._check_listed(instrument)
+            return empty_of(series)
+        self._listed.add(instrument)
+        if series.timeframe is Timeframe.D1:
+            rows = _at_opens(instrument, rows)
+        return _closed(make(instrument, series.timeframe, *_columns(rows)).between(start, end), now)
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:  # noqa: ARG002
         """Raises `NoSuchSeries`: Alpaca has bars, trades and quotes only."""
@@ -137,7 +165,7 @@ class AlpacaFeed:
         await self._rest.close()
 
     def _check(self, instrument: Instrument) -> None:
-        if instrument.asset_class not in _CLASSES:
+        if instrument.asset_class not in NATIVES:
             raise UnknownSymbol(instrument.symbol, "Alpaca has US stocks and crypto")
         if self._is_unlisted(instrument):
             raise UnknownSymbol(instrument.symbol, "Alpaca does not list it")
@@ -156,6 +184,29 @@ class AlpacaFeed:
         elif listed is False:
             self._unlisted[instrument] = time.monotonic()
             self._check(instrument)
+
+
+def _at_opens(instrument: Instrument, rows: Sequence[Row]) -> list[Row]:
+    """Returns daily rows, which are stamped at midnight in New York, with the opens of their sessions as times.
+
+    Rows of days without a session are dropped and logged.
+    """
+    sessions = [session_on(eastern(row[0]).date()) for row in rows]
+    found = [(session.open, *row[1:]) for session, row in zip(sessions, rows, strict=True) if session]
+    if len(found) < len(rows):
+        dropped = len(rows) - len(found)
+        log.warning("dropped %d bars of Alpaca's history (%s): no session on that day", dropped, instrument)
+    return found
+
+
+def _columns(rows: Sequence[Row]) -> Iterable[Sequence[float]]:
+    return zip(*rows, strict=True) if rows else ((),) * len(COLUMNS)
+
+
+def _closed(bars: Bars, now: float) -> Bars:
+    """Returns the bars without the forming one."""
+    _, ends = bucket_bounds(bars.instrument, bars.timeframe, bars.time)
+    return bars.take(ends <= now)
 
 
 def _one_of(variable: str, value: str, accepted: Sequence[str]) -> None:

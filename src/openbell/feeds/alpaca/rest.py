@@ -19,6 +19,7 @@ from openbell.feeds.pacing import Budget, backoff, retry_after, vendor_time
 from openbell.market.clock import Clock, iso
 from openbell.market.errors import FeedUnavailable, OpenbellError
 from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.timeframes import Timeframe
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,15 @@ _SYMBOLS = 100
 _LARGE = 100_000
 """Bytes. Larger pages are parsed in a thread, because they would block the event loop noticeably."""
 
+_NAMES = {
+    Timeframe.M1: "1Min",
+    Timeframe.M3: "3Min",
+    Timeframe.M5: "5Min",
+    Timeframe.M15: "15Min",
+    Timeframe.M30: "30Min",
+    Timeframe.H1: "1Hour",
+    Timeframe.D1: "1Day",
+}
 _PATHS = {AssetClass.STOCK: "/v2/stocks/bars", AssetClass.CRYPTO: "/v1beta3/crypto/us/bars"}
 
 
@@ -70,14 +80,16 @@ class Rest:
         self.clock_offset = 0.0
         """Seconds between Alpaca's time and the clock's, from the latest response."""
 
-    async def rows(self, instruments: Sequence[Instrument], start: int, end: int) -> dict[Instrument, list[Row]]:
+    async def rows(
+        self, instruments: Sequence[Instrument], start: int, end: int, timeframe: Timeframe = Timeframe.M1
+    ) -> dict[Instrument, list[Row]]:
         """Returns the rows that opened in [start, end) by instrument, sorted; of rows with the same time the last one."""
         found: dict[Instrument, dict[int, Row]] = {instrument: {} for instrument in instruments}
         for group in _groups(instruments):
             token: str | None = None
             seen: set[str] = set()
             while True:
-                page = await self._page(group, start, end, token)
+                page = await self._page(group, start, end, timeframe, token)
                 for instrument, rows in page.rows.items():
                     found[instrument].update((row[0], row) for row in rows if start <= row[0] < end)
                 token = page.token
@@ -102,11 +114,13 @@ class Rest:
         """Close all connections."""
         await self._session.close()
 
-    async def _page(self, group: Sequence[Instrument], start: int, end: int, token: str | None) -> Page:
+    async def _page(
+        self, group: Sequence[Instrument], start: int, end: int, timeframe: Timeframe, token: str | None
+    ) -> Page:
         asset_class = group[0].asset_class
         params = {
             "symbols": ",".join(instrument.symbol for instrument in group),
-            "timeframe": "1Min",
+            "timeframe": _NAMES[timeframe],
             "start": _rfc3339(start),
             "end": _rfc3339(end - 1),  # Alpaca's end is inclusive
             "limit": str(_PAGE),

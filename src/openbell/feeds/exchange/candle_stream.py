@@ -17,6 +17,7 @@ from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock
 from openbell.market.errors import FeedUnavailable
 from openbell.market.instruments import Instrument
+from openbell.market.series import Series
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ class CandleStream:
         bars = self._from_socket(instrument, done, until)
         if bars is None:
             now = self._clock.epoch()
-            bars = await fetch(self._connection, instrument, done - OVERLAP, until, now)
+            bars = await fetch(self._connection, Series(instrument), done - OVERLAP, until, now)
             if self._socket_is_silent() and bars.between(max(done, self._began), until).volume.any():
                 raise FeedUnavailable(f"{self._connection.exchange} trades, but its socket is silent")
         bars = bars.between(done - OVERLAP, until)
@@ -76,7 +77,7 @@ class CandleStream:
         candles = self._socket.candles(instrument.symbol) if self._socket else []
         if not candles or candles[0][0] >= done * 1000 or candles[-1][0] < until * 1000:
             return None
-        bars = to_bars(instrument, candles, self._clock.epoch()).between(0, until)
+        bars = to_bars(Series(instrument), candles, self._clock.epoch()).between(0, until)
         return bars if len(bars.between(done, until)) == (until - done) // MINUTE else None
 
     def _socket_is_silent(self) -> bool:

@@ -4,55 +4,76 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from openbell.feeds.exchange.connection import Connection
 from openbell.market import bars as barlib
-from openbell.market.bars import MINUTE, Bars
+from openbell.market.bars import Bars
+from openbell.market.clock import iso
 from openbell.market.errors import FeedUnavailable
-from openbell.market.instruments import Instrument
-from openbell.market.timeframes import Timeframe
+from openbell.market.plan import Native
+from openbell.market.series import Series
+from openbell.market.timeframes import SHORT, Timeframe, name_of
 
 log = logging.getLogger(__name__)
 
+EARLIEST = 1_483_228_800
+"""2017-01-01; few exchanges have older candles."""
 _PAGE = 100
 """The number of candles per request if ccxt does not have the exchange's limit."""
+_DELAY = 20.0
+"""Seconds after its end at which a candle longer than a minute is final. A bar counts as closed after the same time
+(`desk.bars.GRACE`), so that minutes are not needed for the latest one."""
+_NEWEST_ONLY = frozenset({"kraken"})
+"""Exchanges that return their newest page of candles whatever is asked for; ccxt does not tell."""
+_MARGIN = 600
+"""Seconds. Candles that leave the newest page within this time are not offered: a request may have to wait so long."""
 
 
-def to_bars(instrument: Instrument, rows: Sequence[Sequence[Any]], now: float) -> Bars:
-    """Returns the closed candles as bars, sorted, without duplicates. Impossible candles are dropped and logged."""
+def to_bars(series: Series, rows: Sequence[Sequence[Any]], now: float) -> Bars:
+    """Returns the closed candles as bars, sorted, without duplicates. Impossible candles are dropped and logged.
+
+    Candles longer than a minute that begin at other times than ours are kept, so that the desk sees that they do.
+    """
+    instrument = series.instrument
     if not rows:
-        return barlib.empty(instrument)
+        return barlib.empty_of(series)
     table = np.array([list(row)[:6] for row in rows], dtype=np.float64)
-    table = table[(table[:, 0] > 0) & (table[:, 0] <= (now - MINUTE) * 1000)]
-    found = barlib.sort(barlib.make(instrument, Timeframe.M1, table[:, 0] // 1000, *table.T[1:]))
+    table = table[(table[:, 0] > 0) & (table[:, 0] <= (now - series.timeframe.seconds) * 1000)]
+    found = barlib.sort(barlib.make(instrument, series.timeframe, table[:, 0] // 1000, *table.T[1:]))
     bad = np.zeros(len(found), dtype=bool)
-    for reason, mask in barlib.faults(found, now):
+    for reason, mask in barlib.faults(replace(found, timeframe=Timeframe.M1), now):
         log.warning("%s: dropped %d candles: %s", instrument, mask.sum(), reason)
         bad |= mask
     return found.take(~bad) if bad.any() else found
 
 
-async def fetch(connection: Connection, instrument: Instrument, start: int, end: int, now: float) -> Bars:
-    """Returns the minute bars that opened in [start, end) and are closed at `now`, fetched page by page.
+async def fetch(connection: Connection, series: Series, start: int, end: int, now: float) -> Bars:
+    """Returns the bars that opened in [start, end) and are closed at `now`, fetched page by page.
 
-    Raises `FeedUnavailable` and `UnknownSymbol`.
+    Bars that are cut at other times than ours are returned as they are, of the first page that has one: the desk does not
+    use them. Raises `FeedUnavailable` and `UnknownSymbol`.
     """
-    limit = await page_size(connection)
-    parts = [barlib.empty(instrument)]
-    at = start
+    limit, step = await page_size(connection), series.timeframe.seconds
+    if connection.exchange in _NEWEST_ONLY:
+        return await _newest(connection, series, start, end, now)
+    parts = [barlib.empty_of(series)]
+    at, end = -(-start // step) * step, min(end, int(now // step) * step)  # without the forming candle
     while at < end:
-        page = await _page(connection, instrument, at, min(limit, (end - at) // MINUTE), now)
+        page = await _page(connection, series, at, min(limit, -(-(end - at) // step)), now)
         inside = page.between(at, end)
         parts.append(inside)
+        if (inside.time % step).any():
+            break
         if len(inside):
-            at = int(inside.time[-1]) + MINUTE
+            at = int(inside.time[-1]) + step
         elif len(page) and page.time[-1] >= end:
             break  # the exchange's next candle is after `end`
         else:
-            at += limit * MINUTE  # no trades in this page; some exchanges do not search beyond one page
+            at += limit * step  # no trades in this page; some exchanges do not search beyond one page
     return barlib.merge(*parts)
 
 
@@ -65,8 +86,44 @@ async def page_size(connection: Connection) -> int:
     return int((spot.get("fetchOHLCV") or {}).get("limit") or _PAGE)
 
 
-async def _page(connection: Connection, instrument: Instrument, at: int, limit: int, now: float) -> Bars:
-    async def request(rest: Any) -> Bars:
-        return to_bars(instrument, await rest.fetch_ohlcv(instrument.symbol, "1m", at * 1000, limit), now)
+async def natives(connection: Connection) -> dict[Timeframe, Native]:
+    """Returns the timeframes of the exchange's candles and how far back they reach.
 
-    return await connection.with_retries(request, instrument.symbol)
+    Weeks begin on other days at some exchanges and are left out. Raises `FeedUnavailable`.
+    """
+    limit, rest = await page_size(connection), await connection.rest()
+    offered = rest.timeframes or {}
+    found = [each for name, each in SHORT.items() if name in offered and each is not Timeframe.W1]
+    if connection.exchange not in _NEWEST_ONLY:
+        return dict.fromkeys(found, Native(EARLIEST, delay=_DELAY))
+    reaches = {each: limit * each.seconds - _MARGIN for each in found}  # one of the candles is still forming
+    # The newest candles end at the machine's time, which is later than the clock's with --as-of.
+    newest = rest.milliseconds() // 1000
+    return {each: Native(max(EARLIEST, newest - reach), reach, _DELAY) for each, reach in reaches.items()}
+
+
+async def _page(connection: Connection, series: Series, at: int, limit: int, now: float) -> Bars:
+    symbol, name = series.instrument.symbol, name_of(series.timeframe, SHORT)
+
+    async def request(rest: Any) -> Bars:
+        return to_bars(series, await rest.fetch_ohlcv(symbol, name, at * 1000, limit), now)
+
+    return await connection.with_retries(request, symbol)
+
+
+async def _newest(connection: Connection, series: Series, start: int, end: int, now: float) -> Bars:
+    """Returns the bars of [start, end) from the newest candles of the exchange, which has no others.
+
+    Raises `FeedUnavailable` if the oldest of them are gone, because the caller would take the missing bars for a time
+    without trades.
+    """
+    symbol, name, limit = series.instrument.symbol, name_of(series.timeframe, SHORT), await page_size(connection)
+
+    async def request(rest: Any) -> Bars:
+        rows = await rest.fetch_ohlcv(symbol, name)
+        oldest = min((row[0] // 1000 for row in rows), default=start)
+        if len(rows) >= limit and oldest > -(-start // series.timeframe.seconds) * series.timeframe.seconds:
+            raise FeedUnavailable(f"{connection.exchange} has only its newest {limit} candles, from {iso(oldest)} on")
+        return to_bars(series, rows, now).between(start, end)
+
+    return await connection.with_retries(request, symbol)

@@ -7,11 +7,11 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 
 from openbell.feeds.exchange.library import Library, load
-from openbell.feeds.exchange.listing import Listing, read_listing
+from openbell.feeds.exchange.listing import Listing, read_listing, spot_only
 from openbell.market.errors import FeedUnavailable, UnknownSymbol
 
 log = logging.getLogger(__name__)
@@ -37,15 +37,19 @@ class Connection:
     The object is closed by `close`, or when the event loop ends and cancels its tasks, as `asyncio.run` does.
     """
 
-    def __init__(self, exchange: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, exchange: str, options: Mapping[str, Any], proxy: str = "") -> None:
         self.exchange = exchange
         self.listing: Listing | None = None
         """None until the markets are loaded for the first time."""
         self._options = options
+        self._proxy = proxy
         self._library: Library | None = None
         self._rest: Any = None
+        self._loading = asyncio.Lock()
         self._closer: asyncio.Task[None] | None = None
         self._listed_at = 0.0
+        self._with_swaps = False
+        """True if `listing` has the perpetual swaps."""
         self._suspended_until = 0.0
         self._jitter = random.Random()  # noqa: S311 - spreads retries, decides nothing
 
@@ -63,7 +67,7 @@ class Connection:
             made = self.make(library.rest)
             made.fetch = _json_only(made.fetch)
             made.parse_ohlcv = _with_time(made.parse_ohlcv)
-            self._rest = made
+            self._rest, self._loading = made, asyncio.Lock()
             self._closer = loop.create_task(_close_when_cancelled(self._rest), name=f"ccxt {self.exchange}")
             # An event loop keeps only weak references to its tasks. This task must outlive a feed that is never closed.
             _CLOSERS.add(self._closer)
@@ -73,32 +77,49 @@ class Connection:
     def make(self, kind: Any) -> Any:
         """Returns a new ccxt object of this class with the markets loaded so far; the caller closes it."""
         made = kind({"enableRateLimit": True, **self._options})
+        if self._proxy:  # ccxt 4.5 refuses its own setting for this as a conflict with itself
+            made.urls["api"] = _prefixed(made.urls["api"], self._proxy.rstrip("/") + "/")
         if self.listing is not None:
             made.set_markets_from_exchange(self._rest)
         return made
 
-    async def load_listing(self) -> Listing:
-        """Returns the markets of the exchange, loaded at most once a day. Raises `FeedUnavailable`."""
-        if self.listing is not None and time.monotonic() - self._listed_at < LISTING_AGE:
+    async def load_listing(self, *, swaps: bool = False) -> Listing:
+        """Returns the markets of the exchange, loaded at most once a day; swaps are loaded when they are first needed.
+
+        Raises `FeedUnavailable`.
+        """
+        await self.rest()  # creates the lock of this event loop
+        async with self._loading:
+            current = self.listing is not None and time.monotonic() - self._listed_at < LISTING_AGE
+            if self.listing is None or not current or (swaps and not self._with_swaps):
+                await self._reload(swaps or self._with_swaps)
+                self._listed_at = time.monotonic()
+            assert self.listing is not None
             return self.listing
 
+    async def _reload(self, swaps: bool) -> None:
+        """Load the markets again; a failure is logged if there are markets from before that have what is needed."""
+        whole = swaps
+
         async def read(rest: Any) -> Listing:
+            nonlocal whole
             before = rest.markets
             try:
-                return read_listing(await rest.load_markets(True))
+                with nullcontext() if whole else spot_only(rest):
+                    return read_listing(await rest.load_markets(True))
             except ValueError:
+                whole = True  # a few exchanges name their markets by their currencies
                 if before:  # ccxt has replaced its markets by the empty response
                     rest.set_markets(before)
                 raise
 
         try:
             self.listing = await self.with_retries(read)
+            self._with_swaps = whole
         except FeedUnavailable as error:
-            if self.listing is None:
+            if self.listing is None or swaps != self._with_swaps:
                 raise
             log.warning("%s; using the markets that were loaded before", error)
-        self._listed_at = time.monotonic()
-        return self.listing
 
     async def with_retries(self, request: Callable[[Any], Awaitable[T]], symbol: str = "") -> T:
         """Returns the result of one request with ccxt's object, retried after temporary failures.
@@ -149,6 +170,13 @@ class Connection:
             if left > MAX_WAIT:
                 raise FeedUnavailable(f"{self.exchange} accepts no requests from this address for another {left:.0f} s")
             await asyncio.sleep(left)
+
+
+def _prefixed(urls: Any, proxy: str) -> Any:
+    """Returns ccxt's tree of URLs with a proxy before those of HTTP."""
+    if isinstance(urls, dict):
+        return {name: _prefixed(each, proxy) for name, each in urls.items()}
+    return proxy + urls if isinstance(urls, str) and urls.startswith("http") else urls
 
 
 def _json_only(fetch: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

@@ -76,11 +76,11 @@ async def fetch_extra(
     series = _SERIES.get(kind)
     if series is None:
         raise NoSuchSeries(feed, kind, instrument.symbol, f"exchanges have {', '.join(_SERIES)}")
-    swap = (await connection.load_listing()).swaps.get(instrument.symbol)
-    if swap is None:
-        raise NoSuchSeries(feed, kind, instrument.symbol, "the exchange has no perpetual swap on this pair")
     if (await connection.rest()).has.get(series.has) is not True:
         raise NoSuchSeries(feed, kind, instrument.symbol, "the exchange does not publish it; binance, bybit and okx do")
+    swap = (await connection.load_listing(swaps=True)).swaps.get(instrument.symbol)
+    if swap is None:
+        raise NoSuchSeries(feed, kind, instrument.symbol, "the exchange has no perpetual swap on this pair")
     end = min(end, int(now) + 1)
     start = max(start, int(now) - series.kept)
     # Funding is converted to a rate per 8 hours. The value before the first one is needed to compute the interval.

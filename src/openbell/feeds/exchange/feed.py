@@ -7,22 +7,22 @@ from contextlib import aclosing
 from typing import Any
 
 from openbell.feeds.exchange.candle_stream import CandleStream
-from openbell.feeds.exchange.candles import fetch, page_size
+from openbell.feeds.exchange.candles import EARLIEST, fetch, natives, page_size
 from openbell.feeds.exchange.connection import Connection
 from openbell.feeds.exchange.extras import fetch_extra
 from openbell.feeds.exchange.recent import RecentBars
 from openbell.feeds.exchange.sockets import Sockets
-from openbell.feeds.port import Batch
-from openbell.market.bars import MINUTE, Bars, empty
+from openbell.feeds.port import Batch, Feed
+from openbell.market.bars import MINUTE, Bars, empty_of
 from openbell.market.clock import Clock, bounded
 from openbell.market.errors import UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 
-EARLIEST = 1_483_228_800
-"""2017-01-01; few exchanges have older candles."""
 _HISTORY_DELAY = 60.0
 """The watermark's delay in seconds while no stream is running."""
 
@@ -30,30 +30,43 @@ _HISTORY_DELAY = 60.0
 class CcxtFeed:
     """Spot candles of one exchange through ccxt: history by REST, live candles by WebSocket or, without one, by polling.
 
-    `options` are added to the configuration of ccxt's objects. ccxt and the markets are loaded on first use, which raises
-    `SettingsError` if the exchange does not exist or a package is missing. Connections are closed by `close` or with the
-    event loop. A feed must be used by one event loop at a time.
+    `options` are added to the configuration of ccxt's objects. `proxy` is put before the URLs of HTTP requests. ccxt and the
+    markets are loaded on first use, which raises `SettingsError` if the exchange does not exist or a package is missing.
+    Connections are closed by `close` or with the event loop. A feed must be used by one event loop at a time.
     """
 
     origin = Origin.LIVE
 
-    def __init__(self, clock: Clock, exchange: str, *, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, clock: Clock, exchange: str, *, options: Mapping[str, Any] | None = None, proxy: str = ""
+    ) -> None:
         self.name = f"ccxt:{exchange}"
         self.source: Source | None = Source(Origin.LIVE, f"ccxt-{exchange}")
         self._clock = bounded(clock)
-        self._connection = Connection(exchange, options or {})
+        self._connection = Connection(exchange, options or {}, proxy)
         self._sockets = Sockets(self._connection)
         self._recent = RecentBars()
+        self._natives: Mapping[Timeframe, Native] | None = None
         self._completed: dict[object, int] = {}
+
+    def route(self, instrument: Instrument) -> Feed:  # noqa: ARG002 - the port's signature
+        """Returns itself."""
+        return self
 
     def supports(self, instrument: Instrument) -> bool:
         """Returns True if it is an active spot pair; before the markets are loaded, if it is any crypto pair."""
         listing = self._connection.listing
         return instrument.asset_class is AssetClass.CRYPTO and (listing is None or instrument.symbol in listing.spot)
 
-    def earliest(self, now: float) -> int:  # noqa: ARG002 - the port's signature
-        """Returns 2017-01-01. An exchange with a shorter history has no candles there."""
-        return EARLIEST
+    async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
+        """Returns the timeframes of the exchange, from 2017-01-01 on where it has older candles.
+
+        A pair may be younger than that.
+        """
+        await self._check(instrument)
+        if self._natives is None:
+            self._natives = await natives(self._connection)
+        return self._natives
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
         """Returns None: exchanges do not publish where a pair's history begins."""
@@ -63,15 +76,17 @@ class CcxtFeed:
         """Returns the time up to which all running streams are complete; without a stream, a minute ago."""
         return min(now, max(now - _HISTORY_DELAY, min(self._completed.values(), default=0)))
 
-    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """Returns the closed minute bars that opened in [start, end). Raises `FeedUnavailable` and `UnknownSymbol`."""
-        await self._check(instrument)
+    async def history(self, series: Series, start: int, end: int) -> Bars:
+        """Returns the closed bars that opened in [start, end). Raises `FeedUnavailable` and `UnknownSymbol`."""
+        native = (await self.natives(series.instrument))[series.timeframe]
         now = self._clock.epoch()
-        start, end = max(_next_minute(start), EARLIEST), min(_next_minute(end), int(now // MINUTE * MINUTE))
+        start = max(_next_minute(start), _next_minute(native.earliest(now)))
+        end = min(_next_minute(end), int(now // MINUTE * MINUTE))
         if start >= end:
-            return empty(instrument)
-        bars = await fetch(self._connection, instrument, start, end, now)
-        self._recent.record(bars)
+            return empty_of(series)
+        bars = await fetch(self._connection, series, start, end, now)
+        if series.timeframe is Timeframe.M1:
+            self._recent.record(bars)
         return bars
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:

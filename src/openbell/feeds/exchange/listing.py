@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+_FUTURES = "product_type=FUTURE"
+"""Part of the URL of Coinbase's futures. ccxt has no option to leave them out, but loads the spot markets without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +35,32 @@ def read_listing(markets: Mapping[str, Mapping[str, Any]]) -> Listing:
     if not spot:
         raise ValueError("no spot markets in the response")
     return Listing(frozenset(spot), swaps)
+
+
+@contextmanager
+def spot_only(rest: Any) -> Iterator[None]:
+    """Makes ccxt's `load_markets` leave out currencies and derivatives, for which it sends up to ten more requests."""
+    has, fetch, choice = rest.has, rest.fetch, rest.options.get("fetchMarkets")
+    rest.has = {**has, "fetchCurrencies": False}
+    rest.fetch = _without_futures(fetch)
+    if isinstance(choice, dict) and choice.get("types"):
+        rest.options["fetchMarkets"] = {**choice, "types": _spot_of(choice["types"])}
+    try:
+        yield
+    finally:
+        rest.has, rest.fetch = has, fetch
+        rest.options["fetchMarkets"] = choice
+
+
+def _spot_of(types: Any) -> Any:
+    """Returns the types of markets without all but spot; ccxt has them as a list or as a dictionary of switches."""
+    return {each: each == "spot" for each in types} if isinstance(types, dict) else ["spot"]
+
+
+def _without_futures(fetch: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def checked(url: str, *arguments: Any) -> Any:
+        if _FUTURES in url:
+            raise LookupError("futures are not loaded")
+        return await fetch(url, *arguments)
+
+    return checked

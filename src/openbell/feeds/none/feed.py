@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
-from openbell.feeds.port import Batch
-from openbell.market.bars import Bars, empty
+from openbell.feeds.port import Batch, Feed
+from openbell.market.bars import Bars, empty_of
 from openbell.market.errors import NoSuchSeries
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
+from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 
 
@@ -21,13 +23,17 @@ class NoFeed:
     origin = Origin.IMPORTED
     source: Source | None = None
 
+    def route(self, instrument: Instrument) -> Feed:  # noqa: ARG002 - the port's signature
+        """Returns itself."""
+        return self
+
     def supports(self, instrument: Instrument) -> bool:  # noqa: ARG002 - the port's signature
         """Returns False."""
         return False
 
-    def earliest(self, now: float) -> int:
-        """Returns `now`: there is no history."""
-        return int(now)
+    async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:  # noqa: ARG002
+        """Returns nothing: there is no history."""
+        return {}
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
         """Returns None."""
@@ -37,9 +43,9 @@ class NoFeed:
         """Returns `now`: the stored bars are complete."""
         return now
 
-    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:  # noqa: ARG002
+    async def history(self, series: Series, start: int, end: int) -> Bars:  # noqa: ARG002
         """Returns no bars."""
-        return empty(instrument)
+        return empty_of(series)
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:  # noqa: ARG002
         """Raises `NoSuchSeries`."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
-from openbell.feeds.port import Batch
-from openbell.market.bars import MINUTE, Bars
+from openbell.feeds.port import Batch, Feed
+from openbell.market.bars import MINUTE, Bars, resample
 from openbell.market.clock import Clock, bounded
 from openbell.market.errors import NoSuchSeries
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
+from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore
 from openbell.stores.threads import Threads
@@ -28,13 +30,18 @@ class ReplayFeed:
         self._threads = threads or Threads()
         self._clock = bounded(clock)
 
+    def route(self, instrument: Instrument) -> Feed:  # noqa: ARG002 - the port's signature
+        """Returns itself."""
+        return self
+
     def supports(self, instrument: Instrument) -> bool:
         """Returns True if the store has bars of this instrument."""
-        return instrument in self._store.instruments()
+        return any(series.instrument == instrument for series in self._store.stored())
 
-    def earliest(self, now: float) -> int:  # noqa: ARG002 - the port's signature
-        """Returns 0: all stored bars are available."""
-        return 0
+    async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
+        """Returns minutes and the timeframes that are stored."""
+        stored = await self._threads.run(self._store.timeframes, instrument)
+        return dict.fromkeys((Timeframe.M1, *stored), Native())
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:  # noqa: ARG002
         """Returns None: the store counts its bars."""
@@ -44,10 +51,11 @@ class ReplayFeed:
         """Returns `now`: the stored bars are complete."""
         return now
 
-    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
+    async def history(self, series: Series, start: int, end: int) -> Bars:
         """Returns the stored bars that are closed at the clock's time."""
         closed = int(self._clock.epoch() // MINUTE * MINUTE)
-        return await self._threads.run(self._store.read, instrument, start, min(end, closed))
+        bars = await self._threads.run(self._store.read, series, start, min(end, closed))
+        return resample(bars, series.timeframe, closed)
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:  # noqa: ARG002
         """Raises `NoSuchSeries`: only bars are stored."""
@@ -63,6 +71,6 @@ class ReplayFeed:
         while True:
             await self._clock.sleep_until(at + MINUTE)
             until = int(self._clock.epoch() // MINUTE * MINUTE)
-            parts = [await self.history(instrument, at, until) for instrument in instruments]
+            parts = [await self.history(Series(instrument), at, until) for instrument in instruments]
             yield Batch(tuple(part for part in parts if len(part)), until)
             at = until

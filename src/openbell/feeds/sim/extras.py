@@ -35,7 +35,7 @@ def kinds_of(asset_class: AssetClass) -> tuple[str, ...]:
     return "delta", *(kind for kind, periodic in _PERIODIC.items() if asset_class in periodic.classes)
 
 
-def series(kind: str, instrument: Instrument, seed: int, start: int, end: int) -> Extra:
+def values(kind: str, instrument: Instrument, seed: int, start: int, end: int) -> Extra:
     """Returns the values in [start, end), independent of the clock."""
     if kind == "delta":
         return _delta(instrument, seed, start, end)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
-from openbell.feeds.port import Batch
+from openbell.feeds.port import Batch, Feed
 from openbell.feeds.sim.counts import bar_count
-from openbell.feeds.sim.extras import kinds_of, series
+from openbell.feeds.sim.extras import kinds_of, values
+from openbell.feeds.sim.longer import bars_of
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.universe import LISTINGS
 from openbell.market.bars import MINUTE, Bars
@@ -15,11 +16,18 @@ from openbell.market.clock import Clock, bounded
 from openbell.market.errors import NoSuchSeries, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
+from openbell.market.plan import Native
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 
 _DAY = 86400
-_HISTORY = 366 * _DAY
+NATIVES = {
+    Timeframe.M1: Native(reach=366 * _DAY),
+    Timeframe.H1: Native(reach=3653 * _DAY),
+    Timeframe.D1: Native(reach=3653 * _DAY),
+}
+"""A year of minutes, ten years of hours and days."""
 _LONG = 20_000 * MINUTE
 """Longer computations run in a thread, because they would block the event loop noticeably."""
 
@@ -35,13 +43,17 @@ class SimFeed:
         self._clock = bounded(clock)
         self._seed = seed
 
+    def route(self, instrument: Instrument) -> Feed:  # noqa: ARG002 - the port's signature
+        """Returns itself."""
+        return self
+
     def supports(self, instrument: Instrument) -> bool:
         """Returns True if the simulator has this instrument."""
         return instrument in LISTINGS
 
-    def earliest(self, now: float) -> int:
-        """Returns the time 366 days before `now`."""
-        return _minute(now) - _HISTORY
+    async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:  # noqa: ARG002 - the port's signature
+        """Returns a year of minutes, ten years of hours and days; minutes add up to them."""
+        return NATIVES
 
     def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
         """Returns the exact number, from the trading hours."""
@@ -51,14 +63,14 @@ class SimFeed:
         """Returns `now`: a minute is complete as soon as it ends."""
         return now
 
-    async def history(self, instrument: Instrument, start: int, end: int) -> Bars:
-        """Returns the closed minute bars that opened in [start, end). Raises `UnknownSymbol`."""
-        self._check(instrument)
+    async def history(self, series: Series, start: int, end: int) -> Bars:
+        """Returns the closed bars that opened in [start, end). Raises `UnknownSymbol`."""
+        self._check(series.instrument)
         now = self._clock.epoch()
-        start, end = max(start, self.earliest(now)), min(end, _minute(now))
+        start, end = max(start, _earliest(series.timeframe, now)), min(end, _minute(now))
         if end - start > _LONG:
-            return await asyncio.to_thread(minute_bars, instrument, self._seed, start, end)
-        return minute_bars(instrument, self._seed, start, end)
+            return await asyncio.to_thread(bars_of, series, self._seed, start, end, now)
+        return bars_of(series, self._seed, start, end, now)
 
     async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
         """Returns the values in [start, end) up to the clock's time. Raises `UnknownSymbol` and `NoSuchSeries`."""
@@ -69,10 +81,10 @@ class SimFeed:
         now = self._clock.epoch()
         # The order flow of a minute is published at the minute's end, all other values at their own time.
         until = _minute(now) if kind == "delta" else int(now) + 1
-        start, end = max(start, self.earliest(now)), min(end, until)
+        start, end = max(start, _earliest(Timeframe.M1, now)), min(end, until)
         if end - start > _LONG:
-            return await asyncio.to_thread(series, kind, instrument, self._seed, start, end)
-        return series(kind, instrument, self._seed, start, end)
+            return await asyncio.to_thread(values, kind, instrument, self._seed, start, end)
+        return values(kind, instrument, self._seed, start, end)
 
     async def close(self) -> None:
         """Does nothing: there are no connections."""
@@ -84,7 +96,7 @@ class SimFeed:
         """
         for instrument in instruments:
             self._check(instrument)
-        delivered = max(_minute(since + MINUTE - 1), self.earliest(self._clock.epoch()))
+        delivered = max(_minute(since + MINUTE - 1), _earliest(Timeframe.M1, self._clock.epoch()))
         while True:
             await self._clock.sleep_until(delivered + MINUTE)
             until = min(_minute(self._clock.epoch()), delivered + _DAY)
@@ -103,6 +115,10 @@ class SimFeed:
         if instrument not in LISTINGS:
             known = ", ".join(sorted(str(listed) for listed in LISTINGS))
             raise UnknownSymbol(str(instrument), f"the simulator has {known}")
+
+
+def _earliest(timeframe: Timeframe, now: float) -> int:
+    return _minute(NATIVES[timeframe].earliest(now))
 
 
 def _minute(epoch: float) -> int:

@@ -31,6 +31,7 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda: 1,
+    cumulative=True,
     aliases=("ad_line",),
     inputs=("high", "low", "close", "volume"),
 )

@@ -27,5 +27,6 @@ INDICATOR = Indicator(
     overlay=False,
     compute=_compute,
     warmup=lambda: 1,
+    cumulative=True,
     needs=("delta",),
 )

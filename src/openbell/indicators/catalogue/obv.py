@@ -44,5 +44,6 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda: 1,
+    cumulative=True,
     inputs=("close", "volume"),
 )

@@ -9,7 +9,6 @@ from openbell.market.clock import iso
 from openbell.market.errors import StoreError
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import Phase, eastern, next_open, stock_phase
-from openbell.market.timeframes import Timeframe
 from openbell.protocol.call import Call, Result
 from openbell.protocol.tool import NoArguments, Reads, Tool
 from openbell.protocol.truth import data_source
@@ -76,12 +75,12 @@ def _stored(store: BarStore, clock: float | None) -> tuple[list[Instrument], int
 
     A file may contain later bars, so that its size would reveal them. With `clock`, each closed bar counts as 48 bytes.
     """
-    instruments = store.instruments()
+    stored = store.stored()
     if clock is None:
-        return instruments, store.size()
+        return sorted({series.instrument for series in stored}), store.size()
     closed = int(clock // 60 * 60)
-    counts = {instrument: store.count(instrument, Timeframe.M1, closed) for instrument in instruments}
-    return [instrument for instrument in instruments if counts[instrument]], sum(counts.values()) * _BYTES
+    counts = {series: store.count(series, series.timeframe, closed) for series in stored}
+    return sorted({series.instrument for series in stored if counts[series]}), sum(counts.values()) * _BYTES
 
 
 async def get_capabilities(call: Call, _given: NoArguments) -> Result[shapes.CapabilitiesResponse]:

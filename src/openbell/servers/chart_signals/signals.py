@@ -43,7 +43,8 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
     instrument = await call.desk.signals.find(given.symbol)
     reading = await call.desk.signals.read(instrument, timeframe)
     bars = reading.bars
-    basis = on_bars(reading.instrument, int(bars.time[-1]) + timeframe.seconds if len(bars) else None)
+    end = int(bars.time[-1]) + timeframe.seconds if len(bars) else None
+    basis = on_bars(reading.instrument, end, await call.desk.bars.made_of(bars))
     if reading.signals is None:
         return Result({"ready": False, "reason": NOT_READY}, basis)
     signals = reading.signals
@@ -60,7 +61,7 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
             "type": signals.anchor.type,
             "distance_pct": signals.anchor.distance_pct,
         },
-        "data_source": data_source(call.desk),
+        "data_source": data_source(call.desk, instrument),
     }
     return Result(shown, basis)
 

@@ -18,7 +18,6 @@ from openbell.servers.chartgen import shapes
 
 if TYPE_CHECKING:
     from openbell.desk.indicators import Evaluation
-    from openbell.market.instruments import Instrument
 
 Symbol = Annotated[str | None, Field(description="BTCUSDT, BTC/USD, AAPL")]
 Indicators = Annotated[
@@ -70,8 +69,8 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     look = Look(given.width, given.height, given.scale, given.style, given.theme, given.price_scale)
     instrument = await call.desk.bars.find(symbol)
     chart = await call.desk.indicators.evaluate(instrument, shapes.TIMEFRAMES[interval], given.bars, wanted)
-    basis = _basis(instrument, chart)
-    source = {"data_source": data_source(call.desk)}
+    basis = await _basis(call, chart)
+    source = {"data_source": data_source(call.desk, instrument)}
     if given.format == "series":
         return Result(series(symbol, interval, chart.bars, chart.indicators) | source, basis)
     numbers = summary(symbol, interval, chart.bars, chart.indicators) | source if given.format != "png" else None
@@ -89,10 +88,11 @@ def _either(name: str, one: str | None, two: str | None) -> str | None:
     return one if one is not None else two
 
 
-def _basis(instrument: Instrument, chart: Evaluation) -> Basis:
+async def _basis(call: Call, chart: Evaluation) -> Basis:
     from openbell.market.bars import closed_at
 
-    return on_bars(instrument, closed_at(chart.bars))
+    made_of = await call.desk.bars.made_of(chart.bars)
+    return on_bars(chart.bars.instrument, closed_at(chart.bars), made_of)
 
 
 async def list_indicators(_call: Call, _given: NoArguments) -> Result[shapes.CatalogueResponse]:
@@ -140,18 +140,18 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.In
     if not wanted:
         raise InvalidParameter("indicators must name at least one")
     instrument = await call.desk.bars.find(given.symbol)
-    fetches = call.desk.bars.fetches[instrument]
+    fetches = call.desk.bars.history.fetches[instrument]
     chart = await call.desk.indicators.evaluate(instrument, shapes.TIMEFRAMES[interval], shapes.DEFAULT_BARS, wanted)
-    asked_feed = call.desk.bars.fetches[instrument] > fetches
+    asked_feed = call.desk.bars.history.fetches[instrument] > fetches
     shown: shapes.IndicatorsResponse = {
         "symbol": given.symbol,
         "interval": interval,
         "source": "engine_cache" if call.desk.settings.trade and not asked_feed else "fetched",
         "bars": len(chart.bars),
         "indicators": {each.request.key: cast("shapes.ValuesShape", last_values(each)) for each in chart.indicators},
-        "data_source": data_source(call.desk),
+        "data_source": data_source(call.desk, instrument),
     }
-    return Result(shown, _basis(instrument, chart))
+    return Result(shown, await _basis(call, chart))
 
 
 _ERRORS = (InvalidSymbol, UnknownSymbol, InvalidParameter, DataError, StoreError)

@@ -22,7 +22,7 @@ from openbell.market.errors import (
 )
 from openbell.market.instruments import parse
 from openbell.market.timeframes import name_of, parse_timeframe
-from openbell.protocol.call import Basis, Call, Result, on_bars
+from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.pages import pagination
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.protocol.truth import data_source
@@ -63,15 +63,18 @@ async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePa
     instrument = parse(given.symbol)
     bars, total = await call.desk.bars.page(instrument, timeframe, given.limit, given.offset)
     if not total:
+        hint = await call.desk.bars.stored_instead(instrument)
         raise NoData(
-            f"No closed {name_of(timeframe, shapes.CANDLES)} candles of {instrument}", symbol=instrument.symbol
+            f"No closed {name_of(timeframe, shapes.CANDLES)} candles of {instrument}{hint}", symbol=instrument.symbol
         )
     page: shapes.CandlePage = {
         "items": _candles(bars),
         "pagination": pagination(given.offset, given.limit, total),
-        "data_source": data_source(call.desk),
+        "data_source": data_source(call.desk, instrument),
     }
-    return Result(page, on_bars(instrument, closed_at(bars)) if len(bars) else Basis())
+    if not len(bars):
+        return Result(page)
+    return Result(page, on_bars(instrument, closed_at(bars), await call.desk.bars.made_of(bars)))
 
 
 def _candles(bars: Bars) -> list[shapes.Candle]:
@@ -93,7 +96,7 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Pric
         "change_24h": quote.change_24h,
         "volume_24h": quote.volume_24h,
         "timestamp": iso(quote.end),
-        "data_source": data_source(call.desk),
+        "data_source": data_source(call.desk, instrument),
     }
     return Result(price, on_bars(instrument, quote.end))
 
@@ -114,9 +117,9 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.Vo
             "start": iso(int(found.bars.time[0])),
             "end": iso(last),
         },
-        "data_source": data_source(call.desk),
+        "data_source": data_source(call.desk, instrument),
     }
-    return Result(answer, on_bars(instrument, closed_at(found.bars)))
+    return Result(answer, on_bars(instrument, closed_at(found.bars), await call.desk.bars.made_of(found.bars)))
 
 
 _ANY = (InvalidSymbol, FeedUnavailable, StoreError, CallTimeout)

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Select, func, select, tuple_
 
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import InvalidSymbol
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import parse
+from openbell.market.series import Series
 from openbell.stores.records.journal import head_of
 from openbell.stores.records.tables import JOURNALED, fills, ledger
 from openbell.trading.audit import Audit
@@ -167,7 +168,7 @@ def paper_fills(connection: Connection, after: Cursor | None) -> tuple[list[Fill
     return found, (rows[-1].symbol, rows[-1].bar, rows[-1].id) if rows else None
 
 
-def compare(page: list[Fill], read: Callable[[Instrument, int, int], Bars], found: BarsFound) -> None:
+def compare(page: list[Fill], read: Callable[[Series, int, int], Bars], found: BarsFound) -> None:
     """Compare fills with their stored bars and add the result to `found`. `read` returns minute bars and may block."""
     found.fills += len(page)
     for (symbol, _), group in groupby(page, key=lambda fill: (fill.symbol, (fill.bar or 0) // _DAY)):
@@ -176,7 +177,7 @@ def compare(page: list[Fill], read: Callable[[Instrument, int, int], Bars], foun
             instrument = parse(symbol)
         except InvalidSymbol:
             continue
-        bars = read(instrument, wanted[0].bar or 0, (wanted[-1].bar or 0) + MINUTE)
+        bars = read(Series(instrument), wanted[0].bar or 0, (wanted[-1].bar or 0) + MINUTE)
         times = {time: index for index, time in enumerate(bars.time.tolist())}
         for fill in wanted:
             index = times.get(fill.bar or 0)

@@ -1,7 +1,8 @@
-"""One month of minute bars in one Parquet file, at the contract's paths.
+"""The bars of one period of a series in one Parquet file.
 
-`stocks/1min/AAPL_2025-09.parquet`, `crypto/1min/BTC_USD_2025-09.parquet`. A file is written under a temporary name,
-synchronised to disk and renamed, so that a month file is always complete. Its metadata holds a checksum of all its bytes;
+Minutes are at the contract's paths, `stocks/1min/AAPL_2025-09.parquet`, `crypto/1min/BTC_USD_2025-09.parquet`; other series
+beside them: `stocks/1d/AAPL_all.import-raw.parquet`. A file is written under a temporary name, synchronised to disk and
+renamed, so that a file is always complete. Its metadata holds a checksum of all its bytes;
 reading a file that fails the check, or that holds impossible bars, raises `CorruptFile`.
 """
 
@@ -12,6 +13,7 @@ import os
 import re
 import time
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,15 +25,17 @@ import numpy as np
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile, InvalidSymbol, StoreError
-from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.instruments import AssetClass, parse
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.session_table import Times
-from openbell.market.timeframes import Timeframe
+from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.stores.arrow import pa, pq
 from openbell.stores.folders import sync_folder
-from openbell.stores.months import month_span
+from openbell.stores.periods import period_span
 
-_NAME = re.compile(r"(?P<symbol>.+)_(?P<month>\d{4}-(?:0[1-9]|1[0-2]))\.parquet")
+_MINUTES = re.compile(r"(?P<symbol>.+)_(?P<period>\d{4}-(?:0[1-9]|1[0-2]))\.parquet")
+_OTHERS = re.compile(r"(?P<symbol>.+)_(?P<period>(?:\d{4}(?:-\d\d)?|all)\.[a-z0-9-]+)\.parquet")
 _ROWS_PER_GROUP = 5000
 _KEY = b"openbell."
 _CHECKSUM = _KEY + b"crc32"
@@ -43,44 +47,52 @@ _FIELDS = [pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False)] 
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class MonthFile:
-    """The path of one instrument's bars of one month; the file may not exist."""
+class BarFile:
+    """The path of the bars of one period of a series; the file may not exist."""
 
-    month: str
+    period: str
     path: Path
-    instrument: Instrument
+    series: Series
     origins: frozenset[Origin] | None = None
     """The origins whose bars it may hold; None for any."""
 
 
-@lru_cache(maxsize=64)
-def folder(root: Path, asset_class: AssetClass) -> Path:
-    """The folder of minute bars of one asset class."""
-    return root / asset_class.value / "1min"
+@lru_cache(maxsize=256)
+def folder(root: Path, asset_class: AssetClass, timeframe: Timeframe) -> Path:
+    """The folder of the bars of one asset class at one timeframe."""
+    return root / asset_class.value / ("1min" if timeframe is Timeframe.M1 else name_of(timeframe, SHORT))
 
 
-def month_file(root: Path, instrument: Instrument, month: str, origins: frozenset[Origin] | None = None) -> MonthFile:
-    """The file of one month."""
-    path = folder(root, instrument.asset_class) / f"{instrument.file_name}_{month}.parquet"
-    return MonthFile(month, path, instrument, origins)
+def _folder(root: Path, series: Series) -> Path:
+    return folder(root, series.instrument.asset_class, series.timeframe)
 
 
-def existing(root: Path, instrument: Instrument) -> tuple[str, ...]:
-    """The months of one instrument that have a file, oldest first."""
-    return _listing(folder(root, instrument.asset_class)).get(instrument.file_name, ())
+def _folders(root: Path) -> Iterator[tuple[AssetClass, Timeframe, Path]]:
+    return ((kind, each, folder(root, kind, each)) for kind in AssetClass for each in Timeframe)
 
 
-def on_disk(root: Path) -> set[Instrument]:
-    """Every instrument that has a file."""
+def bar_file(root: Path, series: Series, period: str, origins: frozenset[Origin] | None = None) -> BarFile:
+    """The file of one period."""
+    path = _folder(root, series) / f"{series.instrument.file_name}_{period}.parquet"
+    return BarFile(period, path, series, origins)
+
+
+def existing(root: Path, series: Series) -> tuple[str, ...]:
+    """The periods of a series that have a file, oldest first."""
+    return _listing(_folder(root, series)).get(series.instrument.file_name, ())
+
+
+def on_disk(root: Path) -> set[Series]:
+    """Every series that has a file."""
     found = set()
-    for asset_class in AssetClass:
-        for name in _listing(folder(root, asset_class)):
+    for asset_class, timeframe, place in _folders(root):
+        for name in _listing(place):
             try:
                 instrument = parse(name)
             except InvalidSymbol:
                 continue
             if instrument.asset_class is asset_class and instrument.file_name == name:
-                found.add(instrument)
+                found.add(Series(instrument, timeframe))
     return found
 
 
@@ -88,29 +100,30 @@ _listings: dict[Path, tuple[int, dict[str, tuple[str, ...]]]] = {}
 
 
 def _listing(place: Path) -> dict[str, tuple[str, ...]]:
-    """The months of every symbol in a folder; cached until the folder changes."""
+    """The periods of every symbol in a folder; cached until the folder changes."""
     try:
         changed = place.stat().st_mtime_ns
         if (known := _listings.get(place)) and known[0] == changed:
             return known[1]
         found: dict[str, list[str]] = {}
+        pattern = _MINUTES if place.name == "1min" else _OTHERS
         for name in os.listdir(place):
-            if match := _NAME.fullmatch(name):
-                found.setdefault(match["symbol"], []).append(match["month"])
+            if match := pattern.fullmatch(name):
+                found.setdefault(match["symbol"], []).append(match["period"])
     except FileNotFoundError:
         return {}
-    listing = {symbol: tuple(sorted(months)) for symbol, months in found.items()}
+    listing = {symbol: tuple(sorted(periods)) for symbol, periods in found.items()}
     # Modification times are coarse: a file created a moment later may leave the same time.
     if time.time_ns() - changed > 100_000_000:
         _listings[place] = (changed, listing)
     return listing
 
 
-def write(file: MonthFile, bars: Bars, source: Source) -> None:
-    """Replace a month's file atomically and durably. Raises `StoreError`."""
+def write(file: BarFile, bars: Bars, source: Source, *, sync: bool = True) -> None:
+    """Replace a file atomically and durably. With `sync=False` the caller must call `sync_folders`. Raises `StoreError`."""
     meta = {
-        _KEY + b"symbol": file.instrument.symbol.encode(),
-        _KEY + b"month": file.month.encode(),
+        _KEY + b"symbol": file.series.name.encode(),  # with the timeframe, unless it is minutes
+        _KEY + b"month": file.period.encode(),
         _KEY + b"origin": source.origin.value.encode(),
         _KEY + b"feed": source.feed.encode(),
         _KEY + b"adjustment": source.adjustment.encode(),
@@ -127,11 +140,21 @@ def write(file: MonthFile, bars: Bars, source: Source) -> None:
             sink.flush()
             os.fsync(sink.fileno())
         temporary.replace(file.path)
-        sync_folder(file.path.parent)
+        if sync:
+            sync_folder(file.path.parent)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise StoreError(f"cannot write {file.path}: {error}") from error
+
+
+def sync_folders(files: Iterable[BarFile]) -> None:
+    """Make the names of written files durable. Raises `StoreError`."""
+    for place in {file.path.parent for file in files if file.path.parent.exists()}:
+        try:
+            sync_folder(place)
+        except OSError as error:
+            raise StoreError(f"cannot write {place}: {error}") from error
 
 
 def _with_checksum(table: pa.Table) -> bytearray:
@@ -154,13 +177,13 @@ def _checksum(data: bytes | bytearray, at: int) -> bytes:
 
 def remove_unfinished(root: Path) -> None:
     """Remove temporary files of killed writers. Call it under the write lock: running writers have the same names."""
-    for asset_class in AssetClass:
-        for unfinished in folder(root, asset_class).glob("*.tmp"):
+    for _, _, place in _folders(root):
+        for unfinished in place.glob("*.tmp"):
             with suppress(OSError):
                 unfinished.unlink()
 
 
-def source_of(file: MonthFile) -> Source | None:
+def source_of(file: BarFile) -> Source | None:
     """The source in a file's metadata; None if there is no file. Raises `CorruptFile`."""
     try:
         with _open(file) as parquet:
@@ -169,7 +192,7 @@ def source_of(file: MonthFile) -> Source | None:
         return None
 
 
-def damage(file: MonthFile) -> str:
+def damage(file: BarFile) -> str:
     """Why a file is damaged; empty if it is undamaged or does not exist."""
     try:
         read(file, -(2**62), 2**62)
@@ -180,8 +203,8 @@ def damage(file: MonthFile) -> str:
     return ""
 
 
-def read(file: MonthFile, start: int, end: int, newest: int | None = None) -> Bars:
-    """The bars of a month that opened in [start, end); at least the latest `newest` of them if that is given.
+def read(file: BarFile, start: int, end: int, newest: int | None = None) -> Bars:
+    """The bars of a period that opened in [start, end); at least the latest `newest` of them if that is given.
 
     Raises `FileNotFoundError` or `CorruptFile`, and `StoreError` if the file cannot be read for another reason.
     """
@@ -195,12 +218,12 @@ def read(file: MonthFile, start: int, end: int, newest: int | None = None) -> Ba
             columns = [column.to_numpy() for column in table.columns]
         except (pa.ArrowException, OSError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
             raise _corrupt(file, str(error)) from error
-    bars = barlib.make(file.instrument, Timeframe.M1, columns[0].astype("datetime64[s]"), *columns[1:])
+    bars = barlib.make(file.series.instrument, file.series.timeframe, columns[0].astype("datetime64[s]"), *columns[1:])
     _check(file, bars)
     return bars.between(start, end)
 
 
-def version(file: MonthFile) -> tuple[int, ...] | None:
+def version(file: BarFile) -> tuple[int, ...] | None:
     """A value that changes whenever a file is changed or replaced; None if there is no file."""
     try:
         return _version(file.path.stat())
@@ -212,8 +235,8 @@ def _version(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def times(file: MonthFile) -> Times:
-    """The open times of a month's bars. Raises the same errors as `read`."""
+def times(file: BarFile) -> Times:
+    """The open times of a period's bars. Raises the same errors as `read`."""
     with _open(file) as parquet:
         _source(parquet, file)
         try:
@@ -230,13 +253,13 @@ _last: dict[Path, tuple[tuple[int, ...], float]] = {}
 """When the newest bar of a file opened, by the file's version."""
 
 
-def ends_before(file: MonthFile, start: int) -> bool:
+def ends_before(file: BarFile, start: int) -> bool:
     """Returns True if the file was read before, has not changed since, and has no bar that opened at `start` or later."""
     known = _last.get(file.path)
     return known is not None and known[1] < start and known[0] == version(file)
 
 
-def _open(file: MonthFile) -> pq.ParquetFile:
+def _open(file: BarFile) -> pq.ParquetFile:
     """Open a file after checking its checksum: one wrong bit in a footer can crash the process inside Arrow.
 
     The checksum is computed once, and again whenever the file's version has changed.
@@ -270,17 +293,17 @@ def _open(file: MonthFile) -> pq.ParquetFile:
     return parquet
 
 
-def _note_last(file: MonthFile, parquet: pq.ParquetFile, now: tuple[int, ...]) -> None:
+def _note_last(file: BarFile, parquet: pq.ParquetFile, now: tuple[int, ...]) -> None:
     groups = parquet.metadata.num_row_groups
     times = parquet.metadata.row_group(groups - 1).column(0).statistics if groups else None
     if times is not None and isinstance(times.max, datetime):
         _last[file.path] = now, times.max.timestamp()
 
 
-def _source(parquet: pq.ParquetFile, file: MonthFile) -> Source:
+def _source(parquet: pq.ParquetFile, file: BarFile) -> Source:
     meta = parquet.schema_arrow.metadata or {}
     try:
-        symbol, month = meta[_KEY + b"symbol"].decode(), meta[_KEY + b"month"].decode()
+        symbol, period = meta[_KEY + b"symbol"].decode(), meta[_KEY + b"month"].decode()
         source = Source(
             Origin(meta[_KEY + b"origin"].decode()),
             meta[_KEY + b"feed"].decode(),
@@ -290,13 +313,13 @@ def _source(parquet: pq.ParquetFile, file: MonthFile) -> Source:
         raise _corrupt(file, "its metadata does not name the source of its bars") from error
     if file.origins is not None and source.origin not in file.origins:
         raise _corrupt(file, f"holds {source.origin} bars, which must not be stored here")
-    if (symbol, month) != (file.instrument.symbol, file.month):
-        raise _corrupt(file, f"holds {symbol} {month}, not {file.instrument} {file.month}")
+    if (symbol, period) != (file.series.name, file.period):
+        raise _corrupt(file, f"holds {symbol} {period}, not {file.series} {file.period}")
     return source
 
 
-def _corrupt(file: MonthFile, reason: str) -> CorruptFile:
-    return CorruptFile(f"{file.path.name}: {reason}", symbol=file.instrument.symbol, month=file.month)
+def _corrupt(file: BarFile, reason: str) -> CorruptFile:
+    return CorruptFile(f"{file.path.name}: {reason}", symbol=file.series.name, period=file.period)
 
 
 def _groups(parquet: pq.ParquetFile, start: int, end: int, newest: int | None) -> list[int]:
@@ -316,12 +339,12 @@ def _groups(parquet: pq.ParquetFile, start: int, end: int, newest: int | None) -
     return chosen[::-1]
 
 
-def _check(file: MonthFile, bars: Bars) -> None:
+def _check(file: BarFile, bars: Bars) -> None:
     """Raise `CorruptFile` for bars that `write` would never have written."""
     if not len(bars):
         return
-    first, last = month_span(file.month)
+    first, last = period_span(file.period)
     if bars.time[0] < first or bars.time[-1] >= last or (len(bars) > 1 and np.diff(bars.time).min() <= 0):
-        raise _corrupt(file, "times out of order or of another month")
+        raise _corrupt(file, "times out of order or of another period")
     if wrong := barlib.damage(bars, now=float(last)):
         raise _corrupt(file, f"a bar is {wrong[0][0]}")

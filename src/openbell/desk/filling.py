@@ -1,0 +1,173 @@
+"""Fetches history that the store lacks from the feed, and stores it."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from openbell.desk.screening import screen
+from openbell.desk.writes import SMALL, GroupedWrites
+from openbell.feeds.port import Feed
+from openbell.market import bars as barlib
+from openbell.market.bars import MINUTE, Bars
+from openbell.market.clock import Clock
+from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.lookback import bucket_start
+from openbell.market.plan import Native, published
+from openbell.market.series import Series
+from openbell.market.timeframes import Timeframe
+from openbell.stores.port import BarStore, Span
+from openbell.stores.threads import Threads
+
+log = logging.getLogger(__name__)
+
+CHUNK = 43_200
+"""Bars that are fetched and stored at once; of minutes, thirty days."""
+_NONE: Mapping[Timeframe, Native] = MappingProxyType({})
+
+Failure = FeedUnavailable | UnknownSymbol | StoreError
+
+
+class History:
+    """The history of a feed, read through the store."""
+
+    def __init__(self, store: BarStore, feed: Feed, clock: Clock, threads: Threads) -> None:
+        self._store = store
+        self._feed = feed
+        self._clock = clock
+        self._threads = threads
+        self._writes = GroupedWrites(store, threads)
+        self._natives: dict[Instrument, Mapping[Timeframe, Native]] = {}
+        self.on_stored: Callable[[], None] = lambda: None
+        """Called after bars were stored."""
+        self.fetches: Counter[Instrument] = Counter()
+        """How often the feed has delivered history of an instrument: whether an answer needed it can be told from that."""
+
+    async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
+        """Returns what the feed has of an instrument, by timeframe; empty if it has nothing that would be stored.
+
+        Raises `FeedUnavailable`.
+        """
+        if not self._delivers(instrument):
+            return _NONE
+        if instrument not in self._natives:
+            self._natives[instrument] = await self._feed.natives(instrument)
+        return self._natives[instrument]
+
+    def known_natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
+        """Returns what `natives` has returned; empty if it has not been called or the feed has nothing."""
+        return self._natives.get(instrument, _NONE) if self._delivers(instrument) else _NONE
+
+    def _delivers(self, instrument: Instrument) -> bool:
+        """Returns True if the feed has bars of an instrument that are stored."""
+        return self._feed.supports(instrument) and self._feed.route(instrument).source is not None
+
+    def reach(self, series: Series) -> int | None:
+        """Returns the start of the first whole bar that the feed has of a series; None if it has none."""
+        native = self.known_natives(series.instrument).get(series.timeframe)
+        if native is None:
+            return None
+        earliest = native.earliest(self._clock.epoch())
+        start = bucket_start(series.instrument, series.timeframe, earliest)
+        return start if start == earliest else start + series.timeframe.seconds
+
+    def complete(self, series: Series, end: int) -> int:
+        """Returns the time before which the feed's history of a series will not grow, at most `end`, never after now."""
+        now = self._clock.epoch()
+        native = self.known_natives(series.instrument).get(series.timeframe)
+        if series.timeframe is Timeframe.M1 or native is None:
+            watermark = self._feed.watermark(now)
+            if self._feed.supports(series.instrument):
+                watermark = self._feed.route(series.instrument).watermark(now)
+            return min(end, int(min(now, watermark) // MINUTE * MINUTE))
+        return min(end, published(series.instrument, series.timeframe, native, now))
+
+    def gaps(self, series: Series, span: Span) -> list[Span]:
+        """Returns what the feed could still deliver of a span by now."""
+        reach = self.reach(series)
+        if reach is None:
+            return []
+        start, end = max(span.start, reach), min(span.end, int(self._clock.epoch() // MINUTE * MINUTE))
+        if series.timeframe is not Timeframe.M1:  # a longer bar is not asked for before it is published
+            end = self.complete(series, end)
+        return self._store.gaps(series, Span(start, end)) if start < end else []
+
+    async def fill(self, series: Series, span: Span) -> Failure | None:
+        """Fetch what the store lacks of a span. A failure is returned, not raised: stored bars may be enough."""
+        if self._feed.source is None:
+            return None
+        try:
+            await self.natives(series.instrument)
+        except (FeedUnavailable, UnknownSymbol) as error:
+            log.warning("%s: %s", series, error)
+            return error
+        source = self._feed.route(series.instrument).source if self._delivers(series.instrument) else None
+        if source is None:
+            return None
+        for gap in _pieces(self.gaps(series, span), CHUNK * series.timeframe.seconds):
+            try:
+                # What a vendor may still add to is stored, but asked for again. Taken before the question: the answer
+                # cannot be newer than that.
+                complete = self.complete(series, gap.end)
+                covers = Span(gap.start, complete) if complete > gap.start else None
+                bars = await self._feed.history(series, gap.start, gap.end)
+                self.fetches[series.instrument] += 1
+                if not _fits(bars):
+                    self._refuse(bars)
+                    return None
+                good, refused = await self._screened(bars)
+                for reason, count in refused.items():
+                    log.warning("%s: refused %d bars of the history: %s", series, count, reason)
+                bars = barlib.merge(barlib.empty_of(series), *good).between(gap.start, gap.end)
+                await self._writes.write(bars, source, covers)
+                self.on_stored()
+            except (FeedUnavailable, UnknownSymbol) as error:
+                log.warning("%s: %s", series, error)
+                return error
+            except SourceConflict as error:
+                log.warning("%s", error)
+            except StoreError as error:
+                log.warning("%s", error)
+                return error
+        return None
+
+    def _refuse(self, bars: Bars) -> None:
+        """Use a native timeframe no longer, because its bars are cut at other times than ours.
+
+        Others that would be cut in the same way are not used either: if days begin at 16:00 UTC, so do 6 and 12 hours.
+        """
+        series = bars.series
+        log.warning("%s: the bars of %s are cut at other times; smaller ones are used", series, self._feed.name)
+        starts, _ = barlib.bucket_bounds(bars.instrument, bars.timeframe, bars.time)
+        by_session = bars.instrument.asset_class is AssetClass.STOCK
+        self._natives[series.instrument] = {
+            each: native
+            for each, native in self._natives[series.instrument].items()
+            if each is not series.timeframe and (by_session or not ((bars.time - starts) % each.seconds).any())
+        }
+
+    async def _screened(self, bars: Bars) -> tuple[list[Bars], Counter[str]]:
+        """A few bars are screened here: a thread would take longer to answer."""
+        now = self._clock.epoch()
+        return screen([bars], now) if len(bars) <= SMALL else await self._threads.run(screen, [bars], now)
+
+
+def _fits(bars: Bars) -> bool:
+    """Returns True if every bar opens at the start of a bucket. Minutes are checked one by one when they are screened."""
+    if bars.timeframe is Timeframe.M1:
+        return True
+    starts, _ = barlib.bucket_bounds(bars.instrument, bars.timeframe, bars.time)
+    return bool((starts == bars.time).all())
+
+
+def _pieces(spans: list[Span], longest: int) -> Iterator[Span]:
+    """Spans cut into pieces, newest first: what was stored stays if a later piece fails."""
+    for span in reversed(spans):
+        end = span.end
+        while end > span.start:
+            start = max(span.start, end - longest)
+            yield Span(start, end)
+            end = start

@@ -1,0 +1,144 @@
+"""What bars are made of: applies the rule of `market.plan` to the stored series and the feed's history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openbell.desk.filling import Failure, History
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars
+from openbell.market.clock import Clock
+from openbell.market.errors import FeedUnavailable, UnknownSymbol
+from openbell.market.lookback import bucket_start, lookback_start
+from openbell.market.plan import Part, base_of, buckets, parts_of, to_fetch
+from openbell.market.series import Series, bases
+from openbell.market.timeframes import Timeframe
+from openbell.stores.port import BarStore, Span
+
+_DAY = 86400
+
+
+class Sourcing:
+    """Finds, fetches and reads the series that bars of a timeframe are made of."""
+
+    def __init__(self, store: BarStore, history: History, clock: Clock) -> None:
+        self._store = store
+        self._history = history
+        self._clock = clock
+
+    async def fill_parts(self, series: Series, depth: int, end: int) -> Failure | None:
+        """Fetch what `depth` bars before `end` are made of."""
+        return await self.fill_span(series, lookback_start(series.instrument, series.timeframe, depth, end), end)
+
+    async def fill_span(self, series: Series, start: int, end: int) -> Failure | None:
+        """Fetch what the bars that open in [start, end) are made of."""
+        try:
+            natives = await self._history.natives(series.instrument)
+        except (FeedUnavailable, UnknownSymbol) as error:
+            return error
+        for part in reversed(self._to_fetch(series, start, end)):
+            if failure := await self._history.fill(series.at(part.base), Span(part.start, part.end)):
+                return failure
+        if self._history.known_natives(series.instrument) is not natives:  # one of them does not fit
+            return await self.fill_span(series, start, end)
+        return None
+
+    def _to_fetch(self, series: Series, start: int, end: int) -> list[Part]:
+        natives = self._history.known_natives(series.instrument)
+        span = Part(series.timeframe, start, end)
+        return to_fetch(series.instrument, series.timeframe, span, natives, self._clock.epoch())
+
+    def missing(self, series: Series, depth: int, end: int) -> bool:
+        """Returns True if the feed has bars for `depth` bars before `end` that are final and not stored."""
+        start = lookback_start(series.instrument, series.timeframe, depth, end)
+        for part in self._to_fetch(series, start, end):
+            base = series.at(part.base)
+            if self._history.gaps(base, Span(part.start, self._history.complete(base, part.end))):
+                return True
+        return False
+
+    def candidates(self, series: Series) -> list[Series]:
+        """The series that bars may be made of: those that are stored or native, in the order of preference."""
+        if series.timeframe is Timeframe.M1:
+            return [series]
+        known = {
+            *self._store.timeframes(series.instrument),
+            *self._history.known_natives(series.instrument),
+            Timeframe.M1,
+        }
+        return [series.at(base) for base in bases(series.instrument, series.timeframe) if base in known]
+
+    def parts(self, series: Series, candidates: Sequence[Series], start: int, end: int) -> list[Part]:
+        """What the bars that open in [start, end) are made of, from what is covered now, oldest first."""
+        reach = None if series.timeframe is Timeframe.M1 else self._history.reach(Series(series.instrument))
+        if len(candidates) == 1 and reach is None:
+            return [Part(Timeframe.M1, start, end)]
+        covered: dict[Timeframe, list[tuple[int, int]]] = {}
+        natives = self._history.known_natives(series.instrument)
+        for base in candidates:
+            # At an earlier clock, a bar that the vendor had not published by then is made of what there was.
+            until = self._history.complete(base, end) if base.timeframe in natives else end
+            covered[base.timeframe] = _covered(self._store.gaps(base, Span(start, until)), start, until)
+        # Nothing is covered before this: the buckets of decades need not be looked at one by one.
+        known = [reach or end, *(spans[0][0] for spans in covered.values() if spans)]
+        first = bucket_start(series.instrument, series.timeframe, max(start, min(known)))
+        span = Part(series.timeframe, first, end)
+        parts = parts_of(series.instrument, series.timeframe, span, covered, reach)
+        if reach is None and start < first:  # minutes that others have stored are covered by nobody
+            parts.insert(0, Part(Timeframe.M1, start, first))
+        return parts
+
+    def bars_of(self, series: Series, parts: Sequence[Part], count: int, skip: int = 0) -> Bars:
+        """The newest `count` bars that parts hold, after leaving out the newest `skip`."""
+        found = barlib.empty_of(series)
+        for part in reversed(parts):
+            wanted = count + skip - len(found)
+            if wanted <= 0:
+                break
+            made = self._store.resampled(series.at(part.base), series.timeframe, wanted, part.end)
+            found = barlib.merge(made.between(part.start, part.end), found)
+        return found.take(slice(max(0, len(found) - count - skip), max(0, len(found) - skip))).copy()
+
+    def read_span(self, series: Series, start: int, end: int) -> Bars:
+        """The bars that open in [start, end) and had closed at `end`."""
+        found = [barlib.empty_of(series)]
+        for part in self.parts(
+            series, self.candidates(series), bucket_start(series.instrument, series.timeframe, start), end
+        ):
+            base = self._store.read(series.at(part.base), part.start, part.end)
+            found.append(barlib.resample(base, series.timeframe, end))
+        return barlib.merge(*found).between(start, end)
+
+    def count(self, series: Series, end: int) -> int:
+        """How many bars are stored that had closed at `end`."""
+        parts = self.parts(series, self.candidates(series), 0, end)
+        return sum(
+            self._store.count(series.at(part.base), series.timeframe, part.end)
+            - (self._store.count(series.at(part.base), series.timeframe, part.start) if part.start > 0 else 0)
+            for part in parts
+        )
+
+    def reach(self, series: Series) -> int | None:
+        """The start of the first whole bar that can be made of what the feed has; None if the feed has nothing."""
+        base = base_of(series.instrument, series.timeframe, self._history.known_natives(series.instrument))
+        reach = None if base is None else self._history.reach(series.at(base))
+        if reach is None:
+            return None
+        # Two weeks hold a whole bucket of every timeframe.
+        starts, _ = buckets(series.instrument, series.timeframe, reach, reach + 15 * _DAY)
+        return int(starts[0]) if len(starts) else reach
+
+    def more_to_ask(self, series: Series, before: int) -> bool:
+        """Whether the feed may have bars from before a time."""
+        reach = self.reach(series)
+        return reach is not None and before > reach
+
+
+def _covered(gaps: Sequence[Span], start: int, end: int) -> list[tuple[int, int]]:
+    """The parts of [start, end) that are not gaps."""
+    found, at = [], start
+    for gap in gaps:
+        if gap.start > at:
+            found.append((at, gap.start))
+        at = gap.end
+    return [*found, (at, end)] if at < end else found

@@ -1,0 +1,162 @@
+"""Routes: one feed for each asset class, such as `stocks=alpaca,crypto=ccxt:kraken`.
+
+A route is not a feed of its own: bars are stored and named by the feed that delivers them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from openbell.feeds.declaration import FeedKind, FeedParts
+from openbell.market.errors import NoSuchSeries, SettingsError, UnknownSymbol
+from openbell.market.instruments import AssetClass
+from openbell.market.provenance import Origin, Source
+
+if TYPE_CHECKING:
+    from openbell.feeds.port import Batch, Feed
+    from openbell.market.bars import Bars
+    from openbell.market.extras import Extra
+    from openbell.market.instruments import Instrument
+    from openbell.market.plan import Native
+    from openbell.market.series import Series
+    from openbell.market.timeframes import Timeframe
+
+_ALONE = frozenset({Origin.SIMULATED, Origin.REPLAY})
+"""Origins that are never mixed with others."""
+
+
+def parse_routes(text: str) -> dict[AssetClass, str] | None:
+    """Returns the feed of each asset class; None if the text names a single feed. Raises `SettingsError`."""
+    if "=" not in text:
+        return None
+    found: dict[AssetClass, str] = {}
+    for part in text.split(","):
+        name, _, feed = part.strip().partition("=")
+        if name not in {each.value for each in AssetClass} or not feed:
+            known = ", ".join(each.value for each in AssetClass)
+            raise SettingsError(
+                f"OPENBELL_FEED has the route {part.strip()[:60]!r}: write CLASS=FEED, with CLASS one of {known}"
+            )
+        if AssetClass(name) in found:
+            raise SettingsError(f"OPENBELL_FEED has two routes for {name}")
+        found[AssetClass(name)] = feed
+    return found
+
+
+def routes_kind(routes: Mapping[AssetClass, FeedKind], text: str) -> FeedKind:
+    """Returns the declaration of a feed that consists of others. Raises `SettingsError`."""
+    origins = {kind.origin for kind in routes.values()}
+    if len(origins) > 1 and origins & _ALONE:
+        raise SettingsError(f"OPENBELL_FEED is {text!r}: sim and replay cannot be mixed with other feeds")
+    origin = Origin.LIVE if Origin.LIVE in origins else next(iter(origins))
+    feeds = parse_routes(text) or {}
+
+    def make(parts: FeedParts) -> Feed:
+        made: dict[tuple[str, str], Feed] = {}
+        by_class = {}
+        for asset_class, kind in routes.items():
+            argument = feeds[asset_class].partition(":")[2]
+            key = (kind.name, argument)
+            if key not in made:
+                made[key] = kind.make(replace(parts, argument=argument))
+            by_class[asset_class] = made[key]
+        return RoutedFeed(text, origin, by_class)
+
+    described = "; ".join(f"{each.value}: {source_of(kind, feeds[each])}" for each, kind in routes.items())
+    return FeedKind(
+        text, origin, "one feed for each asset class", described.replace("{", "{{").replace("}", "}}"), make
+    )
+
+
+def source_of(kind: FeedKind, feed: str) -> str:
+    """Returns the description of a feed's data in payloads."""
+    return kind.source.format(argument=feed.partition(":")[2])
+
+
+class RoutedFeed:
+    """Several feeds, one for each asset class. An asset class without a route has no feed."""
+
+    def __init__(self, name: str, origin: Origin, routes: Mapping[AssetClass, Feed]) -> None:
+        self.name = name
+        self.origin = origin
+        self._routes = routes
+        self._feeds = list(dict.fromkeys(routes.values()))
+        self.source: Source | None = next((feed.source for feed in self._feeds if feed.source), None)
+
+    def route(self, instrument: Instrument) -> Feed:
+        """Returns the feed of an instrument. Raises `UnknownSymbol` if its asset class has none."""
+        feed = self._routes.get(instrument.asset_class)
+        if feed is None:
+            raise UnknownSymbol(instrument.symbol, f"OPENBELL_FEED has no route for {instrument.asset_class.value}")
+        return feed.route(instrument)
+
+    def supports(self, instrument: Instrument) -> bool:
+        """Returns True if the instrument's feed supports it."""
+        feed = self._routes.get(instrument.asset_class)
+        return feed is not None and feed.supports(instrument)
+
+    async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
+        """Returns those of the instrument's feed."""
+        return await self.route(instrument).natives(instrument)
+
+    def count(self, instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> int | None:
+        """Returns that of the instrument's feed."""
+        return self.route(instrument).count(instrument, timeframe, start, end)
+
+    def watermark(self, now: float) -> float:
+        """Returns the time up to which all feeds are complete."""
+        return min(feed.watermark(now) for feed in self._feeds)
+
+    async def history(self, series: Series, start: int, end: int) -> Bars:
+        """Returns that of the instrument's feed."""
+        return await self.route(series.instrument).history(series, start, end)
+
+    async def extra(self, kind: str, instrument: Instrument, start: int, end: int) -> Extra:
+        """Returns that of the instrument's feed."""
+        try:
+            return await self.route(instrument).extra(kind, instrument, start, end)
+        except UnknownSymbol as error:
+            raise NoSuchSeries(self.name, kind, instrument.symbol, error.message) from None
+
+    async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
+        """Yields the batches of all feeds as they arrive, complete up to the time that every feed has reached."""
+        from openbell.feeds.port import Batch
+
+        groups: dict[Feed, list[Instrument]] = {}
+        for instrument in instruments:
+            groups.setdefault(self.route(instrument), []).append(instrument)
+        arrived: asyncio.Queue[tuple[Feed, Batch]] = asyncio.Queue(maxsize=1)
+
+        async def follow(feed: Feed, some: list[Instrument]) -> None:
+            async with aclosing(feed.stream(some, since)) as batches:
+                async for batch in batches:
+                    await arrived.put((feed, batch))
+
+        tasks = [asyncio.ensure_future(follow(feed, some)) for feed, some in groups.items()]
+        complete = dict.fromkeys(groups, since)
+        waiting: asyncio.Task[tuple[Feed, Batch]] | None = None
+        try:
+            while True:
+                waiting = waiting or asyncio.ensure_future(arrived.get())
+                await asyncio.wait({waiting, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+                for task in tasks:
+                    if task.done():
+                        task.result()  # a feed that has failed ends all: the caller opens them again
+                if waiting.done():
+                    feed, batch = waiting.result()
+                    waiting = None
+                    complete[feed] = max(complete[feed], batch.complete_until)
+                    yield Batch(batch.bars, min(complete.values()))
+        finally:
+            for each in (*tasks, *([waiting] if waiting else [])):
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Close every feed."""
+        for feed in self._feeds:
+            await feed.close()

@@ -1,0 +1,139 @@
+"""The rule that decides what a question is answered from.
+
+Bars of a timeframe T are made of whole bars of one base: T itself where it is native, else the largest native timeframe that
+divides it (`series.bases`). A vendor's bar is used from the time at which the vendor has published it; bars of T that have
+closed but are not published yet are made of minutes. `to_fetch` returns what a feed must be asked for, `parts_of` which
+stored series each bar of T is made of. Both depend on the clock, on what the feed declares and on what is covered, never on
+which questions were asked before: more minutes do not change an answer that native bars give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.lookback import bucket_start
+from openbell.market.series import bases
+from openbell.market.session_table import Times, table_for
+from openbell.market.timeframes import Timeframe
+
+_MONDAY = 345600
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """What a feed has of one timeframe."""
+
+    since: int = 0
+    """Epoch seconds before which the feed has no bars."""
+    reach: float = np.inf
+    """Seconds before the clock's time up to which the feed has bars."""
+    delay: float = 0.0
+    """Seconds after the end of a bar until the feed has published it."""
+
+    def earliest(self, now: float) -> int:
+        """Returns the first time for which the feed has bars."""
+        return self.since if self.reach == np.inf else max(self.since, int(now - self.reach))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Bars of the timeframe in question that open in [start, end), and what they are made of."""
+
+    base: Timeframe
+    start: int
+    end: int
+
+
+def base_of(instrument: Instrument, timeframe: Timeframe, natives: Mapping[Timeframe, Native]) -> Timeframe | None:
+    """Returns what published bars of a timeframe are made of; None if the feed has nothing for it."""
+    return next((base for base in bases(instrument, timeframe) if base in natives), None)
+
+
+def published(instrument: Instrument, base: Timeframe, native: Native, now: float) -> int:
+    """Returns the time before which every bar of a native timeframe that has opened is closed and published."""
+    return bucket_start(instrument, base, now - native.delay)
+
+
+def to_fetch(
+    instrument: Instrument, timeframe: Timeframe, span: Part, natives: Mapping[Timeframe, Native], now: float
+) -> list[Part]:
+    """Returns what the feed has to deliver for the bars of a timeframe that open in a span, oldest first."""
+    base = base_of(instrument, timeframe, natives)
+    if base is None:
+        return []
+    if base is Timeframe.M1:
+        return [Part(base, span.start, span.end)]
+    # The bar of the timeframe that contains the first unpublished bar of the base is made of minutes as a whole.
+    cut = max(
+        span.start, min(span.end, bucket_start(instrument, timeframe, published(instrument, base, natives[base], now)))
+    )
+    found = [Part(base, span.start, cut)] if cut > span.start else []
+    if Timeframe.M1 in natives and len(buckets(instrument, timeframe, cut, span.end)[0]):
+        found.append(Part(Timeframe.M1, cut, span.end))
+    return found
+
+
+def parts_of(
+    instrument: Instrument,
+    timeframe: Timeframe,
+    span: Part,
+    covered: Mapping[Timeframe, Sequence[tuple[int, int]]],
+    whole_from: int | None = None,
+) -> list[Part]:
+    """Returns what each bar of a timeframe in a span is made of, oldest first.
+
+    A bar is made of the first base in the order of `bases` that covers all of it, else of minutes. `covered` has the covered
+    spans by base. Minutes before `whole_from` may lack bars: a bar of a larger timeframe is made of them only if they are
+    covered.
+    """
+    starts, ends = buckets(instrument, timeframe, span.start, span.end)
+    if not len(starts):
+        return []
+    order = bases(instrument, timeframe)
+    chosen = np.full(len(starts), len(order) - 1)
+    for rank in reversed(range(len(order))):
+        inside = _inside(starts, ends, covered.get(order[rank], ()))
+        if order[rank] is Timeframe.M1 and whole_from is not None and timeframe is not Timeframe.M1:
+            chosen[(starts < whole_from) & ~inside] = -1
+        elif order[rank] is not Timeframe.M1:
+            chosen[inside] = rank
+    return [Part(order[rank], int(starts[low]), int(ends[high - 1])) for rank, low, high in _runs(chosen) if rank >= 0]
+
+
+def buckets(instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> tuple[Times, Times]:
+    """Returns the starts and ends of all buckets of a timeframe that lie in [start, end)."""
+    if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
+        table = table_for(start, end)
+        starts, ends = table.open, table.close
+        if timeframe is Timeframe.W1 and len(starts):
+            first = np.flatnonzero(np.append(True, table.week[1:] != table.week[:-1]))
+            starts, ends = starts[first], ends[np.append(first[1:], len(ends)) - 1]
+        inside = (starts >= start) & (ends <= end)
+        return starts[inside], ends[inside]
+    anchor = _MONDAY if timeframe is Timeframe.W1 else 0
+    step = timeframe.seconds
+    starts = np.arange(start + (anchor - start) % step, end - step + 1, step, dtype=np.int64)
+    return starts, starts + step
+
+
+def _inside(starts: Times, ends: Times, spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+    """Returns which buckets lie in one of the spans, which are sorted and do not overlap."""
+    if not spans:
+        return np.zeros(len(starts), dtype=bool)
+    begins, stops = np.array(spans, dtype=np.int64).T
+    row = np.searchsorted(begins, starts, side="right") - 1
+    inside: npt.NDArray[np.bool_] = (row >= 0) & (ends <= stops[np.maximum(row, 0)])
+    return inside
+
+
+def _runs(values: npt.NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
+    """Yields each run of equal values with its first index and the index after its last."""
+    cuts = np.flatnonzero(values[1:] != values[:-1]) + 1
+    for low, high in pairwise([0, *cuts.tolist(), len(values)]):
+        yield int(values[low]), low, high

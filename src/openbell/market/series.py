@@ -1,0 +1,70 @@
+"""A series is an instrument at a timeframe: the key under which feeds deliver bars and stores keep them.
+
+A series is native (a vendor or a file has bars of that timeframe) or made of a finer one. `bases` returns the timeframes
+that bars of a timeframe can be made of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.timeframes import SHORT, Timeframe, name_of
+
+_SESSION_STEP = 1800
+"""Seconds. The regular hours of stocks begin and end on half hours, on half days too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Bars of one instrument at one timeframe."""
+
+    instrument: Instrument
+    timeframe: Timeframe = Timeframe.M1
+
+    @property
+    def name(self) -> str:
+        """The name in stores: the symbol for minutes (`AAPL`), with the timeframe for others (`AAPL 1d`)."""
+        return _name(self)
+
+    def at(self, timeframe: Timeframe) -> Series:
+        """Returns the series of the same instrument at another timeframe."""
+        return self if timeframe is self.timeframe else Series(self.instrument, timeframe)
+
+    def __lt__(self, other: Series) -> bool:
+        return (self.instrument, self.timeframe.seconds) < (other.instrument, other.timeframe.seconds)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@lru_cache(maxsize=8192)
+def _name(series: Series) -> str:
+    if series.timeframe is Timeframe.M1:
+        return series.instrument.symbol
+    return f"{series.instrument.symbol} {name_of(series.timeframe, SHORT)}"
+
+
+def series_of(name: str) -> Series:
+    """Returns the series of a name in a store. Raises `InvalidSymbol` and `KeyError`."""
+    symbol, _, timeframe = name.partition(" ")
+    return Series(parse(symbol), SHORT[timeframe] if timeframe else Timeframe.M1)
+
+
+def makes(instrument: Instrument, base: Timeframe, timeframe: Timeframe) -> bool:
+    """Returns True if bars of `timeframe` can be made of bars of `base`, each of whole bars.
+
+    Weeks are made of days. A stock's day is its regular session, which hours cut: the first one holds half an hour of the
+    premarket.
+    """
+    if timeframe.seconds % base.seconds:
+        return False
+    if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday and base.intraday:
+        return _SESSION_STEP % base.seconds == 0
+    return True
+
+
+def bases(instrument: Instrument, timeframe: Timeframe) -> tuple[Timeframe, ...]:
+    """Returns the timeframes that bars of a timeframe can be made of, itself first and minutes last."""
+    return tuple(base for base in reversed(Timeframe) if makes(instrument, base, timeframe))
