@@ -297,11 +297,7 @@ MUST_HOLD = {
     "price alerts are judged on minutes": [
         "desk/trading/test_alert_engine.py::test_a_price_alert_fires_within_a_minute_whatever_its_interval"
     ],
-    "a file of days is not taken as minutes": [
-        "desk/test_importing.py::test_bars_longer_than_a_minute_are_refused_by_their_spacing",
-        "desk/test_importing.py::test_days_in_parquet_are_refused_by_their_spacing",
-        "cli/test_import.py::test_a_daily_file_is_refused_by_its_spacing",
-    ],
+    "a file of days is not taken as minutes": ["desk/importing/test_timeframes.py", "cli/test_import.py"],
     "make up installs what the desk runs on; bench ends with its children; memory stays level": [
         "test_makefile.py::test_up_installs_what_the_desk_runs_on_and_test_adds_the_rest",
         "test_makefile.py::test_the_run_lock_is_the_part_of_the_whole_lock_that_the_desk_and_its_feeds_need",
@@ -331,6 +327,10 @@ MUST_HOLD = {
         "market/test_plan.py::test_what_is_fetched_covers_every_closed_bar_once",
         "desk/test_series.py::test_an_answer_as_of_a_moment_stays_when_more_is_fetched_and_published",
         "desk/test_series.py::test_native_bars_that_are_cut_at_other_times_are_not_used",
+    ],
+    "price files of the usual sources import with one command; real ones equal TA-Lib's indicators": [
+        "desk/importing/test_formats.py",
+        "desk/importing/test_real_files.py",
     ],
     "each asset class may have a feed of its own, which answers name": ["feeds/test_routes.py"],
 }

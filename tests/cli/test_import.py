@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import openbell
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.clock import iso, parse_time
@@ -38,6 +39,8 @@ GOOD = "2025-09-19T13:30:00Z,10,12,9,11,100"
 IMPORTED = Source(Origin.IMPORTED, "import")
 LIVE = Source(Origin.LIVE, "alpaca")
 FOREVER = 2**40
+MINUTES = ("--timeframe", "1min")
+"""For minutes with gaps that are all equal."""
 
 
 @dataclass
@@ -114,8 +117,8 @@ def test_a_csv_file_is_stored_and_the_result_is_one_line(desk: Desk) -> None:
 
     assert result.returncode == 0
     assert result.stdout == (
-        "imported 1,500 bars of AAPL, 2025-09-01T13:30:00+00:00 to 2025-09-02T14:29:00+00:00, "
-        f"into {desk.home / 'data'}\n"
+        "imported 1,500 bars of AAPL, 1m, 2025-09-01T13:30:00+00:00 to 2025-09-02T14:29:00+00:00, "
+        f"into {desk.home / 'data'} (plain, raw)\n"
     )
     assert result.stderr == ""
     assert desk.stored().same_as(bars)
@@ -159,7 +162,7 @@ def test_importing_a_file_again_changes_nothing(desk: Desk) -> None:
     bars = barlib.merge(to_month_file, to_buffer)
     file = desk.csv_of(bars)
 
-    first, second = desk.load(file), desk.load(file)
+    first, second = desk.load(file, *MINUTES), desk.load(file, *MINUTES)
 
     assert first.stdout == second.stdout != ""
     assert desk.stored().same_as(bars)
@@ -188,7 +191,7 @@ def test_the_clock_of_the_desk_does_not_judge_the_file(desk: Desk) -> None:
 
 
 def test_every_bad_row_is_named_and_nothing_is_stored(desk: Desk) -> None:
-    minute = iso(time.time() // 60 * 60)
+    later = iso(time.time() // 60 * 60 + 3600)
     rows = {
         "2025-09-19T13:31:00Z,ten,12,9,11,100": "unreadable number in open: 'ten'",
         "2025-09-19T13:32:00Z,10,,9,11,100": "missing value in high",
@@ -200,7 +203,7 @@ def test_every_bad_row_is_named_and_nothing_is_stored(desk: Desk) -> None:
         "2025-09-19T13:38:00Z,10,12,9,8,100": "close outside high and low",
         "2025-09-19T13:39:30Z,10,12,9,11,100": "time not on the minute",
         "1970-09-19T13:40:00Z,10,12,9,11,100": "time before 1971",
-        f"{minute},10,12,9,11,100": "from the future",
+        f"{later},10,12,9,11,100": "from the future",
         "19 Sept 2025,10,12,9,11,100": "unreadable time '19 Sept 2025'",
         "2025-09-19T13:30:00Z,10,12,9,11,99": "another bar of 2025-09-19T13:30:00+00:00 than line 2",
     }
@@ -226,8 +229,8 @@ def test_every_bad_row_is_named_and_nothing_is_stored(desk: Desk) -> None:
         (b"", "the file is empty"),
         (HEADER.encode() + b"\n", "the file names its columns but holds no bars"),
         (b"timestamp,open,high,low\n", "missing column close, volume"),
-        (HEADER.encode() + b",vwap\n", "unknown column 'vwap'"),
-        (HEADER.encode() + b"\n\xe9\n", "is not UTF-8 text"),
+        (b"time," + HEADER.encode() + b"\n", "repeated column 'time', 'timestamp'"),
+        (HEADER.encode() + b"\n\x81\n", "is neither UTF-8 nor Windows text"),
     ],
 )
 def test_a_file_that_is_no_bars_is_refused_in_one_line(desk: Desk, content: bytes, said: str) -> None:
@@ -249,39 +252,57 @@ def test_a_folder_and_a_missing_file_are_refused_in_one_line(desk: Desk) -> None
     assert not desk.home.exists()
 
 
-def test_only_minute_bars_can_be_imported(desk: Desk) -> None:
-    error = refusal(desk.load(desk.csv(GOOD), "--timeframe", "5min"))
-
-    assert "the store keeps minute bars (1min) and builds larger ones from them" in error
-    assert not desk.home.exists()
-
-
 def rows_at(*times: str) -> list[str]:
     return [f"{time},10,12,9,11,100" for time in times]
 
 
-def test_a_daily_file_is_refused_by_its_spacing(desk: Desk) -> None:
-    days = rows_at(*(f"2025-09-{day:02}" for day in (15, 16, 17, 18, 19, 22, 23)))
+DAYS = [f"2025-09-{day:02}" for day in (15, 16, 17, 18, 19, 22, 23)]
+
+
+def test_a_daily_file_is_never_taken_as_minutes(desk: Desk) -> None:
     path = desk.files / "daily.csv"
-    path.write_text("\n".join(["Date,Open,High,Low,Close,Volume", *days]) + "\n")
+    path.write_text("\n".join(["Date,Open,High,Low,Close,Volume", *rows_at(*DAYS)]) + "\n")
 
-    error = refusal(desk.load(path))
+    checked = desk.load(path, "--check")
+    named = refusal(desk.load(path, "--timeframe", "1min"))
 
-    assert "holds bars that are a day apart or more" in error
-    assert "import takes minute bars (1min)" in error
-    assert error.count("\n") == 1
-    assert "a day apart" in refusal(desk.load(path, "--timeframe", "1min")), "nobody's minutes are all at midnight"
+    assert checked.stdout.splitlines() == [
+        f"{path}: plain, 1 series",
+        "  7 bars of AAPL, 1d, 2025-09-15T13:30:00+00:00 to 2025-09-23T13:30:00+00:00, dates, raw",
+    ]
+    assert "has dates without a time of day, so it does not hold 1m bars" in named
     assert not desk.home.exists()
 
 
-def test_an_hourly_file_is_refused_and_sparse_minutes_are_stored_when_they_are_called_so(desk: Desk) -> None:
+def test_hourly_bars_from_the_opening_bell_are_refused_and_sparse_minutes_are_stored_when_they_are_called_so(
+    desk: Desk,
+) -> None:
     file = desk.csv(*rows_at(*(f"2025-09-19T{hour:02}:30:00Z" for hour in range(13, 20))))
 
-    assert "an hour apart or more" in (error := refusal(desk.load(file)))
-    assert "--timeframe 1min" in error
+    error = refusal(desk.load(file))
+    assert "holds 1h bars that begin at 13:30 UTC, but 1h bars begin at multiples of 1h from midnight UTC here" in error
+    assert "import minutes (1m) or 30m bars" in error
+    assert error.count("\n") == 1
     assert not desk.home.exists()
     assert desk.load(file, "--timeframe", "1min").returncode == 0
     assert len(desk.stored()) == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--timeframe", "45m"], "Invalid timeframe '45m'"),
+        (["--timeframe", "1M"], "Invalid timeframe '1M'"),
+        (["--tz", "America/Gotham"], "'America/Gotham' is not a time zone"),
+        (["--tz", "../etc/passwd"], "is not a time zone"),
+        (["--date-format", "%d"], "needs a year (%Y), a month (%m or %b) and a day (%d)"),
+        (["--date-format", "%Y %m %d %Q"], "%Q cannot be used"),
+        (["--adjusted"], "has no column of adjusted closes (Adj Close), which --adjusted needs"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(desk: Desk, options: list[str], said: str) -> None:
+    assert said in refusal(desk.load(desk.csv(GOOD), *options))
+    assert not desk.home.exists()
 
 
 def test_prices_and_volumes_beyond_sense_are_refused(desk: Desk) -> None:
@@ -329,6 +350,115 @@ def test_a_refused_file_leaves_the_store_as_it_was(desk: Desk) -> None:
     assert desk.stored().same_as(bars)
 
 
+# What is shown
+
+
+def test_check_shows_each_series_and_its_notes_and_stores_nothing(desk: Desk) -> None:
+    rows = [f"MSFT,{day},10,12,9,11,100,5.5" for day in DAYS] + [f"AAPL,{day},10,12,9,11,100,5.5" for day in DAYS[1:]]
+    rows.append("AAPL,2025-09-24,,,,,,")
+    path = desk.files / "two.csv"
+    path.write_text("\n".join(["Ticker,Date,Open,High,Low,Close,Volume,Adj Close", *rows]) + "\n")
+    command = [word for word in desk.command(path, "--check") if word not in {"--symbol", "AAPL"}]
+
+    result = run(desk.home, *command[1:], FEED="none", READ_ONLY="true")
+
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        f"{path}: yahoo, 2 series",
+        "  7 bars of MSFT, 1d, 2025-09-15T13:30:00+00:00 to 2025-09-23T13:30:00+00:00, dates, raw",
+        "  6 bars of AAPL, 1d, 2025-09-16T13:30:00+00:00 to 2025-09-23T13:30:00+00:00, dates, raw",
+        "  note: AAPL: 1 row has no prices and was left out",
+    ]
+    assert not desk.home.exists()
+
+
+def test_check_shows_the_good_files_and_names_the_bad_ones(desk: Desk) -> None:
+    good, bad = desk.csv(GOOD), desk.csv("2025-09-19T13:30:00Z,10,12,9,11,-1", name="negative.csv")
+
+    result = desk.load(good, str(bad), "--check")
+
+    assert result.returncode == 1
+    assert result.stdout.splitlines() == [
+        f"{good}: plain, 1 series",
+        "  1 bar of AAPL, 1m, 2025-09-19T13:30:00+00:00 to 2025-09-19T13:30:00+00:00, zone in the file, raw",
+    ]
+    assert f"{bad}: 1 bad row, so none was taken\n  line 2: volume negative" in result.stderr
+    assert not desk.home.exists()
+
+
+def test_notes_go_to_standard_error(desk: Desk) -> None:
+    file = desk.csv("2025-09-19T13:30:00,10,12,9,11,100")
+
+    result = desk.load(file)
+
+    assert result.returncode == 0
+    assert result.stdout.count("\n") == 1
+    assert result.stderr == (f"openbell: {file}: times without a zone were taken as UTC (--tz names another zone)\n")
+
+
+# Several files
+
+
+def test_a_quoted_glob_is_expanded_and_every_file_is_stored(desk: Desk) -> None:
+    parts = [some_bars(f"2025-0{month}-03T13:30:00Z", 30, seed=month) for month in (3, 1, 2)]
+    for number, part in enumerate(parts):
+        desk.csv_of(part, name=f"part-{number}.csv")
+
+    result = desk.load(desk.files / "part-*.csv")
+
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("imported 30 bars of AAPL") == 3
+    assert desk.stored().same_as(barlib.merge(parts[1], parts[2], parts[0]))
+    assert "no file has a name of this form" in refusal(desk.load(desk.files / "other-*.csv"))
+
+
+def test_all_files_are_checked_before_the_first_is_stored(desk: Desk) -> None:
+    good = desk.csv(GOOD)
+    bad = desk.csv("2025-09-19T13:30:00Z,10,12,9,11,-1", name="negative.csv")
+    missing = desk.files / "none.csv"
+
+    error = refusal(desk.load(good, str(bad), str(missing)))
+
+    assert error.splitlines() == [
+        "openbell: 2 of 3 files refused, so nothing was imported",
+        f"{bad}: 1 bad row, so none was taken",
+        "  line 2: volume negative",
+        f"{missing}: no such file",
+    ]
+    assert not desk.home.exists()
+
+
+def test_an_adjusted_import_is_another_source(desk: Desk) -> None:
+    path = desk.files / "minutes.csv"
+    path.write_text("Datetime,Open,High,Low,Close,Adj Close,Volume\n2025-09-19 13:30:00+00:00,10,12,9,11,5.5,100\n")
+
+    adjusted = desk.load(path, "--adjusted")
+    raw = refusal(desk.load(path))
+
+    assert adjusted.stdout.endswith(" (yahoo, adjusted)\n")
+    assert [float(column[0]) for column in desk.stored().columns()[1:5]] == [5.0, 6.0, 4.5, 5.5]
+    assert "2025-09 (imported/import/adjusted)" in raw
+    assert "--replace" in raw
+
+
+def test_an_interrupt_between_files_says_which_are_stored(desk: Desk) -> None:
+    parts = [some_bars("2020-01-01", 6 * BULK, seed=seed, step=22) for seed in range(6)]
+    names = [desk.csv_of(part, name=f"{seed}.csv") for seed, part in enumerate(parts)]
+    command = [*desk.command(names[0], *MINUTES), *map(str, names[1:])]
+    process = subprocess.Popen(
+        command, env=desk.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()  # the first file is stored
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+
+    assert process.returncode in {0, 130}  # 0 where the end came before the signal
+    if process.returncode == 130:
+        assert re.search(r"interrupted; stored: [1-5] of 6 files, the last .*0\.csv", errors), errors
+        assert "run the same command again" in errors
+
+
 # Bars of another source
 
 
@@ -341,7 +471,7 @@ def test_bars_of_another_source_need_replace_and_no_month_is_written_by_half(des
     bars = some_bars("2025-01-20", BULK * 2, step=9)  # ends in February
     file = desk.csv_of(bars)
 
-    error = refusal(desk.load(file))
+    error = refusal(desk.load(file, *MINUTES))
 
     assert "2025-02 (live/alpaca/raw)" in error
     assert "2025-01" not in error
@@ -350,7 +480,7 @@ def test_bars_of_another_source_need_replace_and_no_month_is_written_by_half(des
     with desk.store() as store:
         assert store.conflicts(some_bars("2025-01-01", 1), LIVE) == []
 
-    result = desk.load(file, "--replace")
+    result = desk.load(file, "--replace", *MINUTES)
 
     assert result.returncode == 0, result.stderr
     assert desk.stored().same_as(barlib.merge(bars, live_march))
@@ -368,7 +498,7 @@ def test_an_interrupted_import_has_whole_months_and_can_be_done_again(desk: Desk
     file = desk.csv_of(bars)
     first_month = desk.home / "data" / "stocks" / "1min" / "AAPL_2020-01.parquet"
     process = subprocess.Popen(
-        desk.command(file), env=desk.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        desk.command(file, *MINUTES), env=desk.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     while process.poll() is None and not first_month.exists():
         pass
@@ -380,7 +510,7 @@ def test_an_interrupted_import_has_whole_months_and_can_be_done_again(desk: Desk
     assert stored.same_as(bars.take(slice(0, len(stored))))
     assert len(stored) > 0
     assert len(stored) == len(bars) or is_month_end(int(stored.time[-1]))
-    assert desk.load(file).returncode == 0
+    assert desk.load(file, *MINUTES).returncode == 0
     assert desk.stored().same_as(bars)
 
 
@@ -392,14 +522,15 @@ def test_progress_is_shown_on_a_terminal(desk: Desk) -> None:
     file = desk.csv_of(some_bars("2025-01-01", 400, step=599))
     master, terminal = pty.openpty()
     process = subprocess.Popen(
-        desk.command(file), env=desk.environment(TERM="xterm"), stdout=subprocess.PIPE, stderr=terminal
+        desk.command(file, *MINUTES), env=desk.environment(TERM="xterm"), stdout=subprocess.PIPE, stderr=terminal
     )
     os.close(terminal)
     shown = b"".join(iter(lambda: read_terminal(master), b""))
     out, _ = process.communicate(timeout=60)
     os.close(master)
 
-    assert b"storing months" in shown
+    assert b"reading bytes" in shown
+    assert b"storing bars" in shown
     assert process.returncode == 0
     assert out.startswith(b"imported 400 bars of AAPL")
 
@@ -418,3 +549,23 @@ def test_help_shows_a_newcomer_an_example(desk: Desk) -> None:
     assert "openbell import aapl.csv --symbol AAPL" in result.stdout
     assert re.search(r"^ +2025-09-19T13:30:00Z,237.10,237.55,236.90,237.42,182340$", result.stdout, re.MULTILINE)
     assert "--replace" in result.stdout
+
+
+def test_the_example_of_the_documentation_runs_and_prints_what_is_shown(desk: Desk) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "data.md").read_text()
+    found = re.search(r"```sh\n(printf .*?)```\n\n```\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    source = str(Path(openbell.__file__).parents[1])
+
+    done = subprocess.run(
+        ["sh", "-c", found[1]],
+        check=False,
+        cwd=desk.files,
+        env=desk.environment(PATH=path, PYTHONPATH=source),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert (done.stdout, done.stderr) == (found[2], "")

@@ -1,13 +1,12 @@
-"""`openbell import FILE --symbol S`: copy bars from a file into the store."""
+"""`openbell import FILE…`: copy bars from price files into the store."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,38 +14,66 @@ import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.market.clock import SystemClock, iso
-from openbell.market.errors import InvalidParameter, OpenbellError, Refused, SourceConflict
+from openbell.market.errors import InputError, InvalidParameter, OpenbellError, Refused
 from openbell.market.instruments import parse
-from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timeframe
 
 if TYPE_CHECKING:
+    from openbell.desk.importing import FileSeries, Options
     from openbell.desk.settings import Settings
     from openbell.market.bars import Bars
     from openbell.stores.port import BarStore
 
-SOURCE = Source(Origin.IMPORTED, "import")
-MINUTE_NAMES = ("1min", "1m")
-_EVER = 2**40
+_KEPT = 4_000_000
+"""How many bars are kept in memory between the check of all files and their storing; other files are read again."""
+_NAMED = 10
+_BATCH_SERIES, _BATCH_BARS = 64, 500_000
+"""How many series or bars are stored at once."""
+
+Advance = Callable[[int], None]
+"""Shows that so many more bytes or bars are done."""
+
+
+Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Price files, also .gz and .zip, or globs.")]
+SymbolOf = Annotated[
+    str | None,
+    typer.Option("--symbol", "-s", help="The symbol, if the file does not name it: AAPL, BTC/USD, EUR/USD."),
+]
+TimeframeOf = Annotated[
+    str | None,
+    typer.Option("--timeframe", "-t", help="The timeframe, if the spacing of the rows does not show it: 1m … 1w."),
+]
+ZoneOf = Annotated[
+    str | None,
+    typer.Option("--tz", metavar="ZONE", help="The zone of times without one: America/New_York. Default: UTC."),
+]
+DateFormat = Annotated[
+    str | None,
+    typer.Option("--date-format", metavar="FORMAT", help="The format of times, as for strptime: '%d/%m/%Y %H:%M'."),
+]
+Adjusted = Annotated[
+    bool, typer.Option("--adjusted", help="Scale prices by the column of adjusted closes (Adj Close).")
+]
+Check = Annotated[bool, typer.Option("--check", help="Show what was recognised and store nothing.")]
+Replace = Annotated[bool, typer.Option("--replace", help="First drop bars of other sources in the months of the file.")]
 
 
 @app.command("import")
-def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file of minute bars.")],
-    symbol: Annotated[str, typer.Option("--symbol", "-s", help="The symbol of the bars: AAPL, BTC/USD, EUR/USD.")],
-    timeframe: Annotated[
-        str | None,
-        typer.Option(
-            "--timeframe", "-t", help="The timeframe of the bars; only 1min. Needed if the minutes are far apart."
-        ),
-    ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="First drop bars of other sources in the months of the file.")
-    ] = False,
+def import_files(
+    files: Files,
+    symbol: SymbolOf = None,
+    timeframe: TimeframeOf = None,
+    tz: ZoneOf = None,
+    date_format: DateFormat = None,
+    adjusted: Adjusted = False,
+    check: Check = False,
+    replace: Replace = False,
 ) -> None:
     """Import your own price history.
 
-    The file has a header with the columns timestamp,open,high,low,close,volume in any order. A timestamp is the start of
-    its minute: ISO 8601 (UTC if it has no zone), or seconds or milliseconds since 1970.
+    Recognises files of Yahoo, yfinance, Stooq, TradingView, Binance, Kraken, Alpha Vantage, Polygon, MetaTrader, freqtrade,
+    Interactive Brokers and pandas, European exports, and any table with the columns timestamp,open,high,low,close,volume.
+    The timeframe is detected from the spacing of the rows: 1m to 1w.
 
     \b
     Example, for a file aapl.csv that starts like this:
@@ -55,44 +82,119 @@ def import_file(
       2025-09-19T13:31:00Z,237.42,237.60,237.21,237.30,95120
 
     \b
+      openbell import aapl.csv --symbol AAPL --check
       openbell import aapl.csv --symbol AAPL
       OPENBELL_FEED=none openbell call chart-signals get_signals '{"symbol": "AAPL", "timeframe": "5min"}'
 
-    Larger bars are built from minutes: a file of hourly or daily bars, detected by the spacing of its rows, is refused.
+    \b
+    More examples:
+      openbell import 'BTCUSDT-1m-*.zip'
+      openbell import intraday.csv --symbol MSFT --tz America/New_York
+      openbell import yahoo.csv --symbol AAPL --adjusted
 
-    If a row is invalid, the whole file is refused and the error names the line. Importing a file again changes nothing.
-    If two files contain the same minute, the later import wins.
+    If a row is invalid, the whole file is refused and the error names the line. Several files are all checked before the
+    first one is stored. Importing a file again changes nothing. If two files contain the same bar, the later import wins.
     """  # noqa: D301 (click reads the backspace)
     settings = settings_for()
     with plain_errors():
-        _import(settings, file, symbol, timeframe, replace)
+        options = _options(symbol, timeframe, tz, date_format, adjusted)
+        from openbell.desk.importing import expand
+
+        paths = expand(files)
+        if check:
+            _check(paths, options)
+        else:
+            _import(settings, paths, options, replace)
 
 
-def _import(settings: Settings, file: Path, symbol: str, timeframe: str | None, replace: bool) -> None:
-    """Read a file, store its bars and print what was stored."""
-    if settings.read_only:
-        raise Refused("OPENBELL_READ_ONLY is set: nothing can be imported")
-    if timeframe is not None and timeframe not in MINUTE_NAMES:
-        raise InvalidParameter(
-            f"cannot import {timeframe!r} bars: the store keeps minute bars (1min) and builds larger ones from them"
-        )
-    instrument = parse(symbol)
+def _options(
+    symbol: str | None, timeframe: str | None, tz: str | None, date_format: str | None, adjusted: bool
+) -> Options:
+    """Returns the options of the command line as values. Raises `InputError`."""
+    instrument = parse(symbol) if symbol is not None else None
+    length = parse_timeframe(timeframe, SHORT) if timeframe is not None else None
+    from openbell.desk.importing import Options
+    from openbell.desk.importing.patterns import compiled
+    from openbell.desk.importing.zones import zone_of
+
+    if date_format is not None:
+        compiled(date_format)
+    return Options(instrument, length, zone_of(tz) if tz is not None else None, date_format, adjusted)
+
+
+def _check(paths: list[Path], options: Options) -> None:
+    """Print what is recognised in each file. Exits with 1 if a file is refused."""
     from openbell.desk.importing import read
 
-    bars = read(file, instrument, SystemClock().epoch(), named=timeframe is not None)
+    refused = 0
+    for path in paths:
+        try:
+            found = read(path, options, SystemClock().epoch())
+        except InputError as error:
+            typer.echo(f"openbell: {error.message}", err=True)
+            refused += 1
+            continue
+        typer.echo(f"{path}: {found[0].format}, {len(found)} series")
+        for series in found:
+            zone = "dates" if series.zone == "dates" else f"zone {series.zone}"
+            typer.echo(f"  {_described(series)}, {zone}, {series.adjustment}")
+        for note in _notes(found):
+            typer.echo(f"  note: {note}")
+    if refused:
+        raise typer.Exit(1)
+
+
+def _described(series: FileSeries) -> str:
+    bars = series.bars
+    plural = "" if len(bars) == 1 else "s"
+    length = name_of(bars.timeframe, SHORT)
+    return f"{len(bars):,} bar{plural} of {bars.instrument}, {length}, {iso(bars.time[0])} to {iso(bars.time[-1])}"
+
+
+def _notes(found: Sequence[FileSeries]) -> list[str]:
+    """Returns the notes on a file; one that does not hold for all of its series names theirs."""
+    symbols: dict[str, list[str]] = {}
+    for series in found:
+        for note in series.notes:
+            symbols.setdefault(note, []).append(str(series.bars.instrument))
+    return [
+        note
+        if len(names) == len(found)
+        else f"{', '.join(names[:_NAMED])}{' …' if len(names) > _NAMED else ''}: {note}"
+        for note, names in symbols.items()
+    ]
+
+
+def _import(settings: Settings, paths: list[Path], options: Options, replace: bool) -> None:
+    """Read all files, then store their bars and print what was stored."""
+    if settings.read_only:
+        raise Refused("OPENBELL_READ_ONLY is set: nothing can be imported")
     # Imported bars belong to the real market, whatever the feed is.
     real = dataclasses.replace(settings, feed="none")
     place = f"InfluxDB, database {real.influx_database}" if real.influx_url else str(real.bar_folder)
+    from openbell.desk.desk import Desk
+    from openbell.desk.importing.storing import store
+
+    stored: list[Path] = []
     try:
-        newest = _store(real, bars, replace)
+        with ExitStack() as stack:
+            bar_store: BarStore | None = None
+            for batch in _batches(_checked(paths, options)):
+                # Only now: a file that is refused creates no home.
+                bar_store = bar_store or stack.enter_context(closing(Desk(real).store))
+                found = [series for _, some in batch for series in some]
+                with _progress("storing", "bars", sum(len(series.bars) for series in found)) as advance:
+                    newest = iter(store(bar_store, found, replace, advance))
+                for path, some in batch:
+                    stored.append(path)
+                    _report(real, some, [next(newest) for _ in some], place)
     except OSError as error:
-        fail(f"cannot write to {place}: {error}")
+        fail(f"cannot write to {place}: {error}{_so_far(stored, paths)}")
+    except OpenbellError as error:
+        error.message += _so_far(stored, paths) if stored else ""
+        raise
     except KeyboardInterrupt:
-        fail("interrupted; the months stored so far are complete: run the same command again to store the rest", 130)
-    count = f"{len(bars):,} bar{'' if len(bars) == 1 else 's'}"
-    typer.echo(f"imported {count} of {instrument}, {iso(bars.time[0])} to {iso(bars.time[-1])}, into {place}")
-    if newest is not None and bars.time[0] <= newest:
-        _note_late_bars(real, bars, newest)
+        fail(f"interrupted{_so_far(stored, paths)}; run the same command again to store the rest", 130)
     if settings.simulated:
         typer.echo(
             "openbell: OPENBELL_FEED is sim, which reads simulated bars only; "
@@ -101,23 +203,76 @@ def _import(settings: Settings, file: Path, symbol: str, timeframe: str | None, 
         )
 
 
-def _store(settings: Settings, bars: Bars, replace: bool) -> int | None:
-    """Write month by month; returns the time of the latest bar that was stored before, None if there was none.
+def _checked(paths: list[Path], options: Options) -> Iterator[tuple[Path, list[FileSeries]]]:
+    """Yields the series of each file, after all files were read once. Raises `InvalidParameter` if any is refused."""
+    from openbell.desk.importing import read
 
-    Raises `SourceConflict` first if a month has bars of another source.
-    """
-    from openbell.desk.desk import Desk
+    now = SystemClock().epoch()
+    kept: dict[Path, list[FileSeries]] = {}
+    refused, held = [], 0
+    sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
+    with _progress("reading", "bytes", sum(sizes)) as advance:
+        for path, size in zip(paths, sizes, strict=True):
+            try:
+                found = read(path, options, now)
+            except InputError as error:
+                refused.append(error)
+                continue
+            count = sum(len(series.bars) for series in found)
+            if held + count <= _KEPT or not path.is_file():  # a pipe cannot be read again
+                kept[path] = found
+                held += count
+            advance(size)
+    if len(refused) == 1 and len(paths) == 1:
+        raise refused[0]
+    if refused:
+        messages = [error.message for error in refused[:_NAMED]]
+        messages += [f"and {len(refused) - _NAMED:,} more files"] if len(refused) > _NAMED else []
+        first = f"{len(refused):,} of {len(paths):,} files refused, so nothing was imported"
+        raise InvalidParameter("\n".join([first, *messages]))
+    for path in paths:
+        yield path, kept.pop(path) if path in kept else read(path, options, now)
 
-    with closing(Desk(settings).store) as store:
-        newest = store.tail(bars.series, 1, _EVER)
-        if not replace and (others := store.conflicts(bars, SOURCE)):
-            raise SourceConflict(
-                f"the store has bars of another source: {', '.join(others[:10])}"
-                f"{f' and {len(others) - 10} more' if len(others) > 10 else ''}"
-                f"; nothing was imported (--replace drops those months of {bars.instrument} first)"
-            )
-        _write_months(store, bars, replace)
-    return int(newest.time[-1]) if len(newest) else None
+
+def _batches(
+    files: Iterator[tuple[Path, list[FileSeries]]],
+) -> Iterator[list[tuple[Path, list[FileSeries]]]]:
+    """Yields files together until they hold enough series or bars to be stored at once."""
+    batch: list[tuple[Path, list[FileSeries]]] = []
+    series = bars = 0
+    for path, found in files:
+        if any(each.bars.timeframe is Timeframe.M1 for each in found):  # large: stored file by file
+            if batch:
+                yield batch
+            yield [(path, found)]
+            batch, series, bars = [], 0, 0
+            continue
+        batch.append((path, found))
+        series += len(found)
+        bars += sum(len(each.bars) for each in found)
+        if series >= _BATCH_SERIES or bars >= _BATCH_BARS:
+            yield batch
+            batch, series, bars = [], 0, 0
+    if batch:
+        yield batch
+
+
+def _so_far(stored: list[Path], paths: list[Path]) -> str:
+    """Returns which files were stored as a whole."""
+    if len(paths) == 1:
+        return "; the months stored so far are complete" if not stored else ""
+    names = ", ".join(str(path) for path in stored[-_NAMED:])
+    return f"; stored: {len(stored):,} of {len(paths):,} files{f', the last {names}' if stored else ''}"
+
+
+def _report(settings: Settings, found: list[FileSeries], newest: list[int | None], place: str) -> None:
+    """Print what was stored, and the notes on standard error."""
+    for series, latest in zip(found, newest, strict=True):
+        typer.echo(f"imported {_described(series)}, into {place} ({series.format}, {series.adjustment})")
+        if latest is not None and series.bars.time[0] <= latest:
+            _note_late_bars(settings, series.bars, latest)
+    for note in _notes(found):
+        typer.echo(f"openbell: {found[0].file}: {note}", err=True)
 
 
 def _note_late_bars(settings: Settings, bars: Bars, newest: int) -> None:
@@ -145,30 +300,17 @@ def _note_late_bars(settings: Settings, bars: Bars, newest: int) -> None:
         )
 
 
-def _write_months(store: BarStore, bars: Bars, replace: bool) -> None:
-    from openbell.stores.periods import by_period, period_span
-    from openbell.stores.port import Span
-
-    months = list(by_period(bars, SOURCE))
-    later = (period_span(month)[0] for month, _ in months[1:])
-    # A month also covers empty months after it, so that coverage has no gap.
-    bounds = pairwise([int(bars.time[0]), *later, int(bars.time[-1]) + bars.timeframe.seconds])
-    with _progress(len(months)) as advance:
-        for (_, part), (start, end) in zip(months, bounds, strict=True):
-            store.write([part], SOURCE, covers=Span(start, end), replace=replace)
-            advance()
-
-
 @contextmanager
-def _progress(months: int) -> Iterator[Callable[[], None]]:
+def _progress(what: str, unit: str, total: int) -> Iterator[Advance]:
     """Show a progress bar on standard error if it is a terminal."""
     if not sys.stderr.isatty():
-        yield lambda: None
+        yield lambda _: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("storing months"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    columns = (TextColumn(f"{what} {unit}"), BarColumn(), count, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("", total=months)
-        yield lambda: shown.advance(task)
+        task = shown.add_task("", total=total)
+        yield lambda done: shown.advance(task, done)

@@ -1,4 +1,7 @@
-"""Reads bars from a CSV or Parquet file. A file with any bad row is refused as a whole.
+"""Reads price files as people have them. A file with any bad row is refused as a whole.
+
+Content (plain, gzip, zip) → sniffing (encoding, delimiter, decimal point) → a format, found in `formats/`, which says what
+each column holds → rows → times in UTC → timeframe by spacing → bars, one series for each symbol.
 
 Arrow reads a clean CSV file at once, which is fast. A file that Arrow cannot read, or that holds impossible bars, is read
 again line by line to report which lines are wrong and why.
@@ -6,45 +9,104 @@ again line by line to report which lines are wrong and why.
 
 from __future__ import annotations
 
-import stat
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from openbell.desk.importing.csv_rows import from_csv
-from openbell.desk.importing.parquet_rows import from_parquet
-from openbell.desk.importing.spacing import refuse_longer
-from openbell.market.bars import Bars
-from openbell.market.errors import InputError, InvalidParameter
-from openbell.market.instruments import Instrument
+from openbell.desk.importing.content import Part, expand, parts_of
+from openbell.desk.importing.csv_rows import read_at_once, read_lines
+from openbell.desk.importing.faults import Faults
+from openbell.desk.importing.layout import Layout, Sample, listed, unused
+from openbell.desk.importing.registry import recognise
+from openbell.desk.importing.rows import Rows
+from openbell.desk.importing.series import FileSeries, Options, assemble
+from openbell.desk.importing.sniffing import Text, sniff
+from openbell.desk.importing.table_rows import read_table, sample_of, table_of
+from openbell.market.errors import BadBars, InputError, InvalidParameter
+
+__all__ = ["SIMULATED", "FileSeries", "Options", "expand", "read"]
+
+SIMULATED = "# simulated"
+"""The beginning of a text file of simulated bars that `openbell export` has written."""
 
 
-def read(path: Path, instrument: Instrument, now: float, named: bool = False) -> Bars:
-    """The minute bars of a file, sorted.
-
-    A bar that ends after `now` is bad. Bars that are spaced like those of a longer timeframe are refused, unless `named`:
-    the user has stated that they are minutes.
+def read(path: Path, options: Options, now: float) -> list[FileSeries]:
+    """Returns the series of a file, each sorted.
 
     Raises `InvalidParameter` if the file as a whole cannot be read as bars, `BadBars` if single rows are wrong.
     """
-    data = _content(path)
-    parquet = data[:4] == b"PAR1" or path.suffix.lower() in {".parquet", ".pq"}
+    return [series for part in parts_of(path) for series in _read_part(part, options, now)]
+
+
+def _read_part(part: Part, options: Options, now: float) -> list[FileSeries]:
     try:
-        if not data.removeprefix(b"\xef\xbb\xbf").strip():
+        if _is_blank(part.data):
             raise InvalidParameter("the file is empty")
-        bars = from_parquet(data, instrument, now) if parquet else from_csv(data, instrument, now)
-        refuse_longer(bars, named)
+        if part.data[:100].lstrip().startswith(SIMULATED.encode()):
+            raise InvalidParameter("holds simulated bars, which cannot be imported as real ones")
+        return _read(part, options, now)
     except InputError as error:
-        raise type(error)(f"{path}: {error.message}", **error.details) from error.__cause__
-    return bars
+        message = f"{part.shown}: {error.message}"
+        raise (BadBars if isinstance(error, BadBars) else InvalidParameter)(
+            message, **error.details
+        ) from error.__cause__
 
 
-def _content(path: Path) -> bytes:
-    """The whole content, read once: a pipe cannot be read twice, and a growing file must not be."""
+def _is_blank(data: bytes) -> bool:
+    """Returns True if there is nothing but blanks; looks at the beginning first, because `strip` copies the rest."""
+    mark = b"\xef\xbb\xbf"
+    return not data[:100].removeprefix(mark).strip() and not data.removeprefix(mark).strip()
+
+
+def _read(part: Part, options: Options, now: float) -> list[FileSeries]:
+    table = table_of(part.data, part.name)
+    text = sniff(part.data) if table is None else None
+    sample = sample_of(table, part.name) if text is None else Sample(part.name, text.rows, text.delimiter)
+    form, layout = recognise(sample)
+    notes = [*(text.notes if text else ()), *layout.notes]
+    if layout.skip and (extra := unused(layout, sample.rows[0])):
+        notes.append(f"columns that were not used: {listed(extra)}")
+    layout = _with_adjusted(layout, options.adjusted)
+    found = _from_text(text, layout, options, now) if text else _from_table(table, layout, options, now)
+    return [replace(each, file=part.shown, format=form.name, notes=(*notes, *each.notes)) for each in found]
+
+
+def _with_adjusted(layout: Layout, wanted: bool) -> Layout:
+    """Returns the layout with the columns of adjusted closes only if they are wanted."""
+    if not wanted:
+        return replace(layout, blocks=tuple(replace(block, adjusted=None) for block in layout.blocks))
+    if not layout.adjusts and any(block.adjusted is None for block in layout.blocks):
+        raise InvalidParameter("has no column of adjusted closes (Adj Close), which --adjusted needs")
+    return layout
+
+
+def _from_text(text: Text, layout: Layout, options: Options, now: float) -> list[FileSeries]:
+    if (rows := read_at_once(text, layout, options.date_format)) is not None:
+        faults = Faults("row")
+        try:
+            found = assemble(rows, layout, options, faults, now)
+        except InputError:
+            if not faults.counts:
+                raise
+        else:
+            if not faults.counts:
+                return found
+    # Read again, to report the lines.
+    faults = Faults("line")
+    return _assembled(read_lines(text, layout, options.date_format, faults), layout, options, faults, now)
+
+
+def _from_table(table: Any, layout: Layout, options: Options, now: float) -> list[FileSeries]:
+    faults = Faults("row")
+    return _assembled(read_table(table, layout, options.date_format, faults), layout, options, faults, now)
+
+
+def _assembled(rows: Rows, layout: Layout, options: Options, faults: Faults, now: float) -> list[FileSeries]:
+    """Returns the series. Raises `BadBars` if there are faults: they may be why the file as a whole looks wrong."""
     try:
-        mode = path.stat().st_mode
-        if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
-            return path.read_bytes()
-    except FileNotFoundError:
-        raise InvalidParameter(f"{path}: no such file") from None
-    except OSError as error:
-        raise InvalidParameter(f"{path}: cannot be read: {error.strerror}") from error
-    raise InvalidParameter(f"{path}: is a folder, not a file" if stat.S_ISDIR(mode) else f"{path}: is not a file")
+        found = assemble(rows, layout, options, faults, now)
+    except InputError:
+        faults.refuse()
+        raise
+    faults.refuse()
+    return found

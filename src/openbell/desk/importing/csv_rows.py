@@ -1,112 +1,145 @@
-"""Reads bars from CSV: clean files at once with Arrow, others line by line to report their faults."""
+"""Reads rows from CSV: clean files at once with Arrow, others line by line to report their faults."""
 
 from __future__ import annotations
 
-import csv
-import io
 from array import array
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from openbell.desk.importing.cells import ISO, UNITS, BadCell, from_epochs, from_ticks, number_of, time_of
-from openbell.desk.importing.columns import FIELDS, columns_of
-from openbell.desk.importing.faults import Faults, checked
-from openbell.market import bars as barlib
-from openbell.market.bars import Bars
-from openbell.market.errors import BadBars, InvalidParameter
-from openbell.market.instruments import Instrument
-from openbell.market.session_table import Times
-from openbell.market.timeframes import Timeframe
+from openbell.desk.importing.faults import Faults
+from openbell.desk.importing.layout import PRICES, Block, Layout, shown
+from openbell.desk.importing.rows import NO_VALUE, Rows
+from openbell.desk.importing.sniffing import Text, rows_of
+from openbell.desk.importing.stamps import Stamps, are_dates, arrow_type, read_stamps
 
 _LARGE = 4_000_000
 """Bytes above which several threads read a file faster than one."""
 
 
-def from_csv(data: bytes, instrument: Instrument, now: float) -> Bars:
-    """The bars of CSV text. Raises `InvalidParameter` or `BadBars`."""
-    if b"\0" in data[:4096]:
-        raise InvalidParameter("is neither UTF-8 text nor Parquet: save it as CSV in UTF-8")
-    try:
-        lines = _lines(data)
-        columns = columns_of(next(lines, (1, [""]))[1])
-        first = next(lines, (0, [""]))[1]
-        if rows := _read_at_once(data, columns, first, instrument):
-            try:
-                return checked(rows, np.arange(len(rows)), Faults("row"), now)
-            except BadBars:
-                pass  # read again below, to report the lines
-        faults = Faults("line")
-        return checked(*_read_lines(data, columns, faults, instrument), faults, now)
-    except UnicodeDecodeError:
-        raise InvalidParameter("is not UTF-8 text: save it as CSV in UTF-8") from None
+class BadCell(Exception):
+    """A cell that cannot be read. Its arguments are the kind of fault and the message."""
 
 
-def _lines(data: bytes) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not blank, each with the number of its first line."""
-    reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""))
-    begins = 1
-    try:
-        for cells in reader:
-            if len(cells) > 1 or any(cell.strip() for cell in cells):
-                yield begins, cells
-            begins = reader.line_num + 1
-    except csv.Error as error:
-        raise InvalidParameter(f"line {begins} cannot be read: {error}") from error
-
-
-def _read_at_once(data: bytes, columns: list[str], first: list[str], instrument: Instrument) -> Bars | None:
-    """The bars as Arrow reads them, if all times have the format of the first; None if Arrow cannot read the file."""
+def read_at_once(text: Text, layout: Layout, date_format: str | None) -> Rows | None:
+    """Returns the rows as Arrow reads them; None if Arrow cannot read the file."""
     from pyarrow import csv as arrow
 
-    types = dict.fromkeys(FIELDS, pa.float64())
-    text = dict(zip(columns, first, strict=False)).get("timestamp", "")
-    if match := ISO.fullmatch(text):
-        types["timestamp"] = pa.timestamp("us", "UTC" if match["zone"] else None)
+    names = [f"f{at}" for at in range(layout.width)]
+    texts = [cells for at in layout.time if (cells := _first_texts(text, layout, at))]
+    kind = arrow_type(texts[0], date_format) if len(layout.time) == 1 and texts else pa.string()
+    types = {names[column]: pa.float64() for block in layout.blocks for column in block.columns()}
+    types |= {names[at]: kind for at in layout.time}
+    types |= {names[at]: pa.string() for at in (layout.symbol, layout.period) if at is not None}
     # A process that exits soon after this could abort while Arrow's threads are starting. So Arrow's thread for signals is
     # disabled (Python handles them), and a small file is read without threads.
     pa.enable_signal_handlers(False)
     try:
         table = arrow.read_csv(
-            pa.BufferReader(data),
-            arrow.ReadOptions(column_names=columns, skip_rows=1, use_threads=len(data) > _LARGE),
-            convert_options=arrow.ConvertOptions(column_types=types, null_values=[]),
+            pa.BufferReader(text.data),
+            arrow.ReadOptions(
+                column_names=names,
+                skip_rows=text.first_line - 1 + layout.skip,
+                use_threads=len(text.data) > _LARGE,
+            ),
+            arrow.ParseOptions(delimiter=text.delimiter),
+            arrow.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                null_values=list(NO_VALUE),
+                decimal_point=text.decimal,
+            ),
         )
     except pa.ArrowException:
         return None
-    time, *values = (table[name].to_numpy() for name in FIELDS)
-    if match:
-        seconds, whole = from_ticks(time.astype("datetime64[us]").astype(np.int64), UNITS["us"])
-    else:
-        if not np.isfinite(time).all():
-            return None
-        seconds, whole = from_epochs(time)
-    return barlib.make(instrument, Timeframe.M1, seconds, *values) if whole.all() else None
+    stamps = read_stamps(_joined([table[names[at]] for at in layout.time]), date_format)
+    if not stamps.times.readable.all():
+        return None
+    if pa.types.is_timestamp(kind) and are_dates(texts[0]) and not (stamps.times.written % 86400).any():
+        stamps = Stamps(stamps.times, dates=True)
+    values = [tuple(table[names[at]].to_numpy() for at in block.columns()) for block in layout.blocks]
+    symbols, periods = (None if at is None else table[names[at]] for at in (layout.symbol, layout.period))
+    return Rows(np.arange(table.num_rows), stamps, values, symbols, periods)
 
 
-def _read_lines(data: bytes, columns: list[str], faults: Faults, instrument: Instrument) -> tuple[Bars, Times]:
-    """The readable rows and their line numbers; unreadable rows are added to `faults`."""
-    order = [columns.index(name) for name in FIELDS]
-    places, values = array("q"), array("d")
-    lines = _lines(data)
-    next(lines)
+def read_lines(text: Text, layout: Layout, date_format: str | None, faults: Faults) -> Rows:
+    """Returns the readable rows with their line numbers; unreadable rows are added to `faults`."""
+    places, times, symbols, periods = array("q"), [], [], []
+    values = [array("d") for _ in layout.blocks]
+    lines = rows_of(text.data, text.delimiter)
+    for _ in range(layout.skip):
+        next(lines)
     for place, cells in lines:
         try:
-            values.extend(_row(cells, order))
+            time, numbers = _row(cells, layout, text.decimal)
         except BadCell as fault:
-            kind, text = fault.args
-            faults.add(kind, [place], [text])
-        else:
-            places.append(place)
-    rows = np.array(values).reshape(-1, len(FIELDS))
-    return barlib.make(instrument, Timeframe.M1, *rows.T), np.array(places, dtype=np.int64)
+            kind, reason = fault.args
+            faults.add(kind, [place], [reason])
+            continue
+        places.append(place)
+        times.append(time)
+        for column, found in zip(values, numbers, strict=True):
+            column.extend(found)
+        symbols.append("" if layout.symbol is None else cells[layout.symbol])
+        periods.append("" if layout.period is None else cells[layout.period])
+    stamps = read_stamps(pa.array(times, pa.string()), date_format)
+    where = np.array(places, dtype=np.int64)
+    unreadable = np.flatnonzero(~stamps.times.readable)
+    reasons = [f"unreadable time {shown(times[at])}" for at in unreadable.tolist()]
+    faults.add("unreadable time", where[unreadable], reasons)
+    columns = [
+        tuple(np.array(found).reshape(-1, len(block.columns())).T)
+        for block, found in zip(layout.blocks, values, strict=True)
+    ]
+    return Rows(
+        where,
+        stamps,
+        columns,
+        None if layout.symbol is None else pa.array(symbols, pa.string()),
+        None if layout.period is None else pa.array(periods, pa.string()),
+    )
 
 
-def _row(cells: list[str], order: list[int]) -> list[float]:
-    if len(cells) != len(order):
-        raise BadCell("wrong number of values", f"{len(cells)} values instead of {len(order)}")
-    time, *numbers = texts = [cells[at].strip() for at in order]
+def _first_texts(text: Text, layout: Layout, at: int) -> list[str]:
+    return [row[at].strip() for row in text.rows[layout.skip :] if at < len(row) and row[at].strip()]
+
+
+def _joined(columns: list[Any]) -> Any:
+    if len(columns) == 1:
+        return columns[0]
+    from pyarrow import compute as pc
+
+    trimmed = [pc.utf8_trim_whitespace(column) for column in columns]
+    return pc.binary_join_element_wise(*trimmed, " ")
+
+
+def _row(cells: list[str], layout: Layout, decimal: str) -> tuple[str, list[list[float]]]:
+    if len(cells) != layout.width:
+        raise BadCell("wrong number of values", f"{len(cells)} values instead of {layout.width}")
+    times = [cells[at].strip() for at in layout.time]
+    if "" in times or "\ufffd" in times:
+        raise BadCell("missing value", "missing value in timestamp")
+    return " ".join(times), [_numbers(cells, block, decimal, len(layout.blocks) > 1) for block in layout.blocks]
+
+
+def _numbers(cells: list[str], block: Block, decimal: str, several: bool) -> list[float]:
+    names = [*PRICES, *(["volume"] if block.volume is not None else []), "adjusted close"]
+    names = [f"{name} of {block.symbol}" for name in names] if several else names
+    texts = [cells[at].strip() for at in block.columns()]
+    if all(text in NO_VALUE for text in texts[:4]):
+        return [np.nan] * len(texts)
     if "" in texts:
-        raise BadCell("missing value", f"missing value in {FIELDS[texts.index('')]}")
-    return [time_of(time), *map(number_of, numbers, FIELDS[1:])]
+        raise BadCell("missing value", f"missing value in {names[texts.index('')]}")
+    return [number_of(text, name, decimal) for text, name in zip(texts, names, strict=False)]
+
+
+def number_of(text: str, name: str, decimal: str = ".") -> float:
+    """Reads a number. Raises `BadCell`, also for 1_000 and non-ASCII digits, which `float` would accept."""
+    plain = text.replace(",", ".") if decimal == "," and "." not in text else text
+    try:
+        if text.isascii() and "_" not in text:
+            return float(plain)
+    except ValueError:
+        pass
+    raise BadCell("unreadable number", f"unreadable number in {name}: {shown(text)}")

@@ -1,50 +1,152 @@
-"""Checks that the bars of a file are minutes: daily or hourly bars must not be stored as minutes."""
+"""Finds the timeframe of bars by the spacing of their times. Nights, weekends, holidays and missing bars are allowed for."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from openbell.market.bars import MINUTE, Bars
+from openbell.desk.importing.keys import session_days
+from openbell.market.bars import MINUTE
 from openbell.market.errors import InvalidParameter
+from openbell.market.instruments import AssetClass
+from openbell.market.session_table import Times
+from openbell.market.timeframes import SHORT, Timeframe, name_of
 
 _HOUR, _DAY = 3600, 86400
-_PARTS_OF_AN_HOUR = (2, 3, 5, 10, 15, 20, 30, 45)
-"""The usual timeframes between a minute and an hour, in minutes."""
 _CHANCE = 1000
-"""Bars are refused if minute bars would have their spacing by chance in at most one of so many files."""
+"""A longer timeframe is certain if minute bars would have its spacing by chance in at most one of so many files."""
+_MOST = 0.9
+"""The share of gaps that must be multiples of the usual one, if some are not."""
+_MANY = 20
+_BY_LENGTH = {each.seconds: each for each in Timeframe}
+_TAKEN = f"import takes {', '.join(SHORT)}"
+_LONG = ((27, 32, "monthly"), (88, 93, "quarterly"), (360, 372, "yearly"))
+"""Days between the bars of timeframes that are not taken."""
 
 
-def refuse_longer(bars: Bars, named: bool = False) -> None:
-    """Raise `InvalidParameter` if the spacing of sorted bars is that of a timeframe longer than a minute.
+def detect(times: Times, days: Times, dates: bool, market: AssetClass) -> Timeframe:
+    """Returns the timeframe of bars at these times, all of one file.
 
-    Minutes may be missing, so all gaps must be multiples of an hour or of a usual timeframe. With `named` the user has
-    stated that the bars are minutes; then only whole days are refused.
+    `times` are UTC times and `days` are the local dates as days since 1970. Raises `InvalidParameter` if the spacing is that
+    of no timeframe, or of two.
     """
-    if len(bars) < 2:
-        return
-    steps = np.diff(bars.time)
-    whole, least = int(np.gcd.reduce(steps)), int(steps.min())
-    aligned = not (bars.time % min(whole, _DAY)).any()
-    days = aligned and whole % _DAY == 0
-    hours = whole % _HOUR == 0 and (aligned or not (bars.time % _HOUR).any() or len(bars) > 2)
-    if not days and (named or not (hours or _is_part_of_an_hour(whole, least, len(bars) - 1 + aligned))):
-        return
-    hint = "" if days else "; if they are minutes with gaps, say so with --timeframe 1min"
+    times = _distinct(times)
+    if dates or _once_a_day(times):
+        return _days_or_weeks(_distinct(days), market)
+    if len(times) < 2:
+        return Timeframe.M1
+    return _intraday(times)
+
+
+def _distinct(values: Times) -> Times:
+    """Returns the sorted values without repeats; at once if they already are."""
+    if bool((values[1:] > values[:-1]).all()):
+        return values
+    values = np.sort(values)
+    kept: Times = values[np.append(True, values[1:] != values[:-1])]
+    return kept
+
+
+def _once_a_day(times: Times) -> bool:
+    """Returns True if the times are at least 20 hours apart and at one time of day, allowing for summer time."""
+    if len(times) < 2 or int(np.diff(times).min()) < 20 * _HOUR:
+        return False
+    apart = (times - times[0]) % _DAY
+    return bool(np.isin(apart, (0, _HOUR, _DAY - _HOUR)).all())
+
+
+def _days_or_weeks(days: Times, market: AssetClass) -> Timeframe:
+    if len(days) < 2:
+        return Timeframe.D1
+    calendar = np.diff(days)
+    usual = float(np.median(calendar))
+    trading = np.diff(_trading_index(days, market))
+    # The last row of a weekly or monthly file may be of the day after the one before, so the usual distance counts too.
+    if int(trading.max()) <= 1 or (int(trading.min()) <= 1 and usual <= 4):
+        return Timeframe.D1
+    weeks = np.diff(_distinct((days + 3) // 7))
+    if 5 <= usual <= 9 and int(weeks.min()) == 1:
+        return Timeframe.W1
+    kind = next((f"{name} bars" for low, high, name in _LONG if low <= usual <= high), "")
+    least = _duration(int(calendar.min()) * _DAY)
+    if kind:
+        raise InvalidParameter(f"holds {kind}: {_TAKEN}")
     raise InvalidParameter(
-        f"holds bars that are {_duration(least)} apart or more, none closer, so they are no minute bars: "
-        f"import takes minute bars (1min) and builds larger ones from them{hint}"
+        f"holds bars that are {least} apart or more, none closer: {_TAKEN}; "
+        "if they are days with gaps, add --timeframe 1d"
     )
 
 
-def _is_part_of_an_hour(whole: int, least: int, times: int) -> bool:
-    """Returns True if a usual timeframe is too unlikely to be a coincidence; `times` gaps confirm it."""
+def _trading_index(days: Times, market: AssetClass) -> Times:
+    """Returns numbers for dates that differ by 1 for two trading days in a row."""
+    if market is AssetClass.CRYPTO:
+        return days
+    if market is AssetClass.STOCK and len(sessions := session_days(int(days[0]), int(days[-1]))):
+        return np.searchsorted(sessions, days) + np.where(days < sessions[0], days - sessions[0], 0)
+    week, day = np.divmod(days + 3, 7)  # 1970-01-01 was a Thursday
+    return week * 5 + np.minimum(day, 5)
+
+
+def _intraday(times: Times) -> Timeframe:
+    gaps = np.diff(times)
+    if int(np.count_nonzero(gaps == MINUTE)) * 2 >= len(gaps):
+        return Timeframe.M1
+    whole, least = int(np.gcd.reduce(gaps)), int(gaps.min())
+    lengths, counts = np.unique(gaps, return_counts=True)
+    usual = int(lengths[counts.argmax()])
+    if usual > whole and _mostly(gaps, usual):
+        return _despite_others(times, usual, least)
     minutes = whole // MINUTE
-    return whole == least and minutes in _PARTS_OF_AN_HOUR and minutes**times >= _CHANCE
+    if minutes <= 1:
+        return Timeframe.M1
+    aligned = not (times % min(whole, _DAY)).any()
+    certain = minutes ** min(len(gaps) + aligned, 12) >= _CHANCE
+    if whole != least:
+        if not certain:
+            return Timeframe.M1
+        raise InvalidParameter(
+            f"holds bars at multiples of {_duration(whole)}, the closest of them {_duration(least)} apart, so the "
+            f"timeframe cannot be told: add --timeframe ({', '.join(SHORT)})"
+        )
+    if (found := _BY_LENGTH.get(whole)) is None:
+        if not certain:
+            return Timeframe.M1
+        raise _odd(whole)
+    if not certain:
+        name = name_of(found, SHORT)
+        raise InvalidParameter(
+            f"holds {len(times)} bars {_duration(whole)} apart, which can be {name} bars (--timeframe {name}) "
+            "or minutes with gaps (--timeframe 1m)"
+        )
+    return found
+
+
+def _odd(seconds: int) -> InvalidParameter:
+    return InvalidParameter(
+        f"holds bars of {_duration(seconds)}: {_TAKEN}; if they are minutes with gaps, add --timeframe 1m"
+    )
+
+
+def _mostly(gaps: Times, usual: int) -> bool:
+    return len(gaps) >= _MANY and float(np.mean(gaps % usual == 0)) >= _MOST
+
+
+def _despite_others(times: Times, usual: int, least: int) -> Timeframe:
+    """Returns the usual spacing, if all others are larger. Raises `InvalidParameter` if some bars lie between the others."""
+    found = _BY_LENGTH.get(usual)
+    if found is None:
+        raise _odd(usual)
+    if least >= usual:
+        return found
+    between = times[np.flatnonzero(np.diff(times) < usual)[0] + 1]
+    raise InvalidParameter(
+        f"holds bars of {_duration(usual)}, but also one at {np.datetime64(int(between), 's')}Z, {_duration(least)} after "
+        "another: remove it, or add --timeframe 1m if all bars are minutes"
+    )
 
 
 def _duration(seconds: int) -> str:
     for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (MINUTE, "minute")):
         if seconds % unit == 0:
             count = seconds // unit
-            return f"a{'n' if name == 'hour' else ''} {name}" if count == 1 else f"{count} {name}s"
+            return f"{count} {name}{'' if count == 1 else 's'}"
     return f"{seconds} seconds"

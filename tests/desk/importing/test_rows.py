@@ -7,9 +7,9 @@ import os
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,19 +18,25 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from openbell.desk.importing import csv_rows, read
-from openbell.desk.importing.columns import FIELDS
-from openbell.desk.importing.faults import Faults, checked
+from openbell.desk import importing
+from openbell.desk.importing import Options, read
+from openbell.desk.importing.csv_rows import read_at_once, read_lines
+from openbell.desk.importing.faults import Faults
+from openbell.desk.importing.layout import FIELDS, Sample
+from openbell.desk.importing.registry import recognise
+from openbell.desk.importing.series import assemble
+from openbell.desk.importing.sniffing import sniff
+from openbell.desk.importing.zones import zone_of
 from openbell.market import bars as barlib
 from openbell.market.bars import MOST_VOLUME, PRICES, Bars
 from openbell.market.errors import BadBars, InvalidParameter
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
+from tests.desk.importing.files import NOW, reasons, rows_of
 
 AAPL = parse("AAPL")
+MINUTES = Options(AAPL, Timeframe.M1, zone_of("UTC"))
 HEADER = ",".join(FIELDS)
-NOW = 1_760_000_040.0
-"""2025-10-09T08:54:00Z."""
 FIRST = 31_536_000
 """1971."""
 MILLISECONDS_FROM = 100_000_020
@@ -38,15 +44,11 @@ MILLISECONDS_FROM = 100_000_020
 GOOD = "2025-09-19T13:30:00Z,10,12,9,11,100"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("files")
-
-
 def read_text(folder: Path, text: str | bytes, now: float = NOW, name: str = "bars.csv") -> Bars:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read(path, AAPL, now)
+    (series,) = read(path, MINUTES, now)
+    return series.bars
 
 
 def read_table(folder: Path, table: pa.Table, now: float = NOW, name: str = "bars.parquet") -> Bars:
@@ -57,11 +59,6 @@ def read_table(folder: Path, table: pa.Table, now: float = NOW, name: str = "bar
 
 def csv_of(*rows: str) -> str:
     return "\n".join([HEADER, *rows]) + "\n"
-
-
-def reasons(error: BadBars) -> list[tuple[int, str]]:
-    first: list[tuple[int, str]] = error.details["first"]
-    return first
 
 
 def identical(a: Bars, b: Bars) -> bool:
@@ -111,10 +108,6 @@ ways_to_write: st.SearchStrategy[Callable[[int], str]] = st.one_of(
         ]
     ),
 )
-
-
-def rows_of(bars: Bars) -> list[tuple[Any, ...]]:
-    return list(zip(*(column.tolist() for column in bars.columns()), strict=True))
 
 
 # Round trips
@@ -197,10 +190,18 @@ def test_parquet_is_known_by_its_content(folder: Path, name: str) -> None:
         "1758288600",
         "1758288600.0",
         "1758288600000",
+        "1758288600000000",
+        "1758288600000000000",
+        "20250919 13:30",
+        "20250919133000",
+        "19.09.2025 13:30",
+        "9/19/2025 1:30 PM",
+        "2025.09.19 13:30:00",
+        "19-Sep-2025 13:30",
     ],
 )
-def test_a_clean_file_is_never_read_read_lines(folder: Path, monkeypatch: pytest.MonkeyPatch, time: str) -> None:
-    monkeypatch.delattr(csv_rows, "_read_lines")
+def test_a_clean_file_is_never_read_line_by_line(folder: Path, monkeypatch: pytest.MonkeyPatch, time: str) -> None:
+    monkeypatch.delattr(importing, "read_lines")
 
     assert read_text(folder, csv_of(f"{time},10,12,9,11,100")).time.tolist() == [1758288600]
 
@@ -243,18 +244,19 @@ almost_good = st.builds(with_cell, st.integers(0, 6), cells)
 @example(rows=["1758288600,1,1,1,1,0x1"])
 @example(rows=[GOOD, "", " ", GOOD.replace("Z", "")])
 def test_the_fast_way_never_says_other_than_the_slow_one(rows: list[str]) -> None:
-    data = csv_of(*rows).encode()
+    text = sniff(csv_of(*rows).encode())
     try:
-        first = next(cells for line, cells in csv_rows._lines(data) if line > 1)
-        fast = csv_rows._read_at_once(data, list(FIELDS), first, AAPL)
-        assert fast is not None
-        fast = checked(fast, np.arange(len(fast)), Faults("row"), NOW)
-    except (AssertionError, StopIteration, BadBars, InvalidParameter):
+        _, layout = recognise(Sample("bars.csv", text.rows))
+        found, faults = read_at_once(text, layout, None), Faults("row")
+        assert found is not None
+        fast = assemble(found, layout, MINUTES, faults, NOW)
+        assert not faults.counts
+    except (AssertionError, InvalidParameter):
         return
-    faults = Faults("line")
-    slow = checked(*csv_rows._read_lines(data, list(FIELDS), faults, AAPL), faults, NOW)
+    slow = assemble(read_lines(text, layout, None, faults), layout, MINUTES, faults, NOW)
 
-    assert identical(fast, slow)
+    assert not faults.counts
+    assert [identical(a.bars, b.bars) for a, b in zip(fast, slow, strict=True)] == [True]
 
 
 @settings(max_examples=150, deadline=None)
@@ -295,14 +297,18 @@ BAD_ROWS = {
     "1758288600.5,10,12,9,11,100": "time not on the minute",
     "1970-12-31T23:59:00Z,10,12,9,11,100": "time before 1971",
     "0,10,12,9,11,100": "time before 1971",
-    "20250919,10,12,9,11,100": "time not on the minute",
-    "2025-10-09T08:54:00Z,10,12,9,11,100": "from the future",
-    "1758288600000000,10,12,9,11,100": "from the future",
+    "20250931 13:30,10,12,9,11,100": "unreadable time '20250931 13:30'",
+    "2025-10-09T08:55:00Z,10,12,9,11,100": "from the future",
+    "1758288600000001,10,12,9,11,100": "time not on the minute",
+    "1758288600000000001,10,12,9,11,100": "time not on the minute",
+    "99999999960000,10,12,9,11,100": "from the future",
     "99999999999999999999,10,12,9,11,100": "from the future",
     "yesterday,10,12,9,11,100": "unreadable time 'yesterday'",
     "2025-09-19x13:30,10,12,9,11,100": "unreadable time '2025-09-19x13:30'",
     "2025-02-30T00:00:00Z,10,12,9,11,100": "unreadable time '2025-02-30T00:00:00Z'",
-    "19/09/2025 13:30,10,12,9,11,100": "unreadable time '19/09/2025 13:30'",
+    "19/13/2025 13:30,10,12,9,11,100": "unreadable time '19/13/2025 13:30'",
+    "19/09/25 13:30,10,12,9,11,100": "unreadable time '19/09/25 13:30'",
+    "31.09.2025 13:30,10,12,9,11,100": "unreadable time '31.09.2025 13:30'",
     "0x68CD5A98,10,12,9,11,100": "unreadable time '0x68CD5A98'",
 }
 
@@ -318,12 +324,35 @@ def test_a_bad_row_is_named_by_line_and_reason(folder: Path, row: str, reason: s
     assert reasons(among_good.value) == [(4, reason)]
 
 
-def test_the_bar_that_just_ended_is_no_future(folder: Path) -> None:
-    ends_now = csv_of("2025-10-09T08:53:00Z,10,12,9,11,100")
+def test_the_last_bar_is_left_out_until_it_has_closed(folder: Path) -> None:
+    ends_now = csv_of("2025-10-09T08:52:00Z,10,12,9,11,100", "2025-10-09T08:53:00Z,10,12,9,11,100")
 
-    assert len(read_text(folder, ends_now, now=NOW)) == 1
+    assert len(read_text(folder, ends_now, now=NOW)) == 2
+    (series,) = read(folder / "bars.csv", replace(MINUTES, zone=None), NOW - 0.001)
+    assert rows_of(series.bars) == [(int(NOW) - 120, 10, 12, 9, 11, 100)]
+    assert series.notes == ("the last bar, 2025-10-09T08:53:00+00:00, has not closed and was left out",)
     with pytest.raises(BadBars, match="from the future"):
-        read_text(folder, ends_now, now=NOW - 0.001)
+        read_text(folder, ends_now, now=NOW - 60.001)
+
+
+def test_a_file_of_one_bar_that_has_not_closed_is_refused(folder: Path) -> None:
+    with pytest.raises(InvalidParameter, match=r"holds no bar that can be imported: .*the last bar.* has not closed"):
+        read_text(folder, csv_of("2025-10-09T08:54:00Z,10,12,9,11,100"))
+
+
+@pytest.mark.parametrize("nothing", ["", "null", "nan", "NaN", "N/A"])
+def test_rows_without_prices_are_left_out_and_counted(folder: Path, nothing: str) -> None:
+    empty = ["2025-09-19T13:31:00Z", *[nothing] * 4]
+    rows = [GOOD, ",".join([*empty, "0"]), ",".join([*empty, nothing]).replace(":31", ":32")]
+
+    assert len(read_text(folder, csv_of(*rows))) == 1
+    (series,) = read(folder / "bars.csv", replace(MINUTES, zone=None), NOW)
+    assert series.notes == ("2 rows have no prices and were left out",)
+
+
+def test_a_row_with_some_prices_is_bad(folder: Path) -> None:
+    with pytest.raises(BadBars, match="line 3: missing value in low"):
+        read_text(folder, csv_of(GOOD, "2025-09-19T13:31:00Z,10,12,,11,100"))
 
 
 def test_the_first_ten_are_listed_and_all_are_counted(folder: Path) -> None:
@@ -412,16 +441,20 @@ def test_an_untrue_bar_of_parquet_is_named_by_row(folder: Path) -> None:
         (HEADER.encode() + b"\n\n \n", "the file names its columns but holds no bars"),
         (
             GOOD.encode(),
-            "missing column timestamp, open, high, low, close, volume; unknown column '2025-09-19t13:30:00z'",
+            "has no header, and its 6 columns are those of no known format: add a first line that names them",
         ),
-        (b"time,open,high,low\n1,2,3,4\n", "missing column close, volume (the columns must be timestamp,open"),
-        (HEADER.encode() + b",vwap,Trades\n", "unknown column 'vwap', 'trades'"),
-        (b"," + HEADER.encode() + b"\n", "unknown column without a name"),
-        (b"date," + HEADER.encode() + b"\n", "repeated column 'timestamp'"),
-        (HEADER.replace(",", ";").encode() + b"\n", "missing column timestamp"),
-        ((HEADER + "\n" + GOOD).encode("utf-16"), "is neither UTF-8 text nor Parquet"),
-        ((HEADER + ",Prämie\n" + GOOD).encode("latin-1"), "is not UTF-8 text"),
-        ((HEADER + "\n" + f"{GOOD}\n" * 1000 + "é").encode("latin-1"), "is not UTF-8 text"),
+        (
+            b"time,open,high,low\n1,2,3,4\n",
+            "missing column close, volume (the header names 'time', 'open', 'high', 'low'",
+        ),
+        (b"date," + HEADER.encode() + b"\n", "repeated column 'date', 'timestamp'"),
+        (b"open," + HEADER.encode() + b"\n", "repeated column 'open', 'open'"),
+        (HEADER.encode("utf-16-le"), "is neither text nor Parquet"),
+        (b"\xff\xfe\x00\xd8", "begins like UTF-16 text but is none"),
+        (HEADER.encode() + b"\n\x81\n", "is neither UTF-8 nor Windows text"),
+        (b"[1, 2", "is not readable JSON"),
+        (b'{"a": 1}', "is JSON, but no list of rows"),
+        (b"[[1, 2], [1]]", "is JSON, but no list of rows of equal length"),
         (b"PAR1 but no more", "is not a readable Parquet file"),
         (b"\xc2\xa0\n", "missing column timestamp"),
     ],
@@ -442,12 +475,12 @@ def test_what_calls_itself_parquet_and_is_not_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "said"),
     [
-        ("timestamp", pa.array(["2025-09-19T13:30:00Z"]), "column timestamp holds 'string'"),
-        ("timestamp", pa.array([1758288600.0]), "column timestamp holds 'double'"),
+        ("timestamp", pa.array([True]), "column timestamp holds 'bool'"),
+        ("timestamp", pa.array([b"2025"]), "column timestamp holds 'binary'"),
         ("open", pa.array(["10"]), "column open holds 'string'"),
         ("close", pa.array([True]), "column close holds 'bool'"),
-        ("symbol", pa.array(["AAPL"]), "unknown column 'symbol'"),
-        ("TIME", pa.array([1758288600]), "repeated column 'timestamp'"),
+        ("symbol", pa.array(["MSFT"]), "holds bars of MSFT ('MSFT'), not of AAPL"),
+        ("TIME", pa.array([1758288600]), "repeated column 'timestamp', 'time'"),
     ],
 )
 def test_parquet_of_other_columns_is_refused(folder: Path, column: str, values: pa.Array, said: str) -> None:
@@ -480,7 +513,7 @@ def test_a_damaged_parquet_file_is_refused(folder: Path) -> None:
 def test_a_folder_a_device_and_a_missing_file_are_refused(folder: Path) -> None:
     for path, said in ((folder, "is a folder"), (Path(os.devnull), "is not a file"), (folder / "none", "no such file")):
         with pytest.raises(InvalidParameter, match=said):
-            read(path, AAPL, NOW)
+            read(path, MINUTES, NOW)
 
 
 def test_a_pipe_can_be_read(tmp_path: Path) -> None:
@@ -490,79 +523,5 @@ def test_a_pipe_can_be_read(tmp_path: Path) -> None:
     writer.start()
 
     with pytest.raises(BadBars, match="line 2: unreadable number"):
-        read(pipe, AAPL, NOW)
+        read(pipe, MINUTES, NOW)
     writer.join()
-
-
-# Spacing
-
-
-def minutes_after(start: str, *offsets: int) -> list[str]:
-    first = datetime.fromisoformat(start)
-    return [f"{(first + timedelta(minutes=offset)).isoformat()},10,12,9,11,100" for offset in offsets]
-
-
-SESSIONS = [day * 1440 + minute for day in (0, 1, 2, 3, 4, 7) for minute in range(0, 390, 5)]
-
-
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        (["2025-09-18,10,12,9,11,1", "2025-09-19,10,12,9,11,1"], "a day"),
-        (["2025-09-19,10,12,9,11,1", "2025-09-22,10,12,9,11,1"], "3 days"),
-        (["2025-09-08,10,12,9,11,1", "2025-09-15,10,12,9,11,1", "2025-09-29,10,12,9,11,1"], "7 days"),
-        # Days of New York, the end of summer time between them; and the opening bell.
-        (["2025-03-07T05:00Z,10,12,9,11,1", "2025-03-10T04:00Z,10,12,9,11,1"], "71 hours"),
-        (minutes_after("2025-09-15T13:30:00Z", 0, 1440, 2880, 4320), "a day"),
-        (minutes_after("2025-09-19T00:00:00Z", *range(0, 600, 60)), "an hour"),
-        (minutes_after("2025-09-19T13:00:00Z", 0, 60), "an hour"),
-        (
-            minutes_after("2025-09-19T13:30:00Z", *(day * 1440 + 60 * hour for day in (0, 3) for hour in range(7))),
-            "an hour",
-        ),
-        (minutes_after("2025-09-19T00:00:00Z", 0, 240, 480, 1440), "4 hours"),
-        (minutes_after("2025-09-15T13:30:00Z", *SESSIONS), "5 minutes"),
-        (minutes_after("2025-09-15T13:30:00Z", 0, 15, 30, 60, 1440), "15 minutes"),
-        (minutes_after("2025-09-15T13:30:00Z", 0, 30, 60), "30 minutes"),
-    ],
-)
-def test_bars_longer_than_a_minute_are_refused_by_their_spacing(folder: Path, rows: list[str], said: str) -> None:
-    with pytest.raises(InvalidParameter, match=f"holds bars that are {said} apart or more, none closer"):
-        read_text(folder, csv_of(*rows))
-    with pytest.raises(InvalidParameter, match=f"holds bars that are {said} apart"):
-        read_text(folder, csv_of(*rows[::-1]))
-
-
-@pytest.mark.parametrize("kind", [pa.timestamp("s", "UTC"), pa.int64()], ids=str)
-def test_days_in_parquet_are_refused_by_their_spacing(folder: Path, kind: pa.DataType) -> None:
-    days = pa.array([int(datetime(2025, 9, day, tzinfo=UTC).timestamp()) for day in (17, 18, 19)]).cast(kind)
-    table = pa.table({"Date": days, **{field: [1.0] * 3 for field in FIELDS[1:]}})
-    with pytest.raises(InvalidParameter, match="holds bars that are a day apart or more"):
-        read_table(folder, table)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        ["2025-09-19,10,12,9,11,1"],
-        minutes_after("2025-09-19T13:30:00Z", 0, 1),
-        minutes_after("2025-08-19T13:30:00Z", 0, 1440 * 30),
-        minutes_after("2025-09-19T13:30:00Z", 0, 5, 10, 11),
-        minutes_after("2025-09-19T13:30:00Z", 0, 5, 20),
-        minutes_after("2025-09-15T00:00:00Z", 0, 60, 120, 180, 241),
-        minutes_after("2025-09-15T13:30:00Z", *SESSIONS, SESSIONS[-1] + 1),
-        minutes_after("2025-09-15T13:37:00Z", 0, 1440, 2881, 4320),
-        minutes_after("2025-09-15T13:30:00Z", *range(0, 7000, 7)),
-        minutes_after("2025-09-15T13:30:00Z", *range(390), *range(1440, 1830)),
-    ],
-)
-def test_minutes_with_gaps_are_minutes(folder: Path, rows: list[str]) -> None:
-    assert len(read_text(folder, csv_of(*rows))) == len(rows)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_minutes_of_a_thing_that_trades_seldom_are_minutes(folder: Path, seed: int) -> None:
-    chance = np.random.default_rng(seed)
-    offsets = np.unique(chance.integers(0, 10_000, size=int(chance.integers(5, 60))))
-    rows = minutes_after("2025-09-15T00:00:00Z", *offsets.tolist())
-    assert len(read_text(folder, csv_of(*rows))) == len(rows)

@@ -1,0 +1,87 @@
+"""Checks the bars of a file: impossible values, two bars of one time, and the last bar if it has not closed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from openbell.desk.importing.faults import Faults
+from openbell.desk.importing.layout import SHOWN
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars, bucket_bounds
+from openbell.market.clock import iso
+from openbell.market.session_table import Times
+
+_DAY = 86400
+_LONGEST = 8 * _DAY
+"""Seconds. A bar ends at most so long after it begins."""
+_ROUNDING = 1e-12
+"""The largest relative difference that is taken for the rounding of a float."""
+
+
+def without_unclosed(bars: Bars, places: Times, faults: Faults, now: float, notes: list[str]) -> tuple[Bars, Times]:
+    """Returns the rows that have closed. The latest bar may still be open: it is left out. Others are faults."""
+    # A day is dated before its session begins.
+    begins = bars.time if bars.timeframe.intraday else bars.time - bars.time % _DAY
+    future = begins > now
+    recent = np.flatnonzero((bars.time > now - _LONGEST) & ~future)
+    if not len(recent) and not future.any():
+        return bars, places
+    faults.add("from the future", places[future])
+    keep = ~future
+    recent = recent[np.argsort(bars.time[recent], kind="stable")]
+    end = bucket_bounds(bars.instrument, bars.timeframe, bars.time[recent])[1]
+    if len(still_open := recent[end > now]):
+        keep[still_open] = False
+        notes.append(f"the last bar, {iso(int(bars.time[still_open[-1]]))}, has not closed and was left out")
+    return (bars, places) if keep.all() else (bars.take(keep), places[keep])
+
+
+def checked(rows: Bars, places: Times, faults: Faults) -> Bars:
+    """Returns the rows as sorted bars. Adds impossible values and differing bars of the same time to `faults`."""
+    rows = _without_rounding(rows)
+    good = np.ones(len(rows), dtype=bool)
+    for reason, mask in barlib.faults(rows, math.inf):
+        faults.add(reason, places[mask])
+        good &= ~mask
+    if bool((rows.time[1:] > rows.time[:-1]).all()):
+        return rows
+    _compare_doubles(rows.take(good), places[good], faults)
+    return barlib.sort(rows)
+
+
+def _without_rounding(rows: Bars) -> Bars:
+    """Returns bars whose high and low hold open and close, where only the last digit of a float kept them out.
+
+    Files of adjusted prices have such rows: each price was multiplied and rounded on its own.
+    """
+    with np.errstate(invalid="ignore"):
+        top, bottom = np.maximum(rows.open, rows.close), np.minimum(rows.open, rows.close)
+        high = np.where((top > rows.high) & (top - rows.high <= _ROUNDING * top), top, rows.high)
+        low = np.where((bottom < rows.low) & (rows.low - bottom <= _ROUNDING * rows.low), bottom, rows.low)
+    if np.array_equal(high, rows.high) and np.array_equal(low, rows.low):
+        return rows
+    return dataclasses.replace(rows, high=high, low=low)
+
+
+def _compare_doubles(rows: Bars, places: Times, faults: Faults) -> None:
+    """Add a fault for each bar that differs from an earlier one of the same time. Equal rows are allowed."""
+    order = np.argsort(rows.time, kind="stable")
+    times = rows.time[order]
+    again = np.append(False, times[1:] == times[:-1])[: len(times)]
+    if not again.any():
+        return
+    original = np.maximum.accumulate(np.where(again, 0, np.arange(len(times))))
+    differs = np.zeros(len(times), dtype=bool)
+    for column in rows.columns()[1:]:
+        values = column[order]
+        differs |= values != values[original]
+    found = np.flatnonzero(differs)
+    found = found[np.argsort(places[order][found])]
+    texts = [
+        f"another bar of {iso(int(times[at]))} than {faults.place} {places[order[original[at]]]}"
+        for at in found[:SHOWN].tolist()
+    ]
+    faults.add("two bars of one time", places[order][found], texts)

@@ -1,0 +1,175 @@
+"""Gives each row the time by which its bar is stored: the start of the bucket of `market.bars.bucket_bounds`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from openbell.desk.importing.zones import to_utc
+from openbell.market.bars import bucket_bounds
+from openbell.market.errors import InvalidParameter
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.session_table import Times
+from openbell.market.sessions import EASTERN
+from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.market.us_holidays import FIRST_YEAR, LAST_YEAR, closed_days
+
+Mask = npt.NDArray[np.bool_]
+_DAY = 86400
+_BELL = 9 * 3600 + 30 * 60
+"""The open of a session in New York, in seconds after midnight."""
+_WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The key of each row."""
+
+    times: Times
+    bad: Mask
+    """Rows that belong to no bucket."""
+    too_early: Mask
+    """Rows before the first year of the calendar of sessions."""
+
+
+def keys_of(instrument: Instrument, timeframe: Timeframe, times: Times, days: Times, dates: bool) -> Keys:
+    """Returns the keys of rows with these UTC times and local dates (days since 1970).
+
+    Raises `InvalidParameter` if the bars of the whole file are cut at other times than ours.
+    """
+    none = np.zeros(len(times), dtype=bool)
+    if timeframe.intraday:
+        if dates:
+            name = name_of(timeframe, SHORT)
+            raise InvalidParameter(f"has dates without a time of day, so it does not hold {name} bars")
+        off = times % timeframe.seconds != 0
+        _refuse_other_grid(timeframe, times, off)
+        return Keys(times, off, none)
+    if not dates:
+        _refuse_more_than_one_a_day(timeframe, times)
+    if instrument.asset_class is AssetClass.STOCK:
+        return _session_keys(timeframe, times, days, dates)
+    starts = bucket_bounds(instrument, timeframe, days * _DAY if dates else times)[0]
+    off = starts != (days * _DAY if dates and timeframe is Timeframe.W1 else starts if dates else times)
+    if off.any():
+        first = int(np.flatnonzero(off)[0])
+        began = int(days[first]) * _DAY if dates else int(times[first])
+        weekly = timeframe is Timeframe.W1
+        raise InvalidParameter(
+            f"holds {name_of(timeframe, SHORT)} bars that begin at {_moment(began, weekly)}, but those of {instrument} "
+            f"begin at {_moment(int(starts[first]), weekly)} here: import bars of 1h or less, which larger ones are made of"
+        )
+    return Keys(starts, none, none)
+
+
+def _moment(epoch: int, weekly: bool = False) -> str:
+    clock = f"{epoch % _DAY // 3600:02}:{epoch % 3600 // 60:02} UTC"
+    return f"{_WEEKDAYS[(epoch // _DAY + 3) % 7]} {clock}" if weekly else clock
+
+
+def _refuse_other_grid(timeframe: Timeframe, times: Times, off: Mask) -> None:
+    """Raise `InvalidParameter` if many rows are off the grid: then the file is cut otherwise, and no row is wrong.
+
+    A file that is cut at local hours may be off for a part of the year only.
+    """
+    if timeframe is Timeframe.M1 or off.sum() < max(2, 0.1 * len(off)):
+        return
+    first = int(times[off][0])
+    name = name_of(timeframe, SHORT)
+    smaller = "minutes (1m)" if first % 1800 else "minutes (1m) or 30m bars"
+    raise InvalidParameter(
+        f"holds {name} bars that begin at {_moment(first)}, but {name} bars begin at multiples of {name} from midnight UTC "
+        f"here: import {smaller}, from which larger bars are built"
+    )
+
+
+def _refuse_more_than_one_a_day(timeframe: Timeframe, times: Times) -> None:
+    gaps = np.diff(np.sort(times))
+    gaps = gaps[gaps > 0]
+    if len(gaps) and int(gaps.min()) < 20 * 3600:
+        raise InvalidParameter(
+            f"holds bars that are {int(gaps.min()) // 60:,} minutes apart, so they are no {name_of(timeframe, SHORT)} bars"
+        )
+
+
+def _session_keys(timeframe: Timeframe, times: Times, days: Times, dates: bool) -> Keys:
+    none = np.zeros(len(times), dtype=bool)
+    if not len(times):
+        return Keys(times, none, none)
+    if not dates:
+        days = _dates_of_sessions(times, days)
+    sessions = session_days(int(days.min()), int(days.max()))
+    first_day = _day_number(date(FIRST_YEAR, 1, 1))
+    too_early = days < first_day
+    if timeframe is Timeframe.W1:
+        days = _week_starts(days, sessions, too_early)
+    at = np.minimum(np.searchsorted(sessions, days), max(len(sessions) - 1, 0))
+    known = sessions[at] == days if len(sessions) else none
+    return Keys(open_of(days), ~known & ~too_early, too_early)
+
+
+def _dates_of_sessions(times: Times, days: Times) -> Times:
+    """Returns the dates of bars that are stamped with a time: that of the session whose open it is, else the local date."""
+    utc_days = times // _DAY
+    return utc_days if np.array_equal(open_of(utc_days), times) else days
+
+
+def _week_starts(days: Times, sessions: Times, too_early: Mask) -> Times:
+    """Returns the first session day of each week."""
+    weekdays = (days + 3) % 7
+    if ((weekdays == 6) & ~too_early).any():
+        sunday = date_text(int(days[(weekdays == 6) & ~too_early][0]))
+        raise InvalidParameter(
+            f"holds 1w bars dated on Sundays, such as {sunday}, which can be the first or the last day of a week: "
+            "date them on Mondays or on trading days"
+        )
+    mondays = days - weekdays
+    if not len(sessions):
+        return days
+    first = np.minimum(np.searchsorted(sessions, mondays), len(sessions) - 1)
+    return np.where(sessions[first] - mondays < 5, sessions[first], days)
+
+
+def open_of(days: Times) -> Times:
+    """Returns the UTC times at which a session opens on these dates."""
+    return to_utc(days * _DAY + _BELL, EASTERN)[0]
+
+
+def session_days(first: int, last: int) -> Times:
+    """Returns the dates of all sessions of the years of these dates and a week around them, as days since 1970.
+
+    `market.session_table` has the same dates, but also computes all hours, which takes 60 ms for 25 years.
+    """
+    years = [_date(day).year for day in (first - 7, last + 7)]
+    return _session_days(max(years[0], FIRST_YEAR), min(years[1], LAST_YEAR))
+
+
+@lru_cache(maxsize=64)
+def _session_days(first_year: int, last_year: int) -> Times:
+    if last_year < first_year:
+        return np.empty(0, dtype=np.int64)
+    days = np.arange(_day_number(date(first_year, 1, 1)), _day_number(date(last_year, 12, 31)) + 1)
+    closed = [_day_number(day) for year in range(first_year, last_year + 1) for day in closed_days(year)]
+    return days[((days + 3) % 7 < 5) & ~np.isin(days, closed)]
+
+
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+def _day_number(day: date) -> int:
+    return day.toordinal() - _EPOCH
+
+
+def _date(day: int) -> date:
+    """Returns the date of a number of days since 1970, the nearest one that exists."""
+    return date.fromordinal(min(max(day + _EPOCH, 1), date.max.toordinal()))
+
+
+def date_text(day: int) -> str:
+    """Returns a date and its weekday: `2024-05-05, a Sunday`."""
+    found = _date(day)
+    return f"{found.isoformat()}, a {_WEEKDAYS[found.weekday()]}"

@@ -1,0 +1,64 @@
+"""Stores the series of files: minutes month by month, small series of other timeframes many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from openbell.desk.importing.series import FileSeries
+from openbell.market.bars import Bars, closed_at
+from openbell.market.errors import SourceConflict
+from openbell.market.provenance import Origin, Source
+from openbell.market.timeframes import Timeframe
+from openbell.stores.periods import by_period, period_span
+from openbell.stores.port import BarStore, Span
+
+Advance = Callable[[int], None]
+"""Shows that so many more bars are done."""
+_EVER = 2**40
+
+
+def store(bar_store: BarStore, found: Sequence[FileSeries], replace: bool, advance: Advance) -> list[int | None]:
+    """Write series; returns, for each, the time of the latest bar that was stored before, None if there was none.
+
+    Raises `SourceConflict` before anything is written if bars of another source stand in the way.
+    """
+    newest = [bar_store.tail(series.bars.series, 1, _EVER) for series in found]
+    for series in found if not replace else ():
+        _check_conflicts(bar_store, series)
+    by_source: dict[Source, list[Bars]] = {}
+    for series in found:
+        if series.bars.timeframe is Timeframe.M1:
+            _write_months(bar_store, series.bars, source_of(series), replace, advance)
+        else:
+            by_source.setdefault(source_of(series), []).append(series.bars)
+    for source, parts in by_source.items():
+        covers = {part.series: Span(int(part.time[0]), closed_at(part)) for part in parts}
+        bar_store.write(parts, source, covers=covers, replace=replace)
+        advance(sum(map(len, parts)))
+    return [int(bars.time[-1]) if len(bars) else None for bars in newest]
+
+
+def source_of(series: FileSeries) -> Source:
+    """Returns the source of the stored bars."""
+    return Source(Origin.IMPORTED, "import", series.adjustment)
+
+
+def _check_conflicts(bar_store: BarStore, series: FileSeries) -> None:
+    bars = series.bars
+    if others := bar_store.conflicts(bars, source_of(series)):
+        raise SourceConflict(
+            f"the store has bars of another source: {', '.join(others[:10])}"
+            f"{f' and {len(others) - 10} more' if len(others) > 10 else ''}"
+            f"; nothing was imported (--replace drops those months of {bars.series} first)"
+        )
+
+
+def _write_months(bar_store: BarStore, bars: Bars, source: Source, replace: bool, advance: Advance) -> None:
+    months = list(by_period(bars, source))
+    later = (period_span(month)[0] for month, _ in months[1:])
+    # A month also covers empty months after it, so that coverage has no gap.
+    bounds = pairwise([int(bars.time[0]), *later, closed_at(bars)])
+    for (_, part), (start, end) in zip(months, bounds, strict=True):
+        bar_store.write([part], source, covers=Span(start, end), replace=replace)
+        advance(len(part))
