@@ -171,12 +171,43 @@ def runs_doctor(home: Path) -> None:
     assert "orders are on paper" in done(home, "doctor")
 
 
+def runs_backfill(home: Path) -> None:
+    assert done(home, "backfill", "BTC/USD", "-t", "1d", "--from", "2026").startswith("BTC/USD 1d: ")
+
+
+def runs_export(home: Path) -> None:
+    home.mkdir()
+    done(home, "export", "BTC/USD", "-t", "1d", "--from", "2026-01", "--to", "2026-03", "-o", str(home / "out.csv"))
+    lines = (home / "out.csv").read_text().splitlines()
+    assert (len(lines), lines[0]) == (61, "# simulated by Openbell, not real prices")
+
+
+def runs_watch_list(home: Path) -> None:
+    assert done(home, "watch", "list").split()[-2:] == ["BTC/USD", "ETH/USD"]
+    assert not home.exists()
+
+
+def runs_watch_add(home: Path) -> None:
+    assert done(home, "watch", "add", "solusdt", "spy") == "added SOL/USDT\n"
+    assert done(home, "watch", "list").split()[-1] == "SOL/USDT"
+
+
+def runs_watch_remove(home: Path) -> None:
+    assert done(home, "watch", "remove", "SPY", "NONE") == "removed SPY\n"
+    assert "SPY" not in done(home, "watch", "list").split()
+
+
 RUNS: dict[str, Callable[[Path], None]] = {
     "up": runs_up,
     "collect": runs_collect,
     "mcp": runs_mcp,
     "call": runs_call,
     "import": runs_import,
+    "backfill": runs_backfill,
+    "export": runs_export,
+    "watch list": runs_watch_list,
+    "watch add": runs_watch_add,
+    "watch remove": runs_watch_remove,
     "chart": runs_chart,
     "indicators": runs_indicators,
     "account list": runs_account_list,

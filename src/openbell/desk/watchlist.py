@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,16 +96,54 @@ class WatchlistFile:
 
     def create(self) -> None:
         """Write the default list, for users to edit, if there is no file yet. Raises `StoreError`."""
+        if not self.path.exists():
+            self._write(DEFAULT, replace=False)
+
+    def add(self, symbols: Iterable[str]) -> list[Instrument]:
+        """Append the symbols that are not watched yet, and return them. Raises `InvalidSymbol` and `StoreError`."""
+        wanted = list(dict.fromkeys(map(parse, symbols)))
+        text = self._text()
+        known = set(parse_watchlist(text).instruments)
+        new = [each for each in wanted if each not in known]
+        if new:
+            text = text if text.endswith("\n") or not text else f"{text}\n"
+            self._write(text + "".join(f"{each}\n" for each in new))
+        return new
+
+    def remove(self, symbols: Iterable[str]) -> list[Instrument]:
+        """Remove the lines of symbols, and return those that were watched. Raises `InvalidSymbol` and `StoreError`."""
+        unwanted = dict.fromkeys(map(parse, symbols))
+        text = self._text()
+        found = [each for each in unwanted if each in parse_watchlist(text).instruments]
+        if found:
+            kept = (
+                line
+                for line in text.splitlines(keepends=True)
+                if not set(parse_watchlist(line).instruments) & set(found)
+            )
+            self._write("".join(kept))
+        return found
+
+    def _text(self) -> str:
+        try:
+            return self.path.read_text(encoding="utf-8", errors="surrogateescape")
+        except FileNotFoundError:
+            return DEFAULT
+        except OSError as error:
+            raise StoreError(f"cannot read {self.path}: {error}") from error
+
+    def _write(self, text: str, *, replace: bool = True) -> None:
+        """Write the file atomically: a partly written list would be used from then on."""
+        beside = self.path.with_name(f".watchlist.{os.getpid()}")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.exists():
-                return
-            # Atomic: a partly written list would be used from then on.
-            beside = self.path.with_name(f".watchlist.{os.getpid()}")
             try:
-                beside.write_text(DEFAULT, encoding="utf-8")
-                with suppress(FileExistsError):
-                    os.link(beside, self.path)
+                beside.write_text(text, encoding="utf-8", errors="surrogateescape")
+                if replace:
+                    beside.replace(self.path)
+                else:
+                    with suppress(FileExistsError):
+                        os.link(beside, self.path)
             finally:
                 beside.unlink(missing_ok=True)
         except OSError as error:

@@ -1,0 +1,109 @@
+"""`openbell export SYMBOL`: write bars to a file."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
+from openbell.cli.span import Until, moment
+from openbell.market.clock import iso
+from openbell.market.errors import InvalidParameter, NoData
+from openbell.market.timeframes import SHORT, parse_timeframe
+
+if TYPE_CHECKING:
+    from openbell.market.bars import Bars
+
+HEADER = "timestamp,open,high,low,close,volume"
+
+
+@app.command("export")
+def export(
+    symbol: Annotated[str, typer.Argument(metavar="SYMBOL", help="The symbol: AAPL, BTC/USD, EUR/USD.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.csv or .parquet).")],
+    timeframe: Annotated[str, typer.Option("--timeframe", "-t", help="The timeframe: 1m to 1w.")] = "1d",
+    since: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="The first time; by default the first stored bar."),
+    ] = None,
+    until: Until = None,
+    as_of: AsOf = None,
+) -> None:
+    """Write closed bars to a file, as openbell import reads them.
+
+    With --from, bars that the store lacks are fetched from the feed first.
+
+    \b
+    Example:
+      openbell export AAPL -t 1h --from 2026-01 -o aapl.csv
+    """  # noqa: D301 (click reads the backspace)
+    settings = settings_for(as_of)
+    with plain_errors():
+        wanted = parse_timeframe(timeframe, SHORT)
+        if out.suffix.lower() not in {".csv", ".parquet"}:
+            raise InvalidParameter(f"{out}: the name must end in .csv or .parquet")
+
+        async def read() -> tuple[Bars, str]:
+            from openbell.desk.desk import Desk
+            from openbell.market.instruments import parse
+            from openbell.market.series import Series
+
+            async with Desk(settings) as desk:
+                series = Series(parse(symbol), wanted)
+                first = moment(since, "--from") if since else None
+                last = moment(until, "--to") if until else None
+                return await desk.bars.span(series, first, last), desk.data
+
+        bars, data = asyncio.run(read())
+        if not len(bars):
+            raise NoData(f"no closed {timeframe} bars of {symbol} in that time", symbol=symbol)
+        try:
+            _write(bars, data, out)
+        except OSError as error:
+            fail(f"cannot write {out}: {error.strerror or error}")
+    kind = "simulated bars" if data == "simulated" else "bars"
+    typer.echo(f"{len(bars):,} {kind} of {bars.series}, {iso(bars.time[0])} to {iso(bars.time[-1])}, in {out}")
+
+
+def _write(bars: Bars, data: str, out: Path) -> None:
+    """Write a file under another name first, so that an interrupted command leaves no half of one."""
+    beside = out.with_name(f".{out.name}.part")
+    try:
+        if out.suffix.lower() == ".csv":
+            _write_csv(bars, data, beside)
+        else:
+            _write_parquet(bars, data, beside)
+        beside.replace(out)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _write_csv(bars: Bars, data: str, path: Path) -> None:
+    import numpy as np
+
+    from openbell.desk.importing import SIMULATED
+
+    times = np.datetime_as_string(bars.time.astype("datetime64[s]")).tolist()
+    columns = (column.tolist() for column in bars.columns()[1:])
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        if data == "simulated":
+            file.write(f"{SIMULATED} by Openbell, not real prices\n")
+        file.write(f"{HEADER}\n")
+        file.writelines(
+            f"{time}Z,{','.join(map(repr, values))}\n" for time, *values in zip(times, *columns, strict=True)
+        )
+
+
+def _write_parquet(bars: Bars, data: str, path: Path) -> None:
+    from openbell.stores.arrow import pa, pq
+
+    names = HEADER.split(",")
+    columns = [
+        pa.array(bars.time * 1000, pa.timestamp("ms", tz="UTC")),
+        *(pa.array(each) for each in bars.columns()[1:]),
+    ]
+    table = pa.table(columns, names).replace_schema_metadata({"openbell.origin": data})
+    pq.write_table(table, path, compression="zstd")
