@@ -192,6 +192,20 @@ async def test_no_tool_runs_into_the_timeout_at_an_exchange(exchange: Vendor, tm
         await ask_everything(bench, exchange)
 
 
+@exchanges(*ALL)
+@pytest.mark.parametrize("timeframe", ["3m", "12h"])
+@pytest.mark.usefixtures("unpaced")
+@awaited
+async def test_a_chart_of_the_most_bars_stays_below_the_timeout(
+    exchange: Vendor, tmp_path: Path, timeframe: str
+) -> None:
+    assert isinstance(exchange.server, ExchangeServer)
+    exchange.server.latency, exchange.server.rate = 0.0, Rate(1e9, 1, {})
+    async with bench_as_found(tmp_path, iso(NOW + 30), FEED=exchange.feed) as bench:
+        await bench.chartgen("generate_chart", **question(exchange.symbol, timeframe, DEMANDING))
+    assert exchange.seconds <= 0.8 * TIMEOUT, exchange.server.counts
+
+
 @pytest.mark.parametrize("symbol", ["AAPL", "BTC/USD"])
 @awaited
 async def test_no_tool_runs_into_the_timeout_at_alpaca(alpaca: AlpacaServer, tmp_path: Path, symbol: str) -> None:

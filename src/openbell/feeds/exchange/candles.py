@@ -28,7 +28,7 @@ _DELAY = 20.0
 """Seconds after its end at which a candle longer than a minute is final. A bar counts as closed after the same time
 (`desk.bars.GRACE`), so that minutes are not needed for the latest one."""
 _NEWEST_ONLY = frozenset({"kraken"})
-"""Exchanges that return their newest page of candles whatever is asked for; ccxt does not tell."""
+"""Exchanges that return their newest page of candles whatever is requested; ccxt has no field for this."""
 _MARGIN = 600
 """Seconds. Candles that leave the newest page within this time are not offered: a request may have to wait so long."""
 
@@ -36,7 +36,7 @@ _MARGIN = 600
 def to_bars(series: Series, rows: Sequence[Sequence[Any]], now: float) -> Bars:
     """Returns the closed candles as bars, sorted, without duplicates. Impossible candles are dropped and logged.
 
-    Candles longer than a minute that begin at other times than ours are kept, so that the desk sees that they do.
+    Candles longer than a minute that begin at other times than ours are kept, so that the desk can refuse the timeframe.
     """
     instrument = series.instrument
     if not rows:
