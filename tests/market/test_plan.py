@@ -76,7 +76,7 @@ def test_every_bar_is_made_of_one_base_the_first_that_covers_it(
 ) -> None:
     instrument = parse(symbol)
     known = {base: joined(pairs) for base, pairs in covered.items()}
-    parts = parts_of(instrument, timeframe, Part(timeframe, START, END), known, whole_from)
+    parts = parts_of(Series(instrument, timeframe), START, END, known, whole_from)
     for start, end in zip(*(each.tolist() for each in buckets(instrument, timeframe, START, END)), strict=True):
         made_of = [part.base for part in parts if part.start <= start < part.end]
         assert all(end <= part.end for part in parts if part.start <= start < part.end), "no part ends inside a bar"
@@ -99,9 +99,9 @@ def test_more_minutes_change_nothing_that_native_bars_give(
     more: list[tuple[int, int]],
 ) -> None:
     instrument = parse(symbol)
-    span = Part(timeframe, START, END)
+    series = Series(instrument, timeframe)
     before, after = (
-        parts_of(instrument, timeframe, span, {timeframe: joined(natives), Timeframe.M1: joined(some)})
+        parts_of(series, START, END, {timeframe: joined(natives), Timeframe.M1: joined(some)})
         for some in (minutes, [*minutes, *more])
     )
     assert before == after
@@ -122,9 +122,8 @@ def test_what_is_fetched_covers_every_closed_bar_once(
     instrument = parse(symbol)
     natives = {each: Native(delay=delay if each is not Timeframe.M1 else 0.0) for each in {*offered, Timeframe.M1}}
     end = now // 60 * 60
-    span = Part(timeframe, end - length, end)
-    found = to_fetch(instrument, timeframe, span, natives, now)
-    for start, stop in zip(*(each.tolist() for each in buckets(instrument, timeframe, span.start, end)), strict=True):
+    found = to_fetch(Series(instrument, timeframe), end - length, end, natives, now)
+    for start, stop in zip(*(each.tolist() for each in buckets(instrument, timeframe, end - length, end)), strict=True):
         holding = [part for part in found if part.start <= start and stop <= part.end]
         assert len(holding) == 1
         base = holding[0].base
@@ -141,7 +140,7 @@ def test_an_unpublished_day_is_made_of_minutes_as_a_whole() -> None:
     close = tuesday + 23_400
 
     def fetched(now: int) -> list[Part]:
-        return to_fetch(apple, Timeframe.D1, Part(Timeframe.D1, monday, now), natives, now)
+        return to_fetch(Series(apple, Timeframe.D1), monday, now, natives, now)
 
     assert fetched(close + 1800) == [Part(Timeframe.D1, monday, tuesday), Part(Timeframe.M1, tuesday, close + 1800)]
     assert fetched(close - 60) == [Part(Timeframe.D1, monday, tuesday)], "a day under way is not asked for"

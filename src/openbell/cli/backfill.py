@@ -76,6 +76,7 @@ async def _fetch(desk: Desk, series: Series, start: int, end: int) -> str:
     """Fetch one symbol piece by piece; returns a line about what is stored."""
     from openbell.market.errors import UnknownSymbol
     from openbell.market.plan import base_of
+    from openbell.stores.port import Span
 
     natives = await desk.bars.history.natives(series.instrument)
     base = base_of(series.instrument, series.timeframe, natives)
@@ -85,10 +86,10 @@ async def _fetch(desk: Desk, series: Series, start: int, end: int) -> str:
     first = max(start, desk.bars.history.reach(fetched) or start)
     with progress(f"{series}", max(1, end - first)) as advance:
         for at, until in _pieces(first, end, _PIECE * base.seconds):
-            if failure := await desk.bars.fetch(fetched, at, until):
+            if failure := await desk.bars.history.fill(fetched, Span(at, until)):
                 raise failure
             advance(until - at)
-    bars = await desk.bars.stored(fetched, start, end)
+    bars = await desk.threads.run(desk.store.read, fetched, start, end)
     made = "" if base is series.timeframe else f", which {name_of(series.timeframe, SHORT)} bars are made of"
     if not len(bars):
         return f"{fetched}: the feed {desk.feed.name} has no bars from {iso(start)} on{made}"

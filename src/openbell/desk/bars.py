@@ -230,26 +230,15 @@ class BarService:
         changed = self.store.changed_since(minutes, ring.versions[minutes])
         again = ring.end if changed is None else max(0, min(changed, ring.end))
         again = bucket_start(series.instrument, series.timeframe, again)
-        before = [part for part in ring.parts if part.base is not Timeframe.M1]
-        if [part for part in parts if part.base is not Timeframe.M1 and part.end > ring.bars.time[0]] != [
-            part for part in before if part.end > ring.bars.time[0]
-        ]:
-            return None
-        if again <= ring.bars.time[0] or (before and again < before[-1].end):
+        first = int(ring.bars.time[0])
+        before = _native_parts(ring.parts, first)
+        if _native_parts(parts, first) != before or again <= first or (before and again < before[-1].end):
             return None
         fresh = barlib.resample(self.store.read(minutes, again, end), series.timeframe, end)
         bars = barlib.merge(ring.bars.between(0, again), fresh).tail(ring.depth).copy()
         return _Ring(bars, tuple(parts), versions, end, ring.depth)
 
     # Spans
-
-    async def fetch(self, series: Series, start: int, end: int) -> Failure | None:
-        """Fetch what the store lacks of a native series. A failure is returned, not raised."""
-        return await self.history.fill(series, Span(start, end))
-
-    async def stored(self, series: Series, start: int, end: int) -> Bars:
-        """The stored bars of a series that opened in [start, end)."""
-        return await self.threads.run(self.store.read, series, start, end)
 
     async def span(self, series: Series, start: int | None, end: int | None) -> Bars:
         """The closed bars that opened in [start, end), fetched as needed; without a start, what is stored.
@@ -334,3 +323,8 @@ class BarService:
                 break
             at = start
         return failure
+
+
+def _native_parts(parts: Sequence[Part], since: int) -> list[Part]:
+    """Returns the parts after a time that are not made of minutes."""
+    return [part for part in parts if part.base is not Timeframe.M1 and part.end > since]

@@ -79,10 +79,9 @@ class History:
         now = self._clock.epoch()
         native = self.known_natives(series.instrument).get(series.timeframe)
         if series.timeframe is Timeframe.M1 or native is None:
-            watermark = self._feed.watermark(now)
-            if self._feed.supports(series.instrument):
-                watermark = self._feed.route(series.instrument).watermark(now)
-            return min(end, int(min(now, watermark) // MINUTE * MINUTE))
+            supported = self._feed.supports(series.instrument)
+            feed = self._feed.route(series.instrument) if supported else self._feed
+            return min(end, int(min(now, feed.watermark(now)) // MINUTE * MINUTE))
         return min(end, published(series.instrument, series.timeframe, native, now))
 
     def gaps(self, series: Series, span: Span) -> list[Span]:

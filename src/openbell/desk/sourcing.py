@@ -45,8 +45,7 @@ class Sourcing:
 
     def _to_fetch(self, series: Series, start: int, end: int) -> list[Part]:
         natives = self._history.known_natives(series.instrument)
-        span = Part(series.timeframe, start, end)
-        return to_fetch(series.instrument, series.timeframe, span, natives, self._clock.epoch())
+        return to_fetch(series, start, end, natives, self._clock.epoch())
 
     def missing(self, series: Series, depth: int, end: int) -> bool:
         """Returns True if the feed has bars for `depth` bars before `end` that are final and not stored."""
@@ -82,8 +81,7 @@ class Sourcing:
         # Nothing is covered before this: the buckets of decades need not be looked at one by one.
         known = [reach or end, *(spans[0][0] for spans in covered.values() if spans)]
         first = bucket_start(series.instrument, series.timeframe, max(start, min(known)))
-        span = Part(series.timeframe, first, end)
-        parts = parts_of(series.instrument, series.timeframe, span, covered, reach)
+        parts = parts_of(series, first, end, covered, reach)
         if reach is None and start < first:  # minutes that others have stored are covered by nobody
             parts.insert(0, Part(Timeframe.M1, start, first))
         return parts
@@ -102,9 +100,8 @@ class Sourcing:
     def read_span(self, series: Series, start: int, end: int) -> Bars:
         """The bars that open in [start, end) and had closed at `end`."""
         found = [barlib.empty_of(series)]
-        for part in self.parts(
-            series, self.candidates(series), bucket_start(series.instrument, series.timeframe, start), end
-        ):
+        first = bucket_start(series.instrument, series.timeframe, start)
+        for part in self.parts(series, self.candidates(series), first, end):
             base = self._store.read(series.at(part.base), part.start, part.end)
             found.append(barlib.resample(base, series.timeframe, end))
         return barlib.merge(*found).between(start, end)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.lookback import bucket_start
-from openbell.market.series import bases
+from openbell.market.series import Series, bases
 from openbell.market.session_table import Times, table_for
 from openbell.market.timeframes import Timeframe
 
@@ -60,46 +60,44 @@ def published(instrument: Instrument, base: Timeframe, native: Native, now: floa
     return bucket_start(instrument, base, now - native.delay)
 
 
-def to_fetch(
-    instrument: Instrument, timeframe: Timeframe, span: Part, natives: Mapping[Timeframe, Native], now: float
-) -> list[Part]:
-    """Returns what the feed has to deliver for the bars of a timeframe that open in a span, oldest first."""
+def to_fetch(series: Series, start: int, end: int, natives: Mapping[Timeframe, Native], now: float) -> list[Part]:
+    """Returns what the feed has to deliver for the bars of a series that open in [start, end), oldest first."""
+    instrument, timeframe = series.instrument, series.timeframe
     base = base_of(instrument, timeframe, natives)
     if base is None:
         return []
     if base is Timeframe.M1:
-        return [Part(base, span.start, span.end)]
+        return [Part(base, start, end)]
     # The bar of the timeframe that contains the first unpublished bar of the base is made of minutes as a whole.
-    cut = max(
-        span.start, min(span.end, bucket_start(instrument, timeframe, published(instrument, base, natives[base], now)))
-    )
-    found = [Part(base, span.start, cut)] if cut > span.start else []
-    if Timeframe.M1 in natives and len(buckets(instrument, timeframe, cut, span.end)[0]):
-        found.append(Part(Timeframe.M1, cut, span.end))
+    final = bucket_start(instrument, timeframe, published(instrument, base, natives[base], now))
+    cut = max(start, min(end, final))
+    found = [Part(base, start, cut)] if cut > start else []
+    if Timeframe.M1 in natives and len(buckets(instrument, timeframe, cut, end)[0]):
+        found.append(Part(Timeframe.M1, cut, end))
     return found
 
 
 def parts_of(
-    instrument: Instrument,
-    timeframe: Timeframe,
-    span: Part,
+    series: Series,
+    start: int,
+    end: int,
     covered: Mapping[Timeframe, Sequence[tuple[int, int]]],
     whole_from: int | None = None,
 ) -> list[Part]:
-    """Returns what each bar of a timeframe in a span is made of, oldest first.
+    """Returns what each bar of a series in [start, end) is made of, oldest first.
 
     A bar is made of the first base in the order of `bases` that covers all of it, else of minutes. `covered` has the covered
     spans by base. Minutes before `whole_from` may lack bars: a bar of a larger timeframe is made of them only if they are
     covered.
     """
-    starts, ends = buckets(instrument, timeframe, span.start, span.end)
+    starts, ends = buckets(series.instrument, series.timeframe, start, end)
     if not len(starts):
         return []
-    order = bases(instrument, timeframe)
+    order = bases(series.instrument, series.timeframe)
     chosen = np.full(len(starts), len(order) - 1)
     for rank in reversed(range(len(order))):
         inside = _inside(starts, ends, covered.get(order[rank], ()))
-        if order[rank] is Timeframe.M1 and whole_from is not None and timeframe is not Timeframe.M1:
+        if order[rank] is Timeframe.M1 and whole_from is not None and series.timeframe is not Timeframe.M1:
             chosen[(starts < whole_from) & ~inside] = -1
         elif order[rank] is not Timeframe.M1:
             chosen[inside] = rank
