@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openbell.market.bars import bucket_bounds, resample
 from openbell.market.clock import parse_time
 from openbell.market.instruments import parse
-from openbell.market.plan import Native, Part, base_of, buckets, parts_of, published, to_fetch
+from openbell.market.plan import Native, Part, base_of, buckets, next_close, parts_of, published, to_fetch
 from openbell.market.series import Series, bases, makes, series_of
 from openbell.market.timeframes import Timeframe
 from tests.stores.samples import bars
@@ -36,15 +36,34 @@ def joined(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
 @pytest.mark.parametrize("timeframe", Timeframe)
-def test_buckets_are_those_that_bars_have(symbol: str, timeframe: Timeframe) -> None:
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [
+        (START + 4000, END - 4000),
+        (int(parse_time("2025-12-15")), int(parse_time("2025-12-31T23:00Z"))),  # the week ends on 2 January
+        (int(parse_time("2025-01-02T14:30Z")), int(parse_time("2025-01-20"))),  # the week has begun on 30 December
+    ],
+)
+def test_buckets_are_those_that_bars_have(symbol: str, timeframe: Timeframe, since: int, until: int) -> None:
     instrument = parse(symbol)
-    starts, ends = buckets(instrument, timeframe, START + 4000, END - 4000)
-    minutes = np.arange(START - 7 * 86400, END + 7 * 86400, 60)
+    starts, ends = buckets(instrument, timeframe, since, until)
+    minutes = np.arange(since // 60 * 60 - 7 * 86400, until + 7 * 86400, 60)
     first, last = bucket_bounds(instrument, timeframe, minutes)
-    inside = (first >= START + 4000) & (last <= END - 4000)
+    inside = (first >= since) & (last <= until)
     assert sorted(set(zip(first[inside].tolist(), last[inside].tolist(), strict=True))) == list(
         zip(starts.tolist(), ends.tolist(), strict=True)
     )
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+@pytest.mark.parametrize("timeframe", Timeframe)
+def test_the_next_close_is_the_first_end_of_a_bucket(symbol: str, timeframe: Timeframe) -> None:
+    instrument = parse(symbol)
+    first, last = int(parse_time("2025-12-19")), int(parse_time("2026-01-23"))
+    ends = sorted(set(buckets(instrument, timeframe, first - 14 * 86400, last)[1].tolist()))
+    for after in (first, first + 0.5, *ends[:-1][:200], *(end - 1 for end in ends[1:200])):
+        if ends[0] <= after:
+            assert next_close(instrument, timeframe, after) == next(end for end in ends if end > after)
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)

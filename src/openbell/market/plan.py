@@ -23,6 +23,7 @@ from openbell.market.session_table import Times, table_for
 from openbell.market.timeframes import Timeframe
 
 _MONDAY = 345600
+_WEEK = 604800
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +108,31 @@ def parts_of(
 def buckets(instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> tuple[Times, Times]:
     """Returns the starts and ends of all buckets of a timeframe that lie in [start, end)."""
     if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
-        table = table_for(start, end)
+        table = table_for(start - _WEEK, end + _WEEK)  # a week may begin in one year and end in the next
         starts, ends = table.open, table.close
         if timeframe is Timeframe.W1 and len(starts):
             first = np.flatnonzero(np.append(True, table.week[1:] != table.week[:-1]))
             starts, ends = starts[first], ends[np.append(first[1:], len(ends)) - 1]
         inside = (starts >= start) & (ends <= end)
         return starts[inside], ends[inside]
-    anchor = _MONDAY if timeframe is Timeframe.W1 else 0
-    step = timeframe.seconds
+    anchor, step = _anchor(timeframe), timeframe.seconds
     starts = np.arange(start + (anchor - start) % step, end - step + 1, step, dtype=np.int64)
     return starts, starts + step
+
+
+def _anchor(timeframe: Timeframe) -> int:
+    """Returns the start of one bucket, from which all others are whole steps away."""
+    return _MONDAY if timeframe is Timeframe.W1 else 0
+
+
+def next_close(instrument: Instrument, timeframe: Timeframe, after: float) -> int:
+    """Returns the first time later than `after` at which a bar of a timeframe closes."""
+    if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
+        ends = buckets(instrument, timeframe, int(after) - 2 * _WEEK, int(after) + 3 * _WEEK)[1]
+        later = ends[ends > after]
+        return int(later[0]) if len(later) else int(after) + _WEEK
+    anchor, step = _anchor(timeframe), timeframe.seconds
+    return int((after - anchor) // step + 1) * step + anchor
 
 
 def _inside(starts: Times, ends: Times, spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
