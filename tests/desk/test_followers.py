@@ -88,6 +88,8 @@ async def test_every_new_signal_is_found_once(
         seen += sum(map(len, wanted.values()))
         if chance.random() < 0.8:  # otherwise what was found could not be recorded, and is asked for again
             since = clock.epoch()
+        if chance.random() < 0.3:  # streams are warmed up before the next bars
+            await followers.prepare(await service.latest(parse(symbol), timeframe), REQUESTS)
     assert seen > 20
     assert built, "nothing was followed"
     worker.shutdown()

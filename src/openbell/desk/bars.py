@@ -20,7 +20,7 @@ from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.capacity import most_bars
 from openbell.market.clock import Clock, bounded
-from openbell.market.errors import DataError, FeedUnavailable, UnknownSymbol
+from openbell.market.errors import DataError, FeedUnavailable, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.plan import Part, base_of
@@ -156,18 +156,24 @@ class BarService:
         bars = await asyncio.gather(*map(latest, rest))
         return found | {each: some for each, some in zip(rest, bars, strict=True) if some is not None}
 
+    async def latest_stored(self, instruments: Sequence[Instrument], timeframe: Timeframe) -> dict[Instrument, Bars]:
+        """What `latest` returns for many instruments, without those for which the feed has to be asked first."""
+        ready = [each for each in instruments if self.history.is_known(each)]
+        return await self._read_again(ready, timeframe, self.closed_until()) if ready else {}
+
     async def _read_again(
         self, instruments: list[Instrument], timeframe: Timeframe, end: int
     ) -> dict[Instrument, Bars]:
         """The bars of instruments whose stored bars have changed, except where the feed has to be asked for more."""
 
         def work() -> dict[Instrument, _Ring]:
-            read = {each: self._read(Series(each, timeframe), RING, end) for each in instruments}
-            return {
-                each: ring
-                for each, ring in read.items()
-                if len(ring.bars) and not self._sourcing.missing(ring.bars.series, RING, end)
-            }
+            found: dict[Instrument, _Ring] = {}
+            for each in instruments:
+                with suppress(StoreError):  # the next read of this instrument by itself raises it again
+                    ring = self._read(Series(each, timeframe), RING, end)
+                    if len(ring.bars) and not self._sourcing.missing(ring.bars.series, RING, end):
+                        found[each] = ring
+            return found
 
         found = await self.threads.run(work)
         self._rings.update({ring.bars.series: ring for ring in found.values()})

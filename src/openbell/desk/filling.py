@@ -61,6 +61,10 @@ class History:
         """Returns what `natives` has returned; empty if it has not been called or the feed has nothing."""
         return self._natives.get(instrument, _NONE) if self._delivers(instrument) else _NONE
 
+    def is_known(self, instrument: Instrument) -> bool:
+        """Returns True if `known_natives` tells what the feed has of an instrument."""
+        return instrument in self._natives or not self._delivers(instrument)
+
     def _delivers(self, instrument: Instrument) -> bool:
         """Returns True if the feed has bars of an instrument that are stored."""
         return self._feed.supports(instrument) and self._feed.route(instrument).source is not None

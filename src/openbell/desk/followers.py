@@ -61,6 +61,12 @@ class SignalFollowers:
         """Allow a few streams to be warmed up; call it once for each new bar of all series."""
         self._warm_ups = _WARM_UPS
 
+    async def prepare(self, bars: Bars, requests: list[IndicatorRequest]) -> None:
+        """Warm up streams of the newest closed bars, so that the next bar is followed."""
+        for request in requests:
+            if (bars.instrument, bars.timeframe, request.indicator.name) not in self._followed:
+                await self._warm_up(request, bars)
+
     async def since(
         self, instrument: Instrument, timeframe: Timeframe, requests: list[IndicatorRequest], since: float
     ) -> NewSignals:

@@ -13,26 +13,27 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 
 from openbell.desk.bars import RING, BarService
 from openbell.desk.followers import SignalFollowers
 from openbell.desk.indicators import IndicatorService
+from openbell.desk.trading.alert_groups import AlertGroup, GroupKey, key_of
 from openbell.desk.trading.inbox import Inbox
 from openbell.indicators.evaluation import IndicatorRequest
-from openbell.indicators.registry import get
-from openbell.market.bars import MINUTE, Bars, closed_at
+from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, StoreError, UnknownSymbol
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import Instrument
 from openbell.market.series import Series
-from openbell.market.timeframes import SHORT, Timeframe
+from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Lease, Span, Version
 from openbell.stores.records import alerts as queries
 from openbell.stores.records import progress
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
-from openbell.trading.alerts import Alert, AlertState, Firing, PriceLevels, levels_of, price_firings, signal_firings
+from openbell.trading.alerts import Alert, AlertState, Firing, price_firings, signal_firings
 from openbell.trading.evidence import bar_hash
 from openbell.trading.inbox import notification
 
@@ -41,60 +42,12 @@ log = logging.getLogger(__name__)
 _LONGEST = 1_100_000
 """Minutes in two years."""
 _NOTE_SECONDS = 900.0
+_PREPARE_SECONDS = 0.02
+"""The time that preparations may take in each step."""
 _EVER = 2**40
 _PROGRESS, _PROGRESS_SEQ = "alerts", "alerts through entry"
 _Found = tuple[Firing, str]
 """A firing, and the hash of its bar."""
-
-_Key = tuple[str, Timeframe]
-
-
-def _key(alert: Alert) -> _Key:
-    """Returns the group of an alert: its symbol, and the timeframe of the bars that decide it."""
-    return alert.symbol, Timeframe.M1 if alert.type.of_price else SHORT[alert.interval]
-
-
-class _Group:
-    """The active alerts that the bars of one symbol at one timeframe decide."""
-
-    def __init__(self, symbol: str, timeframe: Timeframe) -> None:
-        self.instrument = parse(symbol)
-        self.timeframe = timeframe
-        self.alerts: dict[str, Alert] = {}
-        self.seen: float = 0.0
-        """The alerts were checked on bars that closed up to this time."""
-        self._levels: PriceLevels | None = None
-
-    def put(self, alert: Alert) -> None:
-        """Add an active alert, or remove one that has ended."""
-        self._levels = None
-        if alert.state is AlertState.ACTIVE:
-            self.alerts[alert.id] = alert
-        else:
-            self.alerts.pop(alert.id, None)
-
-    def within_reach(self, bars: Bars) -> bool:
-        """Returns True if any price alert can fire on these bars."""
-        if self._levels is None:
-            self._levels = levels_of(self.alerts.values())
-        return self._levels.can_fire(bars)
-
-    def is_due(self, until: int) -> bool:
-        """Returns True if a bar of the timeframe may have closed since the last check."""
-        step = self.timeframe.seconds
-        return self.seen < until and (not self.timeframe.intraday or int(until // step) > int(self.seen // step))
-
-    def of_price(self) -> list[Alert]:
-        """Returns the price alerts."""
-        return [alert for alert in self.alerts.values() if alert.type.of_price]
-
-    def by_indicator(self) -> dict[str, list[Alert]]:
-        """Returns the signal alerts by indicator."""
-        found: dict[str, list[Alert]] = defaultdict(list)
-        for alert in self.alerts.values():
-            if alert.indicator is not None:
-                found[alert.indicator].append(alert)
-        return found
 
 
 class AlertEngine:
@@ -105,7 +58,7 @@ class AlertEngine:
         self._bars = bars
         self._followers = SignalFollowers(bars, indicators)
         self._inbox = inbox
-        self._groups: dict[_Key, _Group] = {}
+        self._groups: dict[GroupKey, AlertGroup] = {}
         self._versions: dict[Instrument, Version] = {}
         """The version of a symbol's stored bars when `_read` last read them."""
         self._prepared: set[Instrument] = set()
@@ -125,8 +78,9 @@ class AlertEngine:
         self._followers.begin_round()
         due = [group for group in self._groups.values() if group.alerts and group.is_due(until)]
         new_bars = await self._read_new_bars(due, until)
+        await self._read_larger_bars(due)
         found: list[_Found] = []
-        checked: list[_Group] = []
+        checked: list[AlertGroup] = []
         for group in due:
             try:
                 found += await self._check(group, new_bars.get(group.instrument), until)
@@ -135,9 +89,8 @@ class AlertEngine:
             else:
                 checked.append(group)
         fired = await self._fire(found, lease) if found else 0
-        for group in checked:  # after the firings were recorded: if that fails, the group is checked again
-            complete = await self._complete_until(group, new_bars.get(group.instrument), until)
-            group.seen = max(group.seen, complete)
+        # After the firings were recorded: if that fails, the groups are checked again.
+        await self._advance(checked, new_bars, until)
         behind = len(checked) < len(due)
         seen = min((group.seen for group in checked), default=float(until))
         if not behind and due and (fired or seen - (self._noted or 0.0) >= _NOTE_SECONDS):
@@ -145,25 +98,46 @@ class AlertEngine:
         await self._prepare(until)
         return fired
 
+    async def _advance(self, checked: list[AlertGroup], new_bars: dict[Instrument, Bars], until: int) -> None:
+        """Set the time up to which groups were checked.
+
+        Without a feed, that is the end of the newest stored minute: bars before the clock's time may still be imported.
+        """
+        complete = dict.fromkeys((group.instrument for group in checked), float(until))
+        if self._bars.feed.source is None:
+            # Where `new_bars` has an entry, it has all bars since the last check.
+            unread = [each for each in complete if each not in new_bars]
+            stored = new_bars | await self._bars.threads.run(self._newest_minutes, unread, until)
+            complete = {
+                each: float(min(until, int(bars.time[-1]) + MINUTE)) if len(bars := stored[each]) else 0.0
+                for each in complete
+            }
+        for group in checked:
+            group.seen = max(group.seen, complete[group.instrument])
+
+    def _newest_minutes(self, instruments: Iterable[Instrument], until: int) -> dict[Instrument, Bars]:
+        return {each: self._bars.store.tail(Series(each), 1, until) for each in instruments}
+
     async def _prepare(self, until: int) -> None:
-        """Keep the versions of symbols that were not read yet, so that the next minute of all is read at once."""
-        new = {
-            group.instrument
-            for group in self._groups.values()
-            if group.alerts and group.timeframe is Timeframe.M1 and group.seen >= until
-        } - self._prepared
+        """Do what the next checks need before their bars close: they then take less time."""
+        ready = [group for group in self._groups.values() if group.alerts and group.seen >= until]
+        new = {group.instrument for group in ready if group.timeframe is Timeframe.M1} - self._prepared
         if new:
             self._prepared |= new
             await self._bars.threads.run(self._keep_versions, sorted(new - set(self._versions)), until)
+        began = monotonic()
+        for group in self._groups.values():
+            if monotonic() - began > _PREPARE_SECONDS:
+                break
+            if group.alerts and not group.prepared:
+                group.prepared = True
+                await self._prepare_signals(group)
 
-    async def _complete_until(self, group: _Group, new_bars: Bars | None, until: int) -> float:
-        """Returns the time before which no bar will arrive: without a feed, the end of the newest stored bar."""
-        if self._bars.feed.source is not None:
-            return float(until)
-        if new_bars is not None:  # all bars since the last check
-            return float(min(until, int(new_bars.time[-1]) + MINUTE)) if len(new_bars) else group.seen
-        newest = await self._bars.threads.run(self._bars.store.tail, Series(group.instrument), 1, until)
-        return float(min(until, int(newest.time[-1]) + MINUTE)) if len(newest) else group.seen
+    async def _prepare_signals(self, group: AlertGroup) -> None:
+        if requests := group.requests():
+            found = await self._bars.latest_stored([group.instrument], group.timeframe)
+            for bars in found.values():
+                await self._followers.prepare(bars, requests)
 
     async def _load(self) -> None:
         """Load the alerts that were set, fired or cancelled since the last call."""
@@ -177,15 +151,15 @@ class AlertEngine:
             self._noted = noted
         for seq, alert in changed:
             self._seq = max(self._seq, seq)
-            if (group := self._groups.get(_key(alert))) is None:
-                group = self._groups[_key(alert)] = _Group(*_key(alert))
+            if (group := self._groups.get(key_of(alert))) is None:
+                group = self._groups[key_of(alert)] = AlertGroup(*key_of(alert))
             if alert.state is AlertState.ACTIVE:
                 # An alert that was never checked may have been set before the time of the last check.
                 seen = self._noted if seq <= noted_seq else alert.set_at
                 group.seen = min(group.seen, seen) if group.alerts else seen
             group.put(alert)
 
-    async def _read_new_bars(self, due: list[_Group], until: int) -> dict[Instrument, Bars]:
+    async def _read_new_bars(self, due: list[AlertGroup], until: int) -> dict[Instrument, Bars]:
         """Returns the new minute bars by symbol, in one read for all symbols whose last check was the latest one."""
         minutes = [group for group in due if group.timeframe is Timeframe.M1 and group.instrument in self._versions]
         if not minutes:
@@ -199,7 +173,16 @@ class AlertEngine:
         found = await self._bars.threads.run(partial(self._bars.store.new_bars, wanted, span, covered=covered))
         return {series.instrument: bars for series, bars in found.items()}
 
-    async def _check(self, group: _Group, new_bars: Bars | None, until: int) -> list[_Found]:
+    async def _read_larger_bars(self, due: list[AlertGroup]) -> None:
+        """Read the bars of signal alerts into memory, in one turn of a thread for each timeframe."""
+        wanted: dict[Timeframe, list[Instrument]] = defaultdict(list)
+        for group in due:
+            if any(not alert.type.of_price for alert in group.alerts.values()):
+                wanted[group.timeframe].append(group.instrument)
+        for timeframe, instruments in wanted.items():
+            await self._bars.latest_stored(instruments, timeframe)
+
+    async def _check(self, group: AlertGroup, new_bars: Bars | None, until: int) -> list[_Found]:
         instrument, timeframe, since = group.instrument, group.timeframe, group.seen
         found: list[_Found] = []
         if new_bars is None and (failure := await self._bars.fill(instrument, Span(int(since), until))):
@@ -209,9 +192,8 @@ class AlertEngine:
             bars = await self._read(instrument, since, until)
         if bars is not None and group.within_reach(bars):
             found += [(each, bar_hash(bars, each.index)) for each in price_firings(group.of_price(), bars, since)]
-        wanted = group.by_indicator()
-        if wanted and await self._closed_since(instrument, timeframe, since, until):
-            found += await self._signals(instrument, timeframe, wanted, since)
+        if requests := group.requests():
+            found += await self._signals(group, requests)
         return found
 
     async def _read(self, instrument: Instrument, since: float, until: int) -> Bars:
@@ -248,21 +230,12 @@ class AlertEngine:
         else:
             self._versions[instrument] = version
 
-    async def _closed_since(self, instrument: Instrument, timeframe: Timeframe, since: float, until: int) -> bool:
-        """Returns True if a bar of this timeframe has closed after `since`."""
-        if timeframe.intraday:
-            return int(until // timeframe.seconds) > int(since // timeframe.seconds)
-        newest = await self._bars.newest(instrument, timeframe, 1)
-        return len(newest) > 0 and closed_at(newest) > since
-
-    async def _signals(
-        self, instrument: Instrument, timeframe: Timeframe, wanted: dict[str, list[Alert]], since: float
-    ) -> list[_Found]:
-        requests = [IndicatorRequest(name, get(name), get(name).settings()) for name in wanted]
-        new = await self._followers.since(instrument, timeframe, requests, since)
+    async def _signals(self, group: AlertGroup, requests: list[IndicatorRequest]) -> list[_Found]:
+        new = await self._followers.since(group.instrument, group.timeframe, requests, group.seen)
         found: list[_Found] = []
+        wanted = group.by_indicator()
         for name, signals in new.by_name.items():
-            firings = signal_firings(wanted[name], new.bars, signals, since)
+            firings = signal_firings(wanted[name], new.bars, signals, group.seen)
             found += [(each, bar_hash(new.bars, each.index)) for each in firings]
         return found
 
@@ -291,7 +264,7 @@ class AlertEngine:
 
         fired = await self._records.write(work, lease)
         for firing, _ in firings:
-            self._groups[_key(firing.alert)].put(replace(firing.alert, state=AlertState.FIRED))
+            self._groups[key_of(firing.alert)].put(replace(firing.alert, state=AlertState.FIRED))
         return len(fired)
 
     async def _note(self, until: int, lease: Lease | None) -> None:
