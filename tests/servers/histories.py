@@ -13,7 +13,7 @@ import numpy as np
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.desk.trading.halts import HaltFile
+from openbell.desk.trading.halt_file import HaltFile
 from openbell.market.bars import MINUTE, make
 from openbell.market.clock import iso
 from openbell.market.instruments import parse

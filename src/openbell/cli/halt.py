@@ -14,6 +14,7 @@ import typer
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.desk.desk import Desk
 from openbell.desk.settings import home_of, load
+from openbell.desk.trading.halt_file import HALT_FILE, HaltFile
 from openbell.feeds.registry import feed_of
 from openbell.market.clock import SystemClock
 from openbell.market.errors import OpenbellError, SettingsError
@@ -21,7 +22,6 @@ from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
-    from openbell.desk.trading.halts import HaltFile
 
 
 @app.command("halt")
@@ -37,7 +37,7 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     began = round(SystemClock().epoch(), 3)
     with plain_errors():
         home = home_of(os.environ)
-    file = _file(home)
+    file = HaltFile(home / HALT_FILE)
     try:
         since = file.set(reason, began)
     except OSError as error:
@@ -75,7 +75,7 @@ def resume() -> None:
     if settings_for().read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
     settings = _present_settings("nothing was resumed")
-    file = _file(settings.home)
+    file = HaltFile(settings.home / HALT_FILE)
     since, halted = file.since() or SystemClock().epoch(), file.since() is not None
 
     async def work(desk: Desk) -> None:
@@ -95,13 +95,6 @@ def resume() -> None:
         typer.echo("resumed: positions may be opened again" if halted else "trading was not halted")
     if failures:
         fail("\n".join(failures.values()))
-
-
-def _file(home: Path) -> HaltFile:
-    # Imported here: every command loads this module, and few need a database.
-    from openbell.desk.trading.halts import HALT_FILE, HaltFile
-
-    return HaltFile(home / HALT_FILE)
 
 
 def _present_settings(otherwise: str) -> Settings:

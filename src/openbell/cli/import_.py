@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.cli.progress import progress
 from openbell.market.clock import SystemClock, iso
 from openbell.market.errors import InputError, InvalidParameter, OpenbellError, Refused
 from openbell.market.instruments import parse
@@ -29,9 +29,6 @@ _KEPT = 4_000_000
 _NAMED = 10
 _BATCH_SERIES, _BATCH_BARS = 64, 500_000
 """How many series or bars are stored at once."""
-
-Advance = Callable[[int], None]
-"""Shows that so many more bytes or bars are done."""
 
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Price files, also .gz and .zip, or globs.")]
@@ -183,7 +180,7 @@ def _import(settings: Settings, paths: list[Path], options: Options, replace: bo
                 # Only now: a file that is refused creates no home.
                 bar_store = bar_store or stack.enter_context(closing(Desk(real).store))
                 found = [series for _, some in batch for series in some]
-                with _progress("storing", "bars", sum(len(series.bars) for series in found)) as advance:
+                with progress("storing", sum(len(series.bars) for series in found), "bars") as advance:
                     newest = iter(store(bar_store, found, replace, advance))
                 for path, some in batch:
                     stored.append(path)
@@ -211,7 +208,7 @@ def _checked(paths: list[Path], options: Options) -> Iterator[tuple[Path, list[F
     kept: dict[Path, list[FileSeries]] = {}
     refused, held = [], 0
     sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
-    with _progress("reading", "bytes", sum(sizes)) as advance:
+    with progress("reading", sum(sizes), "bytes") as advance:
         for path, size in zip(paths, sizes, strict=True):
             try:
                 found = read(path, options, now)
@@ -298,19 +295,3 @@ def _note_late_bars(settings: Settings, bars: Bars, newest: int) -> None:
             f"bars up to {iso(newest)} that were stored late fill no order and fire no alert",
             err=True,
         )
-
-
-@contextmanager
-def _progress(what: str, unit: str, total: int) -> Iterator[Advance]:
-    """Show a progress bar on standard error if it is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
-    columns = (TextColumn(f"{what} {unit}"), BarColumn(), count, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("", total=total)
-        yield lambda done: shown.advance(task, done)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.cli.progress import progress
 from openbell.desk.desk import Desk
 from openbell.market.errors import OpenbellError, StoreError
 from openbell.trading.ledger import GENESIS, Fault, Head, check
@@ -170,8 +169,8 @@ async def _check_ledger(
         if now.is_behind and now != before and number < _TRIES:
             return now
         found.newest = now.newest
-        with _progress(now.newest.seq) as seen:
-            found.add(faults(connection, heads, now.ends, one_home=records.one_home, seen=seen))
+        with progress("checking", now.newest.seq, "entries", least=_LONG) as advance:
+            found.add(faults(connection, heads, now.ends, one_home=records.one_home, advance=advance))
             found.add(Fault(seq, reason) for seq, reason in checkpoints.mismatches(view))
         if not now.ends and now.newest.seq and read_ends is not tuple:
             found.add([Fault(0, f"there is no head outside the database ({records.head.path} is missing)")])
@@ -202,18 +201,3 @@ async def _check_bars(desk: Desk, records: Records, found: Findings) -> None:
         found.unread = error.message
     found.bars = bars
     found.add(bars.faults)
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on standard error for long ledgers, if it is a terminal."""
-    if total < _LONG or not sys.stderr.isatty():
-        yield lambda _count: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("entries", total=total)
-        yield lambda count: progress.update(task, completed=count)

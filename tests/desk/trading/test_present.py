@@ -15,7 +15,7 @@ from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.desk.trading.alerts import Condition
 from openbell.desk.trading.desk import TradingDesk
-from openbell.desk.trading.halts import HaltFile
+from openbell.desk.trading.halt_file import HaltFile
 from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.clock import iso
 from openbell.market.errors import RiskRefused, StoreError

@@ -19,7 +19,8 @@ from openbell.desk.trading.books import Books
 from openbell.desk.trading.broker_venue import BrokerVenue
 from openbell.desk.trading.decisions import DecisionService
 from openbell.desk.trading.gate import Gate
-from openbell.desk.trading.halts import HALT_FILE, HaltFile, Halts
+from openbell.desk.trading.halt_file import HALT_FILE, HaltFile
+from openbell.desk.trading.halts import Halts
 from openbell.desk.trading.inbox import Inbox, Send
 from openbell.desk.trading.limits import costs_of, limits_of
 from openbell.desk.trading.matching import PaperMatching
@@ -229,7 +230,9 @@ class TradingDesk:
     @property
     def _halted(self) -> Halted:
         """Whether new orders may open a position. The file in the home halts every desk that writes."""
-        return switches.halted if self.records.access is Access.PAST else self.halt_file.halted
+        if self.records.access is Access.PAST:
+            return switches.halted
+        return lambda view: self.halt_file.read() or switches.halted(view)
 
     @property
     def _halted_then(self) -> Halted:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 
+from openbell.desk.trading.halt_file import LONGEST_REASON, OPERATOR
 from openbell.desk.trading.venue import Venue
 from openbell.stores.port import Lease
 from openbell.stores.records import orders as queries
@@ -21,56 +21,12 @@ from openbell.stores.records.view import View
 from openbell.trading.broker import BrokerError
 from openbell.trading.orders import RESTING, Order, State
 
-HALT_FILE = "halted"
-"""Its name in the home."""
-LONGEST_REASON = 200
-_OPERATOR = "by the operator"
 _HALTED = "trading was halted"
 """The reason of orders that a halt has cancelled."""
 
 
 Halted = Callable[[View], str | None]
 """Why nothing may be opened, as a transaction sees it."""
-
-
-class HaltFile:
-    """The switch in the home."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def halted(self, view: View) -> str | None:
-        """Returns why nothing may be opened, by the file or by the records."""
-        return self.read() or switches.halted(view)
-
-    def read(self) -> str | None:
-        """Returns why trading is halted; a file that cannot be read halts it too."""
-        try:
-            return self.path.read_text(encoding="utf-8").partition("\n")[0].strip()[:LONGEST_REASON] or _OPERATOR
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError):
-            return _OPERATOR
-
-    def since(self) -> float | None:
-        """Returns when trading was halted first; None if it is not halted. Files of earlier versions have no time."""
-        try:
-            return float(self.path.read_text(encoding="utf-8").partition("\n")[2])
-        except (OSError, ValueError):
-            return self.path.stat().st_mtime if self.path.exists() else None
-
-    def set(self, reason: str, now: float) -> float:
-        """Halt trading; returns since when it is halted: a repeated halt keeps the time of the first."""
-        since = min(now, self.since() or now)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(f"{' '.join(reason.split())}\n{since!r}\n", encoding="utf-8")
-        return since
-
-    def lift(self) -> bool:
-        """Remove the file; returns True if trading was halted."""
-        was_halted = self.path.exists()
-        self.path.unlink(missing_ok=True)
-        return was_halted
 
 
 class Halts:
@@ -89,7 +45,7 @@ class Halts:
 
         def work(journal: Journal) -> None:
             journal.put(
-                "switch", {"name": switches.HALT, "reason": reason[:LONGEST_REASON] or _OPERATOR, "at": journal.at}
+                "switch", {"name": switches.HALT, "reason": reason[:LONGEST_REASON] or OPERATOR, "at": journal.at}
             )
 
         await self._records.write(work)

@@ -24,6 +24,7 @@ from openbell.trading.rows import from_row
 
 _DAY = 86400
 _PAGE = 10_000
+_STEP = 1000
 """How many fills are compared with their bars at once."""
 _MOST = 1000
 """How many faults in the content of entries are listed one by one."""
@@ -68,12 +69,12 @@ def faults(
     ends: Sequence[Head] = (),
     *,
     one_home: bool = True,
-    seen: Callable[[int], None] = lambda _count: None,
+    advance: Callable[[int], None] = lambda _count: None,
 ) -> Iterator[Fault]:
     """All faults: in the chain, in the content of entries, then differences between the tables and the ledger.
 
-    `heads` must be in the ledger; `ends` are the heads at which it may end. `seen` is called every 1,000 entries with the
-    number of the last entry that was checked.
+    `heads` must be in the ledger; `ends` are the heads at which it may end. `advance` is called with the number
+    of checked entries, every 1,000 of them.
     """
     audit, found, more = Audit(), list[Fault](), 0
 
@@ -85,8 +86,8 @@ def faults(
             found.extend(new[:room])
             more += len(new[room:])
             yield entry
-            if entry.seq % 1000 == 0:
-                seen(entry.seq)
+            if entry.seq % _STEP == 0:
+                advance(_STEP)
 
     yield from check(audited(), heads, ends, _BEYOND[one_home])
     yield from found
