@@ -30,9 +30,9 @@ def lines_until(process: subprocess.Popen[str], wanted: str) -> list[str]:
     raise AssertionError(f"{wanted!r} never came: {seen}")
 
 
-def start(home: Path, command: str, **settings: str) -> subprocess.Popen[str]:
+def start(home: Path, *command: str, **settings: str) -> subprocess.Popen[str]:
     return Process(
-        [*OPENBELL, command],
+        [*OPENBELL, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -57,6 +57,18 @@ def test_up_collects_and_says_how_to_connect(tmp_path: Path) -> None:
     assert "collector running as" in run(tmp_path, "doctor").stdout
     assert "stored" in stop(process)
     assert "no collector is running" in run(tmp_path, "doctor").stdout
+
+
+def test_up_watches_what_it_is_told_to(tmp_path: Path) -> None:
+    done = run(tmp_path, "up", "--watch", "btcusdt,AAPL,WRONG!")
+    assert (done.returncode, "WRONG!" in done.stderr, (tmp_path / "watchlist.txt").exists()) == (1, True, False)
+    assert "read-only" in run(tmp_path, "up", "--watch", "AAPL", "--read-only").stderr
+    for symbols, watched in (("btcusdt,AAPL", "BTC/USDT\nAAPL\n"), ("MSFT, aapl", "BTC/USDT\nAAPL\nMSFT\n")):
+        process = start(tmp_path, "up", "--watch", symbols)
+        lines_until(process, "collecting")
+        stop(process)
+        assert (tmp_path / "watchlist.txt").read_text() == watched
+    assert "the feed sim does not deliver it" in run(tmp_path, "up", "--watch", "ZZZZ").stderr
 
 
 def test_up_shows_a_live_table_on_a_terminal(tmp_path: Path) -> None:

@@ -321,8 +321,21 @@ def test_storage_info(tmp_path: Path) -> None:
     info = call(tmp_path, "get_storage_info", FEED="none")
     assert info["data_directory"] == str(tmp_path / "data")
     assert info["stored_symbols"] == {"stocks": ["AAPL"], "crypto": ["BTC_USD"]}
+    assert info["series"] == {"1m": {"total": 2, "symbols": ["AAPL", "BTC_USD"]}}
     assert info["total_size_mb"] > 0
     assert (tmp_path / "data/stocks/1min/AAPL_2025-09.parquet").exists()
+
+
+def test_storage_info_names_the_timeframes_of_stored_bars(tmp_path: Path) -> None:
+    load(tmp_path, "AAPL", walk(100))
+    days = tmp_path / "days.csv"
+    days.write_text("Date,Open,High,Low,Close,Volume\n2025-09-18,1,2,1,2,10\n2025-09-19,2,3,1,2,10\n")
+    for symbol in ("AAPL", "EUR/USD"):
+        assert run(tmp_path, "import", str(days), "--symbol", symbol, "--timeframe", "1d").returncode == 0
+    found = {"1m": {"total": 1, "symbols": ["AAPL"]}, "1d": {"total": 2, "symbols": ["AAPL", "EUR_USD"]}}
+    assert call(tmp_path, "get_storage_info", FEED="none")["series"] == found
+    before = call(tmp_path, "get_storage_info", FEED="none", AS_OF="2025-09-18T12:00:00Z")
+    assert before["series"] == {"1m": found["1m"]}, "no day had closed"
 
 
 def test_under_a_clock_of_its_own_storage_info_tells_of_nothing_later(tmp_path: Path) -> None:

@@ -9,29 +9,49 @@ import signal
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, settings_for
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
+from openbell.market.errors import Refused, UnknownSymbol
+from openbell.market.instruments import parse
 
 if TYPE_CHECKING:
     from openbell.desk.collector import Collector
     from openbell.feeds.port import Batch
 
 
+Watch = Annotated[
+    str | None,
+    typer.Option("--watch", metavar="A,B", help="Add these symbols to the watchlist; a new home watches only these."),
+]
+
+
 @app.command("up")
-def up(trade: Trade = False, read_only: ReadOnly = False, as_of: AsOf = None, scenario: InScenario = None) -> None:
+def up(
+    watch: Watch = None,
+    trade: Trade = False,
+    read_only: ReadOnly = False,
+    as_of: AsOf = None,
+    scenario: InScenario = None,
+) -> None:
     """Run the desk on this machine: collect bars, fill paper orders, fire alerts, and show a live view.
 
     Ctrl-C stops it without losing data.
 
     By default it uses a simulated market. Connect a client with: openbell mcp chart-signals
-    """
+
+    \b
+    Example:
+      openbell up --watch AAPL,BTC/USD
+    """  # noqa: D301 (click reads the backspace)
     desk = Desk(settings_for(as_of, read_only, trade, scenario))
     with plain_errors():
+        if watch:
+            _watch(desk, watch)
         if not desk.settings.read_only:
             desk.watchlist.create()
         _run(_up(desk))
@@ -49,6 +69,17 @@ def collect(as_of: AsOf = None) -> None:
         if not desk.settings.read_only:
             desk.watchlist.create()
         _run(_collect(desk))
+
+
+def _watch(desk: Desk, symbols: str) -> None:
+    """Add symbols to the watchlist. Raises `UnknownSymbol` if the feed does not deliver one of them."""
+    if desk.settings.read_only:
+        raise Refused("this desk is read-only: --watch cannot change the watchlist")
+    wanted = symbols.replace(",", " ").split()
+    for instrument in map(parse, wanted):
+        if desk.feed.source is not None and not desk.feed.supports(instrument):
+            raise UnknownSymbol(instrument.symbol, f"the feed {desk.feed.name} does not deliver it")
+    desk.watchlist.watch(wanted)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -99,6 +99,14 @@ class WatchlistFile:
         if not self.path.exists():
             self._write(DEFAULT, replace=False)
 
+    def watch(self, symbols: Iterable[str]) -> list[Instrument]:
+        """Add symbols, or write a list of these alone if there is no file yet; returns the symbols that are new."""
+        wanted = list(dict.fromkeys(map(parse, symbols)))
+        if not self.path.exists():
+            self._write("".join(f"{each}\n" for each in wanted), replace=False)
+            return wanted
+        return self.add(str(each) for each in wanted)
+
     def add(self, symbols: Iterable[str]) -> list[Instrument]:
         """Append the symbols that are not watched yet, and return them. Raises `InvalidSymbol` and `StoreError`."""
         wanted = list(dict.fromkeys(map(parse, symbols)))

@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING
 
 from openbell.market.clock import iso
 from openbell.market.errors import StoreError
-from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.instruments import AssetClass
 from openbell.market.sessions import Phase, eastern, next_open, stock_phase
+from openbell.market.timeframes import SHORT
 from openbell.protocol.call import Call, Result
 from openbell.protocol.tool import NoArguments, Reads, Tool
 from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
 
 if TYPE_CHECKING:
+    from openbell.market.series import Series
     from openbell.stores.port import BarStore
 
 _BYTES = 48
 """Size of one bar: its time, four prices and a volume, eight bytes each."""
+_NAMED = 100
+"""Symbols of a timeframe that are named."""
 
 
 async def check_market_status(call: Call, _given: NoArguments) -> Result[shapes.MarketStatusResponse]:
@@ -56,11 +60,13 @@ async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.Sto
     """Return the stored symbols, the folder and its size; with --as-of, only of bars that had closed by then."""
     store, settings = call.desk.store, call.desk.settings
     clock = call.desk.clock.epoch() if settings.as_of else None
-    instruments, size = await call.desk.threads.run(_stored, store, clock)
+    stored, size = await call.desk.threads.run(_stored, store, clock)
+    instruments = sorted({series.instrument for series in stored})
     names = {kind: [i.file_name for i in instruments if i.asset_class is kind] for kind in AssetClass}
     answer: shapes.StorageInfoResponse = {
         "data_directory": str(settings.bar_folder),
         "stored_symbols": {"stocks": names[AssetClass.STOCK], "crypto": names[AssetClass.CRYPTO]},
+        "series": _by_timeframe(stored),
         "total_size_mb": round(size / 1e6, 3),
         "data_source": data_source(call.desk),
     }
@@ -70,17 +76,26 @@ async def get_storage_info(call: Call, _given: NoArguments) -> Result[shapes.Sto
     return Result(answer)
 
 
-def _stored(store: BarStore, clock: float | None) -> tuple[list[Instrument], int]:
-    """Returns the stored instruments and their size in bytes: on disk now or, with `clock`, of bars closed by then.
+def _by_timeframe(stored: list[Series]) -> dict[str, shapes.StoredSeries]:
+    """Returns the symbols of the stored series by timeframe, shortest first."""
+    found: dict[str, shapes.StoredSeries] = {}
+    for name, timeframe in SHORT.items():
+        if symbols := [series.instrument.file_name for series in stored if series.timeframe is timeframe]:
+            found[name] = {"total": len(symbols), "symbols": symbols[:_NAMED]}
+    return found
+
+
+def _stored(store: BarStore, clock: float | None) -> tuple[list[Series], int]:
+    """Returns the stored series and their size in bytes: on disk now or, with `clock`, of bars closed by then.
 
     A file may contain later bars, so that its size would reveal them. With `clock`, each closed bar counts as 48 bytes.
     """
     stored = store.stored()
     if clock is None:
-        return sorted({series.instrument for series in stored}), store.size()
+        return stored, store.size()
     closed = int(clock // 60 * 60)
     counts = {series: store.count(series, series.timeframe, closed) for series in stored}
-    return sorted({series.instrument for series in stored if counts[series]}), sum(counts.values()) * _BYTES
+    return [series for series in stored if counts[series]], sum(counts.values()) * _BYTES
 
 
 async def get_capabilities(call: Call, _given: NoArguments) -> Result[shapes.CapabilitiesResponse]:
@@ -110,7 +125,7 @@ TOOLS = (
     ),
     Tool(
         "get_storage_info",
-        "Which symbols are stored, where, and how much space they take.",
+        "Which symbols are stored, at which timeframes, where, and how much space they take.",
         NoArguments,
         shapes.StorageInfoResponse,
         get_storage_info,

@@ -150,11 +150,19 @@ class StoredSymbols(TypedDict):
     crypto: list[str]
 
 
+class StoredSeries(TypedDict):
+    """The symbols that have bars of one timeframe."""
+
+    total: int
+    symbols: Annotated[list[str], Field(description="the first 100")]
+
+
 class StorageInfoResponse(TypedDict):
     """The stored symbols, their folder and its size."""
 
     data_directory: str
     stored_symbols: StoredSymbols
+    series: Annotated[dict[str, StoredSeries], Field(description="by the timeframe of the stored bars: 1m, 1d, …")]
     total_size_mb: float
     data_source: str
     set_aside: NotRequired[Annotated[list[str], Field(description="damaged files that are no longer read")]]
