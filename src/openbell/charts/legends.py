@@ -108,7 +108,8 @@ def panel_legend(layer: Layer, picture: Picture, panel: Panel) -> None:
 
 def _row(computed: Computed, colors: list[Color], theme: Theme, number_format: NumberFormat) -> Row:
     """Returns an indicator's name and its last values, each in the colour of its line."""
-    row = [Word(computed.request.label + " ", theme.faint)]
+    label = f"{computed.request.label} (minutes missing)" if computed.note else computed.request.label
+    row = [Word(label + " ", theme.faint)]
     channels = computed.channels
     for line, color in zip((*channels.lines, *channels.histogram)[:_MAX_VALUES], colors, strict=False):
         value = float(line.values[-1]) if len(line.values) else float("nan")

@@ -113,6 +113,8 @@ def _head(computed: Computed) -> dict[str, Any]:
     shape: dict[str, Any] = {"label": computed.request.label, "is_overlay": computed.request.indicator.overlay}
     if computed.channels.y_range and all(map(isfinite, computed.channels.y_range)):
         shape["y_range"] = list(computed.channels.y_range)
+    if computed.note:
+        shape["note"] = computed.note
     return shape
 
 

@@ -127,6 +127,9 @@ async def _draw(
         shown = await desk.indicators.evaluate(instrument, span, count, wanted)
         badge = "SIMULATED" if desk.data == "simulated" else ""
         picture = await desk.charts.draw(shown, look, f"{instrument} · {timeframe}", badge, _FORMS[ending])
+    for each in shown.indicators:
+        if each.note:
+            typer.echo(f"openbell: {each.request.label} is {each.note}", err=True)
     return picture, len(shown.bars)
 
 

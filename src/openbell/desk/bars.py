@@ -90,8 +90,12 @@ class BarService:
         return await self.threads.run(self._any_stored, instrument, self.closed_until())
 
     def _any_stored(self, instrument: Instrument, end: int) -> bool:
-        stored = (Timeframe.M1, *self.store.timeframes(instrument))
-        return any(len(self.store.resampled(Series(instrument, each), each, 1, end)) for each in stored)
+        return bool(len(self.store.tail(Series(instrument), 1, end)) or self._stored_timeframes(instrument, end))
+
+    def _stored_timeframes(self, instrument: Instrument, end: int) -> list[Timeframe]:
+        """The timeframes other than minutes of which a bar is stored that had closed at `end`, shortest first."""
+        stored = self.store.timeframes(instrument)
+        return [each for each in stored if len(self.store.resampled(Series(instrument, each), each, 1, end))]
 
     async def fill(self, instrument: Instrument, span: Span) -> Failure | None:
         """Fetch the minutes of a span that the store lacks. A failure is returned, not raised."""
@@ -113,9 +117,15 @@ class BarService:
 
     async def stored_instead(self, instrument: Instrument) -> str:
         """Returns what is stored of an instrument that lacks the bars asked for, for an error message; maybe empty."""
-        stored = await self.threads.run(self.store.timeframes, instrument)
+        stored = await self.threads.run(self._stored_timeframes, instrument, self.closed_until())
         names = ", ".join(name_of(each, SHORT) for each in stored)
         return f"; what is stored are bars of {names}" if names else ""
+
+    async def shortest(self, instrument: Instrument) -> Bars:
+        """The newest closed bars of the shortest timeframe that is stored, without fetching any; maybe empty."""
+        if found := await self.threads.run(self._stored_timeframes, instrument, self.closed_until()):
+            return await self.latest(instrument, found[0])
+        return barlib.empty(instrument)
 
     async def made_of(self, bars: Bars) -> str | None:
         """Returns the timeframes of the stored bars that closed bars are made of: `1d`, or `1d+1m`."""

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
 
 from openbell.desk.bars import RING, BarService
 from openbell.feeds.port import Feed
 from openbell.indicators.day_sums import day_starts
 from openbell.indicators.evaluation import Computed, IndicatorRequest, evaluate
 from openbell.indicators.regular_hours import partly_regular, regular_part_from_minutes, session_days
-from openbell.market.bars import Bars, empty, merge
+from openbell.market.bars import Bars, bucket_bounds, empty, merge
 from openbell.market.errors import InsufficientData
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
@@ -40,6 +43,22 @@ class Evaluation:
     """The bars before them too: what some chart styles begin with."""
 
 
+@dataclass(frozen=True, slots=True)
+class _RegularPart:
+    """What was traded of bars in regular hours, and which of the bars have minutes, from which that is computed."""
+
+    bars: Bars
+    has_minutes: npt.NDArray[np.bool_]
+
+    def note(self, count: int) -> str | None:
+        """Returns a note if some of the latest `count` bars overlap regular hours and have no minutes."""
+        overlapping = session_days(self.bars.tail(count)) >= 0
+        missing = int((overlapping & ~self.has_minutes[-count:]).sum())
+        if not missing:
+            return None
+        return f"computed from minutes of regular hours; {missing} of {int(overlapping.sum())} bars have no minutes"
+
+
 class IndicatorService:
     """What charts and alerts ask."""
 
@@ -60,7 +79,10 @@ class IndicatorService:
         extras = await self._extras(bars, wanted)
         regular = await self._regular(bars, count, wanted)
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._worker, evaluate, bars, count, wanted, extras, regular)
+        part = None if regular is None else regular.bars
+        found = await loop.run_in_executor(self._worker, evaluate, bars, count, wanted, extras, part)
+        if regular and (note := regular.note(count)):
+            found = [replace(each, note=note) if each.request.indicator.regular else each for each in found]
         return Evaluation(bars.tail(count), found, bars)
 
     async def _extras(self, bars: Bars, wanted: list[IndicatorRequest]) -> dict[str, Extra]:
@@ -69,7 +91,7 @@ class IndicatorService:
         start, end = int(bars.time[0]) - _BEFORE, int(bars.time[-1]) + bars.timeframe.seconds
         return {kind: await self._feed.extra(kind, bars.instrument, start, end) for kind in sorted(kinds)}
 
-    async def _regular(self, bars: Bars, count: int, wanted: list[IndicatorRequest]) -> Bars | None:
+    async def _regular(self, bars: Bars, count: int, wanted: list[IndicatorRequest]) -> _RegularPart | None:
         """What was traded of the bars in regular hours, if somebody needs that and the bars themselves do not tell."""
         if not any(each.indicator.regular for each in wanted) or not partly_regular(bars).any():
             return None
@@ -96,13 +118,15 @@ def _regular_span(bars: Bars, first: int) -> Span:
     return Span(int(bars.time[sessions[-2] if len(sessions) > 1 else 0]), int(bars.time[-1]) + bars.timeframe.seconds)
 
 
-def _read_regular(store: BarStore, bars: Bars, span: Span) -> Bars:
+def _read_regular(store: BarStore, bars: Bars, span: Span) -> _RegularPart:
     """What was traded of the bars in regular hours, from the minutes of a span."""
     start, end = span.start, span.end
     # In pieces, so that a year of minutes is never in memory at once; bars within a day do not cross midnight.
     edges = [start, *range(start - start % _DAY + _PIECE, end, _PIECE), end]
-    pieces = [
-        regular_part_from_minutes(bars.between(a, b), store.read(Series(bars.instrument), a, b))
-        for a, b in pairwise(edges)
-    ]
-    return merge(regular_part_from_minutes(bars.between(0, start), empty(bars.instrument)), *pieces)
+    pieces, with_minutes = [], [bars.time[:0]]
+    for a, b in pairwise(edges):
+        minutes = store.read(Series(bars.instrument), a, b)
+        pieces.append(regular_part_from_minutes(bars.between(a, b), minutes))
+        with_minutes.append(np.unique(bucket_bounds(bars.instrument, bars.timeframe, minutes.time)[0]))
+    part = merge(regular_part_from_minutes(bars.between(0, start), empty(bars.instrument)), *pieces)
+    return _RegularPart(part, np.isin(bars.time, np.concatenate(with_minutes)))

@@ -36,6 +36,7 @@ async def latest_price(bars: BarService, instrument: Instrument, count: int = 1)
     """Returns the price from the newest `count` minute bars. Raises `NoData`, `UnknownSymbol` or `FeedUnavailable`."""
     minutes = await bars.newest(instrument, Timeframe.M1, count)
     if not len(minutes):
-        raise NoData(f"No price of {instrument} yet", symbol=instrument.symbol)
+        hint = await bars.stored_instead(instrument)
+        raise NoData(f"No price of {instrument} yet: it has no minute bars{hint}", symbol=instrument.symbol)
     end, now = int(minutes.time[-1]) + MINUTE, bars.clock.epoch()
     return LatestPrice(minutes, end, now, trading_seconds(instrument, end, now))

@@ -29,6 +29,8 @@ class Reading:
     bars: Bars
     series: SignalSeries | None
     signals: Signals | None
+    note: str | None = None
+    """Why something is missing."""
 
 
 class SignalService:
@@ -68,10 +70,12 @@ class SignalService:
             if not self.watched(instrument):
                 hint = await self._bars.stored_instead(instrument)
                 raise InsufficientData(instrument.symbol, len(bars), NEEDED, hint)
-            return Reading(instrument, bars, None, None)
+            hint = await self._bars.stored_instead(instrument)
+            return Reading(instrument, bars, None, None, hint.removeprefix("; ") or None)
         minutes = bars if timeframe is Timeframe.M1 else await self._bars.latest(instrument, Timeframe.M1)
         series, signals = self._compute(bars, minutes)
-        return Reading(instrument, bars, series, signals)
+        note = None if len(minutes) or signals.last.vwap is not None else "vwap is null: it is computed from minutes"
+        return Reading(instrument, bars, series, signals, note)
 
     async def overviews(self, instruments: Sequence[Instrument]) -> dict[Instrument, Overview]:
         """The newest overviews at one minute, without instruments that have too few bars."""

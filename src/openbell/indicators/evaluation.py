@@ -39,6 +39,8 @@ class Computed:
 
     request: IndicatorRequest
     channels: Channels
+    note: str | None = None
+    """Why values are missing although there are enough bars."""
 
 
 def parse_requests(entries: Sequence[str | dict[str, object]]) -> list[IndicatorRequest]:

@@ -84,9 +84,11 @@ class Result(Generic[T]):
     afterwards: tuple[Afterwards, ...] = ()
 
 
-def on_bars(instrument: Instrument, end: int | None = None, made_of: str | None = None) -> Basis:
+def on_bars(
+    instrument: Instrument, end: int | None = None, made_of: str | None = None, note: str | None = None
+) -> Basis:
     """Returns the basis of a result about an instrument whose newest bar ends at `end`."""
-    return Basis(instrument, end, made_of=made_of)
+    return Basis(instrument, end, made_of=made_of, note=note)
 
 
 def on_prices(prices: Iterable[Price | None], note: str | None) -> Basis:

@@ -1,7 +1,8 @@
 """The alert engine: the step of the engine that fires alerts.
 
 It keeps the active alerts in memory and reads only changed ones from the records. Each minute it reads the new minute
-bars of all symbols; they decide every price alert, whatever its interval. An indicator is computed only when a bar of its
+bars of all symbols; they decide every price alert, whatever its interval. If a symbol has no minutes, bars of the shortest
+stored timeframe do. An indicator is computed only when a bar of its
 timeframe has closed.
 """
 
@@ -190,6 +191,8 @@ class AlertEngine:
         bars = new_bars if timeframe is Timeframe.M1 else None
         if bars is None and any(alert.type.of_price for alert in group.alerts.values()):
             bars = await self._read(instrument, since, until)
+            if not len(bars):
+                bars = await self._bars.shortest(instrument)
         if bars is not None and group.within_reach(bars):
             found += [(each, bar_hash(bars, each.index)) for each in price_firings(group.of_price(), bars, since)]
         if requests := group.requests():
@@ -220,12 +223,13 @@ class AlertEngine:
     def _keep_version(self, instrument: Instrument, until: int) -> None:
         """Keep the version of a symbol's bars, so that the next check reads only newer bars.
 
-        The version is removed if the store has bars later than this desk's clock: they would not count as new later.
+        The version is removed if the store has bars later than this desk's clock: they would not count as new later. It is
+        also removed if there are no minutes: other bars then decide.
         """
         store = self._bars.store
         version = store.version(Series(instrument))
         ahead = store.tail(Series(instrument), 1, _EVER)
-        if len(ahead) and ahead.time[-1] >= until:
+        if not len(ahead) or ahead.time[-1] >= until:
             self._versions.pop(instrument, None)
         else:
             self._versions[instrument] = version

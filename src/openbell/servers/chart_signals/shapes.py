@@ -81,6 +81,7 @@ class SignalResponse(TypedDict):
     trend_state: NotRequired[Literal["bullish", "bearish", "consolidating", "mixed"]]
     risk_anchor: NotRequired[RiskAnchorShape]
     data_source: NotRequired[str]
+    note: NotRequired[Annotated[str, Field(description="why something is missing")]]
 
 
 class WatchedShape(TypedDict):

@@ -44,9 +44,9 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
     reading = await call.desk.signals.read(instrument, timeframe)
     bars = reading.bars
     end = int(bars.time[-1]) + timeframe.seconds if len(bars) else None
-    basis = on_bars(reading.instrument, end, await call.desk.bars.made_of(bars))
+    basis = on_bars(reading.instrument, end, await call.desk.bars.made_of(bars), reading.note)
     if reading.signals is None:
-        return Result({"ready": False, "reason": NOT_READY}, basis)
+        return Result(_noted({"ready": False, "reason": NOT_READY}, reading.note), basis)
     signals = reading.signals
     shown: shapes.SignalResponse = {
         "ready": True,
@@ -63,7 +63,11 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
         },
         "data_source": data_source(call.desk, instrument),
     }
-    return Result(shown, basis)
+    return Result(_noted(shown, reading.note), basis)
+
+
+def _noted(shown: shapes.SignalResponse, note: str | None) -> shapes.SignalResponse:
+    return {**shown, "note": note} if note else shown
 
 
 def _shape(snapshot: Snapshot) -> shapes.PreviousShape:

@@ -92,7 +92,8 @@ async def _basis(call: Call, chart: Evaluation) -> Basis:
     from openbell.market.bars import closed_at
 
     made_of = await call.desk.bars.made_of(chart.bars)
-    return on_bars(chart.bars.instrument, closed_at(chart.bars), made_of)
+    note = next((f"{each.request.key}: {each.note}" for each in chart.indicators if each.note), None)
+    return on_bars(chart.bars.instrument, closed_at(chart.bars), made_of, note)
 
 
 async def list_indicators(_call: Call, _given: NoArguments) -> Result[shapes.CatalogueResponse]:

@@ -131,6 +131,7 @@ class ValuesShape(TypedDict):
     signals: NotRequired[list[SignalShape]]
     divlines: NotRequired[list[SegmentShape]]
     hlines: NotRequired[list[LevelShape]]
+    note: NotRequired[Annotated[str, Field(description="why values are missing")]]
 
 
 class IndicatorsResponse(TypedDict):
