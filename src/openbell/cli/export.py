@@ -98,12 +98,7 @@ def _write_csv(bars: Bars, data: str, path: Path) -> None:
 
 
 def _write_parquet(bars: Bars, data: str, path: Path) -> None:
-    from openbell.stores.arrow import pa, pq
+    from openbell.stores.arrow import pq
+    from openbell.stores.bar_table import table_of
 
-    names = HEADER.split(",")
-    columns = [
-        pa.array(bars.time * 1000, pa.timestamp("ms", tz="UTC")),
-        *(pa.array(each) for each in bars.columns()[1:]),
-    ]
-    table = pa.table(columns, names).replace_schema_metadata({"openbell.origin": data})
-    pq.write_table(table, path, compression="zstd")
+    pq.write_table(table_of(bars, {b"openbell.origin": data.encode()}), path, compression="zstd")

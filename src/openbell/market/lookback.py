@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from openbell.market.bars import bucket_bounds
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.session_table import table_for
-from openbell.market.sessions import Session, eastern, sessions_of
+from openbell.market.session_table import table_for, table_of_years
+from openbell.market.sessions import eastern
 from openbell.market.timeframes import Timeframe
+from openbell.market.us_holidays import FIRST_YEAR
 
 _DAY = 86400
+_SESSION = 23_400
+"""Seconds of regular hours, except on half days."""
+_SESSIONS_A_YEAR = 250
 
 
 def bucket_start(instrument: Instrument, timeframe: Timeframe, epoch: float) -> int:
@@ -56,19 +58,18 @@ def _stock_lookback_start(timeframe: Timeframe, count: int, end: float) -> int:
     than one bar's time, and an unfinished week at most four closed sessions, so neither counts as a closed bar.
     """
     sessions = {Timeframe.D1: 1, Timeframe.W1: 5}.get(timeframe)
-    left = float(count * (sessions or timeframe.seconds))
-    start = int(end)
-    for session in _sessions_before(end):
-        start = session.premarket
-        left -= session.close <= end if sessions else min(session.close, end) - session.open
-        if left <= 0:
-            break
-    return start
-
-
-def _sessions_before(end: float) -> Iterator[Session]:
-    """Yields the sessions that opened before `end`, latest first."""
-    year = eastern(end).year
-    while sessions := sessions_of(year):
-        yield from (session for session in reversed(sessions) if session.open < end)
-        year -= 1
+    wanted = count * (sessions or timeframe.seconds)
+    last = eastern(end).year
+    first = last - int(wanted / (1 if sessions else _SESSION) / _SESSIONS_A_YEAR) - 1
+    while True:
+        first = first // 5 * 5  # few different tables are built
+        table = table_of_years(first, last)
+        begun = int(np.searchsorted(table.open, end))
+        opens, closes = table.open[:begun], table.close[:begun]
+        added = np.asarray(closes <= end if sessions else np.minimum(closes, end) - opens, dtype=float)
+        reached = np.cumsum(added[::-1]) >= wanted
+        if reached.any():
+            return int(table.premarket[begun - 1 - int(reached.argmax())])
+        if first <= FIRST_YEAR:
+            return int(table.premarket[0]) if begun else int(end)
+        first -= 10

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -18,12 +18,10 @@ from openbell.market.us_holidays import FIRST_YEAR, LAST_YEAR, closed_days, half
 
 EASTERN = ZoneInfo("America/New_York")
 
-_PREMARKET = time(4, 0)
-_OPEN = time(9, 30)
-_CLOSE = time(16, 0)
-_END = time(20, 0)
-_HALF_CLOSE = time(13, 0)
-_HALF_END = time(17, 0)
+PREMARKET, OPEN, CLOSE, END = 4 * 3600, 9 * 3600 + 1800, 16 * 3600, 20 * 3600
+"""Seconds after midnight in New York."""
+HALF_CLOSE, HALF_END = 13 * 3600, 17 * 3600
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 class Phase(StrEnum):
@@ -54,24 +52,33 @@ class Session:
         return Phase.REGULAR if epoch < self.close else Phase.AFTERHOURS
 
 
+def trading_days(year: int) -> list[date]:
+    """Returns the days of a year on which stocks trade."""
+    if not FIRST_YEAR <= year <= LAST_YEAR:
+        return []
+    closed = closed_days(year)
+    first = date(year, 1, 1)
+    days = (first + timedelta(n) for n in range((date(year + 1, 1, 1) - first).days))
+    return [day for day in days if day.weekday() < 5 and day not in closed]
+
+
+def midnight(day: date) -> int:
+    """Returns the start of a trading day in New York, in epoch seconds: clocks never change on a weekday."""
+    offset = datetime(day.year, day.month, day.day, 12, tzinfo=EASTERN).utcoffset() or timedelta()
+    return (day.toordinal() - _EPOCH) * 86400 - 86400 * offset.days - offset.seconds
+
+
 @lru_cache(maxsize=64)
 def sessions_of(year: int) -> tuple[Session, ...]:
     """Returns all sessions of a year, oldest first."""
-    if not FIRST_YEAR <= year <= LAST_YEAR:
-        return ()
-    closed, half = closed_days(year), half_days(year)
-    days = (date(year, 1, 1) + timedelta(n) for n in range(366))
-    return tuple(
-        _session(day, day in half) for day in days if day.year == year and day.weekday() < 5 and day not in closed
-    )
+    half = half_days(year)
+    return tuple(_session(day, day in half) for day in trading_days(year))
 
 
 def _session(day: date, half: bool) -> Session:
-    def at(moment: time) -> int:
-        return int(datetime.combine(day, moment, EASTERN).timestamp())
-
-    close, end = (_HALF_CLOSE, _HALF_END) if half else (_CLOSE, _END)
-    return Session(day, at(_PREMARKET), at(_OPEN), at(close), at(end))
+    start = midnight(day)
+    close, end = (HALF_CLOSE, HALF_END) if half else (CLOSE, END)
+    return Session(day, start + PREMARKET, start + OPEN, start + close, start + end)
 
 
 @lru_cache(maxsize=64)

@@ -31,6 +31,7 @@ from openbell.market.series import Series
 from openbell.market.session_table import Times
 from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.stores.arrow import pa, pq
+from openbell.stores.bar_table import FIELDS, NAMES, table_of
 from openbell.stores.folders import sync_folder
 from openbell.stores.periods import period_span
 
@@ -40,10 +41,6 @@ _ROWS_PER_GROUP = 5000
 _KEY = b"openbell."
 _CHECKSUM = _KEY + b"crc32"
 _CHECKSUM_VALUE = _CHECKSUM + b"\x18\x08"  # Thrift's encoding: the key, then the type and length of eight characters
-_NAMES = ("timestamp", "open", "high", "low", "close", "volume")
-_FIELDS = [pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False)] + [
-    pa.field(name, pa.float64(), nullable=False) for name in _NAMES[1:]
-]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -128,10 +125,7 @@ def write(file: BarFile, bars: Bars, source: Source, *, sync: bool = True) -> No
         _KEY + b"feed": source.feed.encode(),
         _KEY + b"adjustment": source.adjustment.encode(),
     }
-    columns = [pa.array(bars.time * 1000, pa.timestamp("ms", tz="UTC"))]
-    columns += [pa.array(column) for column in bars.columns()[1:]]
-    table = pa.Table.from_arrays(columns, schema=pa.schema(_FIELDS, metadata=meta))
-    data = _with_checksum(table)
+    data = _with_checksum(table_of(bars, meta))
     temporary = file.path.with_suffix(f".{os.getpid()}.tmp")
     try:
         file.path.parent.mkdir(parents=True, exist_ok=True)
@@ -212,8 +206,8 @@ def read(file: BarFile, start: int, end: int, newest: int | None = None) -> Bars
         _source(parquet, file)
         try:
             groups = _groups(parquet, start, end, newest)
-            table = parquet.read_row_groups(groups, columns=list(_NAMES), use_threads=False)
-            if table.schema.types != [field.type for field in _FIELDS]:
+            table = parquet.read_row_groups(groups, columns=list(NAMES), use_threads=False)
+            if table.schema.types != [field.type for field in FIELDS]:
                 raise _corrupt(file, "not the columns of a bar file")
             columns = [column.to_numpy() for column in table.columns]
         except (pa.ArrowException, OSError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
@@ -240,7 +234,7 @@ def times(file: BarFile) -> Times:
     with _open(file) as parquet:
         _source(parquet, file)
         try:
-            column = parquet.read(columns=[_NAMES[0]], use_threads=False).column(0)
+            column = parquet.read(columns=[NAMES[0]], use_threads=False).column(0)
             found: Times = column.to_numpy().astype("datetime64[s]").astype(np.int64)
         except (pa.ArrowException, OSError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
             raise _corrupt(file, str(error)) from error

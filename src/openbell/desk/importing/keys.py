@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +12,10 @@ from openbell.desk.importing.zones import to_utc
 from openbell.market.bars import bucket_bounds
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.session_table import Times
+from openbell.market.session_table import Times, table_of_years
 from openbell.market.sessions import EASTERN
 from openbell.market.timeframes import SHORT, Timeframe, name_of
-from openbell.market.us_holidays import FIRST_YEAR, LAST_YEAR, closed_days
+from openbell.market.us_holidays import FIRST_YEAR
 
 Mask = npt.NDArray[np.bool_]
 _DAY = 86400
@@ -140,21 +139,8 @@ def open_of(days: Times) -> Times:
 
 
 def session_days(first: int, last: int) -> Times:
-    """Returns the dates of all sessions of the years of these dates and a week around them, as days since 1970.
-
-    `market.session_table` has the same dates, but also computes all hours, which takes 60 ms for 25 years.
-    """
-    years = [_date(day).year for day in (first - 7, last + 7)]
-    return _session_days(max(years[0], FIRST_YEAR), min(years[1], LAST_YEAR))
-
-
-@lru_cache(maxsize=64)
-def _session_days(first_year: int, last_year: int) -> Times:
-    if last_year < first_year:
-        return np.empty(0, dtype=np.int64)
-    days = np.arange(_day_number(date(first_year, 1, 1)), _day_number(date(last_year, 12, 31)) + 1)
-    closed = [_day_number(day) for year in range(first_year, last_year + 1) for day in closed_days(year)]
-    return days[((days + 3) % 7 < 5) & ~np.isin(days, closed)]
+    """Returns the dates of all sessions of the years of these dates and a week around them, as days since 1970."""
+    return table_of_years(_date(first - 7).year, _date(last + 7).year).day
 
 
 _EPOCH = date(1970, 1, 1).toordinal()
