@@ -36,6 +36,9 @@ SymbolOf = Annotated[
     str | None,
     typer.Option("--symbol", "-s", help="The symbol, if the file does not name it: AAPL, BTC/USD, EUR/USD."),
 ]
+ByName = Annotated[
+    bool, typer.Option("--by-name", help="The name of each file is its symbol: AAPL.csv, BTC-USD.csv, aapl.us.txt.")
+]
 TimeframeOf = Annotated[
     str | None,
     typer.Option("--timeframe", "-t", help="The timeframe, if the spacing of the rows does not show it: 1m … 1w."),
@@ -59,6 +62,7 @@ Replace = Annotated[bool, typer.Option("--replace", help="First drop bars of oth
 def import_files(
     files: Files,
     symbol: SymbolOf = None,
+    by_name: ByName = False,
     timeframe: TimeframeOf = None,
     tz: ZoneOf = None,
     date_format: DateFormat = None,
@@ -86,6 +90,7 @@ def import_files(
     \b
     More examples:
       openbell import 'BTCUSDT-1m-*.zip'
+      openbell import 'stocks/*.csv' --by-name
       openbell import intraday.csv --symbol MSFT --tz America/New_York
       openbell import yahoo.csv --symbol AAPL --adjusted
 
@@ -95,6 +100,9 @@ def import_files(
     settings = settings_for()
     with plain_errors():
         options = _options(symbol, timeframe, tz, date_format, adjusted)
+        if by_name and symbol is not None:
+            raise InvalidParameter("--symbol and --by-name exclude each other")
+        options = dataclasses.replace(options, by_name=by_name)
         from openbell.desk.importing import expand
 
         paths = expand(files)

@@ -156,6 +156,29 @@ def test_the_file_and_the_option_must_agree_on_the_symbol(files: Files) -> None:
         files.one(LABELLED.replace("AAPL", "^GSPC"), symbol=None)
 
 
+@pytest.mark.parametrize(
+    ("name", "symbol"),
+    [
+        ("AAPL.csv", "AAPL"),
+        ("btc-usd.csv", "BTC/USD"),
+        ("aapl.us.txt", "AAPL"),
+        ("BRK.B.csv.gz", "BRK.B"),
+        ("MSFT", "MSFT"),
+    ],
+)
+def test_the_name_of_a_file_is_its_symbol_if_told_so(files: Files, name: str, symbol: str) -> None:
+    content = gzip.compress(PLAIN.encode()) if name.endswith(".gz") else PLAIN.encode()
+    (found,) = read(files.write(content, name), Options(by_name=True), NOW)
+    assert str(found.bars.instrument) == symbol
+
+
+def test_a_symbol_in_the_file_is_stronger_than_its_name(files: Files) -> None:
+    (found,) = read(files.write(LABELLED.encode(), "MSFT.csv"), Options(by_name=True), NOW)
+    assert str(found.bars.instrument) == "AAPL"
+    with pytest.raises(InvalidParameter, match=r"Invalid symbol 'my prices': .*; --symbol names the instrument"):
+        read(files.write(PLAIN.encode(), "my prices.csv"), Options(by_name=True), NOW)
+
+
 def test_of_many_symbols_one_can_be_chosen(files: Files) -> None:
     content = LABELLED + "".join(f"{name},{row}\n" for name in ("MSFT", "BRK-B") for row in ROWS)
 

@@ -17,6 +17,7 @@ from openbell.desk.importing.content import Part, expand, parts_of
 from openbell.desk.importing.csv_rows import read_at_once, read_lines
 from openbell.desk.importing.faults import Faults
 from openbell.desk.importing.layout import Layout, Sample, listed, unused
+from openbell.desk.importing.naming import named_by_file
 from openbell.desk.importing.registry import recognise
 from openbell.desk.importing.rows import Rows
 from openbell.desk.importing.series import FileSeries, Options, assemble
@@ -67,6 +68,8 @@ def _read(part: Part, options: Options, now: float) -> list[FileSeries]:
     if layout.skip and (extra := unused(layout, sample.rows[0])):
         notes.append(f"columns that were not used: {listed(extra)}")
     layout = _with_adjusted(layout, options.adjusted)
+    if options.by_name:
+        layout = named_by_file(layout, part.name)
     found = _from_text(text, layout, options, now) if text else _from_table(table, layout, options, now)
     return [replace(each, file=part.shown, format=form.name, notes=(*notes, *each.notes)) for each in found]
 

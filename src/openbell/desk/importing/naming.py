@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,15 @@ def groups_of(rows: Rows, layout: Layout, symbol: Instrument | None) -> tuple[li
     return _several(found, layout, symbol)
 
 
+def named_by_file(layout: Layout, name: str) -> Layout:
+    """Returns the layout with the name of the file as the symbol of rows that have none: AAPL.csv, aapl.us.txt."""
+    if layout.symbol is not None:
+        return layout
+    stem = name.rpartition(".")[0] or name
+    stem = stem[:-3] if stem.lower().endswith(".us") else stem
+    return replace(layout, blocks=tuple(replace(block, symbol=block.symbol or stem) for block in layout.blocks))
+
+
 def _group(named: _Named, instrument: Instrument, layout: Layout, notes: tuple[str, ...] = ()) -> Group:
     timeframe = timeframe_of(named.period) if named.period else layout.timeframe
     return Group(instrument, named.name, named.block, named.index, timeframe, notes)
@@ -65,7 +74,10 @@ def _group(named: _Named, instrument: Instrument, layout: Layout, notes: tuple[s
 def _single(name: str | None, layout: Layout, symbol: Instrument | None) -> tuple[Instrument, tuple[str, ...]]:
     if name is None:
         if symbol is None:
-            raise InvalidParameter("does not name its symbol: add --symbol, such as --symbol AAPL or --symbol BTC/USD")
+            raise InvalidParameter(
+                "does not name its symbol: add --symbol, such as --symbol AAPL or --symbol BTC/USD, "
+                "or --by-name if the name of the file is its symbol"
+            )
         return symbol, ()
     try:
         instrument = parse(layout.spell(name))

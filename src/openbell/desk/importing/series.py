@@ -40,6 +40,8 @@ class Options:
     zone: ZoneInfo | None = None
     date_format: str | None = None
     adjusted: bool = False
+    by_name: bool = False
+    """The name of a file is its symbol, unless the file names one itself."""
 
 
 @dataclass(frozen=True, slots=True)
