@@ -128,6 +128,9 @@ def _clock(desk: Desk) -> Iterator[Finding]:
         pace = f"runs at {settings.replay_speed:g} × from" if settings.replay_speed else "is fixed at"
         yield Finding("note", f"the clock {pace} {settings.as_of}; later data is not used", "unset OPENBELL_AS_OF")
     yield Finding("ok", f"feed {settings.feed} ({desk.data} data); stocks: {stock_phase(desk.clock.epoch())}")
+    for feed, kind in parts_of(settings.feed).items():
+        if kind.notice:
+            yield Finding("note", f"feed {feed}: {kind.notice}")
 
 
 def _watchlist(desk: Desk) -> Iterator[Finding]:

@@ -66,6 +66,9 @@ class FeedKind:
     module: str = ""
     """A module that the extra installs, to check that it is there."""
     options: tuple[Option, ...] = ()
+    notice: str = ""
+    """What users must know about the data, such as its delay and the vendor's terms: shown by doctor, in the instructions
+    of servers and in the truth header."""
 
     @property
     def shown(self) -> str:

@@ -67,8 +67,14 @@ def routes_kind(routes: Mapping[AssetClass, FeedKind], text: str) -> FeedKind:
         return RoutedFeed(text, origin, by_class)
 
     described = "; ".join(f"{each.value}: {source_of(kind, feeds[each])}" for each, kind in routes.items())
+    notices = {feeds[each]: kind.notice for each, kind in routes.items() if kind.notice}
     return FeedKind(
-        text, origin, "one feed for each asset class", described.replace("{", "{{").replace("}", "}}"), make
+        text,
+        origin,
+        "one feed for each asset class",
+        described.replace("{", "{{").replace("}", "}}"),
+        make,
+        notice="; ".join(f"{feed}: {notice}" for feed, notice in notices.items()),
     )
 
 

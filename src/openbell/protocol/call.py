@@ -100,10 +100,12 @@ def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
     """Returns the truth header of a result: kind of data, account, feed, time, age of the bars and trading session."""
     scenario = desk.settings.acts_in
     feed = described(desk.settings.feed, basis.instrument)[0]
+    kind = feed_of(feed)
+    note = "; ".join(filter(None, (basis.note, kind.notice)))
     return {
         **({"scenario": scenario} if scenario else {}),
-        **({"note": basis.note} if basis.note else {}),
-        "data": str(feed_of(feed).origin),
+        **({"note": note} if note else {}),
+        "data": str(kind.origin),
         "account": basis.account,
         "feed": feed,
         "as_of": iso(int(at)),

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from openbell import __version__
 from openbell.desk.desk import Desk
+from openbell.feeds.registry import feed_of
 from openbell.market.errors import OpenbellError
 from openbell.protocol.dialects import Reply
 from openbell.protocol.finite import finite_or_null
@@ -179,6 +180,8 @@ def _instructions(service: Service, desk: Desk) -> str:
         "replay": "Market data is a replay of stored bars, not live.",
         "live": f"Market data comes live from {desk.settings.feed}.",
     }[desk.data]
+    if notice := feed_of(desk.settings.feed).notice:
+        text = f"Market data comes from {desk.settings.feed} ({notice})."
     if desk.settings.trade and any(tool.scope is Scope.TRADE for tool in service.tools):
         money = "LIVE: orders move real money." if desk.account == "live" else "on PAPER: no real money moves."
         text = f"{text} Trading is {money}"
