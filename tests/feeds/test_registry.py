@@ -120,8 +120,9 @@ def test_a_feed_and_a_broker_from_another_folder_can_be_used(tmp_path: Path) -> 
 
 
 def test_feeds_and_brokers_are_found_without_loading_their_libraries() -> None:
-    assert set(all_feeds()) == {"sim", "replay", "alpaca", "ccxt", "none"}
+    assert set(all_feeds()) == {"sim", "replay", "alpaca", "ccxt", "yahoo", "none"}
     assert set(all_brokers()) == {"paper", "alpaca"}
-    code = "import sys, openbell.desk.settings; print({'numpy', 'ccxt', 'httpx2', 'sqlalchemy'} & set(sys.modules))"
+    heavy = {"numpy", "ccxt", "yfinance", "pandas", "httpx2", "sqlalchemy"}
+    code = f"import sys, openbell.desk.settings; print({heavy} & set(sys.modules))"
     done = subprocess.run([OPENBELL[0], "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert done.stdout.strip() == "set()"

@@ -1,0 +1,140 @@
+"""Fetches Yahoo's charts and converts them to bars."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from openbell.feeds.yahoo.connection import Connection
+from openbell.feeds.yahoo.series import INTERVALS, PAGE
+from openbell.feeds.yahoo.symbols import mismatch, yahoo_symbol
+from openbell.feeds.yahoo.wire import Chart, Refusal, shortest
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars, bucket_bounds
+from openbell.market.clock import iso
+from openbell.market.errors import FeedUnavailable, UnknownSymbol
+from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.series import Series
+from openbell.market.session_table import Times
+from openbell.market.sessions import eastern, session_on
+from openbell.market.timeframes import Timeframe
+
+log = logging.getLogger(__name__)
+
+_DAY = 86400
+_UNLISTED = "No data found"
+_NO_BARS = "Data doesn't exist for startDate"
+"""The beginnings of Yahoo's errors for a symbol that it does not list, and for a time without bars."""
+_RECENT = 5 * _DAY
+"""Seconds. A daily row without prices that is older counts as a day without trades, otherwise as not published yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Closed bars of a chart."""
+
+    bars: Bars
+    reached: int
+    """The time of the newest row, which may still be forming: Yahoo has all earlier bars. 0 if there is no row."""
+    splits: tuple[tuple[int, str], ...] = ()
+    """The splits in the chart: time and ratio."""
+
+
+async def fetch(connection: Connection, series: Series, start: int, end: int, now: float) -> Fetched:
+    """Returns the bars that opened in [start, end) and are closed at `now`, fetched page by page.
+
+    Raises `FeedUnavailable` and `UnknownSymbol`.
+    """
+    parts = []
+    at, longest = start, PAGE.get(series.timeframe, end - start)
+    while at < end:
+        until = min(end, at + longest)
+        parts.append(await _page(connection, series, at, until, now))
+        at = until
+    bars = barlib.merge(barlib.empty_of(series), *(part.bars for part in parts))
+    splits = tuple(split for part in parts for split in part.splits)
+    return Fetched(bars, max((part.reached for part in parts), default=0), splits)
+
+
+async def _page(connection: Connection, series: Series, start: int, end: int, now: float) -> Fetched:
+    instrument = series.instrument
+    # A daily row is found by its date, whatever time of that day it has.
+    margin = 0 if series.timeframe.intraday else _DAY
+    params = {
+        "period1": str(start - margin),
+        "period2": str(end + margin),
+        "interval": INTERVALS[series.timeframe],
+        "includePrePost": "true",
+        "events": "split",
+    }
+    try:
+        chart = await connection.chart(yahoo_symbol(instrument), params)
+    except Refusal as why:
+        if str(why).startswith(_NO_BARS):
+            return Fetched(barlib.empty_of(series), 0)
+        if str(why).startswith(_UNLISTED):
+            raise UnknownSymbol(instrument.symbol, "Yahoo does not list it") from None
+        raise FeedUnavailable(f"Yahoo refuses the request for {series}: {why}") from None
+    if reason := mismatch(instrument, chart.meta):
+        raise UnknownSymbol(instrument.symbol, reason)
+    return await connection.in_thread(read_bars, series, chart, start, end, now)
+
+
+def read_bars(series: Series, chart: Chart, start: int, end: int, now: float) -> Fetched:
+    """Returns the closed bars of a chart that opened in [start, end), sorted, without duplicates.
+
+    Rows without prices are times without trades. Rows that begin at other times than our buckets are kept, except for the
+    last one, so that the desk can refuse the timeframe. Raises `FeedUnavailable` if the newest day has no prices yet.
+    """
+    times, rows = _bar_times(series, chart.time)
+    prices, volume = shortest(chart.prices[rows]), chart.volume[rows]
+    priced = np.isfinite(prices).all(axis=1)
+    found = barlib.make(series.instrument, series.timeframe, times, *prices.T, volume)
+    _, ends = bucket_bounds(series.instrument, series.timeframe, found.time)
+    closed = (ends <= now) & (found.time >= start) & (found.time < end)
+    bars = barlib.sort(found.take(priced & closed))
+    if series.timeframe is Timeframe.D1:
+        _require_newest(bars, found.time[closed], now)
+    seen = chart.time[np.isfinite(chart.prices).all(axis=1)]
+    return Fetched(bars, int(seen[-1]) if len(seen) else 0, chart.splits)
+
+
+def _bar_times(series: Series, times: Times) -> tuple[Times, npt.NDArray[np.int64]]:
+    """Returns the times at which bars begin, and the index of each bar's row.
+
+    The last row may be the latest trade, with the time of that trade. Of a daily chart it is the newest version of its day.
+    In an intraday chart it belongs to a bar that is still forming.
+    """
+    rows = np.arange(len(times))
+    if series.timeframe.intraday:
+        forming = len(times) > 0 and times[-1] % series.timeframe.seconds != 0
+        return (times[:-1], rows[:-1]) if forming else (times, rows)
+    if series.instrument.asset_class is AssetClass.STOCK:
+        return _session_opens(series.instrument, times)
+    starts = times.copy()
+    starts[-1:] -= starts[-1:] % _DAY
+    return starts, rows
+
+
+def _session_opens(instrument: Instrument, times: Times) -> tuple[Times, npt.NDArray[np.int64]]:
+    """Returns the opens of the sessions on the dates of daily rows; rows of other dates are dropped and logged."""
+    sessions = [session_on(eastern(at).date()) for at in times.tolist()]
+    rows = np.array([row for row, session in enumerate(sessions) if session], dtype=np.int64)
+    if dropped := len(times) - len(rows):
+        log.warning("dropped %d bars of Yahoo's history (%s): no session on that day", dropped, instrument)
+    return np.array([session.open for session in sessions if session], dtype=np.int64), rows
+
+
+def _require_newest(bars: Bars, due: Times, now: float) -> None:
+    """Raises `FeedUnavailable` if the newest of the daily rows that are due has no prices.
+
+    Otherwise the day would be stored as a day without trades, and never be fetched again.
+    """
+    newest = int(due.max(initial=0))
+    if newest > now - _RECENT and newest not in bars.time[-1:]:
+        raise FeedUnavailable(
+            f"Yahoo has not published the day {iso(newest)[:10]} of {bars.instrument} yet: try again in an hour"
+        )
