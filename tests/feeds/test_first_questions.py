@@ -13,6 +13,7 @@ import pytest
 
 from openbell.desk.settings import Settings
 from openbell.feeds.exchange.connection import Connection
+from openbell.feeds.yahoo import feed as yahoo_feed
 from openbell.market.clock import FixedClock, SystemClock, iso
 from openbell.market.timeframes import SHORT
 from openbell.protocol.tool import Tool
@@ -23,6 +24,7 @@ from tests.feeds.alpaca_server import KEY, SECRET, AlpacaServer
 from tests.feeds.contract import NOW
 from tests.feeds.dialects import ALL, Coinbase, Kraken
 from tests.feeds.exchange_server import LATENCY, ExchangeServer, Rate
+from tests.feeds.yahoo_server import YahooServer
 from tests.servers.desks import Bench, awaited, bench_as_found
 from tests.servers.every_tool import every_tool, reads
 
@@ -35,8 +37,18 @@ LIMITS = {"1d": (5, 1.5), "4h": (8, 2.0), "1m": (6, 2.0)}
 """Requests and seconds."""
 TIMEOUT = 10.0
 """The default of OPENBELL_TIMEOUT."""
-PAUSES = {"binance": 0.1, "coinbase": 0.102, "kraken": 1.2, "okx": 0.11, "bitstamp": 0.075, "bybit": 0.1, "alpaca": 0.0}
-"""The longest pause of ccxt between two requests, in seconds."""
+PAUSES = {
+    "binance": 0.1,
+    "coinbase": 0.102,
+    "kraken": 1.2,
+    "okx": 0.11,
+    "bitstamp": 0.075,
+    "bybit": 0.1,
+    "alpaca": 0.0,
+    "yahoo": 0.0,
+}
+"""The longest pause of the client between two requests, in seconds."""
+needs_yfinance = pytest.mark.skipif(find_spec("yfinance") is None, reason="pip install 'openbell[yahoo]'")
 
 
 @dataclass
@@ -84,6 +96,15 @@ def alpaca(monkeypatch: pytest.MonkeyPatch) -> Iterator[AlpacaServer]:
         yield server
 
 
+@pytest.fixture
+def yahoo(monkeypatch: pytest.MonkeyPatch) -> Iterator[YahooServer]:
+    """Yahoo at NOW, which is the machine's time too."""
+    with YahooServer(FixedClock(NOW + 30)) as server:
+        monkeypatch.setattr(yahoo_feed, "MACHINE", server.clock)
+        monkeypatch.setenv("YAHOO_PROXY_URL", server.proxy)
+        yield server
+
+
 def exchanges(*kinds: type[ExchangeServer]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("exchange", kinds, ids=lambda kind: kind.exchange, indirect=True)
 
@@ -92,8 +113,8 @@ def question(symbol: str, timeframe: str, indicators: list[str] = INDICATORS) ->
     return {"symbol": symbol, "timeframe": timeframe, "bars": 200, "indicators": indicators, "format": "series"}
 
 
-def check(chart: dict[str, Any], vendor: Vendor, timeframe: str) -> None:
-    assert len(chart["bars"]) == 200
+def check(chart: dict[str, Any], vendor: Vendor, timeframe: str, bars: int = 200) -> None:
+    assert len(chart["bars"]) == bars
     assert set(chart["indicators"]) == set(INDICATORS)
     most, seconds = LIMITS[timeframe]
     assert vendor.requests <= most, vendor.server.counts
@@ -102,9 +123,9 @@ def check(chart: dict[str, Any], vendor: Vendor, timeframe: str) -> None:
         assert vendor.server.refused == 0
 
 
-async def ask_for_a_chart(home: Path, vendor: Vendor, timeframe: str) -> None:
+async def ask_for_a_chart(home: Path, vendor: Vendor, timeframe: str, bars: int = 200) -> None:
     async with bench_as_found(home, iso(vendor.server.clock.epoch()), FEED=vendor.feed) as bench:
-        check(await bench.chartgen("generate_chart", **question(vendor.symbol, timeframe)), vendor, timeframe)
+        check(await bench.chartgen("generate_chart", **question(vendor.symbol, timeframe)), vendor, timeframe, bars)
 
 
 @exchanges(*ALL)
@@ -119,6 +140,36 @@ async def test_a_first_chart_at_an_exchange(exchange: Vendor, tmp_path: Path, ti
 @awaited
 async def test_a_first_chart_at_alpaca(alpaca: AlpacaServer, tmp_path: Path, symbol: str, timeframe: str) -> None:
     await ask_for_a_chart(tmp_path, Vendor("alpaca", symbol, alpaca), timeframe)
+
+
+@needs_yfinance
+@pytest.mark.parametrize("symbol", ["AAPL", "BTC/USD", "EUR/USD"])
+@pytest.mark.parametrize("timeframe", LIMITS)
+@awaited
+async def test_a_first_chart_at_yahoo(yahoo: YahooServer, tmp_path: Path, symbol: str, timeframe: str) -> None:
+    # Hours of stocks are made of 15 minutes, which reach back 60 days: these had 39 whole sessions, two of them half days.
+    bars = 194 if (symbol, timeframe) == ("AAPL", "4h") else 200
+    await ask_for_a_chart(tmp_path, Vendor("yahoo", symbol, yahoo), timeframe, bars)
+
+
+@needs_yfinance
+@exchanges(Kraken)
+@awaited
+async def test_routes_ask_yahoo_for_stocks_and_forex_and_an_exchange_for_crypto(
+    exchange: Vendor, yahoo: YahooServer, tmp_path: Path
+) -> None:
+    routes = f"stocks=yahoo,crypto={exchange.feed},forex=yahoo"
+    async with bench_as_found(tmp_path, iso(NOW + 30), FEED=routes) as bench:
+        for symbol, feed in {"AAPL": "yahoo", "BTC/USD": exchange.feed, "EUR/USD": "yahoo"}.items():
+            arguments = {"symbol": symbol, "timeframe": "15m", "limit": 20}
+            reply = await bench.reply("market-data", "get_candles", arguments)
+            assert len(reply.payload["data"]["items"]) == 20
+            assert reply.truth["feed"] == feed
+            assert ("Yahoo's terms" in reply.truth.get("note", "")) is (feed == "yahoo")
+            assert ("Yahoo Finance (delayed" in reply.payload["data"]["data_source"]) is (feed == "yahoo")
+    assert {symbol for symbol, _ in yahoo.queries} == {"AAPL", "EURUSD=X"}
+    assert exchange.server.counts["candles"] > 0
+    assert yahoo.counts["crumb"] == 1, "both routes share one connection"
 
 
 @exchanges(Coinbase)
@@ -212,6 +263,15 @@ async def test_no_tool_runs_into_the_timeout_at_alpaca(alpaca: AlpacaServer, tmp
     alpaca.latency = 0.0
     async with bench_as_found(tmp_path, iso(NOW + 30), FEED="alpaca") as bench:
         await ask_everything(bench, Vendor("alpaca", symbol, alpaca))
+
+
+@needs_yfinance
+@pytest.mark.parametrize("symbol", ["AAPL", "BTC/USD"])
+@awaited
+async def test_no_tool_runs_into_the_timeout_at_yahoo(yahoo: YahooServer, tmp_path: Path, symbol: str) -> None:
+    yahoo.latency = 0.0
+    async with bench_as_found(tmp_path, iso(NOW + 30), FEED="yahoo") as bench:
+        await ask_everything(bench, Vendor("yahoo", symbol, yahoo))
 
 
 def test_the_timeout_is_the_default_of_the_settings() -> None:

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from openbell.market.bars import bucket_bounds
 from openbell.market.clock import Clock
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.series import Series
-from openbell.market.sessions import Phase, phase, session_on
+from openbell.market.sessions import Phase, eastern, phase, session_on
 from openbell.market.timeframes import Timeframe
 from tests.feeds.exchange_server import LATENCY, ExchangeServer, Rate
 from tests.feeds.prices import prices
@@ -26,7 +25,7 @@ from tests.feeds.prices import prices
 if TYPE_CHECKING:
     from aiohttp import web
 
-AAPL, BRK, BTC, EUR = (parse(symbol) for symbol in ("AAPL", "BRK.B", "BTC/USD", "EUR/USD"))
+AAPL, SPY, BTC, EUR = (parse(symbol) for symbol in ("AAPL", "SPY", "BTC/USD", "EUR/USD"))
 DAY = 86400
 COOKIE, CRUMB = "d=AQABBEx", "mKz.0pQwX1a"
 Row = tuple[int, float | None, float | None, float | None, float | None, float | None]
@@ -43,13 +42,13 @@ class YahooServer(ExchangeServer):
 
     exchange = "yahoo"
     page = 0
-    pairs: ClassVar[Mapping[str, Instrument]] = {"AAPL": AAPL, "BRK-B": BRK, "BTC-USD": BTC, "EURUSD=X": EUR}
+    pairs: ClassVar[Mapping[str, Instrument]] = {"AAPL": AAPL, "SPY": SPY, "BTC-USD": BTC, "EURUSD=X": EUR}
     rate = Rate(40, 1, {})
 
     def __init__(self, clock: Clock, latency: float = LATENCY) -> None:
         super().__init__(clock, latency)
-        self.listed = 345_479_400
-        """The time of the first bar: 1980-12-12."""
+        self.listed = 1_451_917_800
+        """The time of the first bar: 2016-01-04."""
         self.delay = 0
         """Seconds by which the rows are late."""
         self.crumb = CRUMB
@@ -76,9 +75,12 @@ class YahooServer(ExchangeServer):
             at, opened, *_ = rows.pop()
             if interval not in {"1m", "1d"}:
                 rows.append((at, opened, opened, opened, opened, 1.0))
-        if phase(instrument, now) is not Phase.CLOSED:
+        market = phase(instrument, now)
+        if market is Phase.REGULAR or (market is not Phase.CLOSED and interval != "1d"):
             rows.append(self._latest_trade(instrument, now))
-        elif interval == "1d" and rows and (session := session_on(_day(instrument, rows[-1][0]))):
+        elif rows and interval == "1d" and instrument.asset_class is AssetClass.STOCK:
+            session = session_on(eastern(rows[-1][0]).date())
+            assert session
             rows.append((session.close + 1, *rows[-1][1:]))  # after the close the last day comes twice
         return self.spoil(interval, rows)
 
@@ -168,12 +170,6 @@ class YahooServer(ExchangeServer):
             return web.Response(status=answer[0], text=answer[1])
         status, body = await asyncio.to_thread(self._chart, symbol, query)
         return web.json_response(body, status=status)
-
-
-def _day(instrument: Instrument, epoch: int) -> Any:
-    from datetime import datetime
-
-    return datetime.fromtimestamp(epoch, ZoneInfo(_ZONES[instrument.asset_class])).date()
 
 
 def _error(code: str, description: str) -> dict[str, Any]:

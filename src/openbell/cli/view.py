@@ -13,6 +13,7 @@ from rich.text import Text
 from openbell.desk.collector import Collector
 from openbell.desk.desk import Desk
 from openbell.desk.events import AlertFired, BarsClosed, OrderChanged, WatchlistChanged
+from openbell.feeds.registry import feed_of
 from openbell.market.clock import iso
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import Instrument
@@ -35,7 +36,7 @@ _BADGES = {
 async def print_changes(desk: Desk, collector: Collector) -> None:
     """Print a line when the state changes, for logs and pipes."""
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"openbell: {_BADGES[desk.data][0]} (feed {desk.settings.feed}), home {desk.settings.home}")
+    console.print(f"openbell: {_badge(desk)[0]} (feed {desk.settings.feed}), home {desk.settings.home}")
     console.print(f"openbell: connect an MCP client with: {CONNECT}")
     seen = ""
     with desk.hub.listen(*_SHOWN) as changed:
@@ -67,9 +68,15 @@ async def show_table(desk: Desk, collector: Collector) -> None:
             await changed.wait(_REFRESH_SECONDS)
 
 
+def _badge(desk: Desk) -> tuple[str, str]:
+    """Returns the description of the data and its style."""
+    notice = feed_of(desk.settings.feed).notice
+    return (notice, "black on yellow") if notice else _BADGES[desk.data]
+
+
 def _header(desk: Desk, collector: Collector) -> Panel:
     status = collector.status
-    badge, style = _BADGES[desk.data]
+    badge, style = _badge(desk)
     now = desk.clock.epoch()
     moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     lines = [

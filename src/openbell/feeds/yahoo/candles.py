@@ -43,8 +43,18 @@ class Fetched:
     """The splits in the chart: time and ratio."""
 
 
-async def fetch(connection: Connection, series: Series, start: int, end: int, now: float) -> Fetched:
-    """Returns the bars that opened in [start, end) and are closed at `now`, fetched page by page.
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The times that decide which bars are closed."""
+
+    now: float
+    """The clock's time."""
+    final: float
+    """The time before which Yahoo's bars are final, by the machine's clock."""
+
+
+async def fetch(connection: Connection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
+    """Returns the closed bars that opened in [start, end), fetched page by page.
 
     Raises `FeedUnavailable` and `UnknownSymbol`.
     """
@@ -52,20 +62,20 @@ async def fetch(connection: Connection, series: Series, start: int, end: int, no
     at, longest = start, PAGE.get(series.timeframe, end - start)
     while at < end:
         until = min(end, at + longest)
-        parts.append(await _page(connection, series, at, until, now))
+        parts.append(await _page(connection, series, at, until, moment))
         at = until
     bars = barlib.merge(barlib.empty_of(series), *(part.bars for part in parts))
     splits = tuple(split for part in parts for split in part.splits)
     return Fetched(bars, max((part.reached for part in parts), default=0), splits)
 
 
-async def _page(connection: Connection, series: Series, start: int, end: int, now: float) -> Fetched:
+async def _page(connection: Connection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
     instrument = series.instrument
-    # A daily row is found by its date, whatever time of that day it has.
-    margin = 0 if series.timeframe.intraday else _DAY
+    # A daily row is found by its date, whatever time of that day it has. A row after `end` shows that the last bar has
+    # closed.
     params = {
-        "period1": str(start - margin),
-        "period2": str(end + margin),
+        "period1": str(start if series.timeframe.intraday else start - _DAY),
+        "period2": str(end + 2 * series.timeframe.seconds),
         "interval": INTERVALS[series.timeframe],
         "includePrePost": "true",
         "events": "split",
@@ -80,26 +90,30 @@ async def _page(connection: Connection, series: Series, start: int, end: int, no
         raise FeedUnavailable(f"Yahoo refuses the request for {series}: {why}") from None
     if reason := mismatch(instrument, chart.meta):
         raise UnknownSymbol(instrument.symbol, reason)
-    return await connection.in_thread(read_bars, series, chart, start, end, now)
+    return await connection.in_thread(read_bars, series, chart, start, end, moment)
 
 
-def read_bars(series: Series, chart: Chart, start: int, end: int, now: float) -> Fetched:
+def read_bars(series: Series, chart: Chart, start: int, end: int, moment: Moment) -> Fetched:
     """Returns the closed bars of a chart that opened in [start, end), sorted, without duplicates.
+
+    A bar is closed if it ended by the clock's time and Yahoo has a later row. The clock alone does not decide, because
+    Yahoo's bars of a delayed exchange are still forming when they have ended.
 
     Rows without prices are times without trades. Rows that begin at other times than our buckets are kept, except for the
     last one, so that the desk can refuse the timeframe. Raises `FeedUnavailable` if the newest day has no prices yet.
     """
+    seen = chart.time[np.isfinite(chart.prices).all(axis=1)]
+    reached = int(seen[-1]) if len(seen) else 0
     times, rows = _bar_times(series, chart.time)
     prices, volume = shortest(chart.prices[rows]), chart.volume[rows]
     priced = np.isfinite(prices).all(axis=1)
     found = barlib.make(series.instrument, series.timeframe, times, *prices.T, volume)
     _, ends = bucket_bounds(series.instrument, series.timeframe, found.time)
-    closed = (ends <= now) & (found.time >= start) & (found.time < end)
+    closed = (ends <= min(moment.now, max(reached, moment.final))) & (found.time >= start) & (found.time < end)
     bars = barlib.sort(found.take(priced & closed))
     if series.timeframe is Timeframe.D1:
-        _require_newest(bars, found.time[closed], now)
-    seen = chart.time[np.isfinite(chart.prices).all(axis=1)]
-    return Fetched(bars, int(seen[-1]) if len(seen) else 0, chart.splits)
+        _require_newest(bars, found.time[closed], moment.now)
+    return Fetched(bars, reached, chart.splits)
 
 
 def _bar_times(series: Series, times: Times) -> tuple[Times, npt.NDArray[np.int64]]:

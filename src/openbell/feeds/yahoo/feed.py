@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import aclosing
 
 from openbell.feeds.port import Batch, Feed
-from openbell.feeds.yahoo.candles import Fetched, fetch
+from openbell.feeds.yahoo.candles import Fetched, Moment, fetch
 from openbell.feeds.yahoo.connection import Connection
 from openbell.feeds.yahoo.series import DELAY, natives_of
 from openbell.feeds.yahoo.stream import batches
@@ -117,7 +117,8 @@ class YahooFeed:
         if not self.supports(series.instrument):
             raise UnknownSymbol(series.instrument.symbol, "Yahoo does not list it")
         try:
-            fetched = await fetch(self._connection, series, start, end, now)
+            moment = Moment(now, max(now, MACHINE.epoch()) - DELAY)
+            fetched = await fetch(self._connection, series, start, end, moment)
         except UnknownSymbol:
             self._unlisted[series.instrument] = time.monotonic()
             raise

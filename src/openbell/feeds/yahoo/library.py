@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 TIMEOUT = 10.0
 """Seconds for one request. yfinance would wait 30 s for a cookie."""
 CHART = "/v8/finance/chart/"
+_COOKIE = "https://fc.yahoo.com"
+"""The address at which yfinance obtains a cookie."""
 _COOKIE_REFUSED = frozenset({401, 403})
 """HTTP statuses after which yfinance obtains another cookie and repeats the request."""
 
@@ -88,7 +91,8 @@ def _load() -> tuple[Any, Any]:
             from yfinance.data import YfData
     except ImportError as missing:
         raise SettingsError(
-            f"The feed yahoo needs a package that is not installed ({missing}): pip install 'openbell[yahoo]'"
+            f"The feed yahoo needs a package that is not installed ({missing}): "
+            f"{sys.executable} -m pip install 'openbell[yahoo]'"
         ) from missing
     # yfinance would write cookies to the user's cache folder. This path cannot be a folder, so it keeps them in memory.
     yfinance.set_tz_cache_location(os.devnull)
@@ -114,14 +118,19 @@ def _session_class(base: Any) -> Any:
             super().__init__(impersonate="chrome")
             self._client = client
             self._proxy = proxy.rstrip("/") + "/" if proxy else ""
+            self._cookie_response: Any = None
 
         def request(self, method: str, url: str, **given: Any) -> Any:
             self._client.before_request()
+            if url == _COOKIE and self._cookie_response is not None and len(self.cookies):
+                return self._cookie_response  # without its cache folder, yfinance would fetch a cookie for every chart
             given["timeout"] = min(given.get("timeout") or TIMEOUT, TIMEOUT)
             response = super().request(method, self._proxy + url, **given)
             response.url = response.url.removeprefix(self._proxy)
             if CHART in url and response.status_code >= 400 and response.status_code not in _COOKIE_REFUSED:
                 raise _Final(_answer(response))
+            if url == _COOKIE:
+                self._cookie_response = response
             return response
 
     return Session
