@@ -84,9 +84,11 @@ MUST_HOLD = {
     "10,000 fuzzed chart requests, each a chart or a typed error, within 2 s and 300 MB": [
         "servers/test_chartgen.py::test_fuzzed_requests_are_a_chart_or_an_error"
     ],
-    "both live feeds pass the feeds' suite against a local vendor, faults included": [
+    "all live feeds pass the feeds' suite against a local vendor, faults included": [
         "feeds/test_alpaca.py::TestAlpaca",
         "feeds/test_exchange.py::TestCcxt",
+        "feeds/test_yahoo.py::TestYahoo",
+        "feeds/test_yahoo.py::test_after_random_faults_the_store_equals_yahoos_bars",
         "feeds/test_alpaca.py::test_after_random_faults_the_store_equals_the_vendors_bars",
         "feeds/test_exchange.py::test_random_faults_cause_no_missing_duplicate_or_uncorrected_bar",
     ],
@@ -418,7 +420,8 @@ COUNTS = {
     "10,000 fuzzed chart requests, each a chart or a typed error, within 2 s and 300 MB": [
         ("servers/test_chartgen.py::test_fuzzed_requests_are_a_chart_or_an_error", "REQUESTS", 150, 10_000),
     ],
-    "both live feeds pass the feeds' suite against a local vendor, faults included": [
+    "all live feeds pass the feeds' suite against a local vendor, faults included": [
+        ("feeds/test_yahoo.py::test_after_random_faults_the_store_equals_yahoos_bars", "FAULT_SCHEDULES", 3, 60),
         ("feeds/test_alpaca.py::test_after_random_faults_the_store_equals_the_vendors_bars", "FAULT_SCHEDULES", 4, 60),
         (
             "feeds/test_exchange.py::test_random_faults_cause_no_missing_duplicate_or_uncorrected_bar",

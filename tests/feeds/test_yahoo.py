@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import random
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, closing
@@ -15,12 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from openbell.desk import collector as collector_module
 from openbell.desk.bars import BarService
+from openbell.desk.collector import Collector
+from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.port import Batch, Feed
 from openbell.feeds.yahoo import connection, library
 from openbell.feeds.yahoo import feed as feed_module
 from openbell.feeds.yahoo.feed import YahooFeed
 from openbell.feeds.yahoo.series import DELAY
+from openbell.feeds.yahoo.stream import SETTLE
 from openbell.feeds.yahoo.symbols import yahoo_symbol
 from openbell.feeds.yahoo.wire import shortest
 from openbell.market.bars import Bars, empty, merge, resample
@@ -33,6 +38,8 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from tests.client import Client, run
 from tests.clocks import HandClock
+from tests.counts import runs
+from tests.desk.scripted import watching_hub
 from tests.feeds.contract import NOW, FeedContract
 from tests.feeds.exchange_server import Rate
 from tests.feeds.prices import prices
@@ -41,6 +48,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(find_spec("yfinance") is None, reason="pip install 'openbell[yahoo]'")
 
+FAULT_SCHEDULES = runs(3, soak=60)
 D1, H1, M1 = Timeframe.D1, Timeframe.H1, Timeframe.M1
 SATURDAY = 1_768_053_600  # 2026-01-10T14:00:00Z
 AFTER_CLOSE = 1_767_823_200  # 2026-01-07T22:00:00Z, an hour after the close
@@ -503,6 +511,51 @@ def test_a_stream_that_fails_raises(server: YahooServer) -> None:
                 await anext(batches)
         with pytest.raises(UnknownSymbol):
             await anext(feed.stream((parse("NOBDY"),), NOW - 600))
+        await feed.close()
+
+    asyncio.run(main())
+
+
+FAULTS: list[tuple[int, str] | str] = [*BROKEN, (429, "Too Many Requests"), (403, "")]
+
+
+@pytest.mark.parametrize("seed", range(FAULT_SCHEDULES))
+def test_after_random_faults_the_store_equals_yahoos_bars(
+    server: YahooServer, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "HOLD", 0.0)
+    monkeypatch.setattr(connection, "PER_MINUTE", 10**6)
+    monkeypatch.setattr(collector_module, "_LONGEST_PAUSE", 0.01)
+    chance = random.Random(seed)
+
+    async def main() -> None:
+        clock = HandClock(NOW + 10)
+        monkeypatch.setattr(feed_module, "MACHINE", clock)
+        feed = make_feed(server, clock)
+        watchlist = WatchlistFile(tmp_path / "watchlist.txt")
+        watchlist.path.write_text("BTC/USD\nAAPL\n")
+        with closing(ParquetStore(tmp_path / "data")) as store:
+            collector = Collector(BarService(store, feed, clock), watchlist, watching_hub(watchlist))
+            task = asyncio.ensure_future(collector.run())
+            for _ in range(12):
+                server.delay = chance.choice((0, 0, 90, 900))
+                server.answers.extend(chance.choices(FAULTS, k=chance.randrange(6)))
+                clock.advance(chance.choice((1, 20, 60, 61, 150, 1300)))
+                passed = int((clock.epoch() - DELAY - 60) // 60 * 60)
+                await until(lambda passed=passed: collector.status.through >= passed, "the collector to keep up")  # type: ignore[misc]
+            server.answers.clear()
+            server.delay = 0
+            for _ in range(2):
+                clock.advance(60)
+                passed = int((clock.epoch() - SETTLE) // 60 * 60)
+                await until(lambda passed=passed: collector.status.through >= passed, "the collector to recover")  # type: ignore[misc]
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            for instrument in (BTC, AAPL):
+                series = Series(instrument)
+                vendors = await feed.history(series, NOW - 3600, passed)
+                assert store.read(series, NOW - 3600, passed).same_as(vendors)
+            assert not collector.status.refused
         await feed.close()
 
     asyncio.run(main())
