@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def test_every_line_is_run_here_or_is_a_target_of_make() -> None:
         else:
             assert any(words in lines for lines in COMMANDS.values()), words
     assert sum(map(len, COMMANDS.values())) >= 20
-    assert len(ENDLESS) == 3, "each has a test of its own below"
+    assert len(ENDLESS) == 4, "each has a test of its own below"
 
 
 @pytest.mark.parametrize("title", [title for title, lines in ENDING.items() if lines])
@@ -116,6 +117,14 @@ def test_a_desk_on_alpaca_names_the_keys_that_it_needs(tmp_path: Path) -> None:
     code, _, errors = Example(tmp_path, words).end()
     assert (code, errors.count("\n")) == (1, 1)
     assert "needs ALPACA_API_KEY and ALPACA_SECRET_KEY" in errors
+
+
+@pytest.mark.skipif(find_spec("yfinance") is None, reason="pip install 'openbell[yahoo]'")
+def test_a_desk_on_yahoo_shows_that_the_data_is_delayed(tmp_path: Path) -> None:
+    (words,) = [words for words in ENDLESS if "OPENBELL_FEED=yahoo" in words]
+    desk = Example(tmp_path, ["YAHOO_PROXY_URL=http://127.0.0.1:9/", *words])
+    desk.read_until("delayed data, for personal use only (Yahoo's terms) (feed yahoo)")
+    assert desk.end(5 * PATIENCE)[0] == 0
 
 
 def test_a_desk_whose_influxdb_is_away_waits_for_it(tmp_path: Path) -> None:
