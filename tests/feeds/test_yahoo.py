@@ -265,6 +265,25 @@ def test_a_split_is_reported_once(server: YahooServer, caplog: pytest.LogCapture
     assert record.message.startswith("AAPL: Yahoo reports a split (4:1) on 2026-01-04; bars that were stored before it")
 
 
+def test_after_a_split_deleted_files_are_fetched_again_at_the_new_scale(server: YahooServer, tmp_path: Path) -> None:
+    def halved(_interval: str, rows: list[Row]) -> list[Row]:
+        return [(row[0], *(value and value / 2 for value in row[1:5]), row[5]) for row in rows]  # type: ignore[misc]
+
+    async def first_close() -> float:
+        feed = make_feed(server)
+        with closing(ParquetStore(tmp_path)) as store:
+            found = await BarService(store, feed, server.clock).newest(AAPL, D1, 20)
+        await feed.close()
+        return float(found.close[0])
+
+    before = asyncio.run(first_close())
+    server.spoil = halved
+    assert asyncio.run(first_close()) == before, "stored bars keep their prices"
+    for path in tmp_path.glob("stocks/*/AAPL_*"):
+        path.unlink()
+    assert asyncio.run(first_close()) == pytest.approx(before / 2)
+
+
 # Failures
 
 
@@ -300,7 +319,6 @@ BROKEN: list[tuple[int, str] | str] = [
     (200, "<html>Will be right back</html>"),
     (200, '{"spark": {}}'),
     (200, '{"chart": {"result": [], "error": null}}'),
-    (200, '{"chart": {"result": [{"meta": {"dataGranularity": "1h"}}], "error": null}}'),
     (200, '{"chart": {"result": [{"meta": {"dataGranularity": "1m"}, "timestamp": [1]}], "error": null}}'),
     (404, "<html>Not Found</html>"),
     "drop",
@@ -315,6 +333,12 @@ def test_an_outage_is_an_error_and_never_looks_like_no_bars(server: YahooServer,
     server.answers.extend([broken] * 2 * connection.TRIES)  # curl repeats a request once if the connection drops
     with pytest.raises(FeedUnavailable, match=r"Yahoo does not respond .* try again later"):
         history(feed, Series(BTC), NOW - 600, NOW)
+
+
+def test_bars_of_another_length_are_refused(server: YahooServer) -> None:
+    server.meta = {"dataGranularity": "1h"}
+    with pytest.raises(FeedUnavailable, match="bars of 1h instead of 15m"):
+        history(make_feed(server), Series(BTC, Timeframe.M15), NOW - DAY, NOW)
 
 
 def test_errors_of_yahoo_are_passed_on(server: YahooServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +369,7 @@ def test_an_expired_crumb_is_replaced(server: YahooServer) -> None:
     assert server.counts["1m"] == 4
 
 
-def test_a_client_that_yahoo_does_not_accept_is_told_to_update(server: YahooServer) -> None:
+def test_a_client_that_yahoo_does_not_accept_raises_an_error_with_the_update(server: YahooServer) -> None:
     server.answers.extend([(403, "")] * 2)
     with pytest.raises(FeedUnavailable, match=r"HTTP 403.* pip install --upgrade yfinance"):
         history(make_feed(server), Series(BTC), NOW - 600, NOW)
@@ -575,7 +599,9 @@ def live(server: YahooServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     return server
 
 
-def test_a_call_prints_and_writes_nothing_but_its_own(live: YahooServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("refuse_crumb", [False, True])
+def test_a_call_prints_and_writes_nothing_but_its_own(live: YahooServer, tmp_path: Path, refuse_crumb: bool) -> None:
+    live.refuse_crumb = refuse_crumb  # yfinance logs a warning
     asked = json.dumps({"symbol": "BTC/USD", "timeframe": "1d", "limit": 20})
     home = tmp_path / "home"
     done = run(home, "call", "market-data", "get_candles", asked, "--meta", FEED="yahoo", TIMEOUT="60")

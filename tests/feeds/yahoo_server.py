@@ -52,6 +52,8 @@ class YahooServer(ExchangeServer):
         self.delay = 0
         """Seconds by which the rows are late."""
         self.crumb = CRUMB
+        self.refuse_crumb = False
+        """If True, requests for a crumb are answered with 429, and charts need none."""
         self.meta: dict[str, Any] = {}
         """Replaces values of the description of the instrument."""
         self.spoil: Callable[[str, list[Row]], list[Row]] = lambda _interval, rows: rows
@@ -149,7 +151,10 @@ class YahooServer(ExchangeServer):
             return reply
         if kind == "consent":
             return web.Response(text="<html>No form here</html>", content_type="text/html")
-        if request.cookies.get("A3") != COOKIE or (kind != "crumb" and query.pop("crumb", "") != self.crumb):
+        if kind == "crumb" and self.refuse_crumb:
+            return web.Response(status=429, text="Too Many Requests\r\n")
+        crumb = query.pop("crumb", "") if kind != "crumb" and not self.refuse_crumb else self.crumb
+        if request.cookies.get("A3") != COOKIE or crumb != self.crumb:
             return web.json_response({"finance": {"result": None, "error": {"code": "Unauthorized"}}}, status=401)
         if kind == "crumb":
             return web.Response(text=self.crumb)

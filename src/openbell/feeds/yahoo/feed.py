@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 MACHINE: Clock = SystemClock()
 """The machine's clock, from which Yahoo counts how far back its charts reach."""
 _UNLISTED_FOR = 3600.0
-"""Seconds for which a symbol counts as unknown; then Yahoo is asked again, because new symbols are added."""
+"""Seconds for which a symbol counts as unknown; then it is requested again, because new symbols are added."""
 _RECENT_SPLIT = 60 * 86400
 """Seconds for which a split is reported."""
 

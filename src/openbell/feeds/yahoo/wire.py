@@ -19,7 +19,7 @@ class Malformed(Exception):
 
 
 class Refusal(Exception):
-    """Yahoo answers with an error instead of a chart; the text is its description."""
+    """Yahoo returns an error instead of a chart; the text is its description."""
 
 
 @dataclass(frozen=True, slots=True)
