@@ -41,12 +41,14 @@ def main() -> int:
     for python, script, words in (
         (PYTHON, "measure.py", sys.argv[1:]),
         (PYTHON, "tools.py", []),
+        (PYTHON, "history.py", []),
         (tests, "charts.py", []),
         (PYTHON, "streams.py", []),
         (tests, "market_data.py", []),
         (tests, "trading.py", []),
         (tests, "past.py", []),
         (tests, "events.py", []),
+        (tests, "growth.py", []),
     ):
         command = [str(python), str(ROOT / "bench" / script), *words]
         failed = guarded(command, environment, LONGEST) or failed
