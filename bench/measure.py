@@ -33,14 +33,21 @@ def row(what: str, figure: str, target: str, met: bool) -> None:
 class Client:
     """A client as plain as can be: lines in, lines out."""
 
-    def __init__(self, command: list[str], home: str, **settings: str) -> None:
+    def __init__(
+        self, command: list[str], home: str, variables: dict[str, str] | None = None, /, **settings: str
+    ) -> None:
         self.began = time.perf_counter()
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "OPENBELL_HOME": home, **{f"OPENBELL_{name}": each for name, each in settings.items()}},
+            env={
+                **os.environ,
+                **(variables or {}),
+                "OPENBELL_HOME": home,
+                **{f"OPENBELL_{name}": each for name, each in settings.items()},
+            },
         )
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
         self.request("initialize", hello)

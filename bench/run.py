@@ -49,6 +49,7 @@ def main() -> int:
         (tests, "past.py", []),
         (tests, "events.py", []),
         (tests, "growth.py", []),
+        (tests, "vendors.py", []),
     ):
         command = [str(python), str(ROOT / "bench" / script), *words]
         failed = guarded(command, environment, LONGEST) or failed
