@@ -51,3 +51,15 @@ def test_no_command_loads_what_only_some_need() -> None:
     heavy = ("sqlalchemy", "numpy", "pyarrow", "mcp", "rich", "asyncpg")
     code = f"import sys, openbell.cli.app; print([name for name in {heavy} if name in sys.modules])"
     assert printed(code) == "[]"
+
+
+def test_indicators_do_not_load_pandas_and_leave_it_usable() -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from openbell.indicators.averages import ema\n"
+        "assert np.isfinite(ema(np.arange(30.0), 9)[-1])\n"
+        "print('pandas' in sys.modules)\n"
+        "import pandas\n"
+        "print(pandas.Series([1.0]).sum())\n"
+    )
+    assert printed(code) == "False\n1.0"

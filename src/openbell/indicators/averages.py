@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import talib
 from numpy.lib.stride_tricks import sliding_window_view
 
+from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Values
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from math import isnan, nan
 
 import numpy as np
-from talib import stream
+
+from openbell.indicators.ta_lib import stream
 
 
 class ExactAverage:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 from math import nan
 
-import talib
-
+from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Values
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from openbell.market.errors import SettingsError
@@ -84,6 +85,8 @@ class Client:
 @cache
 def _load() -> tuple[Any, Any]:
     """Returns yfinance's `YfData` and the class of its sessions."""
+    # TA-Lib is loaded without pandas, which yfinance needs. Python's lock on this module keeps the two imports apart.
+    import_module("openbell.indicators.ta_lib")
     try:
         with _silent():
             import yfinance

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import deque
 from math import nan
 
-import talib
-
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Bars, Values
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import talib
 
 from openbell.indicators.channels import BarSignal, Channels, Line
 from openbell.indicators.flips import SIGNALS, flip_rules, flips
 from openbell.indicators.rules import RunningRules
 from openbell.indicators.spec import Bar, Indicator
+from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Bars
 
 

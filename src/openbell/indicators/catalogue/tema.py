@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import talib
-
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.running import RunningAverage
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Bars
 
 

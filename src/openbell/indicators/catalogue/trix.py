@@ -9,12 +9,12 @@ from __future__ import annotations
 from math import log, nan
 
 import numpy as np
-import talib
 
 from openbell.indicators.averages import ema
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Bars, Values
 
 SCALE = 10_000.0
