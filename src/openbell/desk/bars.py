@@ -222,13 +222,19 @@ class BarService:
         """The newest `depth` bars, of which most are usually in memory."""
         candidates = self._sourcing.candidates(series)
         versions = {each: self.store.version(each) for each in candidates}
-        start = lookback_start(series.instrument, series.timeframe, depth, end)
-        parts = self._sourcing.parts(series, candidates, start, end)
+
+        def parts_since(count: int) -> list[Part]:
+            start = lookback_start(series.instrument, series.timeframe, count, end)
+            return self._sourcing.parts(series, candidates, start, end)
+
         ring = self._rings.get(series)
         if ring and ring.end <= end and ring.depth >= depth and len(ring.bars):
-            if kept := self._extended(ring, parts, versions, end):
+            # Minutes are made of nothing else.
+            newest = [] if series.timeframe is Timeframe.M1 else parts_since(depth)
+            if kept := self._extended(ring, newest, versions, end):
                 return kept
             depth = ring.depth
+        parts = parts_since(depth)
         found = self._sourcing.bars_of(series, parts, depth)
         if len(found) < depth:  # it trades seldom, or only a part of its history is stored
             parts = self._sourcing.parts(series, candidates, 0, end)
@@ -250,8 +256,10 @@ class BarService:
         before = _native_parts(ring.parts, first)
         if _native_parts(parts, first) != before or again <= first or (before and again < before[-1].end):
             return None
-        fresh = barlib.resample(self.store.read(minutes, again, end), series.timeframe, end)
-        bars = barlib.merge(ring.bars.between(0, again), fresh).tail(ring.depth).copy()
+        fresh = barlib.resample(self.store.read(minutes, again, end), series.timeframe, end).tail(ring.depth)
+        kept = ring.bars.between(0, again).tail(ring.depth - len(fresh))
+        # Joined arrays are new ones; a part of others would keep all of them in memory.
+        bars = barlib.merge(kept, fresh) if len(kept) and len(fresh) else barlib.merge(kept, fresh).copy()
         return _Ring(bars, tuple(parts), versions, end, ring.depth)
 
     # Spans

@@ -17,12 +17,12 @@ from openbell.market.bars import Values
 
 def ema(values: Values, length: int) -> Values:
     """Exponential average with alpha 2 / (length + 1)."""
-    return _after_nan(values, length, lambda rest: rest if length == 1 else talib.EMA(rest, length))
+    return _after_nan(values, length, lambda rest: rest.copy() if length == 1 else talib.EMA(rest, length))
 
 
 def wilder(values: Values, length: int) -> Values:
     """Wilder's average: alpha 1 / length."""
-    return _after_nan(values, length, lambda rest: rest if length == 1 else talib.RMA(rest, length))
+    return _after_nan(values, length, lambda rest: rest.copy() if length == 1 else talib.RMA(rest, length))
 
 
 def sma(values: Values, length: int) -> Values:
@@ -50,7 +50,9 @@ def _mean_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
 
 def _after_nan(values: Values, length: int, average: Callable[[Values], Values]) -> Values:
     """Apply an average to the values after leading NaN (the warm-up of the input)."""
-    lead = int(np.argmax(~np.isnan(values))) if len(values) and np.isnan(values[0]) else 0
+    if len(values) >= length and values[0] == values[0]:  # not NaN
+        return average(np.ascontiguousarray(values))
+    lead = int(np.argmax(~np.isnan(values))) if len(values) else 0
     out = np.full(len(values), np.nan)
     if len(values) - lead >= length and not np.isnan(values[lead : lead + 1]).any():
         out[lead:] = average(np.ascontiguousarray(values[lead:]))
