@@ -21,7 +21,7 @@ from openbell.feeds.sim.feed import SimFeed
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import Bars, empty, make, merge, resample
 from openbell.market.clock import FixedClock
-from openbell.market.errors import FeedUnavailable, StoreError, UnknownSymbol
+from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
@@ -221,7 +221,7 @@ def test_bars_that_cannot_be_stored_do_not_keep_others_from_it(tmp_path: Path) -
         service = BarService(store, feed, clock)
         clock.advance(60)
         failures = await asyncio.gather(*(service.fill(each, Span(NOW, NOW + 60)) for each in MANY))
-        assert failures == [None] * len(MANY)
+        assert [type(each) for each in failures] == [SourceConflict, *[type(None)] * (len(MANY) - 1)]
         assert [len(store.read(Series(each), NOW, NOW + 60)) for each in MANY] == [0, 1, 1, 1, 1]
 
     run(tmp_path, work)
@@ -403,7 +403,10 @@ def test_bars_of_a_history_that_cannot_be_true_are_left_out(tmp_path: Path) -> N
         service = BarService(store, Mad(), FixedClock(NOW))
         got = await service.latest(BTC, Timeframe.M1)
         assert got.close.tolist() == [1.0]
-        assert store.gaps(Series(BTC), Span(NOW - 180, NOW)) == []
+        assert store.gaps(Series(BTC), Span(NOW - 180, NOW)) == [Span(NOW - 120, NOW)], "they may be corrected"
+        asked = service.history.fetches[BTC]
+        await service.fill(BTC, Span(NOW - 180, NOW))
+        assert service.history.fetches[BTC] == asked, "not again at once"
 
     run(tmp_path, work)
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from types import MappingProxyType
+from typing import TypeVar
 
+import numpy as np
+
+from openbell.desk.answers import covered_by
 from openbell.desk.screening import screen
 from openbell.desk.writes import SMALL, GroupedWrites
 from openbell.feeds.port import Feed
@@ -17,15 +22,23 @@ from openbell.market.errors import FeedUnavailable, SourceConflict, StoreError, 
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.lookback import bucket_start
 from openbell.market.plan import Native, published
+from openbell.market.provenance import Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span
 from openbell.stores.threads import Threads
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 CHUNK = 43_200
 """Bars that are fetched and stored at once; of minutes, thirty days."""
+_REMEMBERED = 5.0
+"""Seconds for which a slow failure is returned without asking again: one call would ask several times."""
+_SLOW = 2.0
+"""Seconds after which a failure is slow: the feed has tried several times."""
+_ASK_AGAIN = 60.0
+"""Seconds after which a gap is asked for again that the vendor has left in an answer."""
 _NONE: Mapping[Timeframe, Native] = MappingProxyType({})
 
 Failure = FeedUnavailable | UnknownSymbol | StoreError
@@ -41,6 +54,10 @@ class History:
         self._threads = threads
         self._writes = GroupedWrites(store, threads)
         self._natives: dict[Instrument, Mapping[Timeframe, Native]] = {}
+        self._failed: dict[str, tuple[float, FeedUnavailable | None]] = {}
+        """By feed: its last failure, and the monotonic time until which it is not asked again."""
+        self._silent: dict[tuple[Series, int], float] = {}
+        """By the start of a gap that an answer has left: the monotonic time from which it is asked for again."""
         self.on_stored: Callable[[], None] = lambda: None
         """Called after bars were stored."""
         self.fetches: Counter[Instrument] = Counter()
@@ -54,7 +71,7 @@ class History:
         if not self._delivers(instrument):
             return _NONE
         if instrument not in self._natives:
-            self._natives[instrument] = await self._feed.natives(instrument)
+            self._natives[instrument] = await self._ask(instrument, self._feed.natives(instrument))
         return self._natives[instrument]
 
     def known_natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
@@ -110,32 +127,61 @@ class History:
         source = self._feed.route(series.instrument).source if self._delivers(series.instrument) else None
         if source is None:
             return None
+        newest = self.complete(series, int(self._clock.epoch()))
+        conflict: SourceConflict | None = None
         for gap in _pieces(self.gaps(series, span), CHUNK * series.timeframe.seconds):
+            if time.monotonic() < self._silent.get((series, gap.start), 0.0):
+                continue
             try:
-                # What a vendor may still add to is stored, but asked for again. Taken before the question: the answer
-                # cannot be newer than that.
-                complete = self.complete(series, gap.end)
-                covers = Span(gap.start, complete) if complete > gap.start else None
-                bars = await self._feed.history(series, gap.start, gap.end)
-                self.fetches[series.instrument] += 1
-                if not _fits(bars):
-                    self._refuse(bars)
+                if not await self._fetch(series, gap, source, newest):
                     return None
-                good, refused = await self._screened(bars)
-                for reason, count in refused.items():
-                    log.warning("%s: refused %d bars of the history: %s", series, count, reason)
-                bars = barlib.merge(barlib.empty_of(series), *good).between(gap.start, gap.end)
-                await self._writes.write(bars, source, covers)
-                self.on_stored()
-            except (FeedUnavailable, UnknownSymbol) as error:
-                log.warning("%s: %s", series, error)
-                return error
             except SourceConflict as error:
                 log.warning("%s", error)
-            except StoreError as error:
-                log.warning("%s", error)
+                conflict = error
+            except (FeedUnavailable, UnknownSymbol, StoreError) as error:
+                log.warning("%s: %s", series, error)
                 return error
-        return None
+        return conflict
+
+    async def _fetch(self, series: Series, gap: Span, source: Source, newest: int) -> bool:
+        """Fetch and store one gap. Returns False if the timeframe is not used any longer."""
+        # What a vendor may still add to is stored, but asked for again. Taken before the question: the answer cannot be
+        # newer than that.
+        complete = self.complete(series, gap.end)
+        bars = await self._ask(series.instrument, self._feed.history(series, gap.start, gap.end))
+        self.fetches[series.instrument] += 1
+        if not _fits(bars):
+            self._refuse(bars)
+            return False
+        good, refused = await self._screened(bars)
+        for reason, count in refused.items():
+            log.warning("%s: refused %d bars of the history: %s", series, count, reason)
+        kept = barlib.merge(barlib.empty_of(series), *good).between(gap.start, gap.end)
+        wrong = np.setdiff1d(bars.time, kept.time) if refused else bars.time[:0]
+        spans = covered_by(kept, wrong, Span(gap.start, complete), complete >= newest) if complete > gap.start else []
+        await self._writes.write(kept, source, spans[0] if spans else None)
+        for span in spans[1:]:
+            await self._writes.write(barlib.empty_of(series), source, span)
+        for left in {gap.start, *(span.end for span in spans)} - {complete, *(span.start for span in spans)}:
+            self._silent[series, left] = time.monotonic() + _ASK_AGAIN
+        self.on_stored()
+        return True
+
+    async def _ask(self, instrument: Instrument, question: Awaitable[T]) -> T:
+        """Ask the feed. After a slow failure, the next questions fail at once for a while."""
+        name = self._feed.route(instrument).name
+        until, failure = self._failed.get(name, (0.0, None))
+        began = time.monotonic()
+        if failure is not None and began < until:
+            if isinstance(question, Coroutine):
+                question.close()
+            raise failure
+        try:
+            return await question
+        except FeedUnavailable as error:
+            if (ended := time.monotonic()) - began > _SLOW:
+                self._failed[name] = (ended + _REMEMBERED, error)
+            raise
 
     def _refuse(self, bars: Bars) -> None:
         """Use a native timeframe no longer, because its bars are cut at other times than ours.

@@ -74,9 +74,14 @@ class Sourcing:
             return [Part(Timeframe.M1, start, end)]
         covered: dict[Timeframe, list[tuple[int, int]]] = {}
         natives = self._history.known_natives(series.instrument)
+        planned = base_of(series.instrument, series.timeframe, natives)
         for base in candidates:
             # At an earlier clock, a bar that the vendor had not published by then is made of what there was.
             until = self._history.complete(base, end) if base.timeframe in natives else end
+            if planned and base.timeframe not in {planned, Timeframe.M1}:
+                # Whether it is covered may depend on other questions; what the planned base can make must not.
+                reached = self._history.reach(series.at(planned))
+                until = until if reached is None else max(start, min(until, reached))
             covered[base.timeframe] = _covered(self._store.gaps(base, Span(start, until)), start, until)
         # Nothing is covered before this: the buckets of decades need not be looked at one by one.
         known = [reach or end, *(spans[0][0] for spans in covered.values() if spans)]

@@ -7,7 +7,9 @@ from itertools import pairwise
 
 from openbell.desk.importing.series import FileSeries
 from openbell.market.bars import Bars, closed_at
+from openbell.market.clock import SystemClock
 from openbell.market.errors import SourceConflict
+from openbell.market.plan import buckets
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.periods import by_period, period_span
@@ -33,10 +35,18 @@ def store(bar_store: BarStore, found: Sequence[FileSeries], replace: bool, advan
         else:
             by_source.setdefault(source_of(series), []).append(series.bars)
     for source, parts in by_source.items():
-        covers = {part.series: Span(int(part.time[0]), closed_at(part)) for part in parts}
+        covers = {part.series: Span(int(part.time[0]), _covered_until(part)) for part in parts}
         bar_store.write(parts, source, covers=covers, replace=replace)
         advance(sum(map(len, parts)))
     return [int(bars.time[-1]) if len(bars) else None for bars in newest]
+
+
+def _covered_until(bars: Bars) -> int:
+    """Returns the time before which the series can have no other bar: a night belongs to the session before it."""
+    end = closed_at(bars)
+    opens, _ = buckets(bars.instrument, bars.timeframe, end, end + 30 * 86400)
+    now = int(SystemClock().epoch() // 60 * 60)
+    return max(end, min(int(opens[0]), now)) if len(opens) else end
 
 
 def source_of(series: FileSeries) -> Source:

@@ -1,0 +1,47 @@
+"""What a vendor's answer covers: the times about which it is believed, whether it has bars there or not.
+
+A span that is covered is not asked for again. An answer that is empty or ends too early may be a fault of the vendor, so its
+silent end is not covered; neither are bars that were refused as impossible.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.market.bars import Bars, bucket_bounds, closed_at
+from openbell.market.capacity import most_bars
+from openbell.market.session_table import Times
+from openbell.market.timeframes import Timeframe
+from openbell.stores.port import Span
+
+_SILENT_DAYS, _SILENT_HOURS, _SILENT_MINUTES = 3, 40, 1500
+"""Bars that may be missing at the end of an answer: holidays that we do not know, halts, extended hours without trades."""
+
+
+def covered_by(bars: Bars, refused: Times, span: Span, newest: bool) -> list[Span]:
+    """Returns the parts of a span that an answer covers.
+
+    `bars` are the valid bars of the answer and `refused` the times of the others. `newest` is True if the span ends at the
+    present: only an empty answer about an earlier time means that the history begins later.
+    """
+    series = bars.series
+    spoken = closed_at(bars) if len(bars) else span.start
+    silent = most_bars(series.instrument, series.timeframe, spoken, span.end)
+    end = span.end
+    if silent > _most_silent(series.timeframe) and (newest or (len(bars) and series.timeframe.seconds >= 3600)):
+        end = spoken
+    bounds = bucket_bounds(series.instrument, series.timeframe, np.sort(refused))
+    found, at = [], span.start
+    for start, stop in zip(*(each.tolist() for each in bounds), strict=True):
+        if at < start < end:
+            found.append(Span(at, start))
+        at = max(at, stop)
+    if at < end:
+        found.append(Span(at, end))
+    return found
+
+
+def _most_silent(timeframe: Timeframe) -> int:
+    if not timeframe.intraday:
+        return _SILENT_DAYS
+    return _SILENT_HOURS if timeframe.seconds >= 3600 else _SILENT_MINUTES
