@@ -22,6 +22,7 @@ from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
+from tests.desk.facts import made_of
 from tests.desk.scripted import ScriptedFeed
 from tests.stores.samples import bars
 
@@ -95,15 +96,15 @@ def test_native_bars_answer_with_few_requests_and_minutes_only_at_the_edge(tmp_p
         edge = resample(vendor_bars(Series(AAPL), today, NOW), D1, NOW)
         assert got.take(slice(0, -1)).same_as(native.tail(199))
         assert got.tail(1).same_as(edge), "the day that is not published yet is made of minutes, as a whole"
-        assert await service.made_of(got) == "1d+1m"
-        assert await service.made_of(got.take(slice(0, -1))) == "1d"
+        assert await made_of(service, got) == "1d+1m"
+        assert await made_of(service, got.take(slice(0, -1))) == "1d"
         assert {series.timeframe for series, _, _ in vendor.requests} == {D1, M1}
         assert len(vendor.requests) == 2
-        for timeframe, made_of in ((W1, "1d"), (H4, "1h")):
+        for timeframe, expected in ((W1, "1d"), (H4, "1h")):
             weeks = await service.newest(AAPL, timeframe, 20)
             base = vendor_bars(Series(AAPL, {W1: D1, H4: H1}[timeframe]), 0, NOW)
             assert weeks.same_as(resample(base, timeframe, NOW).tail(20))
-            assert await service.made_of(weeks) == made_of
+            assert await made_of(service, weeks) == expected
 
     run(tmp_path, work)
 
@@ -130,10 +131,10 @@ def test_a_published_bar_takes_the_place_of_the_one_made_of_minutes(tmp_path: Pa
     async def work(store: ParquetStore) -> None:
         clock = FixedClock(NOW)
         service = BarService(store, Vendor(clock, ALL), clock)
-        assert await service.made_of(await service.newest(AAPL, D1, 1)) == "1m"
+        assert await made_of(service, await service.newest(AAPL, D1, 1)) == "1m"
         later, _ = desk(store, NOW + 3 * 3600, ALL)
         got = await later.newest(AAPL, D1, 1)
-        assert await later.made_of(got) == "1d"
+        assert await made_of(later, got) == "1d"
         assert got.same_as(vendor_bars(Series(AAPL, D1), NOW - DAY, NOW + 3 * 3600))
 
     run(tmp_path, work)
@@ -146,7 +147,7 @@ def test_native_bars_that_are_cut_at_other_times_are_not_used(tmp_path: Path, ti
         vendor.shift = 8 * 3600
         got = await service.newest(BTC, timeframe, 10)
         assert got.same_as(resample(vendor_bars(Series(BTC, H1), 0, NOW), timeframe, NOW).tail(10))
-        assert await service.made_of(got) == "1h"
+        assert await made_of(service, got) == "1h"
         assert len(store.read(Series(BTC, D1), 0, NOW)) == 0
 
     run(tmp_path, work)

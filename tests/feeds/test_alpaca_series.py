@@ -20,6 +20,7 @@ from openbell.market.plan import buckets
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
+from tests.desk.facts import made_of
 from tests.feeds.alpaca_server import KEY, SECRET, AlpacaServer
 from tests.feeds.contract import NOW
 
@@ -95,21 +96,21 @@ def test_a_day_is_made_of_minutes_until_it_is_published(server: AlpacaServer, tm
         with closing(ParquetStore(tmp_path)) as store:
             service = BarService(store, feed_of(server), server.clock)
             days = (await service.newest(AAPL, D1, 5)).copy()
-            return days, await service.made_of(days)
+            return days, await made_of(service, days)
 
     session = Series(AAPL, D1)
     final = server.longer(session, CLOSE - 12 * DAY, CLOSE)
     minutes = resample(server.truth(AAPL, CLOSE - 8 * HOUR, CLOSE), D1, CLOSE)
-    during, made_of = asyncio.run(ask(CLOSE - HOUR))
+    during, base = asyncio.run(ask(CLOSE - HOUR))
     assert during.same_as(final.take(slice(-6, -1)))
-    assert made_of == "1d"
+    assert base == "1d"
     for after in (5 * 60, HOUR, 4 * HOUR):  # the vendor's own bar still changes
-        edge, made_of = asyncio.run(ask(CLOSE + after))
+        edge, base = asyncio.run(ask(CLOSE + after))
         assert edge.same_as(merge(final.take(slice(-5, -1)), minutes))
-        assert made_of == "1d+1m"
-    published, made_of = asyncio.run(ask(CLOSE + 4 * HOUR + 1801))
+        assert base == "1d+1m"
+    published, base = asyncio.run(ask(CLOSE + 4 * HOUR + 1801))
     assert published.same_as(final.tail(5))
-    assert made_of == "1d"
+    assert base == "1d"
 
 
 def test_the_half_day_is_published_after_its_own_close(server: AlpacaServer, tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_the_half_day_is_published_after_its_own_close(server: AlpacaServer, tmp
             service = BarService(store, feed_of(server), server.clock)
             days = await service.newest(AAPL, D1, 1)
             assert days.time[-1] == parse_time("2025-11-28T14:30:00Z")
-            return await service.made_of(days)
+            return await made_of(service, days)
 
     assert asyncio.run(ask(close + 60)) == "1m"
     assert asyncio.run(ask(close + 4 * HOUR)) == "1m"
@@ -135,10 +136,10 @@ def test_weeks_are_made_of_days_and_crypto_days_of_hours(server: AlpacaServer, t
             weeks = await service.newest(AAPL, W1, 10)
             days = server.longer(Series(AAPL, D1), NOW - 100 * DAY, CLOSE)
             assert weeks.same_as(resample(days, W1, NOW).tail(10))
-            assert await service.made_of(weeks) == "1d"
+            assert await made_of(service, weeks) == "1d"
             coins = await service.newest(BTC, D1, 30)
             hours = server.longer(Series(BTC, H1), NOW - NOW % DAY - 30 * DAY, NOW)
             assert coins.same_as(resample(hours, D1, NOW))
-            assert await service.made_of(coins) == "1h"
+            assert await made_of(service, coins) == "1h"
 
     asyncio.run(main())

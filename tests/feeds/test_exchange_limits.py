@@ -23,6 +23,7 @@ from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
+from tests.desk.facts import made_of
 from tests.feeds.contract import NOW
 from tests.feeds.dialects import Kraken, Okx
 from tests.feeds.exchange_server import ExchangeServer, Rate
@@ -165,7 +166,7 @@ def test_long_candles_that_begin_at_another_hour_are_not_used(
         hours = prices(Series(USDT, H4), MIDNIGHT - 200 * DAY, MIDNIGHT)
         assert days.same_as(resample(hours, D1, NOW).tail(100))
         assert weeks.same_as(resample(hours, W1, NOW).tail(20))
-        assert await service.made_of(days) == await service.made_of(weeks) == "4h"
+        assert await made_of(service, days) == await made_of(service, weeks) == "4h"
         assert list(store.timeframes(USDT)) == [H4]
         assert len(store.read(Series(USDT, D1), 0, NOW)) == 0
         assert [record.message for record in caplog.records] == [

@@ -39,6 +39,7 @@ from openbell.stores.parquet import ParquetStore
 from tests.client import Client, run
 from tests.clocks import HandClock
 from tests.counts import runs
+from tests.desk.facts import made_of
 from tests.desk.scripted import watching_hub
 from tests.feeds.contract import NOW, FeedContract
 from tests.feeds.exchange_server import Rate
@@ -151,10 +152,10 @@ def test_a_stocks_hours_are_made_of_15_minutes(server: YahooServer, tmp_path: Pa
         with closing(ParquetStore(tmp_path)) as store:
             service = BarService(store, feed, server.clock)
             bars = await service.newest(AAPL, H1, 50)
-            return bars, await service.made_of(bars)
+            return bars, await made_of(service, bars)
 
-    bars, made_of = asyncio.run(main())
-    assert made_of == "15m+1m"
+    bars, base = asyncio.run(main())
+    assert base == "15m+1m"
     minutes = prices(Series(AAPL), NOW - 10 * DAY, NOW)
     expected = resample(minutes, H1, NOW).tail(50)
     assert bars.time.tolist() == expected.time.tolist()
@@ -248,7 +249,7 @@ def test_other_times_than_our_buckets_reach_the_desk_which_refuses_the_timeframe
     async def main() -> str | None:
         with closing(ParquetStore(tmp_path)) as store:
             service = BarService(store, make_feed(server), server.clock)
-            return await service.made_of(await service.newest(BTC, D1, 5))
+            return await made_of(service, await service.newest(BTC, D1, 5))
 
     server.spoil = shifted
     assert asyncio.run(main()) == "1h"

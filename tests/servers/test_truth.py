@@ -112,7 +112,9 @@ async def test_indicators_say_whether_the_feed_was_asked(tmp_path: Path) -> None
 
 # The command line
 
-HEADER = "truth: data=simulated account=none feed=sim as_of=2026-01-10T18:00:00+00:00 age_s=0 session=regular\n"
+HEADER = (
+    "truth: data=simulated account=none feed=sim as_of=2026-01-10T18:00:00+00:00 made_of=1m age_s=0 session=regular\n"
+)
 
 
 def test_call_prints_the_header_on_standard_error_and_the_result_alone_on_output(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ SymbolOf = Annotated[
     typer.Option("--symbol", "-s", help="The symbol, if the file does not name it: AAPL, BTC/USD, EUR/USD."),
 ]
 ByName = Annotated[
-    bool, typer.Option("--by-name", help="The name of each file is its symbol: AAPL.csv, BTC-USD.csv, aapl.us.txt.")
+    bool, typer.Option("--by-name", help="The name of each file is its symbol, as in AAPL.csv or aapl.us.txt.")
 ]
 TimeframeOf = Annotated[
     str | None,

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 
 from openbell.desk.filling import CHUNK, Failure, History
 from openbell.desk.flight import SingleFlight
+from openbell.desk.ring import Ring, native_parts
 from openbell.desk.sourcing import Sourcing
 from openbell.feeds.port import Feed
 from openbell.market import bars as barlib
@@ -25,7 +25,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.plan import Part, base_of
 from openbell.market.series import Series
-from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span, Version
 from openbell.stores.threads import Threads
 
@@ -39,23 +39,6 @@ GRACE = 20.0
 """Seconds after its end at which a bar of a silent live feed counts as closed all the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Ring:
-    """The newest `depth` bars before `end`, or all if there are fewer, as the store had them at `versions`."""
-
-    bars: Bars
-    parts: tuple[Part, ...]
-    """What the bars are made of, oldest first."""
-    versions: Mapping[Series, Version]
-    """Of every series that they are made of or could be."""
-    end: int
-    depth: int
-
-    def current(self, depth: int, end: int) -> bool:
-        """Returns True if it holds `depth` bars up to `end`, provided that the store has not changed since."""
-        return self.end == end and self.depth >= depth
-
-
 class BarService:
     """Closed bars for everyone above."""
 
@@ -67,8 +50,10 @@ class BarService:
         """Never ahead of the machine's time: what has not happened is neither closed nor covered."""
         self.history = History(store, feed, self.clock, self.threads)
         self._sourcing = Sourcing(store, self.history, self.clock)
-        self._rings: dict[Series, _Ring] = {}
+        self._rings: dict[Series, Ring] = {}
         self._flights = SingleFlight()
+        self.failures: dict[Series, Failure] = {}
+        """The failure of the feed for series of which stored bars are returned."""
 
     def closed_until(self) -> int:
         """The minute before which every bar is final."""
@@ -115,30 +100,18 @@ class BarService:
         count = min(count, RING)
         return (await self._newest(Series(instrument, timeframe), count, self.closed_until())).tail(count)
 
-    async def stored_instead(self, instrument: Instrument) -> str:
-        """Returns what is stored of an instrument that lacks the bars asked for, for an error message; maybe empty."""
-        stored = await self.threads.run(self._stored_timeframes, instrument, self.closed_until())
-        names = ", ".join(name_of(each, SHORT) for each in stored)
-        return f"; what is stored are bars of {names}" if names else ""
+    async def stored_timeframes(self, instrument: Instrument) -> list[Timeframe]:
+        """The timeframes other than minutes of which a bar is stored that had closed by the clock, shortest first."""
+        return await self.threads.run(self._stored_timeframes, instrument, self.closed_until())
 
-    async def shortest(self, instrument: Instrument) -> Bars:
-        """The newest closed bars of the shortest timeframe that is stored, without fetching any; maybe empty."""
-        if found := await self.threads.run(self._stored_timeframes, instrument, self.closed_until()):
-            return await self.latest(instrument, found[0])
-        return barlib.empty(instrument)
-
-    async def made_of(self, bars: Bars) -> str | None:
-        """Returns the timeframes of the stored bars that closed bars are made of: `1d`, or `1d+1m`."""
-        if not len(bars):
-            return None
+    async def parts_of(self, bars: Bars) -> list[Part]:
+        """What closed bars are made of, oldest first."""
         ring = self._rings.get(bars.series)
         if bars.timeframe is Timeframe.M1:
-            parts = [Part(Timeframe.M1, 0, 0)]
-        elif ring and len(ring.bars) and ring.bars.time[0] <= bars.time[0]:
-            parts = [part for part in ring.parts if part.end > bars.time[0] and part.start <= bars.time[-1]]
-        else:
-            parts = await self.threads.run(self._parts_of, bars)
-        return "+".join(dict.fromkeys(name_of(part.base, SHORT) for part in parts))
+            return [Part(Timeframe.M1, int(bars.time[0]), barlib.closed_at(bars))]
+        if ring and len(ring.bars) and ring.bars.time[0] <= bars.time[0]:
+            return [part for part in ring.parts if part.end > bars.time[0] and part.start <= bars.time[-1]]
+        return await self.threads.run(self._parts_of, bars)
 
     def _parts_of(self, bars: Bars) -> list[Part]:
         candidates = self._sourcing.candidates(bars.series)
@@ -176,8 +149,8 @@ class BarService:
     ) -> dict[Instrument, Bars]:
         """The bars of instruments whose stored bars have changed, except where the feed has to be asked for more."""
 
-        def work() -> dict[Instrument, _Ring]:
-            found: dict[Instrument, _Ring] = {}
+        def work() -> dict[Instrument, Ring]:
+            found: dict[Instrument, Ring] = {}
             for each in instruments:
                 with suppress(StoreError):  # the next read of this instrument by itself raises it again
                     ring = self._read(Series(each, timeframe), RING, end)
@@ -210,6 +183,7 @@ class BarService:
             # Reading may have found a damaged file and set it aside: its period is a gap again.
             if failure or not self._sourcing.missing(series, depth, end):
                 break
+        self._note(series, failure)
         if not len(ring.bars):
             if failure:
                 raise failure
@@ -218,7 +192,13 @@ class BarService:
         self._rings[series] = ring
         return ring.bars
 
-    def _read(self, series: Series, depth: int, end: int) -> _Ring:
+    def _note(self, series: Series, failure: Failure | None) -> None:
+        if failure:
+            self.failures[series] = failure
+        else:
+            self.failures.pop(series, None)
+
+    def _read(self, series: Series, depth: int, end: int) -> Ring:
         """The newest `depth` bars, of which most are usually in memory."""
         candidates = self._sourcing.candidates(series)
         versions = {each: self.store.version(each) for each in candidates}
@@ -239,11 +219,9 @@ class BarService:
         if len(found) < depth:  # it trades seldom, or only a part of its history is stored
             parts = self._sourcing.parts(series, candidates, 0, end)
             found = self._sourcing.bars_of(series, parts, depth)
-        return _Ring(found, tuple(parts), versions, end, depth)
+        return Ring(found, tuple(parts), versions, end, depth)
 
-    def _extended(
-        self, ring: _Ring, parts: Sequence[Part], versions: Mapping[Series, Version], end: int
-    ) -> _Ring | None:
+    def _extended(self, ring: Ring, parts: Sequence[Part], versions: Mapping[Series, Version], end: int) -> Ring | None:
         """A ring as it is now, if nothing but new minutes was added; None if more has changed."""
         series, minutes = ring.bars.series, Series(ring.bars.instrument)
         native = {each: version for each, version in versions.items() if each != minutes}
@@ -253,14 +231,14 @@ class BarService:
         again = ring.end if changed is None else max(0, min(changed, ring.end))
         again = bucket_start(series.instrument, series.timeframe, again)
         first = int(ring.bars.time[0])
-        before = _native_parts(ring.parts, first)
-        if _native_parts(parts, first) != before or again <= first or (before and again < before[-1].end):
+        before = ring.native_parts(first)
+        if native_parts(parts, first) != before or again <= first or (before and again < before[-1].end):
             return None
         fresh = barlib.resample(self.store.read(minutes, again, end), series.timeframe, end).tail(ring.depth)
         kept = ring.bars.between(0, again).tail(ring.depth - len(fresh))
         # Joined arrays are new ones; a part of others would keep all of them in memory.
         bars = barlib.merge(kept, fresh) if len(kept) and len(fresh) else barlib.merge(kept, fresh).copy()
-        return _Ring(bars, tuple(parts), versions, end, ring.depth)
+        return Ring(bars, tuple(parts), versions, end, ring.depth)
 
     # Spans
 
@@ -271,9 +249,14 @@ class BarService:
         """
         closed = self.closed_until()
         last = closed if end is None else min(end, closed)
-        failure = None
+        failure: Failure | None = None
         if start is not None:
             failure = await self._sourcing.fill_span(series, start, last)
+            self._note(series, failure)
+        else:
+            # What is stored is read by the same rule as what is fetched.
+            with suppress(FeedUnavailable, UnknownSymbol):
+                await self.history.natives(series.instrument)
         bars = await self.threads.run(self._sourcing.read_span, series, start or 0, last)
         if failure and not len(bars):
             raise failure
@@ -315,10 +298,11 @@ class BarService:
         if depth <= RING:
             newest = await self._newest(series, depth, end)
             start = lookback_start(series.instrument, series.timeframe, depth, end)
-            if len(newest) >= depth or not self._sourcing.more_to_ask(series, start):
+            if len(newest) >= depth or series in self.failures or not self._sourcing.more_to_ask(series, start):
                 last = max(0, len(newest) - offset)
                 return newest.take(slice(max(0, last - count), last))
         failure = await self._fill_back(series, depth, end)
+        self._note(series, failure)
 
         def read() -> Bars:
             parts = self._sourcing.parts(series, self._sourcing.candidates(series), 0, end)
@@ -347,8 +331,3 @@ class BarService:
                 break
             at = start
         return failure
-
-
-def _native_parts(parts: Sequence[Part], since: int) -> list[Part]:
-    """Returns the parts after a time that are not made of minutes."""
-    return [part for part in parts if part.base is not Timeframe.M1 and part.end > since]

@@ -19,7 +19,7 @@ from openbell.feeds.declaration import FeedParts
 from openbell.feeds.registry import feed_of
 from openbell.market.clock import Clock, FixedClock, ReplayClock, SystemClock, parse_time
 from openbell.market.errors import StoreError
-from openbell.market.provenance import Origin
+from openbell.market.provenance import BarFacts, Origin
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from openbell.desk.signals import SignalService
     from openbell.desk.trading.desk import TradingDesk
     from openbell.feeds.port import Feed
+    from openbell.market.bars import Bars
     from openbell.stores.port import BarStore
 
 
@@ -47,6 +48,12 @@ class Desk:
     def data(self) -> str:
         """The origin of bars: `simulated`, `imported`, `replay` or `live`."""
         return str(feed_of(self.settings.feed).origin)
+
+    async def facts(self, bars: Bars) -> BarFacts:
+        """What closed bars are made of, their sources, and the failure of the feed if they are only the stored ones."""
+        from openbell.desk.bar_facts import bar_facts
+
+        return await bar_facts(self.bars, bars)
 
     @cached_property
     def store(self) -> BarStore:

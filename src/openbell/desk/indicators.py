@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import RING, BarService
 from openbell.feeds.port import Feed
 from openbell.indicators.day_sums import day_starts
@@ -75,7 +76,7 @@ class IndicatorService:
         warm_up = max((_warm_up(each, timeframe) for each in wanted), default=_WARM_UP)
         bars = await self._bars.newest(instrument, timeframe, count + warm_up)
         if not len(bars):
-            raise InsufficientData(instrument.symbol, 0, 1, await self._bars.stored_instead(instrument))
+            raise InsufficientData(instrument.symbol, 0, 1, await stored_instead(self._bars, instrument))
         extras = await self._extras(bars, wanted)
         regular = await self._regular(bars, count, wanted)
         loop = asyncio.get_running_loop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import BarService
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso
@@ -36,7 +37,7 @@ async def latest_price(bars: BarService, instrument: Instrument, count: int = 1)
     """Returns the price from the newest `count` minute bars. Raises `NoData`, `UnknownSymbol` or `FeedUnavailable`."""
     minutes = await bars.newest(instrument, Timeframe.M1, count)
     if not len(minutes):
-        hint = await bars.stored_instead(instrument)
+        hint = await stored_instead(bars, instrument)
         raise NoData(f"No price of {instrument} yet: it has no minute bars{hint}", symbol=instrument.symbol)
     end, now = int(minutes.time[-1]) + MINUTE, bars.clock.epoch()
     return LatestPrice(minutes, end, now, trading_seconds(instrument, end, now))

@@ -7,6 +7,7 @@ from math import inf, isfinite
 
 import numpy as np
 
+from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import RING, BarService
 from openbell.desk.latest_price import latest_price
 from openbell.market.bars import MINUTE, Bars, total
@@ -32,6 +33,8 @@ class Quote:
     volume_24h: float
     end: int
     """When the bar of the price ended."""
+    bar: Bars
+    """That bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class QuoteService:
         before = [await self._close_at(minutes, now - ago) for ago in (_HOUR, _DAY)]
         hour, day = (_change(then, price) for then in before)
         volume = total(minutes.volume[minutes.time >= now - _DAY])
-        return Quote(price, hour, day, volume, latest.end)
+        return Quote(price, hour, day, volume, latest.end, minutes.tail(1))
 
     async def _close_at(self, minutes: Bars, moment: float) -> float | None:
         """The last close at or before a moment."""
@@ -85,7 +88,7 @@ class QuoteService:
         """Measured over the newest `WINDOW` closed bars. Raises `InsufficientData`."""
         bars, _ = await self._bars.page(instrument, timeframe, WINDOW, 0)
         if len(bars) < _LEAST:
-            hint = await self._bars.stored_instead(instrument)
+            hint = await stored_instead(self._bars, instrument)
             raise InsufficientData(instrument.symbol, len(bars), _LEAST, hint)
         return await self._bars.threads.run(_measure, bars)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import BarService
 from openbell.desk.watchlist import WatchlistFile
 from openbell.market.bars import Bars, empty
@@ -68,9 +69,9 @@ class SignalService:
             return Reading(instrument, empty(instrument, timeframe), None, None)
         if len(bars) < NEEDED:
             if not self.watched(instrument):
-                hint = await self._bars.stored_instead(instrument)
+                hint = await stored_instead(self._bars, instrument)
                 raise InsufficientData(instrument.symbol, len(bars), NEEDED, hint)
-            hint = await self._bars.stored_instead(instrument)
+            hint = await stored_instead(self._bars, instrument)
             return Reading(instrument, bars, None, None, hint.removeprefix("; ") or None)
         minutes = bars if timeframe is Timeframe.M1 else await self._bars.latest(instrument, Timeframe.M1)
         series, signals = self._compute(bars, minutes)

@@ -25,3 +25,15 @@ class Source:
 
     def __str__(self) -> str:
         return f"{self.origin}/{self.feed}/{self.adjustment}"
+
+
+@dataclass(frozen=True, slots=True)
+class BarFacts:
+    """The facts about the bars of a result."""
+
+    made_of: str | None = None
+    """The timeframes of the stored bars that they are made of: `1d`, or `1d+1m`."""
+    sources: frozenset[Source] = frozenset()
+    """The sources of those bars."""
+    failure: str | None = None
+    """Why the feed did not deliver what is missing; the bars are those that were stored."""

@@ -10,9 +10,11 @@ from openbell.desk.desk import Desk
 from openbell.feeds.registry import described, feed_of
 from openbell.market.clock import iso
 from openbell.market.instruments import Instrument
+from openbell.market.provenance import BarFacts, Source
 from openbell.market.sessions import phase, stock_phase
 from openbell.protocol.replies import Afterwards
 from openbell.protocol.session import Session
+from openbell.protocol.truth import origins
 
 if TYPE_CHECKING:
     from openbell.desk.trading.inbox import Reader
@@ -62,6 +64,8 @@ class Basis:
     """Why part of the result may be out of date or missing."""
     made_of: str | None = None
     """The timeframes of the stored bars that the bars of the result are made of: `1d`, or `1d+1m`."""
+    sources: frozenset[Source] = frozenset()
+    """The sources of those bars."""
 
     def with_defaults(self, other: Basis) -> Basis:
         """Returns this basis with its empty fields taken from `other`."""
@@ -72,6 +76,7 @@ class Basis:
             self.source or other.source,
             self.note or other.note,
             self.made_of or other.made_of,
+            self.sources or other.sources,
         )
 
 
@@ -85,10 +90,12 @@ class Result(Generic[T]):
 
 
 def on_bars(
-    instrument: Instrument, end: int | None = None, made_of: str | None = None, note: str | None = None
+    instrument: Instrument, end: int | None = None, facts: BarFacts | None = None, note: str | None = None
 ) -> Basis:
     """Returns the basis of a result about an instrument whose newest bar ends at `end`."""
-    return Basis(instrument, end, made_of=made_of, note=note)
+    facts = facts or BarFacts()
+    notes = "; ".join(filter(None, (facts.failure, note))) or None
+    return Basis(instrument, end, note=notes, made_of=facts.made_of, sources=facts.sources)
 
 
 def on_prices(prices: Iterable[Price | None], note: str | None) -> Basis:
@@ -105,7 +112,7 @@ def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
     return {
         **({"scenario": scenario} if scenario else {}),
         **({"note": note} if note else {}),
-        "data": str(kind.origin),
+        "data": origins(desk, basis.sources),
         "account": basis.account,
         "feed": feed,
         "as_of": iso(int(at)),

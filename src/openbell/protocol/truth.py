@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from openbell.desk.desk import Desk
 from openbell.feeds.registry import described
 from openbell.market.instruments import Instrument
+from openbell.market.provenance import Origin, Source
 
 TRUTH = "openbell/truth"
 """The key of the header in a result's `_meta`."""
 
 
-def data_source(desk: Desk, instrument: Instrument | None = None) -> str:
-    """Returns the value of `data_source` in payloads: a description of the feed that delivers an instrument."""
-    return described(desk.settings.feed, instrument)[1]
+def data_source(desk: Desk, instrument: Instrument | None = None, sources: Collection[Source] = frozenset()) -> str:
+    """Returns the value of `data_source` in payloads: a description of the sources of the bars.
+
+    Without `sources`, or if the feed does not serve stored bars as they are, it describes the feed.
+    """
+    feed = described(desk.settings.feed, instrument)[1]
+    if not sources or desk.data in {Origin.SIMULATED, Origin.REPLAY}:
+        return feed
+    own = desk.feed.route(instrument).source if instrument and desk.feed.supports(instrument) else None
+    live = (each for each in sources if each.origin is Origin.LIVE)
+    names = {feed if each == own else f"{each.feed.removeprefix('ccxt-')} (live data)" for each in live}
+    imported = ["imported bars"] if any(each.origin is Origin.IMPORTED for each in sources) else []
+    text = " and ".join([*sorted(names), *imported])
+    return text[:1].upper() + text[1:] if not names else text
+
+
+def origins(desk: Desk, sources: Collection[Source]) -> str:
+    """Returns the kind of data of bars of some sources: `live`, `imported`, `imported+live`, …"""
+    if not sources or desk.data in {Origin.SIMULATED, Origin.REPLAY}:
+        return desk.data
+    return "+".join(sorted({str(each.origin) for each in sources}))
 
 
 def truth_line(truth: Mapping[str, Any]) -> str:

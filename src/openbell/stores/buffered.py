@@ -263,6 +263,16 @@ class BufferedStore(ABC):
     def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
 
+    def sources(self, series: Series, span: Span) -> set[Source]:
+        """See the port."""
+        return set(self._sources_by_period(series, span).values())
+
+    def _sources_by_period(self, series: Series, span: Span) -> dict[str, Source]:
+        """The recorded sources of the periods that overlap a span."""
+        recorded = self._buffer.period_sources(series)
+        spans = {period: period_span(period) for period in recorded}
+        return {each: recorded[each] for each, (start, end) in spans.items() if start < span.end and end > span.start}
+
     def timeframes(self, instrument: Instrument) -> list[Timeframe]:
         """See the port."""
         return self._buffer.timeframes(instrument)

@@ -153,6 +153,10 @@ class OverlayStore:
             **self._own.new_bars(own, span, covered=covered),
         }
 
+    def sources(self, series: Series, span: Span) -> set[Source]:
+        """See the port."""
+        return self._home.sources(series, span) | self._own.sources(series, span)
+
     def gaps(self, series: Series, span: Span) -> list[Span]:
         """See the port."""
         return [gap for open_span in self._home.gaps(series, span) for gap in self._own.gaps(series, open_span)]

@@ -135,6 +135,9 @@ class BarStore(Protocol):
     def stored(self) -> list[Series]:
         """The series that have bars, sorted."""
 
+    def sources(self, series: Series, span: Span) -> set[Source]:
+        """The recorded sources of the stored bars of a series in a span; cheap to call."""
+
     def newest(self, timeframe: Timeframe, end: int) -> dict[Instrument, Bars]:
         """The latest bar that had closed at `end` of every instrument with native bars of a timeframe; one query for all."""
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from time import monotonic
 
+from openbell.desk.bar_facts import shortest_stored
 from openbell.desk.bars import RING, BarService
 from openbell.desk.followers import SignalFollowers
 from openbell.desk.indicators import IndicatorService
@@ -192,7 +193,7 @@ class AlertEngine:
         if bars is None and any(alert.type.of_price for alert in group.alerts.values()):
             bars = await self._read(instrument, since, until)
             if not len(bars):
-                bars = await self._bars.shortest(instrument)
+                bars = await shortest_stored(self._bars, instrument)
         if bars is not None and group.within_reach(bars):
             found += [(each, bar_hash(bars, each.index)) for each in price_firings(group.of_price(), bars, since)]
         if requests := group.requests():

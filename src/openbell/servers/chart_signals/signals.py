@@ -44,7 +44,8 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
     reading = await call.desk.signals.read(instrument, timeframe)
     bars = reading.bars
     end = int(bars.time[-1]) + timeframe.seconds if len(bars) else None
-    basis = on_bars(reading.instrument, end, await call.desk.bars.made_of(bars), reading.note)
+    facts = await call.desk.facts(bars)
+    basis = on_bars(reading.instrument, end, facts, reading.note)
     if reading.signals is None:
         return Result(_noted({"ready": False, "reason": NOT_READY}, reading.note), basis)
     signals = reading.signals
@@ -61,7 +62,7 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
             "type": signals.anchor.type,
             "distance_pct": signals.anchor.distance_pct,
         },
-        "data_source": data_source(call.desk, instrument),
+        "data_source": data_source(call.desk, instrument, facts.sources),
     }
     return Result(_noted(shown, reading.note), basis)
 

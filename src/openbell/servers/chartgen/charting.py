@@ -70,7 +70,7 @@ async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[s
     instrument = await call.desk.bars.find(symbol)
     chart = await call.desk.indicators.evaluate(instrument, shapes.TIMEFRAMES[interval], given.bars, wanted)
     basis = await _basis(call, chart)
-    source = {"data_source": data_source(call.desk, instrument)}
+    source = {"data_source": data_source(call.desk, instrument, basis.sources)}
     if given.format == "series":
         return Result(series(symbol, interval, chart.bars, chart.indicators) | source, basis)
     numbers = summary(symbol, interval, chart.bars, chart.indicators) | source if given.format != "png" else None
@@ -91,9 +91,9 @@ def _either(name: str, one: str | None, two: str | None) -> str | None:
 async def _basis(call: Call, chart: Evaluation) -> Basis:
     from openbell.market.bars import closed_at
 
-    made_of = await call.desk.bars.made_of(chart.bars)
+    facts = await call.desk.facts(chart.bars)
     note = next((f"{each.request.key}: {each.note}" for each in chart.indicators if each.note), None)
-    return on_bars(chart.bars.instrument, closed_at(chart.bars), made_of, note)
+    return on_bars(chart.bars.instrument, closed_at(chart.bars), facts, note)
 
 
 async def list_indicators(_call: Call, _given: NoArguments) -> Result[shapes.CatalogueResponse]:
@@ -144,15 +144,16 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.In
     fetches = call.desk.bars.history.fetches[instrument]
     chart = await call.desk.indicators.evaluate(instrument, shapes.TIMEFRAMES[interval], shapes.DEFAULT_BARS, wanted)
     asked_feed = call.desk.bars.history.fetches[instrument] > fetches
+    basis = await _basis(call, chart)
     shown: shapes.IndicatorsResponse = {
         "symbol": given.symbol,
         "interval": interval,
         "source": "engine_cache" if call.desk.settings.trade and not asked_feed else "fetched",
         "bars": len(chart.bars),
         "indicators": {each.request.key: cast("shapes.ValuesShape", last_values(each)) for each in chart.indicators},
-        "data_source": data_source(call.desk, instrument),
+        "data_source": data_source(call.desk, instrument, basis.sources),
     }
-    return Result(shown, await _basis(call, chart))
+    return Result(shown, basis)
 
 
 _ERRORS = (InvalidSymbol, UnknownSymbol, InvalidParameter, DataError, StoreError)

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from openbell.desk.bar_facts import stored_instead
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.errors import (
@@ -63,18 +64,19 @@ async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePa
     instrument = parse(given.symbol)
     bars, total = await call.desk.bars.page(instrument, timeframe, given.limit, given.offset)
     if not total:
-        hint = await call.desk.bars.stored_instead(instrument)
+        hint = await stored_instead(call.desk.bars, instrument)
         raise NoData(
             f"No closed {name_of(timeframe, shapes.CANDLES)} candles of {instrument}{hint}", symbol=instrument.symbol
         )
+    facts = await call.desk.facts(bars)
     page: shapes.CandlePage = {
         "items": _candles(bars),
         "pagination": pagination(given.offset, given.limit, total),
-        "data_source": data_source(call.desk, instrument),
+        "data_source": data_source(call.desk, instrument, facts.sources),
     }
     if not len(bars):
         return Result(page)
-    return Result(page, on_bars(instrument, closed_at(bars), await call.desk.bars.made_of(bars)))
+    return Result(page, on_bars(instrument, closed_at(bars), facts))
 
 
 def _candles(bars: Bars) -> list[shapes.Candle]:
@@ -90,15 +92,16 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Pric
     """Return the newest close. Raises `StaleData` if it is too old."""
     instrument = parse(given.symbol)
     quote = await call.desk.quotes.quote(instrument)
+    facts = await call.desk.facts(quote.bar)
     price: shapes.Price = {
         "price": quote.price,
         "change_1h": quote.change_1h,
         "change_24h": quote.change_24h,
         "volume_24h": quote.volume_24h,
         "timestamp": iso(quote.end),
-        "data_source": data_source(call.desk, instrument),
+        "data_source": data_source(call.desk, instrument, facts.sources),
     }
-    return Result(price, on_bars(instrument, quote.end))
+    return Result(price, on_bars(instrument, quote.end, facts))
 
 
 async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.VolatilityAnswer]:
@@ -107,6 +110,7 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.Vo
     instrument = parse(given.symbol)
     found = await call.desk.quotes.volatility(instrument, timeframe)
     last = int(found.bars.time[-1])
+    facts = await call.desk.facts(found.bars)
     answer: shapes.VolatilityAnswer = {
         "volatility": found.deviation,
         "atr": found.atr,
@@ -117,9 +121,9 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.Vo
             "start": iso(int(found.bars.time[0])),
             "end": iso(last),
         },
-        "data_source": data_source(call.desk, instrument),
+        "data_source": data_source(call.desk, instrument, facts.sources),
     }
-    return Result(answer, on_bars(instrument, closed_at(found.bars), await call.desk.bars.made_of(found.bars)))
+    return Result(answer, on_bars(instrument, closed_at(found.bars), facts))
 
 
 _ANY = (InvalidSymbol, FeedUnavailable, StoreError, CallTimeout)

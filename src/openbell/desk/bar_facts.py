@@ -1,0 +1,42 @@
+"""What is known about bars beside their prices: what they are made of, where they come from, and what is stored instead."""
+
+from __future__ import annotations
+
+from openbell.desk.bars import BarService
+from openbell.market.bars import Bars, closed_at, empty
+from openbell.market.instruments import Instrument
+from openbell.market.provenance import BarFacts, Source
+from openbell.market.timeframes import SHORT, name_of
+from openbell.stores.port import Span
+
+
+async def bar_facts(service: BarService, bars: Bars) -> BarFacts:
+    """Returns the facts about closed bars."""
+    if not len(bars):
+        return BarFacts()
+    parts = await service.parts_of(bars)
+    first, last = int(bars.time[0]), closed_at(bars)
+    spans = [(part.base, Span(max(part.start, first), min(part.end, last))) for part in parts]
+
+    def sources() -> frozenset[Source]:
+        return frozenset().union(*(service.store.sources(bars.series.at(base), span) for base, span in spans))
+
+    failure = service.failures.get(bars.series)
+    return BarFacts(
+        "+".join(dict.fromkeys(name_of(base, SHORT) for base, _ in spans)),
+        await service.threads.run(sources),
+        f"{failure.message}; the bars are those that were stored" if failure else None,
+    )
+
+
+async def stored_instead(service: BarService, instrument: Instrument) -> str:
+    """Returns what is stored of an instrument that lacks the bars asked for, for an error message; maybe empty."""
+    names = ", ".join(name_of(each, SHORT) for each in await service.stored_timeframes(instrument))
+    return f"; what is stored are bars of {names}" if names else ""
+
+
+async def shortest_stored(service: BarService, instrument: Instrument) -> Bars:
+    """Returns the newest closed bars of the shortest timeframe that is stored beside minutes; maybe empty."""
+    if found := await service.stored_timeframes(instrument):
+        return await service.latest(instrument, found[0])
+    return empty(instrument)
