@@ -6,12 +6,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from functools import wraps
+from functools import cache, wraps
 from itertools import count
 from pathlib import Path
 from typing import Any, ParamSpec
 
-import jsonschema
+from jsonschema.exceptions import best_match
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load as settings_of
@@ -45,6 +47,18 @@ def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
     return whole
 
 
+@cache
+def _validator(server: str, tool: str) -> Validator | None:
+    """Returns the validator of a tool's results. The schema is checked here, once for each process, and not at each call."""
+    service = load(server)
+    if not (result := service.by_name[tool].output_schema):
+        return None
+    schema = service.dialect.schema(result)
+    kind = validator_for(schema)
+    kind.check_schema(schema)
+    return kind(schema)
+
+
 class Bench:
     """One desk and the servers on it, as one process has them."""
 
@@ -58,9 +72,9 @@ class Bench:
         """The reply to one call, checked against its schema."""
         runner = self._runners.setdefault(server, Runner(load(server), self.desk))
         reply = await answered(runner, tool, arguments, principal)
-        schema = runner.service.by_name[tool].output_schema
-        if not reply.is_error and schema:
-            jsonschema.validate(reply.payload, runner.service.dialect.schema(schema))
+        validator = None if reply.is_error else _validator(server, tool)
+        if validator and (wrong := best_match(validator.iter_errors(reply.payload))):
+            raise wrong
         return reply
 
     async def ask(self, server: str, tool: str, principal: Principal = LOCAL_OPERATOR, **arguments: Any) -> Any:
