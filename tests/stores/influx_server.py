@@ -58,6 +58,10 @@ class InfluxServer:
         self.folder = Path(mkdtemp(prefix="openbell-influx-"))
         self._port, rpc = _free_port(), _free_port()
         self.url = f"http://127.0.0.1:{self._port}"
+        # One client, because each would load the certificates, and no connection outlives a restart of the server.
+        self._client = httpx2.Client(
+            base_url=self.url, verify=False, timeout=30, limits=httpx2.Limits(max_keepalive_connections=0)
+        )
         (self.folder / "influx.conf").write_text(
             f"""reporting-disabled = true
 bind-address = "127.0.0.1:{rpc}"
@@ -87,7 +91,7 @@ bind-address = "127.0.0.1:{rpc}"
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                httpx2.get(f"{self.url}/ping", timeout=1.0)
+                self._client.get("/ping", timeout=1.0)
             except httpx2.HTTPError as error:
                 if self._process.poll() is not None or time.monotonic() > deadline:
                     raise NotHere(f"InfluxDB does not start: {(self.folder / 'log').read_text()[-500:]}") from error
@@ -114,14 +118,14 @@ bind-address = "127.0.0.1:{rpc}"
 
     def query(self, text: str, database: str = "") -> dict[str, object]:
         """The server's answer to a query."""
-        answer: dict[str, object] = httpx2.post(
-            f"{self.url}/query", params={"q": text, "db": database, "epoch": "s"}, timeout=30
-        ).json()
+        params = {"q": text, "db": database, "epoch": "s"}
+        answer: dict[str, object] = self._client.post("/query", params=params).json()
         return answer
 
     def close(self) -> None:
         """Stop it and remove its data."""
         self.kill()
+        self._client.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
