@@ -50,17 +50,17 @@ def test_a_forgery_is_found_though_its_hashes_are_correct(name: str) -> None:
 
 
 @pytest.mark.parametrize("before", State)
-@pytest.mark.parametrize("after", State)
-def test_only_allowed_changes_of_state_pass(before: State, after: State) -> None:
+def test_only_allowed_changes_of_state_pass(before: State) -> None:
     one = replace(order("o", BUY, "10", state=State.PENDING), account="live")
     lines = [*written(Account("live", "alpaca", "me", D(1), None, 1.0)), verdict(one), *written(one)]
     begun = len(reasons(sealed([*lines, *written(replace(one, state=before))])))
-    found = reasons(sealed([*lines, *written(replace(one, state=before), replace(one, state=after))]))[begun:]
-    allowed = after is before or after in MOVES[before]
-    if before is State.FILLED:  # a filled order is not kept
-        assert found == ["order o was written again after its end"]
-    else:
-        assert (f"order o was {before} and cannot become {after}" in found) == (not allowed)
+    for after in State:
+        found = reasons(sealed([*lines, *written(replace(one, state=before), replace(one, state=after))]))[begun:]
+        allowed = after is before or after in MOVES[before]
+        if before is State.FILLED:  # a filled order is not kept
+            assert found == ["order o was written again after its end"], after
+        else:
+            assert (f"order o was {before} and cannot become {after}" in found) == (not allowed), after
 
 
 def test_the_books_are_computed_from_the_fills() -> None:

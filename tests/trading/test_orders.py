@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import fields, replace
 from decimal import Decimal
-from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -44,16 +43,20 @@ def test_the_table_names_every_state_that_is_not_final() -> None:
     assert set(MOVES) == set(State)
 
 
-@pytest.mark.parametrize(("before", "after"), list(product(State, State)))
-def test_a_state_may_become_what_the_table_says_and_nothing_else(before: State, after: State) -> None:
+@pytest.mark.parametrize("before", State)
+def test_a_state_may_become_what_the_table_says_and_nothing_else(before: State) -> None:
     known = replace(order(), state=before)
-    if after is before or after in documented().get(before, set()):
-        moved = known.to(after, 7.0, "why", broker_id="b")
-        assert moved == replace(known, state=after, updated_at=7.0, reason="why", broker_id="b")
-    else:
-        with pytest.raises(ImpossibleMove, match=f"order a is {before} and cannot become {after}$") as caught:
-            known.to(after, 7.0)
-        assert caught.value.details == {"order_id": "a"}
+    for after in State:
+        allowed = after is before or after in documented().get(before, set())
+        try:
+            moved = known.to(after, 7.0, "why", broker_id="b")
+        except ImpossibleMove as refused:
+            assert not allowed, after
+            assert refused.message == f"order a is {before} and cannot become {after}"
+            assert refused.details == {"order_id": "a"}, after
+        else:
+            assert allowed, after
+            assert moved == replace(known, state=after, updated_at=7.0, reason="why", broker_id="b"), after
 
 
 def test_final_states_have_no_way_out() -> None:
