@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from openbell.cli.app import app
+from tests.cli.in_process import command
 from tests.client import run
 from tests.servers.every_tool import WRITES, every_tool, samples
 
@@ -26,14 +25,6 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.startswith("OPENBELL_"):
             monkeypatch.delenv(name)
-
-
-def command(home: Path, *words: str) -> tuple[int, str, str]:
-    """A command in this process: its exit code and what it wrote."""
-    done = CliRunner().invoke(app, list(words), env={"OPENBELL_HOME": str(home), "OPENBELL_TIMEOUT": "60"})
-    if done.exception and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done.exit_code, done.stdout, done.stderr
 
 
 def tree(home: Path) -> dict[str, str]:
@@ -56,7 +47,7 @@ def _used(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("chartgen", "subscribe_notifications", {}),
             ("decisions", "save_decision", decision),
         ):
-            code, out, errors = command(home, "call", server, tool, json.dumps(given), *flags)
+            code, out, errors = command(home, "call", server, tool, json.dumps(given), *flags, TIMEOUT="60")
             assert code == 0, out + errors
     assert (home / "simulated" / "records.sqlite").exists()
     assert (home / "simulated" / "scenarios" / "as-of" / "records.sqlite").exists()
@@ -73,7 +64,9 @@ def walk(home: Path, flags: tuple[str, ...]) -> None:
     before = tree(home)
     for server, tool in every_tool():
         for given in samples(server, tool.name):
-            code, out, errors = command(home, "call", server, tool.name, json.dumps(given), "--read-only", *flags)
+            code, out, errors = command(
+                home, "call", server, tool.name, json.dumps(given), "--read-only", *flags, TIMEOUT="60"
+            )
             assert out, errors
             assert tree(home) == before, (server, tool.name, given)
             if tool.effect in WRITES:

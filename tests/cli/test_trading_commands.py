@@ -18,9 +18,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy.exc import IntegrityError
-from typer.testing import CliRunner
 
-from openbell.cli.app import app
 from openbell.market.bars import Bars
 from openbell.market.clock import FixedClock
 from openbell.market.provenance import Origin, Source
@@ -36,6 +34,7 @@ from openbell.trading import amounts
 from openbell.trading.fills import Fill
 from openbell.trading.ledger import GENESIS, Head, digest
 from openbell.trading.rows import from_row
+from tests.cli.in_process import command
 from tests.client import OPENBELL, PATIENCE, environment, run
 from tests.servers.desks import awaited, bench, bench_as_found
 from tests.trading.ledgers import FORGERIES, NOON, Line, Lines, bars, honest, of, sealed, verdict, written
@@ -57,15 +56,6 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.startswith("OPENBELL_"):
             monkeypatch.delenv(name)
-
-
-def command(home: Path, *words: str, **settings: str) -> tuple[int, str, str]:
-    """A command in this process: how it left, and what it said on standard output and on standard error."""
-    env = {"OPENBELL_HOME": str(home), **{f"OPENBELL_{name}": value for name, value in settings.items()}}
-    done = CliRunner().invoke(app, list(words), env=env)
-    if done.exception and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done.exit_code, done.stdout, done.stderr
 
 
 def verified(home: Path, *words: str, **settings: str) -> list[str]:
