@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,16 @@ pytest.register_assert_rewrite(
     "tests.stores.contract", "tests.stores.samples", "tests.stores.model", "tests.stores.records.contract"
 )
 
+from openbell.cli.entry import collector_paused  # noqa: E402
 from tests.servers.desks import fresh_database  # noqa: E402
 from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa: E402
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Collects the tests without garbage collections; later ones do not scan the modules and tests either."""
+    with collector_paused():
+        return (yield)
 
 
 @pytest.fixture(scope="session")
