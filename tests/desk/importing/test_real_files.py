@@ -121,7 +121,7 @@ def test_one_command_recognises_the_file_and_its_bars_are_those_of_the_file(file
     assert bars.timeframe is SHORT[file.timeframe]
     for name in ("open", "high", "low", "close", "volume"):
         # In one file of adjusted prices the last digit of a close is outside high and low: they are widened by it.
-        assert getattr(bars, name).tolist() == pytest.approx(column(rows, name).tolist(), rel=1e-15, abs=0)
+        np.testing.assert_allclose(getattr(bars, name), column(rows, name), rtol=1e-15, equal_nan=False, err_msg=name)
     if file.timeframe == "1d" and parse(file.symbol).asset_class == "stocks":
         assert bars.time.tolist() == [session.open for row in rows if (session := session_on(file.day(row)))]
 
