@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from openbell.market.instruments import parse
 from openbell.market.timeframes import SHORT, Timeframe
-from tests.counts import SOAK
 from tests.feeds.exchange_server import Candle, ExchangeServer, Rate
 
 USDT = ("BTC/USDT", "ETH/USDT", "SOL/USDT")
@@ -253,6 +252,4 @@ class Bybit(ExchangeServer):
         }
 
 
-_USUAL: tuple[type[ExchangeServer], ...] = (Binance, Coinbase, Kraken, Okx)
-ALL: tuple[type[ExchangeServer], ...] = (*_USUAL, Bitstamp, Bybit) if SOAK else _USUAL
-"""Those that differ from each other; the soak runs two more that page like Binance."""
+ALL: tuple[type[ExchangeServer], ...] = (Binance, Coinbase, Kraken, Okx, Bitstamp, Bybit)

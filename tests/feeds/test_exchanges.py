@@ -16,7 +16,6 @@ from openbell.feeds.port import Feed
 from openbell.market.clock import Clock, FixedClock
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from tests.counts import SOAK
 from tests.feeds.contract import NOW, FeedContract
 from tests.feeds.dialects import ALL, Binance, Bitstamp, Bybit, Coinbase, Kraken, Okx
 from tests.feeds.exchange_server import ExchangeServer, Rate
@@ -70,12 +69,10 @@ class TestOkx(ExchangeContract):
     server_type = Okx
 
 
-@pytest.mark.skipif(not SOAK, reason="only in the soak: it pages like Binance")
 class TestBitstamp(ExchangeContract):
     server_type = Bitstamp
 
 
-@pytest.mark.skipif(not SOAK, reason="only in the soak: it pages like Binance")
 class TestBybit(ExchangeContract):
     server_type = Bybit
 
