@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
+from functools import cache
 from typing import Any, TypeVar
 
 from openbell.feeds.exchange.library import Library, load
@@ -77,6 +79,8 @@ class Connection:
     def make(self, kind: Any) -> Any:
         """Returns a new ccxt object of this class with the markets loaded so far; the caller closes it."""
         made = kind({"enableRateLimit": True, **self._options})
+        if made.verify:
+            made.ssl_context = _tls(made.cafile)
         if self._proxy:  # ccxt 4.5 refuses its own setting for this as a conflict with itself
             made.urls["api"] = _prefixed(made.urls["api"], self._proxy.rstrip("/") + "/")
         if self.listing is not None:
@@ -177,6 +181,12 @@ def _prefixed(urls: Any, proxy: str) -> Any:
     if isinstance(urls, dict):
         return {name: _prefixed(each, proxy) for name, each in urls.items()}
     return proxy + urls if isinstance(urls, str) and urls.startswith("http") else urls
+
+
+@cache
+def _tls(certificates: str) -> ssl.SSLContext:
+    """Returns the settings for https of all ccxt objects. Each would load the certificates again, which takes 20 ms."""
+    return ssl.create_default_context(cafile=certificates)
 
 
 def _json_only(fetch: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
