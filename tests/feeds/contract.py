@@ -67,12 +67,13 @@ class FeedContract:
                 assert len(bars) == 0
 
     def test_parts_of_the_history_merge_to_the_whole(self, feed: Feed) -> None:
-        for instrument in self.known:
-            whole = self.history(feed, instrument, NOW - 9000, NOW)
-            parts = [
-                self.history(feed, instrument, NOW - 9000 + at, NOW - 9000 + at + 1500) for at in range(0, 9000, 1500)
-            ]
-            assert merge(*parts).same_as(whole)
+        async def main() -> None:
+            for series in map(Series, self.known):
+                whole = await feed.history(series, NOW - 9000, NOW)
+                parts = [await feed.history(series, at, at + 1500) for at in range(NOW - 9000, NOW, 1500)]
+                assert merge(*parts).same_as(whole)
+
+        asyncio.run(main())
 
     # Every native timeframe
 

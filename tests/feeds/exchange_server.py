@@ -87,9 +87,13 @@ class ExchangeServer:
         return f"http://127.0.0.1:{self._port}/"
 
     def options(self) -> dict[str, Any]:
-        """Returns ccxt's options to use the test's clock, without sockets and without pauses between requests."""
+        """Returns ccxt's options to use the test's clock, without sockets and without pauses.
+
+        ccxt pauses between requests, and for 250 ms when it closes.
+        """
         return {
             "rateLimit": 1,
+            "timeout_on_exit": 1,
             "milliseconds": lambda: int(self.clock.epoch() * 1000),
             "has": {"watchOHLCV": False, "watchOHLCVForSymbols": False},
         }
