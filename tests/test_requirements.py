@@ -511,6 +511,7 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
 def names_in(path: Path) -> set[str]:
     return {
         node.name
