@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -19,7 +20,8 @@ from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
-    """Collects the tests without garbage collections; later ones do not scan the modules and tests either."""
+    """Collects the tests without garbage collections. Later ones are rarer than by default and do not scan the tests."""
+    gc.set_threshold(20_000, 20, 20)
     with collector_paused():
         return (yield)
 
