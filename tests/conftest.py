@@ -10,7 +10,11 @@ import pytest
 
 # Before any test imports them: their assertions explain themselves like those of a test module.
 pytest.register_assert_rewrite(
-    "tests.stores.contract", "tests.stores.samples", "tests.stores.model", "tests.stores.records.contract"
+    "tests.stores.contract",
+    "tests.stores.native_contract",
+    "tests.stores.samples",
+    "tests.stores.model",
+    "tests.stores.records.contract",
 )
 
 from openbell.cli.entry import collector_paused  # noqa: E402

@@ -316,9 +316,11 @@ MUST_HOLD = {
     "stopping in the middle of the first fetch is clean": [
         "servers/test_hostile_homes.py::test_stopping_in_the_middle_of_the_first_fetch_is_clean"
     ],
-    "native series of every timeframe pass one suite on Parquet and on InfluxDB": [
+    "native series of every timeframe pass one suite on Parquet, on InfluxDB and read-only": [
         "stores/test_parquet.py::TestNativeSeries",
         "stores/test_influx.py::TestNativeSeries",
+        "stores/test_overlay.py::TestNativeSeries",
+        "stores/test_overlay.py::TestNativeSeriesOfTheHome",
     ],
     "kill -9 in the middle of a write of native series loses and doubles nothing": [
         "stores/test_native_crash.py::test_a_killed_writer_of_native_series_loses_nothing_that_it_acknowledged"

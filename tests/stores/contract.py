@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from tests.stores.samples import (
     run,
     sparse,
 )
+from tests.stores.store_suite import StoreSuite
 
 SYMBOLS = ["AAPL", "BRK.B", "BTC/USD", "EUR/USD"]
 COUNTS = [1, 7, MANY]
@@ -45,22 +46,8 @@ minutes = st.integers(0, 4000).map(lambda minute: OCTOBER + (minute - 2000) * MI
 """Times around the end of a month."""
 
 
-class BarStoreContract:
+class BarStoreContract(StoreSuite):
     """Each test checks one guarantee of `stores.port.BarStore`."""
-
-    def open_store(self, folder: Path) -> BarStore:
-        """Open the store of a folder; it is created the first time."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def folder(self, tmp_path: Path) -> Path:
-        return tmp_path / "data"
-
-    @pytest.fixture
-    def store(self, folder: Path) -> Iterator[BarStore]:
-        store = self.open_store(folder)
-        yield store
-        store.close()
 
     # Reading and writing
 

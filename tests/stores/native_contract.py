@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -22,13 +23,14 @@ from openbell.stores.port import BarStore, Span
 from tests.stores.model import assert_same
 from tests.stores.native_samples import END, START, whole
 from tests.stores.samples import EVER, FILE, LIVE, bars
+from tests.stores.store_suite import StoreSuite
 
 NATIVE = [timeframe for timeframe in Timeframe if timeframe is not Timeframe.M1]
 SYMBOLS = ["AAPL", "BTC/USD", "EUR/USD"]
 OTHER = replace(FILE, feed="other")
 DAY = 86400
-PAIRS = [(symbol, each) for symbol in SYMBOLS for each in NATIVE if each.seconds >= 3600 or symbol == "AAPL"]
-"""Short bars are many: one symbol is enough."""
+KINDS = [Timeframe.M15, Timeframe.H4, Timeframe.D1]
+"""One timeframe for each kind of period: months, years, and all bars in one."""
 
 
 def halves(some: Bars) -> tuple[Bars, Bars]:
@@ -36,27 +38,24 @@ def halves(some: Bars) -> tuple[Bars, Bars]:
     return some.take(slice(0, middle)), some.take(slice(middle, None))
 
 
-class NativeContract:
+class NativeContract(StoreSuite):
     """Each test checks one guarantee of `stores.port.BarStore` for series that are not minutes."""
 
-    def open_store(self, folder: Path) -> BarStore:
-        """Open the store of a folder; it is created the first time."""
-        raise NotImplementedError
+    timeframes: ClassVar[Sequence[Timeframe]] = NATIVE
+    """The timeframes of the tests that are run for each one."""
 
-    @pytest.fixture
-    def folder(self, tmp_path: Path) -> Path:
-        return tmp_path / "data"
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Run the tests that name a native timeframe with each one; with short bars, which are many, for one symbol."""
+        if "native" in metafunc.fixturenames:
+            metafunc.parametrize("native", self.timeframes)
+        elif "pair" in metafunc.fixturenames:
+            pairs = ((symbol, each) for symbol in SYMBOLS for each in self.timeframes)
+            metafunc.parametrize("pair", [pair for pair in pairs if pair[1].seconds >= 3600 or pair[0] == "AAPL"])
 
-    @pytest.fixture
-    def store(self, folder: Path) -> Iterator[BarStore]:
-        with closing(self.open_store(folder)) as store:
-            yield store
-
-    @pytest.mark.parametrize("timeframe", NATIVE)
-    def test_what_is_written_is_read_back_beside_other_timeframes(self, folder: Path, timeframe: Timeframe) -> None:
+    def test_what_is_written_is_read_back_beside_other_timeframes(self, folder: Path, native: Timeframe) -> None:
         for symbol in SYMBOLS:
             with closing(self.open_store(folder)) as store:
-                offered = whole(symbol, timeframe)
+                offered = whole(symbol, native)
                 first, second = halves(offered)
                 store.write([second], LIVE, covers=Span(int(second.time[0]), END))
                 store.write([first, bars(symbol, [START])], LIVE)
@@ -65,13 +64,13 @@ class NativeContract:
                     assert_same(reader.tail(offered.series, 3, EVER), offered.tail(3))
                     assert_same(reader.tail(offered.series, len(offered) + 5, EVER), offered)
                     assert_same(reader.read(Series(offered.instrument), 0, EVER), bars(symbol, [START]))
-                    assert reader.timeframes(offered.instrument) == [timeframe]
+                    assert reader.timeframes(offered.instrument) == [native]
                     assert reader.gaps(offered.series, Span(START, END)) == [Span(START, int(second.time[0]))]
                     assert reader.gaps(Series(offered.instrument), Span(START, END)) == [Span(START, END)]
                     if reader is not store:
                         reader.close()
         with closing(self.open_store(folder)) as store:
-            expected = [Series(parse(symbol), each) for symbol in SYMBOLS for each in (Timeframe.M1, timeframe)]
+            expected = [Series(parse(symbol), each) for symbol in SYMBOLS for each in (Timeframe.M1, native)]
             assert store.stored() == sorted(expected)
 
     def test_an_empty_store_has_nothing(self, store: BarStore) -> None:
@@ -115,8 +114,8 @@ class NativeContract:
                 assert_same(store.read(every.series, start, end), expected.between(start, max(start, end)))
                 assert_same(store.tail(every.series, count, end), expected.between(0, end).tail(count))
 
-    @pytest.mark.parametrize(("symbol", "timeframe"), PAIRS)
-    def test_larger_bars_are_made_of_whole_ones(self, store: BarStore, symbol: str, timeframe: Timeframe) -> None:
+    def test_larger_bars_are_made_of_whole_ones(self, store: BarStore, pair: tuple[str, Timeframe]) -> None:
+        symbol, timeframe = pair
         offered = whole(symbol, timeframe, end=END if timeframe.seconds >= Timeframe.H1.seconds else START + 15 * DAY)
         store.write([offered], LIVE)
         for larger in Timeframe:

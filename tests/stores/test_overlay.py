@@ -26,6 +26,8 @@ from openbell.stores.views import InfluxView, ParquetView
 from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere
 from tests.stores.model import Reader, assert_same
+from tests.stores.native_contract import KINDS, NativeContract
+from tests.stores.native_samples import END, START, whole
 from tests.stores.samples import DAY, EVER, FILE, LIVE, MANY, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, minutes_of, run
 
 AAPL, BTC = minutes_of("AAPL"), minutes_of("BTC/USD")
@@ -36,6 +38,44 @@ class TestOverlayStore(BarStoreContract):
 
     def open_store(self, folder: Path) -> OverlayStore:
         return OverlayStore(ParquetView(folder / "home"), folder=folder / "private")
+
+
+class TestNativeSeries(NativeContract):
+    """Over a home that does not exist: every bar is private."""
+
+    timeframes = KINDS
+
+    def open_store(self, folder: Path) -> OverlayStore:
+        return OverlayStore(ParquetView(folder / "home"), folder=folder / "private")
+
+
+class ViewedStore(ParquetStore):
+    """Writes to a home as its owner does and reads it through a view, as a read-only desk does."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._view = ParquetView(folder)
+        for name in READS:
+            setattr(self, name, getattr(self._view, name))
+
+    def close(self) -> None:
+        self._view.close()
+        super().close()
+
+
+READS = (
+    *("read", "tail", "resampled", "count", "version", "changed_since", "changes", "changed", "new_bars", "gaps"),
+    *("premature", "stored", "newest", "timeframes", "problems", "lease_holder", "conflicts"),
+)
+
+
+class TestNativeSeriesOfTheHome(NativeContract):
+    """Bars that the owner of a home writes, read through the view of a read-only desk."""
+
+    timeframes = KINDS
+
+    def open_store(self, folder: Path) -> ParquetStore:
+        return ViewedStore(folder)
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +208,48 @@ def test_bars_of_the_feed_win_where_the_home_has_gaps(home: Home) -> None:
             owner.write([empty_of(BTC)], LIVE, covers=Span(SEPTEMBER, SEPTEMBER + 10 * MINUTE))
             assert_same(store.read(BTC, 0, EVER), old)
             assert_same(store.tail(BTC, 7, EVER), old.tail(7))
+
+
+def test_native_bars_of_home_and_feed_are_merged_and_the_home_is_unchanged(home: Home) -> None:
+    days = whole("BTC/USD", Timeframe.D1)
+    middle = int(days.time[20])
+    with closing(home.open()) as owner:
+        owner.write([days.between(0, middle)], FILE, covers=Span(START, middle))
+    before = home.fingerprint()
+    with closing(home.over()) as store:
+        reader = Reader(days.series)
+        assert_same(reader.refresh(store), days.between(0, middle))
+        assert store.newest(Timeframe.D1, EVER)[days.instrument].time[0] == middle - DAY
+        with pytest.raises(SourceConflict, match="imported"):
+            store.write([days.tail(40)], LIVE, covers=Span(middle, END))
+        store.write([days.between(middle, EVER)], LIVE, covers=Span(middle, END))
+        assert_same(reader.refresh(store), days)
+        assert_same(store.tail(days.series, 25, EVER), days.tail(25))
+        assert_same(store.newest(Timeframe.D1, EVER)[days.instrument], days.tail(1))
+        weeks = resample(days, Timeframe.W1, EVER)
+        assert_same(store.resampled(days.series, Timeframe.W1, 100, EVER), weeks)
+        assert store.count(days.series, Timeframe.W1, EVER) == len(weeks)
+        assert store.gaps(days.series, Span(START, END)) == []
+        assert store.timeframes(days.instrument) == [Timeframe.D1]
+        assert store.stored() == [days.series]
+    assert home.fingerprint() == before
+
+
+def test_a_damaged_native_file_is_left_where_it_is_and_its_bars_are_a_gap(tmp_path: Path) -> None:
+    home, days = Home(tmp_path / "home"), whole("AAPL", Timeframe.D1)
+    with closing(home.open()) as owner:
+        owner.write([days], LIVE, covers=Span(START, END))
+    (path,) = home.folder.rglob("AAPL*.parquet")
+    path.write_bytes(path.read_bytes()[:-100])
+    before = home.fingerprint()
+    with closing(home.over()) as store:
+        assert_same(store.read(days.series, 0, EVER), empty_of(days.series))
+        assert store.gaps(days.series, Span(START, END)) == [Span(START, END)]
+        assert [problem.path for problem in store.problems()] == [str(path)]
+        store.write([days], LIVE, covers=Span(START, END))
+        assert_same(store.read(days.series, 0, EVER), days)
+        assert_same(store.newest(Timeframe.D1, EVER)[days.instrument], days.tail(1))
+    assert home.fingerprint() == before
 
 
 def test_a_damaged_file_is_left_where_it_is_and_its_month_is_a_gap(tmp_path: Path) -> None:
