@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from openbell.market.bars import Bars, empty_of, merge
+import numpy as np
+
+from openbell.market.bars import Bars, closed_at, empty_of, merge
+from openbell.market.provenance import Source
 from openbell.market.series import Series
+from openbell.market.timeframes import Timeframe
 from openbell.stores.buffered import BULK
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
-from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, minutes_of, run
+from tests.stores.native_samples import END, START, whole
+from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBER, SEPTEMBER, bars, minutes_of, run
 
 AAPL, MSFT = minutes_of("AAPL"), minutes_of("MSFT")
 IN_FILE = run(AAPL, SEPTEMBER, BULK)
@@ -21,6 +26,7 @@ OTHERS = run(MSFT, OCTOBER, 40)
 NEW = run(AAPL, SEPTEMBER + 1995 * MINUTE, 10, 3)
 LARGE = merge(run(AAPL, SEPTEMBER + 1950 * MINUTE, BULK, 3), run(AAPL, OCTOBER - 9 * MINUTE, 2000, 3))
 OTHER_SOURCE = run(AAPL, SEPTEMBER + DAY, 300, 4)
+DAYS = whole("AAPL", Timeframe.D1)
 PAST, COVERED = Span(SEPTEMBER - DAY, SEPTEMBER), Span(SEPTEMBER, NOVEMBER)
 
 
@@ -37,11 +43,14 @@ class Scenario:
     """The span that is no longer covered once it is done."""
     whole: bool = True
     covers: Span | None = None
+    uncovered: list[Span] = field(default_factory=list)
+    """The gaps of the days once it is done; before, they have none."""
 
     @property
     def before(self) -> dict[Series, Bars]:
         """The stored bars until then."""
-        return {AAPL: BEFORE if self.lost is None else _without(self.lost, BEFORE), MSFT: OTHERS}
+        minutes = {AAPL: BEFORE if self.lost is None else _without(self.lost, BEFORE), MSFT: OTHERS}
+        return {**minutes, DAYS.series: DAYS} if DAYS.series in self.after else minutes
 
 
 def prepare(folder: Path) -> None:
@@ -50,12 +59,13 @@ def prepare(folder: Path) -> None:
     store.write([IN_FILE], LIVE, covers=COVERED)
     store.write([IN_BUFFER, OTHERS], LIVE, covers=COVERED)
     store.write([run(AAPL, OCTOBER, 30, 2)], LIVE)
+    store.write([DAYS], LIVE, covers=Span(START, END))
     store.close()
 
 
-def _without(lost: Span, bars: Bars) -> Bars:
+def _without(lost: Span, some: Bars) -> Bars:
     """The bars without those of a damaged file, except those in the buffer."""
-    return merge(bars.between(0, lost.start), bars.between(lost.end, EVER), IN_BUFFER)
+    return merge(some.between(0, lost.start), some.between(lost.end, EVER), IN_BUFFER)
 
 
 def _spoil(folder: Path) -> None:
@@ -74,6 +84,18 @@ def _spoil_unmarked(folder: Path) -> None:
 
 def _write(*parts: Bars, covers: Span | None = None) -> Callable[[ParquetStore], object]:
     return lambda store: store.write(parts, LIVE, covers=covers)
+
+
+def _import_days(days: Bars, source: Source = FILE) -> Scenario:
+    """Days of a file that replace those of a feed: all of the feed's if they are adjusted in another way."""
+    span = Span(int(days.time[0]), closed_at(days))
+    kept = DAYS.take(~np.isin(DAYS.time, days.time)) if source.adjustment == LIVE.adjustment else empty_of(DAYS.series)
+    gaps = [] if len(kept) or len(days) == len(DAYS) else [Span(START, span.start)]
+    return Scenario(
+        lambda store: store.write([days], source, covers=span, replace=True),
+        {DAYS.series: merge(kept, days)},
+        uncovered=[*gaps, Span(span.end, END)] if gaps else [],
+    )
 
 
 _HELD = merge(IN_BUFFER, BEFORE.between(OCTOBER, EVER))
@@ -108,5 +130,12 @@ SCENARIOS: dict[str, Scenario] = {
         _MONTH,
     ),
     "lease": Scenario(lambda store: store.renew(store.acquire("collector", "me", 60), 60), {}),
+    "days": Scenario(
+        lambda store: store.write([bars(DAYS.series, DAYS.time[5:], 7)], LIVE, covers=Span(START, END)),
+        {DAYS.series: merge(DAYS, bars(DAYS.series, DAYS.time[5:], 7))},
+    ),
+    "import some days": _import_days(bars(DAYS.series, DAYS.time[-9:-3], 7)),
+    "import all days": _import_days(bars(DAYS.series, DAYS.time, 7)),
+    "import adjusted days": _import_days(bars(DAYS.series, DAYS.time[-9:-3], 7), replace(FILE, adjustment="adjusted")),
     "cover": Scenario(_write(empty_of(AAPL), covers=PAST), {}, covers=PAST),
 }

@@ -26,8 +26,9 @@ from tests.counts import runs
 from tests.stores.child import Child
 from tests.stores.faults import ERRORS, struck
 from tests.stores.model import Model, Reader, assert_same
+from tests.stores.native_samples import END, START
 from tests.stores.samples import DAY, EVER, MINUTE, at, minutes_of
-from tests.stores.scenarios import AAPL, COVERED, SCENARIOS, Scenario, prepare
+from tests.stores.scenarios import AAPL, COVERED, DAYS, SCENARIOS, Scenario, prepare
 from tests.stores.writer import REPLACED, SYMBOLS, Operation, operation
 
 KILLS = runs(25, soak=220)
@@ -273,7 +274,10 @@ def _check_halfway(store: ParquetStore, scenario: Scenario, memory: Memory, wher
 
 
 def _check_coverage(store: ParquetStore, scenario: Scenario, where: str) -> None:
-    """Only the month that was lost is a gap, and it is reported."""
+    """Only the month that was lost is a gap, and it is reported; days are covered by the write that stored them."""
+    if DAYS.series in scenario.after:
+        old = _same(store.read(DAYS.series, 0, EVER), DAYS)
+        assert store.gaps(DAYS.series, Span(START, END)) == ([] if old else scenario.uncovered), where
     gaps = store.gaps(AAPL, COVERED)
     if scenario.lost is None:
         assert gaps in ([], [scenario.replaced]), where

@@ -144,11 +144,11 @@ def write(file: BarFile, bars: Bars, source: Source, *, sync: bool = True) -> No
 
 def sync_folders(files: Iterable[BarFile]) -> None:
     """Make the names of written files durable. Raises `StoreError`."""
-    for place in {file.path.parent for file in files if file.path.parent.exists()}:
-        try:
+    try:
+        for place in {file.path.parent for file in files if file.path.parent.exists()}:
             sync_folder(place)
-        except OSError as error:
-            raise StoreError(f"cannot write {place}: {error}") from error
+    except OSError as error:
+        raise StoreError(f"cannot write {place}: {error}") from error
 
 
 def _with_checksum(table: pa.Table) -> bytearray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 3
+VERSION = 4
 SCHEMA = """
 CREATE TABLE series (
     id INTEGER PRIMARY KEY,
@@ -31,6 +31,9 @@ CREATE INDEX months_of_series ON months (series);
 CREATE TABLE newest (                           -- the latest bar of a native series, valid at this epoch of the series
     series INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, time INTEGER NOT NULL, data BLOB NOT NULL
 ) STRICT;
+CREATE TABLE removals (                         -- bars that are still in the file of a period but no longer count
+    series INTEGER NOT NULL, period TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL
+) STRICT;
 CREATE TABLE leases (
     name TEXT PRIMARY KEY, token INTEGER NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL
 ) STRICT;
@@ -48,6 +51,11 @@ UPDATE coverage SET written = CAST(strftime('%s', 'now') AS REAL);
 CREATE INDEX months_of_series ON months (series);
 CREATE TABLE newest (
     series INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, time INTEGER NOT NULL, data BLOB NOT NULL
+) STRICT;
+""",
+    3: """
+CREATE TABLE removals (
+    series INTEGER NOT NULL, period TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL
 ) STRICT;
 """,
 }

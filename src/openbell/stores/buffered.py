@@ -62,15 +62,18 @@ class BufferedStore(ABC):
         parts = validated(parts)
         large = [part for part in parts if not _is_small(part) or replace]
         pieces = [piece for part in large for piece in by_period(part, source)]
-        self._write_periods(pieces, source, lease, replace)
+        self._write_periods(pieces, source, covers, lease, replace)
         if len(large) < len(parts) or covers is not None:
             self._write_small(parts, source, covers, lease, replace)
 
     @abstractmethod
     def _write_periods(
-        self, pieces: Sequence[tuple[str, Bars]], source: Source, lease: Lease | None, replace: bool
+        self, pieces: Sequence[tuple[str, Bars]], source: Source, covers: Covers, lease: Lease | None, replace: bool
     ) -> None:
-        """Write bars to long-term storage, each piece of one period. `replace` first drops bars of another source."""
+        """Write bars to long-term storage, each piece of one period. `replace` first drops bars of another source.
+
+        `covers` need not be recorded: `_write_small` does that afterwards.
+        """
 
     def _write_small(
         self, parts: Sequence[Bars], source: Source, covers: Covers, lease: Lease | None, replace: bool

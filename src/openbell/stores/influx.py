@@ -118,7 +118,7 @@ class InfluxStore(NativeInflux):
         return (self._bars.first(series) or 0) < written[0] or self._bars.any_after(series, written[1])
 
     def _write_periods(
-        self, pieces: Sequence[tuple[str, Bars]], source: Source, lease: Lease | None, replace: bool
+        self, pieces: Sequence[tuple[str, Bars]], source: Source, _covers: Covers, lease: Lease | None, replace: bool
     ) -> None:
         for period, bars in pieces:
             self._write_period(period, bars, source, lease, replace)

@@ -24,7 +24,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores import bar_files, coverage, newest_bars, resampling
+from openbell.stores import bar_files, coverage, newest_bars, removals, resampling
 from openbell.stores.bar_files import BarFile
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffered import Covers, conflict
@@ -40,7 +40,7 @@ T = TypeVar("T")
 EVER = Span(FIRST, LAST)
 Piece = tuple[BarFile, Bars]
 _BATCH = 64
-"""Files of native series that are written in one transaction."""
+"""How many files of native series are written in one transaction, or as many as one series has."""
 
 
 class ParquetStore(FileStore):
@@ -62,11 +62,12 @@ class ParquetStore(FileStore):
     # Writing
 
     def _write_periods(
-        self, pieces: Sequence[tuple[str, Bars]], source: Source, lease: Lease | None, replace: bool
+        self, pieces: Sequence[tuple[str, Bars]], source: Source, covers: Covers, lease: Lease | None, replace: bool
     ) -> None:
         files = [(self._file(bars.series, period), bars) for period, bars in pieces]
         for some in _batches(files):
-            self._retry_without_damage(self._put, some, source, lease, replace)
+            self._retry_without_damage(self._put, some, source, covers, lease, replace)
+        self._retry_without_damage(self._remove_replaced)
 
     def _write_small(
         self, parts: Sequence[Bars], source: Source, covers: Covers, lease: Lease | None, replace: bool
@@ -78,8 +79,8 @@ class ParquetStore(FileStore):
         recorded = self._buffer.period_source(db, number, period)
         return recorded or bar_files.source_of(self._file(series, period))
 
-    def _put(self, pieces: Sequence[Piece], source: Source, lease: Lease | None, replace: bool) -> None:
-        """Merge bars into the files of their periods.
+    def _put(self, pieces: Sequence[Piece], source: Source, covers: Covers, lease: Lease | None, replace: bool) -> None:
+        """Merge bars into the files of their periods. Native series are covered in the same transaction.
 
         Files and buffer cannot change at the same instant, so the change is announced first: if the process is killed in
         between, readers read everything again.
@@ -104,6 +105,8 @@ class ParquetStore(FileStore):
                     number = self._buffer.ensure_series(db, series.name)
                     self._buffer.end_change(db, number)
                     if series.timeframe is not Timeframe.M1:
+                        if covers:
+                            coverage.cover(db, [number], covers if isinstance(covers, Span) else covers[series])
                         self._note_newest(db, number, series, [bars for file, bars in pieces if file.series == series])
             pieces = left
 
@@ -139,22 +142,42 @@ class ParquetStore(FileStore):
         cleared = replace and self._buffer.period_source(db, number, file.period) is None
         if owner not in {None, source} and not cleared:
             return False
-        stored = self._read_file(file) if owner == source else barlib.empty_of(file.series)
+        stored = barlib.empty_of(file.series)
+        if owner == source:
+            stored = removals.without(self._read_file(file), self._removed(file.series).get(file.period, ()))
         for other, holder in self._conflicting(file.period, bars, source).items():
             span = Span(int(bars.time[0]), int(bars.time[-1]) + 1)
             span = span if holder.adjustment == source.adjustment else EVER
-            self._drop_period(db, number, self._file(file.series, other), span)
+            self._replace(db, number, self._file(file.series, other), span)
             coverage.uncover(db, number, span)
         bar_files.write(file, barlib.merge(stored, bars), source, sync=False)
+        removals.clear(db, number, file.period)
         self._buffer.set_period_source(db, number, file.period, source)
         if self._buffer.holds(file.series, int(bars.time[0]), int(bars.time[-1]) + 1):
             self._buffer.delete_times(db, number, bars.time.tolist())
         return True
 
+    def _replace(self, db: sqlite3.Connection, number: int, file: BarFile, span: Span) -> None:
+        """Let the bars of a span of one file no longer count, because bars of another source replace them."""
+        newest_bars.forget(db, number)
+        removals.add(db, number, file.period, span)
+        if not len(self._read_period(file.series, file.period, FIRST, LAST)):
+            self._buffer.clear_period_source(db, number, file.period)
+
+    def _remove_replaced(self) -> None:
+        """Remove bars that no longer count from their files, also those of a write that was killed."""
+        for series, period in removals.pending(self._buffer):
+            with self._buffer.transaction() as db:
+                number = self._buffer.ensure_series(db, series.name)
+                file, spans = self._file(series, period), self._removed(series).get(period, [])
+                self._keep(file, removals.without(self._read_file(file), spans))
+                removals.clear(db, number, period)
+
     def compact(self, before: int) -> int:
         """See the port."""
         with self._buffer.transaction():
             bar_files.remove_unfinished(self.root)
+        self._retry_without_damage(self._remove_replaced)
         return sum(self._compact(series, before) for series in self._buffer.buffered())
 
     def _compact(self, series: Series, before: int) -> int:
@@ -191,15 +214,10 @@ class ParquetStore(FileStore):
         if end <= span.start or start >= span.end:
             return
         newest_bars.forget(db, number)
-        stored = self._read_file(file)
-        kept = barlib.merge(stored.between(FIRST, span.start), stored.between(span.end, LAST))
-        source = bar_files.source_of(file)
-        if source and 0 < len(kept) < len(stored):
-            bar_files.write(file, kept, source)
-        elif not len(kept):
-            file.path.unlink(missing_ok=True)
-            if not self._buffer.holds(file.series, start, end):
-                self._buffer.clear_period_source(db, number, file.period)
+        kept = removals.without(self._read_file(file), [span])
+        self._keep(file, kept)
+        if not len(kept) and not self._buffer.holds(file.series, start, end):
+            self._buffer.clear_period_source(db, number, file.period)
 
     # Reading
 
@@ -241,9 +259,10 @@ class ParquetStore(FileStore):
 
     def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
         if series.timeframe is not Timeframe.M1:  # periods of two sources may overlap
-            files = (self._file(series, period) for period in self._periods(series))
-            spans = ((file, period_span(file.period)) for file in files)
-            return [self._read_file(file, start, end, newest) for file, (a, b) in spans if a < end and b > start]
+            spans = ((period, period_span(period)) for period in self._periods(series))
+            return [
+                self._read_period(series, each, start, end, newest) for each, (a, b) in spans if a < end and b > start
+            ]
         found: list[Bars] = []
         rows = 0
         for period in reversed(bar_files.existing(self.root, series)):
@@ -319,9 +338,17 @@ class ParquetStore(FileStore):
 
 
 def _batches(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
-    """Months of minutes one by one, because each takes long; files of other series several at a time."""
-    minutes = [piece for piece in pieces if piece[0].series.timeframe is Timeframe.M1]
-    others = [piece for piece in pieces if piece[0].series.timeframe is not Timeframe.M1]
-    yield from ([piece] for piece in minutes)
-    for at in range(0, len(others), _BATCH):
-        yield others[at : at + _BATCH]
+    """Months of minutes one by one, because each takes long; files of other series several at a time, each series whole."""
+    yield from ([piece] for piece in pieces if piece[0].series.timeframe is Timeframe.M1)
+    by_series: dict[Series, list[Piece]] = {}
+    for piece in pieces:
+        if piece[0].series.timeframe is not Timeframe.M1:
+            by_series.setdefault(piece[0].series, []).append(piece)
+    batch: list[Piece] = []
+    for some in by_series.values():
+        batch += some
+        if len(batch) >= _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -14,7 +14,7 @@ from openbell.market.errors import CorruptFile, StoreError
 from openbell.market.series import Series, series_of
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
-from openbell.stores import bar_files, coverage
+from openbell.stores import bar_files, coverage, removals
 from openbell.stores.bar_files import BarFile
 from openbell.stores.buffered import BufferedStore
 from openbell.stores.periods import FIRST, LAST, period_span
@@ -47,14 +47,31 @@ class FileStore(BufferedStore):
         """The periods of a native series. If none is recorded, the buffer may be new: the files count then."""
         return self._buffer.periods(series) or bar_files.existing(self.root, series)
 
-    def _read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
-        return self._read_file(self._file(series, period), start, end)
+    def _removed(self, series: Series) -> dict[str, list[Span]]:
+        """The spans of a series whose bars do not count, by period."""
+        return removals.recorded(self._buffer, series)
+
+    def _read_period(self, series: Series, period: str, start: int, end: int, newest: int | None = None) -> Bars:
+        removed = self._removed(series).get(period)
+        found = self._read_file(self._file(series, period), start, end, None if removed else newest)
+        return removals.without(found, removed) if removed else found
 
     def _read_file(self, file: BarFile, start: int = FIRST, end: int = LAST, newest: int | None = None) -> Bars:
         try:
             return bar_files.read(file, start, end, newest)
         except FileNotFoundError:
             return barlib.empty_of(file.series)
+
+    def _keep(self, file: BarFile, kept: Bars) -> None:
+        """Leave only some of its bars in a file; without bars it is removed. Raises `StoreError`."""
+        source = bar_files.source_of(file)
+        if source and len(kept):
+            bar_files.write(file, kept, source)
+            return
+        try:
+            file.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot remove {file.path}: {error}") from error
 
     def _retry_without_damage(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that uses files; if one of them is damaged, set it aside and call the function again."""
@@ -114,7 +131,9 @@ class FileStore(BufferedStore):
             start, end = period_span(period)
             with self._buffer.transaction() as db:
                 file = self._file(series, period)
-                if file.path.exists() or self._buffer.holds(series, start, end):
+                if file.path.exists() or period not in self._buffer.periods(series):
+                    continue  # stored or removed by another process meanwhile
+                if self._buffer.holds(series, start, end):
                     continue
                 number = self._buffer.ensure_series(db, series.name)
                 reason = "is gone; its bars will be fetched again if the feed has them"
