@@ -21,7 +21,7 @@ from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timefram
 if TYPE_CHECKING:
     from openbell.desk.importing import FileSeries, Options
     from openbell.desk.settings import Settings
-    from openbell.market.bars import Bars
+    from openbell.market.instruments import Instrument
     from openbell.stores.port import BarStore
 
 _KEPT = 4_000_000
@@ -272,34 +272,37 @@ def _so_far(stored: list[Path], paths: list[Path]) -> str:
 
 def _report(settings: Settings, found: list[FileSeries], newest: list[int | None], place: str) -> None:
     """Print what was stored, and the notes on standard error."""
+    late: dict[Instrument, float] = {}
     for series, latest in zip(found, newest, strict=True):
         typer.echo(f"imported {_described(series)}, into {place} ({series.format}, {series.adjustment})")
         if latest is not None and series.bars.time[0] <= latest:
-            _note_late_bars(settings, series.bars, latest)
+            late[series.bars.instrument] = max(latest, late.get(series.bars.instrument, latest))
+    if late:
+        _note_late_bars(settings, late)
     for note in _notes(found):
         typer.echo(f"openbell: {found[0].file}: {note}", err=True)
 
 
-def _note_late_bars(settings: Settings, bars: Bars, newest: int) -> None:
-    """Print which orders and alerts the bars up to `newest` may no longer reach."""
+def _note_late_bars(settings: Settings, newest: dict[Instrument, float]) -> None:
+    """Print which orders and alerts the bars up to the `newest` of each instrument may no longer reach."""
     from openbell.desk.desk import Desk
     from openbell.desk.trading.late_bars import Waiting, waiting_for_bars
 
-    async def count() -> Waiting:
+    async def count() -> dict[Instrument, Waiting]:
         # Read-only: an import creates no records.
         async with Desk(dataclasses.replace(settings, read_only=True, as_of="", scenario="")) as desk:
-            return await waiting_for_bars(desk.trading.records, bars.instrument, newest)
+            return await waiting_for_bars(desk.trading.records, newest)
 
     try:
-        waiting = asyncio.run(count())
+        found = asyncio.run(count())
     except OpenbellError as error:
-        typer.echo(
-            f"openbell: working orders and alerts on {bars.instrument} cannot be read: {error.message}", err=True
-        )
+        names = ", ".join(map(str, [*newest][:_NAMED])) + (" …" if len(newest) > _NAMED else "")
+        typer.echo(f"openbell: working orders and alerts on {names} cannot be read: {error.message}", err=True)
         return
-    if str(waiting):
-        typer.echo(
-            f"openbell: {waiting} on {bars.instrument} may already be past these bars: "
-            f"bars up to {iso(newest)} that were stored late fill no order and fire no alert",
-            err=True,
-        )
+    for instrument, waiting in found.items():
+        if str(waiting):
+            typer.echo(
+                f"openbell: {waiting} on {instrument} may already be past these bars: "
+                f"bars up to {iso(newest[instrument])} that were stored late fill no order and fire no alert",
+                err=True,
+            )

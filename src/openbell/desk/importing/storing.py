@@ -60,7 +60,7 @@ def _check_conflicts(bar_store: BarStore, series: FileSeries) -> None:
         raise SourceConflict(
             f"the store has bars of another source: {', '.join(others[:10])}"
             f"{f' and {len(others) - 10} more' if len(others) > 10 else ''}"
-            f"; nothing was imported (--replace drops those months of {bars.series} first)"
+            f"; {series.file} was not imported (--replace drops those months of {bars.series} first)"
         )
 
 

@@ -6,6 +6,7 @@ fires no alert: a fill in the past would change what the account did since. `ope
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from openbell.market.instruments import Instrument
@@ -27,17 +28,17 @@ class Waiting:
         return " and ".join(f"{count} {word}{'s' if count > 1 else ''}" for count, word in parts if count)
 
 
-async def waiting_for_bars(records: Records, instrument: Instrument, before: float) -> Waiting:
-    """Returns what was waiting for bars of an instrument before a time."""
-    symbol = str(instrument)
+async def waiting_for_bars(records: Records, before: Mapping[Instrument, float]) -> dict[Instrument, Waiting]:
+    """Returns what was waiting for bars of each instrument before its time, read at once."""
 
-    def work(view: View) -> Waiting:
+    def work(view: View) -> dict[Instrument, Waiting]:
         accounts = [account.name for account in orders.all_accounts(view) if account.broker == PAPER]
-        working = [order for name in accounts for order in orders.working(view, name)]
-        active = [alert for _, alert in alerts.changed_after(view, 0)]
-        return Waiting(
-            sum(order.symbol == symbol and order.placed_at < before for order in working),
-            sum(alert.symbol == symbol and alert.set_at < before for alert in active),
-        )
+        working = [(order.symbol, order.placed_at) for name in accounts for order in orders.working(view, name)]
+        active = [(alert.symbol, alert.set_at) for _, alert in alerts.changed_after(view, 0)]
+
+        def count(waiting: list[tuple[str, float]], instrument: Instrument) -> int:
+            return sum(symbol == str(instrument) and since < before[instrument] for symbol, since in waiting)
+
+        return {each: Waiting(count(working, each), count(active, each)) for each in before}
 
     return await records.read(work)
