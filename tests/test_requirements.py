@@ -325,6 +325,11 @@ MUST_HOLD = {
     "kill -9 in the middle of a write of native series loses and doubles nothing": [
         "stores/test_native_crash.py::test_a_killed_writer_of_native_series_loses_nothing_that_it_acknowledged"
     ],
+    "kill -9 in the middle of import and backfill: what was printed is stored, the same command completes it": [
+        "cli/test_killed_commands.py::test_a_killed_import_keeps_what_it_printed_and_the_same_command_completes_it",
+        "cli/test_killed_commands.py::test_a_killed_backfill_keeps_what_it_printed_and_the_same_command_completes_it",
+        "stores/test_crash.py::test_the_store_recovers_after_dying_at_any_step",
+    ],
     "one rule decides what bars are made of; more minutes change no answer": [
         "market/test_plan.py::test_every_bar_is_made_of_one_base_the_first_that_covers_it",
         "market/test_plan.py::test_more_minutes_change_nothing_that_native_bars_give",
@@ -404,6 +409,20 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 
 COUNTS = {
+    "kill -9 in the middle of import and backfill: what was printed is stored, the same command completes it": [
+        (
+            "cli/test_killed_commands.py::test_a_killed_import_keeps_what_it_printed_and_the_same_command_completes_it",
+            "IMPORT_KILLS",
+            6,
+            150,
+        ),
+        (
+            "cli/test_killed_commands.py::test_a_killed_backfill_keeps_what_it_printed_and_the_same_command_completes_it",
+            "BACKFILL_KILLS",
+            4,
+            120,
+        ),
+    ],
     "kill -9 in the middle of a write of native series loses and doubles nothing": [
         (
             "stores/test_native_crash.py::test_a_killed_writer_of_native_series_loses_nothing_that_it_acknowledged",

@@ -97,6 +97,13 @@ class Child:
                 raise AssertionError(f"not in {bound} s: {what}: {self.log()}")
             os.sched_yield()
 
+    def run_until(self, condition: Callable[[], bool], bound: float = 60.0) -> None:
+        """Wait until a condition is true or the process has exited."""
+        deadline = time.monotonic() + bound
+        while self._process.poll() is None and not condition():
+            assert time.monotonic() < deadline, self.log()
+            os.sched_yield()
+
     def log(self) -> str:
         """Its standard error."""
         self._log.seek(0)

@@ -2,6 +2,9 @@
 
 SQLite cannot open a file in WAL mode without creating files beside it, and a reader keeps a writer from removing its own
 files. So the file and its write-ahead log are copied to a private folder and read there, and copied again when they change.
+
+A process must not open one file both here and as a `Buffer`: closing a file drops all locks that the process has on it, also
+those of its SQLite connections.
 """
 
 from __future__ import annotations
