@@ -330,6 +330,9 @@ MUST_HOLD = {
         "cli/test_killed_commands.py::test_a_killed_backfill_keeps_what_it_printed_and_the_same_command_completes_it",
         "stores/test_crash.py::test_the_store_recovers_after_dying_at_any_step",
     ],
+    "a home of the version before native series is used without a step by hand, and nothing is lost": [
+        "cli/test_previous_version.py"
+    ],
     "one rule decides what bars are made of; more minutes change no answer": [
         "market/test_plan.py::test_every_bar_is_made_of_one_base_the_first_that_covers_it",
         "market/test_plan.py::test_more_minutes_change_nothing_that_native_bars_give",
