@@ -20,6 +20,7 @@ from openbell.market.plan import Native, buckets
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.stores import bar_files
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.desk.facts import made_of
@@ -200,5 +201,25 @@ def test_a_vendor_that_fails_leaves_what_is_stored(tmp_path: Path) -> None:
         vendor.down = True
         with pytest.raises(FeedUnavailable):
             await empty.newest(BTC, D1, 5)
+
+    run(tmp_path, work)
+
+
+def test_bars_that_a_killed_writer_left_are_seen_at_every_timeframe(tmp_path: Path) -> None:
+    """It was killed after it had replaced a file and before its commit, while this desk was reading."""
+
+    async def work(store: ParquetStore) -> None:
+        series = Series(AAPL, D1)
+        old = vendor_bars(series, NOW - 90 * DAY, NOW)
+        new = bars(series, old.time, 99)
+        store.write([old], IMPORT, covers=Span(int(old.time[0]), NOW))
+        service = BarService(store, NoFeed(), FixedClock(NOW))
+        with store._buffer.transaction() as db:
+            store._buffer.begin_change(db, store._buffer.ensure_series(db, series.name))
+        for timeframe in (D1, W1):
+            assert (await service.latest(AAPL, timeframe)).tail(5).same_as(resample(old, timeframe, NOW).tail(5))
+        bar_files.write(bar_files.bar_file(tmp_path, series, "all.import-raw"), new, IMPORT)
+        for timeframe in (D1, W1):
+            assert (await service.latest(AAPL, timeframe)).tail(5).same_as(resample(new, timeframe, NOW).tail(5))
 
     run(tmp_path, work)

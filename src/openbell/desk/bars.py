@@ -224,8 +224,8 @@ class BarService:
     def _extended(self, ring: Ring, parts: Sequence[Part], versions: Mapping[Series, Version], end: int) -> Ring | None:
         """A ring as it is now, if nothing but new minutes was added; None if more has changed."""
         series, minutes = ring.bars.series, Series(ring.bars.instrument)
-        native = {each: version for each, version in versions.items() if each != minutes}
-        if any(ring.versions.get(each) != version for each, version in native.items()) or minutes not in ring.versions:
+        native = {each: version for each, version in ring.versions.items() if each != minutes}
+        if ring.versions.keys() != versions.keys() or (native and self.store.changed(native)):
             return None
         changed = self.store.changed_since(minutes, ring.versions[minutes])
         again = ring.end if changed is None else max(0, min(changed, ring.end))
