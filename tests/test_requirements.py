@@ -330,6 +330,10 @@ MUST_HOLD = {
         "cli/test_killed_commands.py::test_a_killed_backfill_keeps_what_it_printed_and_the_same_command_completes_it",
         "stores/test_crash.py::test_the_store_recovers_after_dying_at_any_step",
     ],
+    "prices that are adjusted in different ways are never mixed; the feed is asked once and the user told what to do": [
+        "desk/test_series.py::test_a_feed_that_adjusts_otherwise_is_asked_once_and_not_mixed_with_stored_days",
+        "cli/test_native_pairs.py::test_a_backfill_of_prices_that_are_adjusted_otherwise_fails_with_what_to_do",
+    ],
     "a home of the version before native series is used without a step by hand, and nothing is lost": [
         "cli/test_previous_version.py"
     ],

@@ -15,10 +15,9 @@ from itertools import cycle
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from openbell.market.bars import Bars, closed_at
-from openbell.market.clock import SystemClock, parse_time
+from openbell.market.clock import parse_time
 from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
@@ -29,7 +28,7 @@ from openbell.stores.port import Span
 from tests.cli.versions import ALL, DAILY, HOURLY, MINUTES, TICKERS, expected, file_name, version_of, write_files
 from tests.client import run
 from tests.counts import runs
-from tests.feeds.alpaca_server import KEY, SECRET, AlpacaServer
+from tests.feeds.alpaca_server import AlpacaServer
 from tests.feeds.prices import prices
 from tests.stores.child import Child
 from tests.stores.model import assert_same
@@ -217,18 +216,6 @@ FROM, TO = "2025-11-03", "2026-05-04"
 STORED = re.compile(r"(\S+ \S+): ([\d,]+) bars stored, (\S+) to (\S+)")
 
 
-@pytest.fixture
-def vendor(monkeypatch: pytest.MonkeyPatch) -> Iterator[AlpacaServer]:
-    """Alpaca, with many pages, each of which takes some time."""
-    with AlpacaServer(SystemClock()) as server:
-        server.page, server.latency = 2500, 0.004
-        for name, url in server.urls.items():
-            monkeypatch.setenv(f"ALPACA_{name.upper()}", url)
-        monkeypatch.setenv("ALPACA_API_KEY", KEY)
-        monkeypatch.setenv("ALPACA_SECRET_KEY", SECRET)
-        yield server
-
-
 @cache
 def history(series: Series) -> Bars:
     """The vendor's bars."""
@@ -240,9 +227,11 @@ def backfill_words() -> list[str]:
     return ["backfill", *symbols, "-t", "15m", "--from", FROM, "--to", TO]
 
 
-@pytest.mark.usefixtures("vendor")
-def test_a_killed_backfill_keeps_what_it_printed_and_the_same_command_completes_it(tmp_path: Path) -> None:
+def test_a_killed_backfill_keeps_what_it_printed_and_the_same_command_completes_it(
+    tmp_path: Path, alpaca: AlpacaServer
+) -> None:
     home, chance = tmp_path / "home", random.Random(SEED)
+    alpaca.page, alpaca.latency = 2500, 0.004
 
     def read_all() -> bool:
         """Read what is stored while the command writes: every bar is the vendor's."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -221,5 +222,34 @@ def test_bars_that_a_killed_writer_left_are_seen_at_every_timeframe(tmp_path: Pa
         bar_files.write(bar_files.bar_file(tmp_path, series, "all.import-raw"), new, IMPORT)
         for timeframe in (D1, W1):
             assert (await service.latest(AAPL, timeframe)).tail(5).same_as(resample(new, timeframe, NOW).tail(5))
+
+    run(tmp_path, work)
+
+
+def test_a_feed_that_adjusts_otherwise_is_asked_once_and_not_mixed_with_stored_days(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    days = vendor_bars(Series(AAPL, D1), NOW - 300 * DAY, NOW - 5 * DAY)
+
+    async def work(store: ParquetStore) -> None:
+        covers = Span(int(days.time[0]), closed_at(days))
+        store.write([days], replace(IMPORT, adjustment="adjusted"), covers=covers)
+        clock = FixedClock(NOW)
+        vendor = Vendor(clock, {D1: Native(delay=16200), M1: Native()})
+        service = BarService(store, vendor, clock)
+        for _ in range(3):
+            assert (await service.newest(AAPL, D1, 100)).same_as(days.tail(100)), "no raw day after adjusted ones"
+            assert (await service.newest(AAPL, W1, 10)).time[-1] < days.time[-1]
+        assert [series.timeframe for series, *_ in vendor.requests].count(D1) <= 2, "one gap on each side"
+        assert caplog.text.count("which cannot be mixed") == 1
+        assert "to use these, delete the stored files; stored bars are used" in caplog.text.replace(")", "")
+        assert str(service.history.refused(days.series)).startswith(
+            "AAPL 1d all holds bars of imported/import/adjusted"
+        )
+        raw = vendor_bars(Series(AAPL, D1), NOW - 300 * DAY, NOW - 5 * DAY)
+        store.write([raw], IMPORT, covers=covers, replace=True)
+        found = await service.newest(AAPL, D1, 100)
+        assert found.time[-1] > days.time[-1] + 4 * DAY
+        assert service.history.refused(days.series) is None
 
     run(tmp_path, work)

@@ -12,7 +12,7 @@ from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.cli.progress import progress
 from openbell.cli.span import Since, Until, moment
 from openbell.market.clock import iso
-from openbell.market.errors import InvalidParameter, OpenbellError, Refused
+from openbell.market.errors import InvalidParameter, OpenbellError, Refused, SourceConflict
 from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timeframe
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def _backfill(symbols: list[str], timeframe: Timeframe, start: int, end: i
     from openbell.market.series import Series
 
     instruments = [parse(symbol) for symbol in symbols]
-    failures = []
+    failures, again = [], ""
     async with Desk(settings_for()) as desk:
         stop = min(desk.bars.closed_until(), end or desk.bars.closed_until())
         if start >= stop:
@@ -68,8 +68,10 @@ async def _backfill(symbols: list[str], timeframe: Timeframe, start: int, end: i
                 typer.echo(await _fetch(desk, Series(instrument, timeframe), start, stop))
             except OpenbellError as error:
                 failures.append(f"{instrument}: {error.message}")
+                if not isinstance(error, SourceConflict):
+                    again = "\nwhat was fetched is stored: run the same command again to fetch the rest"
     if failures:
-        fail("\n".join([*failures, "what was fetched is stored: run the same command again to fetch the rest"]))
+        fail("\n".join(failures) + again)
 
 
 async def _fetch(desk: Desk, series: Series, start: int, end: int) -> str:
@@ -88,6 +90,8 @@ async def _fetch(desk: Desk, series: Series, start: int, end: int) -> str:
         for at, until in _pieces(first, end, _PIECE * base.seconds):
             if failure := await desk.bars.history.fill(fetched, Span(at, until)):
                 raise failure
+            if refused := desk.bars.history.refused(fetched):
+                raise refused
             advance(until - at)
     bars = await desk.threads.run(desk.store.read, fetched, start, end)
     made = "" if base is series.timeframe else f", which {name_of(series.timeframe, SHORT)} bars are made of"

@@ -6,6 +6,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -44,6 +45,16 @@ _NONE: Mapping[Timeframe, Native] = MappingProxyType({})
 Failure = FeedUnavailable | UnknownSymbol | StoreError
 
 
+@dataclass(slots=True)
+class _Refusal:
+    """Spans that the store refused, because its bars of the series come from another source."""
+
+    epoch: int
+    """Of the series: it changes when stored bars are replaced."""
+    error: SourceConflict
+    spans: list[Span] = field(default_factory=list)
+
+
 class History:
     """The history of a feed, read through the store."""
 
@@ -60,6 +71,7 @@ class History:
         """By the start of a gap that an answer has left: the monotonic time from which it is asked for again."""
         self.on_stored: Callable[[], None] = lambda: None
         """Called after bars were stored."""
+        self._refused: dict[Series, _Refusal] = {}
         self.fetches: Counter[Instrument] = Counter()
         """How often the feed has delivered history of an instrument: whether an answer needed it can be told from that."""
 
@@ -113,7 +125,25 @@ class History:
         start, end = max(span.start, reach), min(span.end, int(self._clock.epoch() // MINUTE * MINUTE))
         if series.timeframe is not Timeframe.M1:  # a longer bar is not asked for before it is published
             end = self.complete(series, end)
-        return self._store.gaps(series, Span(start, end)) if start < end else []
+        gaps = self._store.gaps(series, Span(start, end)) if start < end else []
+        return _without(gaps, found.spans) if gaps and (found := self._refusal(series)) else gaps
+
+    def refused(self, series: Series) -> SourceConflict | None:
+        """Returns why the store refuses bars of the feed beside those that it has of a series; None if it does not."""
+        found = self._refusal(series)
+        return found.error if found else None
+
+    def _refusal(self, series: Series) -> _Refusal | None:
+        found = self._refused.get(series)
+        return found if found and found.epoch == self._store.version(series).epoch else None
+
+    def _refuse_span(self, series: Series, span: Span, error: SourceConflict) -> None:
+        """Fetch a span no more until the stored bars are replaced. Logged once."""
+        found = self._refusal(series)
+        if not found:
+            log.warning("%s; stored bars are used", error)
+            found = self._refused[series] = _Refusal(self._store.version(series).epoch, error)
+        found.spans.append(span)
 
     async def fill(self, series: Series, span: Span) -> Failure | None:
         """Fetch what the store lacks of a span. A failure is returned, not raised: stored bars may be enough."""
@@ -128,7 +158,6 @@ class History:
         if source is None:
             return None
         newest = self.complete(series, int(self._clock.epoch()))
-        conflict: SourceConflict | None = None
         for gap in _pieces(self.gaps(series, span), CHUNK * series.timeframe.seconds):
             if time.monotonic() < self._silent.get((series, gap.start), 0.0):
                 continue
@@ -136,12 +165,11 @@ class History:
                 if not await self._fetch(series, gap, source, newest):
                     return None
             except SourceConflict as error:
-                log.warning("%s", error)
-                conflict = error
+                self._refuse_span(series, gap, error)
             except (FeedUnavailable, UnknownSymbol, StoreError) as error:
                 log.warning("%s: %s", series, error)
                 return error
-        return conflict
+        return self.refused(series)
 
     async def _fetch(self, series: Series, gap: Span, source: Source, newest: int) -> bool:
         """Fetch and store one gap. Returns False if the timeframe is not used any longer."""
@@ -210,6 +238,14 @@ def _fits(bars: Bars) -> bool:
         return True
     starts, _ = barlib.bucket_bounds(bars.instrument, bars.timeframe, bars.time)
     return bool((starts == bars.time).all())
+
+
+def _without(spans: list[Span], left_out: list[Span]) -> list[Span]:
+    """Spans without the parts that lie in others."""
+    for out in left_out:
+        cut = ((Span(each.start, min(each.end, out.start)), Span(max(each.start, out.end), each.end)) for each in spans)
+        spans = [part for parts in cut for part in parts if part.start < part.end]
+    return spans
 
 
 def _pieces(spans: list[Span], longest: int) -> Iterator[Span]:

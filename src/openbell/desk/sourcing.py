@@ -86,10 +86,20 @@ class Sourcing:
         # Nothing is covered before this: the buckets of decades need not be looked at one by one.
         known = [reach or end, *(spans[0][0] for spans in covered.values() if spans)]
         first = bucket_start(series.instrument, series.timeframe, max(start, min(known)))
-        parts = parts_of(series, first, end, covered, reach)
+        parts = self._of_one_adjustment(series, parts_of(series, first, end, covered, reach))
         if reach is None and start < first:  # minutes that others have stored are covered by nobody
             parts.insert(0, Part(Timeframe.M1, start, first))
         return parts
+
+    def _of_one_adjustment(self, series: Series, parts: list[Part]) -> list[Part]:
+        """Parts without those whose prices are adjusted otherwise than those of the first base: the bars would jump."""
+        used = {part.base for part in parts}
+        if len(used) < 2:
+            return parts
+        adjusted = {base: self._store.adjustments(series.at(base)) for base in used}
+        order = bases(series.instrument, series.timeframe)
+        first = next((adjusted[base] for base in order if base in used and adjusted[base]), None)
+        return parts if first is None else [part for part in parts if adjusted[part.base] <= first]
 
     def bars_of(self, series: Series, parts: Sequence[Part], count: int, skip: int = 0) -> Bars:
         """The newest `count` bars that parts hold, after leaving out the newest `skip`."""

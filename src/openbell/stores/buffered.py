@@ -280,6 +280,10 @@ class BufferedStore(ABC):
         """See the port."""
         return self._buffer.timeframes(instrument)
 
+    def adjustments(self, series: Series) -> set[str]:
+        """See the port."""
+        return {source.adjustment for source in self._buffer.period_sources(series).values()}
+
     def problems(self) -> list[Problem]:
         """See the port."""
         return self._buffer.problems()
@@ -322,9 +326,10 @@ def _is_small(part: Bars) -> bool:
 
 def conflict(series: Series, period: str, owner: Source | None, source: Source) -> SourceConflict:
     """The error for bars of another source in the same period."""
+    imported = source.origin is Origin.IMPORTED
+    hint = "openbell import --replace drops the stored ones" if imported else "to use these, delete the stored files"
     return SourceConflict(
-        f"{series} {period.partition('.')[0]} holds bars of {owner}, which cannot be mixed with bars of {source} "
-        "(openbell import --replace drops the stored ones)",
+        f"{series} {period.partition('.')[0]} holds bars of {owner}, which cannot be mixed with bars of {source} ({hint})",
         symbol=series.instrument.symbol,
         month=period,
         stored=str(owner),

@@ -120,7 +120,7 @@ class OverlayStore:
     def version(self, series: Series) -> Version:
         """See the port."""
         home, own = self._home.version(series), self._own.version(series)
-        return _Versions(own.epoch, own.seq, home, own)
+        return _Versions(home.epoch + own.epoch, home.seq + own.seq, home, own)
 
     def changed_since(self, series: Series, version: Version) -> int | None:
         """See the port."""
@@ -184,6 +184,10 @@ class OverlayStore:
         """See the port."""
         found = {*self._home.timeframes(instrument), *self._own.timeframes(instrument)}
         return sorted(found, key=lambda each: each.seconds)
+
+    def adjustments(self, series: Series) -> set[str]:
+        """See the port."""
+        return self._home.adjustments(series) | self._own.adjustments(series)
 
     def size(self) -> int:
         """See the port."""

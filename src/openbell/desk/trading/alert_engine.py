@@ -25,7 +25,7 @@ from openbell.desk.trading.inbox import Inbox
 from openbell.indicators.evaluation import IndicatorRequest
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso
-from openbell.market.errors import DataError, StoreError, UnknownSymbol
+from openbell.market.errors import DataError, SourceConflict, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
@@ -187,7 +187,8 @@ class AlertEngine:
     async def _check(self, group: AlertGroup, new_bars: Bars | None, until: int) -> list[_Found]:
         instrument, timeframe, since = group.instrument, group.timeframe, group.seen
         found: list[_Found] = []
-        if new_bars is None and (failure := await self._bars.fill(instrument, Span(int(since), until))):
+        failure = await self._bars.fill(instrument, Span(int(since), until)) if new_bars is None else None
+        if failure and not isinstance(failure, SourceConflict):  # then stored bars of another source decide
             raise failure  # an alert may fire on the bars that are missing
         bars = new_bars if timeframe is Timeframe.M1 else None
         if bars is None and any(alert.type.of_price for alert in group.alerts.values()):
