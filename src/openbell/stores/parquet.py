@@ -259,9 +259,11 @@ class ParquetStore(FileStore):
 
     def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
         if series.timeframe is not Timeframe.M1:  # periods of two sources may overlap
-            spans = ((period, period_span(period)) for period in self._periods(series))
+            removed = self._removed(series)
+            files = (self._file(series, period) for period in self._periods(series))
+            spans = ((file, period_span(file.period)) for file in files)
             return [
-                self._read_period(series, each, start, end, newest) for each, (a, b) in spans if a < end and b > start
+                self._read_native(file, removed, start, end, newest) for file, (a, b) in spans if a < end and b > start
             ]
         found: list[Bars] = []
         rows = 0

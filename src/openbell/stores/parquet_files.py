@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -51,10 +51,16 @@ class FileStore(BufferedStore):
         """The spans of a series whose bars do not count, by period."""
         return removals.recorded(self._buffer, series)
 
-    def _read_period(self, series: Series, period: str, start: int, end: int, newest: int | None = None) -> Bars:
-        removed = self._removed(series).get(period)
-        found = self._read_file(self._file(series, period), start, end, None if removed else newest)
-        return removals.without(found, removed) if removed else found
+    def _read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
+        return self._read_native(self._file(series, period), self._removed(series), start, end)
+
+    def _read_native(
+        self, file: BarFile, removed: Mapping[str, Sequence[Span]], start: int, end: int, newest: int | None = None
+    ) -> Bars:
+        """The bars of one file without those that do not count."""
+        if spans := removed.get(file.period):
+            return removals.without(self._read_file(file, start, end), spans)
+        return self._read_file(file, start, end, newest)
 
     def _read_file(self, file: BarFile, start: int = FIRST, end: int = LAST, newest: int | None = None) -> Bars:
         try:
