@@ -19,10 +19,10 @@ MINUTES = {"symbol": "AAPL", "timeframe": "1min"}
 ASKED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("chart-signals", "get_signals", MINUTES),
     ("chart-signals", "get_watchlist", {}),
-    ("chart-signals", "get_storage_info", {}),
     ("market-data", "get_candles", {"symbol": "AAPL", "timeframe": "1d"}),
     ("market-data", "get_current_price", {"symbol": "BTC/USD"}),
     ("chartgen", "generate_chart", {"symbol": "BTC/USD"}),
+    ("chart-signals", "get_storage_info", {}),  # the last: the others store bars
 )
 
 
