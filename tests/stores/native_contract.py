@@ -80,7 +80,7 @@ class NativeContract(StoreSuite):
             assert_same(store.tail(series, 5, EVER), empty_of(series))
             assert store.changed_since(series, store.version(series)) is None
             assert store.timeframes(series.instrument) == []
-            assert store.adjustments(series) == set()
+            assert store.sources(series, Span(0, EVER)) == set()
 
     @settings(suppress_health_check=[HealthCheck.differing_executors], deadline=None, max_examples=10)
     @given(
@@ -154,7 +154,7 @@ class NativeContract(StoreSuite):
                 store.write([offered], source, covers=Span(START, END))
             assert_same(store.read(every.series, 0, EVER), first)
         assert store.conflicts(second, LIVE) == store.conflicts(first, FILE) == []
-        assert store.adjustments(every.series) == {"raw"}
+        assert {each.adjustment for each in store.sources(every.series, Span(0, EVER))} == {"raw"}
         assert store.gaps(every.series, Span(START, END)) == [Span(int(second.time[0]), END)]
 
     def test_replace_drops_the_bars_that_conflict(self, store: BarStore) -> None:
@@ -168,7 +168,7 @@ class NativeContract(StoreSuite):
         adjusted = bars(every.series, second.time, 3)
         store.write([adjusted], replace(LIVE, adjustment="split"), replace=True)
         assert_same(store.read(every.series, 0, EVER), adjusted)
-        assert store.adjustments(every.series) == {"split"}
+        assert {each.adjustment for each in store.sources(every.series, Span(0, EVER))} == {"split"}
         assert store.gaps(every.series, Span(START, END)) == [Span(START, END)]
 
     def test_a_lost_lease_writes_nothing(self, store: BarStore) -> None:

@@ -65,7 +65,7 @@ class ViewedStore(ParquetStore):
 
 READS = (
     *("read", "tail", "resampled", "count", "version", "changed_since", "changes", "changed", "new_bars", "gaps"),
-    *("premature", "stored", "newest", "timeframes", "adjustments", "problems", "lease_holder", "conflicts"),
+    *("premature", "stored", "newest", "timeframes", "sources", "problems", "lease_holder", "conflicts"),
 )
 
 

@@ -16,6 +16,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span
 
 _DAY = 86400
+_EVER = 2**40
 
 
 class Sourcing:
@@ -96,10 +97,14 @@ class Sourcing:
         used = {part.base for part in parts}
         if len(used) < 2:
             return parts
-        adjusted = {base: self._store.adjustments(series.at(base)) for base in used}
+        adjusted = {base: self._adjustments(series.at(base)) for base in used}
         order = bases(series.instrument, series.timeframe)
         first = next((adjusted[base] for base in order if base in used and adjusted[base]), None)
         return parts if first is None else [part for part in parts if adjusted[part.base] <= first]
+
+    def _adjustments(self, series: Series) -> set[str]:
+        """How the stored bars of a series are adjusted."""
+        return {source.adjustment for source in self._store.sources(series, Span(0, _EVER))}
 
     def bars_of(self, series: Series, parts: Sequence[Part], count: int, skip: int = 0) -> Bars:
         """The newest `count` bars that parts hold, after leaving out the newest `skip`."""

@@ -280,10 +280,6 @@ class BufferedStore(ABC):
         """See the port."""
         return self._buffer.timeframes(instrument)
 
-    def adjustments(self, series: Series) -> set[str]:
-        """See the port."""
-        return {source.adjustment for source in self._buffer.period_sources(series).values()}
-
     def problems(self) -> list[Problem]:
         """See the port."""
         return self._buffer.problems()

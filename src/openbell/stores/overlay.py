@@ -185,10 +185,6 @@ class OverlayStore:
         found = {*self._home.timeframes(instrument), *self._own.timeframes(instrument)}
         return sorted(found, key=lambda each: each.seconds)
 
-    def adjustments(self, series: Series) -> set[str]:
-        """See the port."""
-        return self._home.adjustments(series) | self._own.adjustments(series)
-
     def size(self) -> int:
         """See the port."""
         return self._home.size() + self._own.size()

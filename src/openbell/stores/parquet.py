@@ -299,24 +299,6 @@ class ParquetStore(FileStore):
         """See the port."""
         return sorted(bar_files.on_disk(self.root) | set(self._buffer.buffered()))
 
-    def sources(self, series: Series, span: Span) -> set[Source]:
-        """See the port. Of native bars, periods of several sources overlap: those without bars in the span do not count."""
-        found = self._sources_by_period(series, span) or self._sources_of_files(series, span)
-        if series.timeframe is Timeframe.M1 or len(found) == 1:
-            return set(found.values())
-        read = {period: self._read_file(self._file(series, period), span.start, span.end, 1) for period in found}
-        return {found[period] for period, bars in read.items() if len(bars)}
-
-    def _sources_of_files(self, series: Series, span: Span) -> dict[str, Source]:
-        """The sources that files name: the buffer may be new."""
-        found: dict[str, Source] = {}
-        for period in bar_files.existing(self.root, series):
-            start, end = period_span(period)
-            source = self._held(None, series, period) if start < span.end and end > span.start else None
-            if source:
-                found[period] = source
-        return found
-
     def timeframes(self, instrument: Instrument) -> list[Timeframe]:
         """See the port. If none is recorded, the buffer may be new: the files count then."""
         return super().timeframes(instrument) or [

@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile, StoreError
+from openbell.market.provenance import Source
 from openbell.market.series import Series, series_of
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
@@ -46,6 +47,24 @@ class FileStore(BufferedStore):
     def _periods(self, series: Series) -> Iterable[str]:
         """The periods of a native series. If none is recorded, the buffer may be new: the files count then."""
         return self._buffer.periods(series) or bar_files.existing(self.root, series)
+
+    def sources(self, series: Series, span: Span) -> set[Source]:
+        """See the port. Of native bars, periods of several sources overlap: those without bars in the span do not count."""
+        found = self._sources_by_period(series, span) or self._sources_of_files(series, span)
+        if series.timeframe is Timeframe.M1 or len(found) == 1:
+            return set(found.values())
+        read = {period: self._read_period(series, period, span.start, span.end) for period in found}
+        return {found[period] for period, bars in read.items() if len(bars)}
+
+    def _sources_of_files(self, series: Series, span: Span) -> dict[str, Source]:
+        """The sources that files name: the buffer may be new."""
+        found: dict[str, Source] = {}
+        for period in bar_files.existing(self.root, series):
+            start, end = period_span(period)
+            source = self._held(None, series, period) if start < span.end and end > span.start else None
+            if source:
+                found[period] = source
+        return found
 
     def _removed(self, series: Series) -> dict[str, list[Span]]:
         """The spans of a series whose bars do not count, by period."""

@@ -144,9 +144,6 @@ class BarStore(Protocol):
     def timeframes(self, instrument: Instrument) -> list[Timeframe]:
         """The timeframes other than minutes at which an instrument has bars of its own, shortest first; cheap to call."""
 
-    def adjustments(self, series: Series) -> set[str]:
-        """How the stored bars of a series are adjusted, such as `raw` or `adjusted`; empty if that is not recorded."""
-
     def size(self) -> int:
         """Bytes on disk."""
 
