@@ -569,3 +569,19 @@ def test_the_example_of_the_documentation_runs_and_prints_what_is_shown(desk: De
     )
 
     assert (done.stdout, done.stderr) == (found[2], "")
+
+
+def test_replace_never_drops_bars_of_another_adjustment_that_the_file_lacks(desk: Desk) -> None:
+    header = "Date,Open,High,Low,Close,Adj Close,Volume"
+    rows = [f"2025-11-{day:02},10,12,9,11,10.5,100" for day in (3, 4, 5, 6, 7)]
+    whole, last = desk.files / "whole.csv", desk.files / "last.csv"
+    whole.write_text("\n".join([header, *rows]) + "\n")
+    last.write_text("\n".join([header, *rows[-2:]]) + "\n")
+    assert desk.load(whole).returncode == 0
+    error = refusal(desk.load(last, "--adjusted", "--replace"))
+    assert "3 bars of AAPL 1d that are not in the file" in error
+    with closing(ParquetStore(desk.home / "data")) as store:
+        assert len(store.read(Series(AAPL, Timeframe.D1), 0, FOREVER)) == 5
+    assert desk.load(whole, "--adjusted", "--replace").returncode == 0
+    with closing(ParquetStore(desk.home / "data")) as store:
+        assert store.read(Series(AAPL, Timeframe.D1), 0, FOREVER).close.tolist() == [10.5] * 5

@@ -157,6 +157,7 @@ def test_a_month_of_another_source_costs_only_its_own_symbol(tmp_path: Path) -> 
     async def main() -> None:
         clock = HandClock(NOW + 600)
         feed = ScriptedFeed(Batch((bars((NOW, 1.0)), bars((NOW, 2.0), instrument=ETH)), NOW + 60), known=(BTC, ETH))
+        feed.table[BTC] = {NOW - 120: 5.0}  # its history conflicts too
         store = ParquetStore(tmp_path / "data")
         store.write([bars((NOW - 60, 9.0))], Source(Origin.IMPORTED, "import"))
         store.close()

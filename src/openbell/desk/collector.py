@@ -172,7 +172,8 @@ class Collector:
         for done, instrument in enumerate(instruments):
             self._on_progress(done, len(instruments))
             start = lookback_start(instrument, Timeframe.M1, 3000, until)
-            if failure := await self._bars.fill(instrument, Span(start, until)):
+            failure = await self._bars.fill(instrument, Span(start, until))
+            if failure and not isinstance(failure, SourceConflict):  # others can be collected all the same
                 raise failure
         self._on_progress(len(instruments), len(instruments))
         self.status.through = complete

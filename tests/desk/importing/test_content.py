@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import feather
 
-from openbell.desk.importing import Options, expand, read
+from openbell.desk.importing import Options, content, expand, read
 from openbell.market.errors import BadBars, InputError, InvalidParameter
 from openbell.market.instruments import parse
 from openbell.market.timeframes import SHORT
@@ -42,6 +42,14 @@ def test_packed_files_are_unpacked(files: Files) -> None:
     assert rows_of(files.one(zipped(bars__csv=PLAIN), "bars.zip").bars) == plain
     assert rows_of(files.one(zipped(bars__csv__gz=packed), "bars.zip").bars) == plain
     assert rows_of(files.one(gzip.compress(PLAIN.encode()[:50]) + gzip.compress(PLAIN.encode()[50:])).bars) == plain
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "MOST_BYTES", 2**20)
+    large = PLAIN + "x" * 2**20
+    for packed, name in ((gzip.compress(large.encode()), "bars.csv.gz"), (zipped(bars__csv=large), "bars.zip")):
+        with pytest.raises(InvalidParameter, match="unpacks to more than 1 MB: split it"):
+            files.one(packed, name)
 
 
 def test_a_zip_file_may_have_many_members(files: Files) -> None:

@@ -11,9 +11,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from openbell.market.errors import InvalidParameter
 
+MOST_BYTES = 2**31
+"""Bytes that one packed file may hold."""
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _DEEPEST = 2
 """How many archives may be inside each other: a zip of gzip files is common, more is not."""
@@ -67,7 +70,8 @@ def _content(path: Path) -> bytes:
 def _unpacked(part: Part, depth: int) -> Iterator[Part]:
     if part.data[:2] == _GZIP and depth:
         try:
-            data = gzip.decompress(part.data)
+            with gzip.GzipFile(fileobj=io.BytesIO(part.data)) as packed:
+                data = _bounded(packed, part.shown)
         except (OSError, EOFError, zlib.error) as error:
             raise InvalidParameter(f"{part.shown}: is not a readable gzip file: {error}") from error
         yield from _unpacked(Part(part.shown, part.name.removesuffix(".gz").removesuffix(".GZ"), data), depth - 1)
@@ -89,11 +93,21 @@ def _members(part: Part, depth: int) -> Iterator[Part]:
             if not names:
                 raise InvalidParameter(f"{part.shown}: the zip file holds no file")
             for name in names:
-                member = Part(f"{part.shown}: {name}", PurePosixPath(name).name, archive.read(name))
+                with archive.open(name) as packed:
+                    data = _bounded(packed, f"{part.shown}: {name}")
+                member = Part(f"{part.shown}: {name}", PurePosixPath(name).name, data)
                 yield from _unpacked(member, depth - 1)
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
         # RuntimeError: the archive needs a password. NotImplementedError: an unknown compression.
         raise InvalidParameter(f"{part.shown}: is not a readable zip file: {error}") from error
+
+
+def _bounded(packed: IO[bytes] | gzip.GzipFile, shown: str) -> bytes:
+    """Returns the unpacked content. Raises `InvalidParameter` if it is too large: a small file can hold any amount."""
+    data = packed.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise InvalidParameter(f"{shown}: unpacks to more than {MOST_BYTES // 2**20:,} MB: split it into several files")
+    return data
 
 
 def _is_hidden(path: PurePosixPath) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from openbell.desk.importing.series import FileSeries
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import SystemClock
@@ -26,8 +28,8 @@ def store(bar_store: BarStore, found: Sequence[FileSeries], replace: bool, advan
     Raises `SourceConflict` before anything is written if bars of another source stand in the way.
     """
     newest = [bar_store.tail(series.bars.series, 1, _EVER) for series in found]
-    for series in found if not replace else ():
-        _check_conflicts(bar_store, series)
+    for series in found:
+        (_check_adjustment if replace else _check_conflicts)(bar_store, series)
     by_source: dict[Source, list[Bars]] = {}
     for series in found:
         if series.bars.timeframe is Timeframe.M1:
@@ -61,6 +63,21 @@ def _check_conflicts(bar_store: BarStore, series: FileSeries) -> None:
             f"the store has bars of another source: {', '.join(others[:10])}"
             f"{f' and {len(others) - 10} more' if len(others) > 10 else ''}"
             f"; {series.file} was not imported (--replace drops those months of {bars.series} first)"
+        )
+
+
+def _check_adjustment(bar_store: BarStore, series: FileSeries) -> None:
+    """Raises `SourceConflict` if bars would be dropped that the file does not have: a series has one adjustment."""
+    bars, source = series.bars, source_of(series)
+    if bars.timeframe is Timeframe.M1:
+        return
+    others = {each for each in bar_store.sources(bars.series, Span(0, _EVER)) if each.adjustment != source.adjustment}
+    lost = np.setdiff1d(bar_store.read(bars.series, 0, _EVER).time, bars.time) if others else bars.time[:0]
+    if len(lost):
+        raise SourceConflict(
+            f"{series.file} holds {series.adjustment} prices, but the store has {len(lost):,} bars of {bars.series} that "
+            f"are not in the file and come from {', '.join(sorted(map(str, others)))}: --replace would drop them; import "
+            "a file that holds them too"
         )
 
 
