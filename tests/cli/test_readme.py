@@ -106,9 +106,9 @@ def test_the_truth_line_has_the_fields_of_the_example(tmp_path: Path) -> None:
 
 
 def test_a_desk_on_an_exchange_starts_and_stops(tmp_path: Path) -> None:
-    (words,) = [words for words in ENDLESS if "OPENBELL_FEED=ccxt:binance" in words]
+    (words,) = [words for words in ENDLESS if "OPENBELL_FEED=ccxt:kraken" in words]
     desk = Example(tmp_path, words)
-    desk.read_until("LIVE DATA (feed ccxt:binance)")
+    desk.read_until("LIVE DATA (feed ccxt:kraken)")
     assert desk.end(5 * PATIENCE)[0] == 0, "it may be importing ccxt, which takes seconds of the processor"
 
 
