@@ -16,9 +16,10 @@ from openbell.desk.bars import BarService
 from openbell.desk.collector import Collector
 from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.port import Batch
+from openbell.feeds.routes import RoutedFeed
 from openbell.market.bars import Bars, make
 from openbell.market.errors import FeedUnavailable, LeaseLost, StoreError, UnknownSymbol
-from openbell.market.instruments import parse
+from openbell.market.instruments import AssetClass, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
@@ -164,6 +165,20 @@ def test_a_month_of_another_source_costs_only_its_own_symbol(tmp_path: Path) -> 
         async with collecting(tmp_path, feed, clock, "BTC/USD\nETH/USD\n") as (_collector, store):
             await until(lambda: stored(store, ETH) == {NOW: 2.0})
             assert stored(store) == {NOW - 60: 9.0}
+
+    asyncio.run(main())
+
+
+def test_a_feed_that_fails_does_not_keep_the_others_waiting(tmp_path: Path) -> None:
+    async def main() -> None:
+        apple = parse("AAPL")
+        stocks, crypto = ScriptedFeed(known=(apple,)), ScriptedFeed(Batch((bars((NOW, 1.0)),), NOW + 60))
+        stocks.name, stocks.down = "stocks", True
+        feed: Any = RoutedFeed("both", Origin.LIVE, {AssetClass.STOCK: stocks, AssetClass.CRYPTO: crypto})
+        async with collecting(tmp_path, feed, HandClock(NOW + 600), "AAPL\nBTC/USD\n") as (collector, store):
+            await until(lambda: stored(store) == {NOW: 1.0})
+            await until(lambda: "stocks: waiting for the feed" in collector.status.state)
+            assert "scripted: collecting" in collector.status.state
 
     asyncio.run(main())
 

@@ -14,7 +14,7 @@ from openbell.desk.bars import BarService
 from openbell.desk.events import Hub, WatchlistChanged
 from openbell.desk.screening import screen
 from openbell.desk.watchlist import Watchlist, WatchlistFile
-from openbell.feeds.port import Batch
+from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import MINUTE, Bars, empty
 from openbell.market.clock import Clock
 from openbell.market.errors import FeedUnavailable, LeaseHeld, LeaseLost, SourceConflict, StoreError, UnknownSymbol
@@ -71,6 +71,8 @@ class Collector:
         self._unknown: set[str] = set()
         self._read: Watchlist | None = None
         """The watchlist as it was last read by this collector."""
+        self._states: dict[str, str] = {}
+        """By feed."""
         self.status = Status()
 
     async def run(self) -> None:
@@ -118,27 +120,63 @@ class Collector:
             await self._bars.threads.run(self._store.renew, lease, LEASE_SECONDS)
 
     async def _collect(self, lease: Lease) -> None:
-        """Fill the gap and stream; start over after every failure or edit of the watchlist."""
+        """Collect from every feed; start over after each edit of the watchlist."""
+        while True:
+            instruments = self._watched()
+            self.status.watched = len(instruments)
+            self._states = {}
+            # Each feed by itself: one that fails must not keep the others waiting.
+            tasks = [
+                asyncio.create_task(self._collect_from(feed, some, lease))
+                for feed, some in self._by_feed(instruments).items()
+            ]
+            edited = asyncio.create_task(self._wait_for_edit())
+            try:
+                await asyncio.wait({edited, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (edited, *tasks):
+                    task.cancel()
+                ended = await asyncio.gather(*tasks, return_exceptions=True)
+            for failure in ended:
+                if isinstance(failure, Exception):
+                    raise failure
+            log.info("the watchlist has changed")
+
+    def _by_feed(self, instruments: Sequence[Instrument]) -> dict[Feed, list[Instrument]]:
+        if self._feed.source is None:
+            return {self._feed: list(instruments)}
+        found: dict[Feed, list[Instrument]] = {}
+        for instrument in instruments:
+            found.setdefault(self._feed.route(instrument), []).append(instrument)
+        return found or {self._feed: []}
+
+    async def _collect_from(self, feed: Feed, instruments: Sequence[Instrument], lease: Lease) -> None:
+        """Fill the gap and stream from one feed; start over after every failure."""
         failures = 0
         while True:
             before = self.status.batches
-            instruments = self._watched()
-            self.status.watched = len(instruments)
+            instruments = [each for each in instruments if each.symbol not in self._unknown]
             try:
-                since = await self._catch_up(instruments)
+                since = await self._catch_up(feed, instruments)
                 await self._tidy()
-                self.status.state = "collecting"
-                await self._stream_until_edited(instruments, since, lease)
+                self._set_state(feed, "collecting")
+                await self._stream(feed, instruments, since, lease)
             except UnknownSymbol as error:
                 self._refuse(error)
             except FeedUnavailable as error:
                 failures = 0 if self.status.batches > before else failures
-                self.status.state = "waiting for the feed"
+                self._set_state(feed, "waiting for the feed")
                 self.status.reconnects += 1
                 pause = min(_LONGEST_PAUSE, 2.0**failures) * self._pause.uniform(0.5, 1.0)
                 failures += 1
                 log.warning("%s; trying again in %.1f s", error, pause)
                 await self._rest(pause)
+
+    def _set_state(self, feed: Feed, state: str) -> None:
+        """Show the state of a feed; of several that differ, each with its name."""
+        self._states[feed.name] = state
+        several = len(set(self._states.values())) > 1
+        self.status.state = "; ".join(f"{name}: {each}" for name, each in self._states.items()) if several else state
 
     @staticmethod
     async def _rest(seconds: float) -> None:
@@ -148,6 +186,7 @@ class Collector:
         """Skip a symbol that the vendor does not have, until the watchlist is edited."""
         log.warning("%s; skipped until %s changes", error, self._watchlist.path)
         self._unknown.add(str(error.details["symbol"]))
+        self.status.watched -= 1
 
     def _watched(self) -> list[Instrument]:
         watchlist = self._watchlist.read()
@@ -163,12 +202,12 @@ class Collector:
             log.warning("feed %s does not know %s", self._feed.name, ", ".join(unknown))
         return [i for i in watchlist.instruments if self._feed.supports(i) and i.symbol not in self._unknown]
 
-    async def _catch_up(self, instruments: Sequence[Instrument]) -> int:
+    async def _catch_up(self, feed: Feed, instruments: Sequence[Instrument]) -> int:
         """Fetch missed bars, as far back as a chart of 3,000 minutes; returns the time at which the stream must start."""
-        self.status.state = "catching up"
+        self._set_state(feed, "catching up")
         until = self._bars.closed_until()
         # The vendor may still add to the latest minutes: the stream starts before them.
-        complete = self._by_now(min(until, self._feed.watermark(self._clock.epoch())))
+        complete = self._by_now(min(until, feed.watermark(self._clock.epoch())))
         for done, instrument in enumerate(instruments):
             self._on_progress(done, len(instruments))
             start = lookback_start(instrument, Timeframe.M1, 3000, until)
@@ -176,36 +215,21 @@ class Collector:
             if failure and not isinstance(failure, SourceConflict):  # others can be collected all the same
                 raise failure
         self._on_progress(len(instruments), len(instruments))
-        self.status.through = complete
+        self.status.through = max(self.status.through, complete)
         return complete
 
     def _by_now(self, complete_until: float) -> int:
         """Returns the minute up to which a feed's bars are complete; never later than now, whatever the feed reports."""
         return int(min(complete_until, self._clock.epoch()) // MINUTE * MINUTE)
 
-    async def _stream_until_edited(self, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
-        """Store the streamed bars until the watchlist is edited."""
-        streaming = asyncio.create_task(self._stream(instruments, since, lease))
-        edited = asyncio.create_task(self._wait_for_edit())
-        try:
-            await asyncio.wait({streaming, edited}, return_when=asyncio.FIRST_COMPLETED)
-            if not streaming.done():
-                log.info("the watchlist has changed")
-        finally:
-            edited.cancel()
-            streaming.cancel()
-            await asyncio.gather(streaming, edited, return_exceptions=True)
-        if not streaming.cancelled():
-            streaming.result()
-
     async def _wait_for_edit(self) -> None:
         with self._hub.listen(WatchlistChanged) as edited:
             while self._watchlist.read() == self._read:
                 await edited.wait()
 
-    async def _stream(self, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
+    async def _stream(self, feed: Feed, instruments: Sequence[Instrument], since: int, lease: Lease) -> None:
         until = since
-        async with aclosing(self._feed.stream(instruments, since)) as batches:
+        async with aclosing(feed.stream(instruments, since)) as batches:
             async for batch in batches:
                 complete = await self._store_batch(batch, instruments, until, lease)
                 if complete // _DAY > until // _DAY:
