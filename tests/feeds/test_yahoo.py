@@ -415,11 +415,11 @@ def test_many_calls_at_once_stay_below_the_limit_for_bursts(server: YahooServer)
 def test_a_cancelled_call_returns_at_once_and_sends_nothing_more(
     server: YahooServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library, "TIMEOUT", 0.3)
+    monkeypatch.setattr(library, "TIMEOUT", 1.0)
 
     async def main() -> None:
         feed = make_feed(server)
-        server.answers.append("hang")
+        server.answers.extend(["hang"] * 5)  # both threads wait until the time-out
         calls = [asyncio.ensure_future(feed.history(Series(BTC), NOW - 600, NOW)) for _ in range(5)]
         await until(lambda: bool(server.queries), "the first request")
         for call in calls:
