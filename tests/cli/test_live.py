@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from openbell.market.clock import SystemClock
 from tests.client import OPENBELL, Client, run
 from tests.feeds.alpaca_server import KEY, SECRET, AlpacaServer
 
 
-@pytest.fixture
-def vendor(monkeypatch: pytest.MonkeyPatch) -> Iterator[AlpacaServer]:
-    with AlpacaServer(SystemClock()) as server:
-        for name, url in server.urls.items():
-            monkeypatch.setenv(f"ALPACA_{name.upper()}", url)
-        monkeypatch.setenv("ALPACA_API_KEY", KEY)
-        monkeypatch.setenv("ALPACA_SECRET_KEY", SECRET)
-        yield server
-
-
-def test_candles_come_from_the_vendor_and_say_so(vendor: AlpacaServer, tmp_path: Path) -> None:
+def test_candles_come_from_the_vendor_and_say_so(alpaca: AlpacaServer, tmp_path: Path) -> None:
     with Client(tmp_path, command=[*OPENBELL, "mcp", "market-data"], FEED="alpaca") as client:
         assert "live from alpaca" in client.initialize()["instructions"]
         answer = client.call("get_candles", {"symbol": "BTC/USD", "timeframe": "5m", "limit": 20})["result"]
@@ -31,22 +19,22 @@ def test_candles_come_from_the_vendor_and_say_so(vendor: AlpacaServer, tmp_path:
         assert len(answer["structuredContent"]["data"]["items"]) == 20
         truth = answer["_meta"]["openbell/truth"]
         assert (truth["data"], truth["feed"]) == ("live", "alpaca")
-        asked = len(vendor.requests)
+        asked = len(alpaca.requests)
         client.call("get_candles", {"symbol": "BTC/USD", "timeframe": "5m", "limit": 19})
-        assert len(vendor.requests) - asked <= 1, "stored bars are not asked for again, but for the newest minutes"
+        assert len(alpaca.requests) - asked <= 1, "stored bars are not asked for again, but for the newest minutes"
     assert (tmp_path / "data" / "buffer.sqlite").exists()
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_an_unknown_symbol_is_told_from_a_silent_one(vendor: AlpacaServer, tmp_path: Path) -> None:
-    vendor.unlisted.add("ZZZZ")
+def test_an_unknown_symbol_is_told_from_a_silent_one(alpaca: AlpacaServer, tmp_path: Path) -> None:
+    alpaca.unlisted.add("ZZZZ")
     done = run(tmp_path, "call", "market-data", "get_current_price", '{"symbol": "ZZZZ"}', FEED="alpaca")
     assert done.returncode == 1
     assert json.loads(done.stdout)["error"]["code"] == "SYMBOL_NOT_FOUND"
 
 
 def test_refused_keys_say_which_variables_and_never_what_they_hold(
-    vendor: AlpacaServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    alpaca: AlpacaServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALPACA_SECRET_KEY", "wrong-but-secret")
     call = run(tmp_path, "call", "market-data", "get_candles", '{"symbol": "BTC/USD"}', FEED="alpaca", LOG="debug")
@@ -70,7 +58,7 @@ def test_without_keys_nothing_starts_and_the_error_says_what_to_set(
     assert "Traceback" not in done.stderr
 
 
-def test_doctor_shows_the_connection(vendor: AlpacaServer, tmp_path: Path) -> None:
+def test_doctor_shows_the_connection(alpaca: AlpacaServer, tmp_path: Path) -> None:
     (tmp_path / "watchlist.txt").write_text("BTC/USD\n")
     done = run(tmp_path, "doctor", FEED="alpaca")
     assert "feed alpaca responds in" in done.stdout, done.stdout

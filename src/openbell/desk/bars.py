@@ -298,7 +298,8 @@ class BarService:
         if depth <= RING:
             newest = await self._newest(series, depth, end)
             start = lookback_start(series.instrument, series.timeframe, depth, end)
-            if len(newest) >= depth or series in self.failures or not self._sourcing.more_to_ask(series, start):
+            unreachable = isinstance(self.failures.get(series), FeedUnavailable)
+            if len(newest) >= depth or unreachable or not self._sourcing.more_to_ask(series, start):
                 last = max(0, len(newest) - offset)
                 return newest.take(slice(max(0, last - count), last))
         failure = await self._fill_back(series, depth, end)
