@@ -144,7 +144,7 @@ def test_a_parquet_file_of_several_months_is_stored_with_its_provenance(desk: De
         assert store.gaps(Series(AAPL), Span(int(bars.time[0]), int(bars.time[-1]) + 60)) == []
         assert store.conflicts(bars, IMPORTED) == []
         assert store.conflicts(bars, LIVE) == [f"2025-0{n} (imported/import/raw)" for n in (1, 2, 3, 4)]
-        assert store.source(Series(AAPL), int(parse_time("2025-02-10"))) == IMPORTED
+        assert store.sources(Series(AAPL), Span(int(bars.time[0]), int(bars.time[-1]))) == {IMPORTED}
 
 
 def test_simulation_never_gets_imported_bars_and_the_person_is_told(desk: Desk) -> None:
@@ -486,7 +486,7 @@ def test_bars_of_another_source_need_replace_and_no_month_is_written_by_half(des
     assert desk.stored().same_as(barlib.merge(bars, live_march))
     with desk.store() as store:
         assert store.conflicts(bars, IMPORTED) == []
-        assert store.source(Series(AAPL), int(live_february.time[0])) == IMPORTED
+        assert store.sources(Series(AAPL), Span(int(bars.time[0]), int(bars.time[-1]) + 60)) == {IMPORTED}
         assert store.gaps(Series(AAPL), Span(int(bars.time[0]), int(bars.time[-1]) + 60)) == []
 
 

@@ -211,13 +211,13 @@ def test_a_new_minute_of_many_is_stored_in_one_write(tmp_path: Path) -> None:
 
 
 def test_bars_that_cannot_be_stored_do_not_keep_others_from_it(tmp_path: Path) -> None:
-    """One instrument's month is another source's."""
+    """One instrument has prices of the same month that are adjusted otherwise."""
 
     async def work(store: ParquetStore) -> None:
         clock = HandClock(NOW + 1)
         feed = ScriptedFeed(known=MANY)
         feed.table = {each: {NOW: 7.0} for each in MANY}
-        store.write([bars((NOW - 60, 5.0))], Source(Origin.IMPORTED, "csv"))
+        store.write([bars((NOW - 60, 5.0))], Source(Origin.IMPORTED, "csv", "adjusted"))
         service = BarService(store, feed, clock)
         clock.advance(60)
         failures = await asyncio.gather(*(service.fill(each, Span(NOW, NOW + 60)) for each in MANY))

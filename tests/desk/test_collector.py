@@ -154,17 +154,19 @@ def test_the_watchlist_is_followed(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_month_of_another_source_costs_only_its_own_symbol(tmp_path: Path) -> None:
+@pytest.mark.parametrize("adjustment", ["raw", "adjusted"])
+def test_collecting_goes_on_after_imported_minutes_unless_they_are_adjusted(tmp_path: Path, adjustment: str) -> None:
     async def main() -> None:
         clock = HandClock(NOW + 600)
         feed = ScriptedFeed(Batch((bars((NOW, 1.0)), bars((NOW, 2.0), instrument=ETH)), NOW + 60), known=(BTC, ETH))
-        feed.table[BTC] = {NOW - 120: 5.0}  # its history conflicts too
+        feed.table[BTC] = {NOW - 120: 5.0}
         store = ParquetStore(tmp_path / "data")
-        store.write([bars((NOW - 60, 9.0))], Source(Origin.IMPORTED, "import"))
+        store.write([bars((NOW - 60, 9.0))], Source(Origin.IMPORTED, "import", adjustment))
         store.close()
         async with collecting(tmp_path, feed, clock, "BTC/USD\nETH/USD\n") as (_collector, store):
             await until(lambda: stored(store, ETH) == {NOW: 2.0})
-            assert stored(store) == {NOW - 60: 9.0}
+            collected = {NOW - 120: 5.0, NOW: 1.0} if adjustment == "raw" else {}
+            assert stored(store) == {NOW - 60: 9.0} | collected
 
     asyncio.run(main())
 

@@ -19,6 +19,7 @@ from openbell.market.instruments import AssetClass, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Span
 from tests.client import run
 from tests.desk.scripted import ScriptedFeed, bars
 
@@ -79,9 +80,10 @@ def test_bars_are_fetched_from_and_stored_as_those_of_the_route(tmp_path: Path) 
             service = BarService(store, feed, FixedClock(NOW))
             assert (await service.latest(AAPL, Timeframe.M1)).close.tolist() == [1.0]
             assert (await service.latest(BTC, Timeframe.M1)).close.tolist() == [2.0]
-            assert [store.source(each.series, NOW) for each in (bars(instrument=AAPL), bars())] == [
-                stocks.source,
-                crypto.source,
+            span = Span(NOW - 120, NOW)
+            assert [store.sources(each.series, span) for each in (bars(instrument=AAPL), bars())] == [
+                {stocks.source},
+                {crypto.source},
             ]
         assert {asked[0] for asked in stocks.asked} == {AAPL}
         assert not feed.supports(EUR)

@@ -210,14 +210,51 @@ class BarStoreContract(StoreSuite):
 
     @pytest.mark.parametrize("first", COUNTS)
     @pytest.mark.parametrize("second", COUNTS)
-    def test_one_month_never_mixes_two_sources(self, store: BarStore, first: int, second: int) -> None:
+    def test_one_minute_never_has_two_sources(self, store: BarStore, first: int, second: int) -> None:
         stored = run("AAPL", SEPTEMBER, first)
         store.write([stored], LIVE)
+        offered = run("AAPL", int(stored.time[-1]), second, 2)
         with pytest.raises(SourceConflict, match=r"AAPL 2025-09 .*alpaca") as caught:
-            store.write([run("AAPL", SEPTEMBER + 9 * DAY, second)], FILE, covers=Span(SEPTEMBER, OCTOBER))
+            store.write([offered], FILE, covers=Span(SEPTEMBER, OCTOBER))
         assert (caught.value.details["symbol"], caught.value.details["month"]) == ("AAPL", "2025-09")
+        assert store.conflicts(offered, FILE) == [f"2025-09 ({LIVE})"]
         assert_same(store.read(stored.series, 0, EVER), stored)
         assert store.gaps(stored.series, Span(SEPTEMBER, OCTOBER)) == [Span(SEPTEMBER, OCTOBER)]
+
+    @pytest.mark.parametrize("first", COUNTS)
+    @pytest.mark.parametrize("second", COUNTS)
+    def test_a_second_source_goes_on_in_the_month_of_the_first(self, folder: Path, first: int, second: int) -> None:
+        """As when minutes of the running month were imported, and a feed delivers the next ones."""
+        with closing(self.open_store(folder)) as store:
+            imported = run("AAPL", SEPTEMBER, first)
+            store.write([imported], FILE, covers=Span(SEPTEMBER, int(imported.time[-1]) + MINUTE))
+            reader = Reader(imported.series)
+            reader.refresh(store)
+            live = run("AAPL", int(imported.time[-1]) + 3 * MINUTE, second, 2)
+            for part in (live, run("AAPL", int(live.time[-1]) + MINUTE, 1, 2), run("AAPL", int(live.time[0]), 1, 3)):
+                assert store.conflicts(part, LIVE) == []
+                store.write([part], LIVE)
+            corrected = run("AAPL", SEPTEMBER, 1, 4)
+            store.write([corrected], FILE)
+            after = run("AAPL", int(live.time[-1]) + MINUTE, 1, 2)
+            expected = merge(imported, corrected, live, after, run("AAPL", int(live.time[0]), 1, 3))
+            for _ in range(2):
+                assert_same(store.read(imported.series, 0, EVER), expected)
+                assert_same(reader.refresh(store), expected)
+                assert_same(store.tail(imported.series, second + 2, EVER), expected.tail(second + 2))
+                for timeframe in (Timeframe.M1, Timeframe.M5, Timeframe.H1):
+                    made = resample(expected, timeframe, EVER)
+                    assert store.count(imported.series, timeframe, EVER) == len(made)
+                    assert_same(store.resampled(imported.series, timeframe, 50, EVER), made.tail(50))
+                store.compact(EVER)
+            between = int(imported.time[-1]) + MINUTE
+            assert store.sources(imported.series, Span(SEPTEMBER, between)) == {FILE}
+            assert store.sources(imported.series, Span(between, OCTOBER)) == {LIVE}
+            assert store.sources(imported.series, Span(SEPTEMBER, OCTOBER)) == {FILE, LIVE}
+            with pytest.raises(SourceConflict):
+                store.write([run("AAPL", SEPTEMBER, 1, 5)], LIVE)
+        with closing(self.open_store(folder)) as store:
+            assert_same(store.read(imported.series, 0, EVER), expected)
 
     def test_an_adjustment_makes_another_source(self, store: BarStore) -> None:
         store.write([run("AAPL", SEPTEMBER, 3)], LIVE)

@@ -14,11 +14,11 @@ Row = tuple[float, ...]
 
 
 class Model:
-    """The expected content of a store: the last value of every minute, and the source of each month."""
+    """The expected content of a store: the last value of every minute, and its source."""
 
     def __init__(self) -> None:
         self.rows: dict[Series, dict[int, Row]] = {}
-        self.owners: dict[tuple[Series, str], Source] = {}
+        self.sources: dict[Series, dict[int, Source]] = {}
 
     def put(self, part: Bars) -> None:
         """Store bars."""
@@ -26,18 +26,16 @@ class Model:
         self.rows.setdefault(part.series, {}).update(zip(part.time.tolist(), values, strict=True))
 
     def write(self, part: Bars, source: Source, *, replace: bool = False, whole: bool = True) -> bool:
-        """Store bars like a store. Returns False if a month has another source; with `whole` no month is stored then."""
-        months = _by_month(part)
-        taken = [month for month in months if self.owners.get((part.series, month), source) != source]
-        if taken and not replace and whole:
-            return False
-        for month, some in months.items():
-            if month in taken:
-                if not replace:
-                    return False
-                kept = self.rows[part.series]
-                self.rows[part.series] = {time: row for time, row in kept.items() if _month(time) != month}
-            self.owners[part.series, month] = source
+        """Store bars like a store. Returns False if a bar has another source; with `whole` no month is stored then."""
+        rows, sources = self.rows.setdefault(part.series, {}), self.sources.setdefault(part.series, {})
+        for some in [part] if whole and not replace else _by_month(part):
+            if replace:
+                for time in [time for time in rows if some.time[0] <= time <= some.time[-1]]:
+                    if sources[time] != source:
+                        del rows[time], sources[time]
+            if any(sources.get(time, source) != source for time in some.time.tolist()):
+                return False
+            sources.update(dict.fromkeys(some.time.tolist(), source))
             self.put(some)
         return True
 
@@ -82,10 +80,6 @@ def assert_same(got: Bars, expected: Bars, where: object = "") -> None:
     assert bits(got) == bits(expected), where
 
 
-def _month(time: int) -> str:
-    return str(np.datetime64(time, "s").astype("datetime64[M]"))
-
-
-def _by_month(part: Bars) -> dict[str, Bars]:
+def _by_month(part: Bars) -> list[Bars]:
     months = part.time.astype("datetime64[s]").astype("datetime64[M]").astype(str)
-    return {str(month): part.take(months == month) for month in np.unique(months)}
+    return [part.take(months == month) for month in np.unique(months)]

@@ -21,7 +21,9 @@ from tests.stores.samples import DAY, EVER, FILE, LIVE, MINUTE, NOVEMBER, OCTOBE
 AAPL, MSFT = minutes_of("AAPL"), minutes_of("MSFT")
 IN_FILE = run(AAPL, SEPTEMBER, BULK)
 IN_BUFFER = run(AAPL, SEPTEMBER + 1990 * MINUTE, 50, 2)
-BEFORE = merge(IN_FILE, IN_BUFFER, run(AAPL, OCTOBER, 30, 2))
+BESIDE = run(AAPL, SEPTEMBER + 10 * DAY, BULK, 5)
+"""Minutes of another source in the same month."""
+BEFORE = merge(IN_FILE, IN_BUFFER, BESIDE, run(AAPL, OCTOBER, 30, 2))
 OTHERS = run(MSFT, OCTOBER, 40)
 NEW = run(AAPL, SEPTEMBER + 1995 * MINUTE, 10, 3)
 LARGE = merge(run(AAPL, SEPTEMBER + 1950 * MINUTE, BULK, 3), run(AAPL, OCTOBER - 9 * MINUTE, 2000, 3))
@@ -59,13 +61,14 @@ def prepare(folder: Path) -> None:
     store.write([IN_FILE], LIVE, covers=COVERED)
     store.write([IN_BUFFER, OTHERS], LIVE, covers=COVERED)
     store.write([run(AAPL, OCTOBER, 30, 2)], LIVE)
+    store.write([BESIDE], FILE)
     store.write([DAYS], LIVE, covers=Span(START, END))
     store.close()
 
 
 def _without(lost: Span, some: Bars) -> Bars:
     """The bars without those of a damaged file, except those in the buffer."""
-    return merge(some.between(0, lost.start), some.between(lost.end, EVER), IN_BUFFER)
+    return merge(some.between(0, lost.start), some.between(lost.end, EVER), IN_BUFFER, BESIDE)
 
 
 def _spoil(folder: Path) -> None:
@@ -98,8 +101,9 @@ def _import_days(days: Bars, source: Source = FILE) -> Scenario:
     )
 
 
-_HELD = merge(IN_BUFFER, BEFORE.between(OCTOBER, EVER))
+_HELD = merge(IN_BUFFER, BESIDE, BEFORE.between(OCTOBER, EVER))
 _MONTH = Span(SEPTEMBER, OCTOBER)
+_REPLACED = Span(int(OTHER_SOURCE.time[0]), int(OTHER_SOURCE.time[-1]) + 1)
 
 SCENARIOS: dict[str, Scenario] = {
     "small": Scenario(
@@ -115,8 +119,8 @@ SCENARIOS: dict[str, Scenario] = {
     "compact some": Scenario(lambda store: store.compact(SEPTEMBER + 2000 * MINUTE), {}),
     "replace": Scenario(
         lambda store: store.write([OTHER_SOURCE], FILE, replace=True),
-        {AAPL: merge(OTHER_SOURCE, BEFORE.between(OCTOBER, EVER))},
-        replaced=_MONTH,
+        {AAPL: merge(BEFORE, OTHER_SOURCE)},
+        replaced=_REPLACED,
     ),
     "read damaged": Scenario(lambda store: store.read(AAPL, 0, EVER), {}, _spoil, _MONTH),
     "tail damaged": Scenario(lambda store: store.tail(AAPL, 999, EVER), {}, _spoil_unmarked, _MONTH),
@@ -125,7 +129,7 @@ SCENARIOS: dict[str, Scenario] = {
     "compact on damaged": Scenario(lambda store: store.compact(EVER), {}, _spoil, _MONTH),
     "replace on damaged": Scenario(
         lambda store: store.write([OTHER_SOURCE], FILE, replace=True),
-        {AAPL: merge(OTHER_SOURCE, BEFORE.between(OCTOBER, EVER))},
+        {AAPL: merge(_HELD, OTHER_SOURCE)},
         _spoil,
         _MONTH,
     ),

@@ -28,7 +28,7 @@ from tests.stores.faults import ERRORS, struck
 from tests.stores.model import Model, Reader, assert_same
 from tests.stores.native_samples import END, START
 from tests.stores.samples import DAY, EVER, MINUTE, at, minutes_of
-from tests.stores.scenarios import AAPL, COVERED, DAYS, SCENARIOS, Scenario, prepare
+from tests.stores.scenarios import AAPL, BESIDE, COVERED, DAYS, SCENARIOS, Scenario, prepare
 from tests.stores.writer import REPLACED, SYMBOLS, Operation, operation
 
 KILLS = runs(25, soak=220)
@@ -97,7 +97,7 @@ def _check(store: ParquetStore, model: Model, interrupted: Operation, where: str
     """
     after = Model()
     after.rows = {series: dict(rows) for series, rows in model.rows.items()}
-    after.owners = dict(model.owners)
+    after.sources = {series: dict(sources) for series, sources in model.sources.items()}
     _apply(after, interrupted)
     instruments = [minutes_of(symbol) for symbol in (*SYMBOLS, REPLACED)]
     found = {series: store.read(series, 0, EVER) for series in instruments}
@@ -109,7 +109,7 @@ def _check(store: ParquetStore, model: Model, interrupted: Operation, where: str
         for series in instruments:
             assert_same(found[series], (after if happened else model).bars(series), where)
         if happened:
-            model.owners = after.owners
+            model.sources = after.sources
     for series in instruments:
         assert_same(store.tail(series, 10_000, EVER), found[series], where)
         model.rows[series] = {}
@@ -283,7 +283,9 @@ def _check_coverage(store: ParquetStore, scenario: Scenario, where: str) -> None
         assert gaps in ([], [scenario.replaced]), where
         assert store.problems() == [], where
     else:
-        assert gaps == [scenario.lost], where
+        beside = Span(int(BESIDE.time[0]), int(BESIDE.time[-1]) + 1)
+        lost = [Span(scenario.lost.start, beside.start), Span(beside.end, scenario.lost.end)]
+        assert gaps == lost, where
         assert any(Path(problem.path).exists() for problem in store.problems()), where
 
 

@@ -343,10 +343,20 @@ class TestInInflux:
         store.write([run("AAPL", OCTOBER, MANY)], LIVE)
         store.write([run("AAPL", OCTOBER + MANY * MINUTE, 5)], LIVE)
         assert store.conflicts(run("AAPL", OCTOBER, 1), FILE) == [f"2025-10 ({LIVE})"]
-        store.write([run("AAPL", OCTOBER, 10, 2)], FILE, replace=True)
-        assert_same(store.read(minutes_of("AAPL"), 0, EVER), run("AAPL", OCTOBER, 10, 2))
-        assert store.count(minutes_of("AAPL"), Timeframe.H1, EVER) == 1
-        assert store.source(minutes_of("AAPL"), OCTOBER) == FILE
+        live, some = run("AAPL", OCTOBER, MANY + 5), run("AAPL", OCTOBER + 50 * MINUTE, 80, 2)
+        assert store.count(minutes_of("AAPL"), Timeframe.H1, EVER) == len(resample(live, Timeframe.H1, EVER))
+        store.write([some], FILE, replace=True)
+        whole = merge(live, some)
+        assert_same(store.read(minutes_of("AAPL"), 0, EVER), whole)
+        assert_same(
+            store.resampled(minutes_of("AAPL"), Timeframe.H1, 99, EVER), resample(whole, Timeframe.H1, EVER).tail(99)
+        )
+        assert store.sources(minutes_of("AAPL"), Span(OCTOBER, OCTOBER + 60 * MINUTE)) == {FILE, LIVE}
+        assert store.sources(minutes_of("AAPL"), Span(OCTOBER + 50 * MINUTE, OCTOBER + 60 * MINUTE)) == {FILE}
+        all_of_it = run("AAPL", OCTOBER, MANY + 5, 3)
+        store.write([all_of_it], replace(FILE, feed="another"), replace=True)
+        assert_same(store.read(minutes_of("AAPL"), 0, EVER), all_of_it)
+        assert store.sources(minutes_of("AAPL"), Span(OCTOBER, NOVEMBER)) == {replace(FILE, feed="another")}
         store.close()
 
     def test_a_refused_token_says_so_and_is_never_shown(self, folder: Path) -> None:

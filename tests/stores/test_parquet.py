@@ -216,14 +216,12 @@ class TestParquetStore(BarStoreContract):
 
     def test_conflicts_are_reported_before_anything_is_written(self, folder: Path) -> None:
         store = self.open_store(folder)
-        store.write([run("AAPL", SEPTEMBER, 3)], LIVE)
+        store.write([run("AAPL", OCTOBER - 3 * MINUTE, 3)], LIVE)
         store.write([run("AAPL", OCTOBER, BULK)], LIVE)
         both = run("AAPL", OCTOBER - MINUTE, 2)
-        assert [store.source(minutes_of("AAPL"), month) for month in (SEPTEMBER, OCTOBER, NOVEMBER)] == [
-            LIVE,
-            LIVE,
-            None,
-        ]
+        assert [
+            store.sources(minutes_of("AAPL"), Span(month, month + DAY)) for month in (SEPTEMBER, OCTOBER, NOVEMBER)
+        ] == [{LIVE}, {LIVE}, set()]
         assert store.conflicts(both, FILE) == ["2025-09 (live/alpaca/raw)", "2025-10 (live/alpaca/raw)"]
         assert store.conflicts(both, LIVE) == store.conflicts(run("MSFT", SEPTEMBER, 2), FILE) == []
         store.write([run("MSFT", SEPTEMBER, 2)], LIVE)
@@ -233,27 +231,47 @@ class TestParquetStore(BarStoreContract):
             path.unlink()
         again = self.open_store(folder)
         assert again.conflicts(both, FILE) == []
-        assert again.source(minutes_of("AAPL"), OCTOBER) is None
+        assert again.sources(minutes_of("AAPL"), Span(OCTOBER, NOVEMBER)) == set()
 
     # Replacing
 
     @pytest.mark.parametrize("count", [3, BULK])
-    def test_replacing_drops_the_months_of_other_sources_only(self, folder: Path, count: int) -> None:
+    def test_replacing_drops_the_bars_of_other_sources_in_its_span_only(self, folder: Path, count: int) -> None:
         store = self.open_store(folder)
-        kept, gone = run("AAPL", SEPTEMBER, 50), run("AAPL", OCTOBER + DAY, BULK)
-        store.write([kept], LIVE, covers=Span(SEPTEMBER, NOVEMBER))
-        store.write([gone], LIVE)
-        store.write([run("AAPL", OCTOBER, 7)], LIVE)
-        new = run("AAPL", OCTOBER + 5 * DAY, count, 2)
-        store.write([new], FILE, covers=Span(OCTOBER + DAY, OCTOBER + 9 * DAY), replace=True)
-        assert_same(store.read(new.series, 0, EVER), merge(kept, new))
-        assert store.gaps(new.series, Span(SEPTEMBER, NOVEMBER)) == [
-            Span(OCTOBER, OCTOBER + DAY),
-            Span(OCTOBER + 9 * DAY, NOVEMBER),
-        ]
-        store.write([run("AAPL", OCTOBER, 2, 3)], FILE)
-        with pytest.raises(SourceConflict):
-            store.write([run("AAPL", OCTOBER, 2, 3)], LIVE)
+        september, october, first = (
+            run("AAPL", SEPTEMBER, 50),
+            run("AAPL", OCTOBER + DAY, BULK),
+            run("AAPL", OCTOBER, 7),
+        )
+        store.write([september], LIVE, covers=Span(SEPTEMBER, NOVEMBER))
+        store.write([october], LIVE)
+        store.write([first], LIVE)
+        new = run("AAPL", OCTOBER + DAY + 100 * MINUTE, count, 2)
+        store.write([new], FILE, replace=True)
+        around = [october.between(0, int(new.time[0])), october.between(int(new.time[-1]) + 1, EVER)]
+        assert_same(store.read(new.series, 0, EVER), merge(september, first, *around, new))
+        span = Span(int(new.time[0]), int(new.time[-1]) + 1)
+        assert store.gaps(new.series, Span(SEPTEMBER, NOVEMBER)) == [span]
+        assert store.sources(new.series, span) == {FILE}
+        store.write([run("AAPL", int(new.time[0]), 2, 3)], FILE)
+        for source, start in ((LIVE, int(new.time[0])), (FILE, OCTOBER)):
+            with pytest.raises(SourceConflict):
+                store.write([run("AAPL", start, 2, 3)], source)
+
+    def test_a_month_that_is_replaced_as_a_whole_keeps_the_name_of_its_file(self, folder: Path) -> None:
+        store = self.open_store(folder)
+        store.write([run("AAPL", OCTOBER + DAY, 5)], LIVE)
+        store.write([run("AAPL", OCTOBER + DAY + 9 * MINUTE, BULK)], LIVE)
+        new = run("AAPL", OCTOBER, 2 * BULK, 2)
+        store.write([new], FILE, replace=True)
+        assert [path.name for path in folder.rglob("*.parquet")] == ["AAPL_2025-10.parquet"]
+        assert_same(store.read(new.series, 0, EVER), new)
+        store.write([run("AAPL", OCTOBER + 9 * DAY, 3)], LIVE)
+        store.compact(EVER)
+        assert {path.name for path in folder.rglob("*.parquet")} == {
+            "AAPL_2025-10.parquet",
+            "AAPL_2025-10.alpaca-raw.parquet",
+        }
 
     def test_replacing_ones_own_month_merges(self, folder: Path) -> None:
         store = self.open_store(folder)

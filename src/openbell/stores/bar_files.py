@@ -1,7 +1,8 @@
 """The bars of one period of a series in one Parquet file.
 
-Minutes are at the contract's paths, `stocks/1min/AAPL_2025-09.parquet`, `crypto/1min/BTC_USD_2025-09.parquet`; other series
-beside them: `stocks/1d/AAPL_all.import-raw.parquet`. A file is written under a temporary name, synchronised to disk and
+Minutes are at the contract's paths, `stocks/1min/AAPL_2025-09.parquet`, `crypto/1min/BTC_USD_2025-09.parquet`, those of a
+second source of a month beside them: `stocks/1min/AAPL_2025-09.alpaca-iex-raw.parquet`; other series in other folders:
+`stocks/1d/AAPL_all.import-raw.parquet`. A file is written under a temporary name, synchronised to disk and
 renamed, so that a file is always complete. Its metadata holds a checksum of all its bytes;
 reading a file that fails the check, or that holds impossible bars, raises `CorruptFile`.
 """
@@ -35,7 +36,7 @@ from openbell.stores.bar_table import FIELDS, NAMES, table_of
 from openbell.stores.folders import sync_folder
 from openbell.stores.periods import period_span
 
-_MINUTES = re.compile(r"(?P<symbol>.+)_(?P<period>\d{4}-(?:0[1-9]|1[0-2]))\.parquet")
+_MINUTES = re.compile(r"(?P<symbol>.+)_(?P<period>\d{4}-(?:0[1-9]|1[0-2])(?:\.[a-z0-9-]+)?)\.parquet")
 _OTHERS = re.compile(r"(?P<symbol>.+)_(?P<period>(?:\d{4}(?:-\d\d)?|all)\.[a-z0-9-]+)\.parquet")
 _ROWS_PER_GROUP = 5000
 _KEY = b"openbell."

@@ -22,14 +22,16 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
 from openbell.stores.buffer_schema import SCHEMA, UPGRADES, VERSION
+from openbell.stores.periods import calendar_of, slug_of
 from openbell.stores.port import Problem, Span, Version
 from openbell.stores.sqlite_file import SqliteFile
 
 _FEW = 3
 """Series of which one query each is quicker than one query for all."""
 _UPSERT = """
-INSERT INTO bars (series, time, seq, data) VALUES (?, ?, ?, ?)
-ON CONFLICT (series, time) DO UPDATE SET seq = excluded.seq, data = excluded.data WHERE data <> excluded.data
+INSERT INTO bars (series, time, seq, data, slug) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (series, time) DO UPDATE SET seq = excluded.seq, data = excluded.data, slug = excluded.slug
+WHERE data <> excluded.data OR slug <> excluded.slug
 """
 
 
@@ -140,54 +142,68 @@ class Buffer(SqliteFile):
         return int(db.execute("SELECT seq FROM counter").fetchone()[0])
 
     @staticmethod
-    def put(db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], seq: int) -> None:
-        """Insert or correct bars of several series at once. Rows that would not change keep their seq."""
+    def put(db: sqlite3.Connection, parts: Sequence[tuple[int, Bars, str]], seq: int) -> None:
+        """Insert or correct bars of several series and periods at once. Rows that would not change keep their seq."""
         if not parts:
             return
-        columns = [np.concatenate(group) for group in zip(*(bars.columns() for _, bars in parts), strict=True)]
+        columns = [np.concatenate(group) for group in zip(*(bars.columns() for _, bars, _ in parts), strict=True)]
         packed = np.column_stack(columns[1:]).astype("<f8").tobytes()
-        ids = chain.from_iterable(repeat(number, len(bars)) for number, bars in parts)
+        owners = chain.from_iterable(repeat((number, slug_of(period)), len(bars)) for number, bars, period in parts)
         times = columns[0].tolist()
         db.executemany(
             _UPSERT,
             (
-                (number, t, seq, packed[i * 40 : i * 40 + 40])
-                for i, (number, t) in enumerate(zip(ids, times, strict=True))
+                (number, t, seq, packed[i * 40 : i * 40 + 40], slug)
+                for i, ((number, slug), t) in enumerate(zip(owners, times, strict=True))
             ),
         )
         # The ids are our own integers, written into the statement: one statement is faster than five hundred.
-        chosen = ",".join(str(number) for number, _ in parts)
+        chosen = ",".join(str(number) for number, _, _ in parts)
         db.execute(f"UPDATE series SET version = ?, epoch = epoch + epoch % 2 WHERE id IN ({chosen})", (seq,))
 
     @staticmethod
-    def delete(db: sqlite3.Connection, number: int, span: Span) -> None:
-        """Remove the bars of a span."""
-        db.execute("DELETE FROM bars WHERE series = ? AND time >= ? AND time < ?", (number, span.start, span.end))
+    def delete(db: sqlite3.Connection, number: int, span: Span, slug: str | None = None) -> None:
+        """Remove the bars of a span; only those of periods with a slug if that is given."""
+        db.execute(
+            "DELETE FROM bars WHERE series = ? AND time >= ? AND time < ? AND slug = coalesce(?, slug)",
+            (number, span.start, span.end, slug),
+        )
 
     @staticmethod
     def delete_times(db: sqlite3.Connection, number: int, times: Iterable[int]) -> None:
         """Remove the bars that opened at some times."""
         db.executemany("DELETE FROM bars WHERE series = ? AND time = ?", ((number, t) for t in times))
 
-    def get(self, series: Series, start: int, end: int, newest: int | None = None) -> Bars:
-        """Buffered bars in [start, end); only the latest `newest` of them if that is given."""
+    def get(self, series: Series, start: int, end: int, newest: int | None = None, *, slug: str | None = None) -> Bars:
+        """Buffered bars in [start, end); only the latest `newest`, and only those of periods with a slug, if given."""
         number = self.find_series(series)
         if number is None:
             return barlib.empty_of(series)
         rows = self.query(
-            "SELECT time, data FROM bars WHERE series = ? AND time >= ? AND time < ? ORDER BY time DESC LIMIT ?",
-            *(number, start, end, -1 if newest is None else newest),
+            "SELECT time, data FROM bars WHERE series = ? AND time >= ? AND time < ? AND slug = coalesce(?, slug)"
+            " ORDER BY time DESC LIMIT ?",
+            *(number, start, end, slug, -1 if newest is None else newest),
         )
         if not rows:
             return barlib.empty_of(series)
         rows.reverse()
         times, blobs = zip(*rows, strict=True)
         values = np.frombuffer(b"".join(blobs), dtype="<f8").reshape(-1, 5)
-        return barlib.make(series.instrument, Timeframe.M1, times, *(values[:, column] for column in range(5)))
+        return barlib.make(series.instrument, series.timeframe, times, *(values[:, column] for column in range(5)))
 
-    def holds(self, series: Series, start: int, end: int) -> bool:
-        """Returns True if there are buffered bars in [start, end)."""
-        return len(self.get(series, start, end, 1)) > 0
+    def holds(self, series: Series, start: int, end: int, slug: str | None = None) -> bool:
+        """Returns True if there are buffered bars in [start, end), of periods with a slug if that is given."""
+        return len(self.get(series, start, end, 1, slug=slug)) > 0
+
+    def waiting(self, series: Series, before: int) -> list[str]:
+        """The periods of the buffered bars that opened before a time, sorted."""
+        rows = self.query(
+            "SELECT DISTINCT time / 86400, slug FROM bars WHERE series = (SELECT id FROM series WHERE symbol = ?)"
+            " AND time < ?",
+            *(series.name, before),
+        )
+        calendar = {day: calendar_of(series.timeframe, day * 86400) for day, _ in rows}
+        return sorted({f"{calendar[day]}{slug and '.'}{slug}" for day, slug in rows})
 
     def new_bars(self, versions: Mapping[Series, Version], span: Span, covered: bool) -> dict[Series, Bars]:
         """See the port. Two queries for any number of series."""
@@ -276,11 +292,12 @@ class Buffer(SqliteFile):
         return sorted((series_of(row[0]).timeframe for row in rows), key=lambda each: each.seconds)
 
     @staticmethod
-    def series_of_source(db: sqlite3.Connection, source: Source, period: str) -> set[int]:
-        """The series whose bars of a period come from a source."""
+    def series_of_source(db: sqlite3.Connection, source: Source, month: str) -> set[int]:
+        """The series whose minutes of a month all come from a source."""
         rows = db.execute(
-            "SELECT series FROM months WHERE month = ? AND origin = ? AND feed = ? AND adjustment = ?",
-            (period, source.origin.value, source.feed, source.adjustment),
+            "SELECT series FROM months WHERE month = ? AND origin = ? AND feed = ? AND adjustment = ?"
+            " EXCEPT SELECT series FROM months WHERE month > ? AND month < ?",
+            (month, source.origin.value, source.feed, source.adjustment, f"{month}.", f"{month}/"),
         )
         return {row[0] for row in rows}
 

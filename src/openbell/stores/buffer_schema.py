@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 4
+VERSION = 5
 SCHEMA = """
 CREATE TABLE series (
     id INTEGER PRIMARY KEY,
@@ -15,6 +15,7 @@ CREATE TABLE series (
 CREATE TABLE bars (
     series INTEGER NOT NULL, time INTEGER NOT NULL, seq INTEGER NOT NULL,
     data BLOB NOT NULL,                         -- open, high, low, close, volume as little-endian doubles
+    slug TEXT NOT NULL DEFAULT '',              -- of the bar's period (`stores.periods.slug_of`)
     PRIMARY KEY (series, time)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE coverage (
@@ -57,5 +58,8 @@ CREATE TABLE newest (
 CREATE TABLE removals (
     series INTEGER NOT NULL, period TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL
 ) STRICT;
+""",
+    4: """
+ALTER TABLE bars ADD COLUMN slug TEXT NOT NULL DEFAULT '';
 """,
 }

@@ -1,6 +1,7 @@
 """The part that bar stores with the SQLite buffer share: small writes, merged reads, sources, coverage, versions, leases.
 
-New minutes are durable in the buffer at once; bars of other timeframes, which come seldom, go straight to long-term storage.
+New minutes are durable in the buffer at once; bars of other timeframes, which come seldom, go straight to long-term storage
+unless they replace others.
 Stores differ in where that is.
 """
 
@@ -8,14 +9,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-
-import numpy as np
 
 from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
-from openbell.market.errors import SourceConflict, StoreError
+from openbell.market.errors import StoreError
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
@@ -23,7 +22,8 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores import coverage, leases, newest_bars
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_leases import BufferLeases
-from openbell.stores.periods import FIRST, by_period, overlap, period_span, periods_of
+from openbell.stores.period_sources import PeriodSources
+from openbell.stores.periods import FIRST, by_period
 from openbell.stores.port import Lease, Premature, Problem, Span, Version
 from openbell.stores.validation import validated
 
@@ -34,16 +34,12 @@ BULK = 2000
 Covers = Span | Mapping[Series, Span] | None
 
 
-class BufferedStore(ABC):
+class BufferedStore(PeriodSources):
     """Implements the methods of `stores.port.BarStore` that need only the buffer."""
 
     _buffer: Buffer
     _origins: frozenset[Origin] | None
     """The origins whose bars may be stored here; None for any."""
-
-    @abstractmethod
-    def _owner(self, db: sqlite3.Connection, number: int, series: Series, period: str) -> Source | None:
-        """The source of a period's bars; None if there are none."""
 
     # Writing
 
@@ -83,9 +79,9 @@ class BufferedStore(ABC):
             self._check_lease(lease)
             numbered = [(self._buffer.ensure_series(db, part.series.name), part) for part in parts]
             fresh = [(number, part) for number, part in numbered if len(part) and _is_small(part) and not replace]
-            self._claim_periods(db, fresh, source)
+            placed = self._claim_periods(db, fresh, source)
             self._before_put(db, fresh)
-            self._buffer.put(db, fresh, self._buffer.next_seq(db))
+            self._buffer.put(db, placed, self._buffer.next_seq(db))
             if isinstance(covers, Span):
                 coverage.cover(db, [number for number, _ in numbered], covers)
             elif covers:
@@ -96,62 +92,8 @@ class BufferedStore(ABC):
                 for number in (number for number, part in numbered if part.timeframe is not Timeframe.M1):
                     self._buffer.touch(db, number)
 
-    def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:  # noqa: B027
+    def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:
         """Called inside a write's transaction before its bars are put into the buffer; does nothing by default."""
-
-    def _claim_periods(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]], source: Source) -> None:
-        """Record the source of every period that the parts touch. Raises `SourceConflict`. One query per period."""
-        owned: dict[str, set[int]] = {}
-        for number, bars in parts:
-            for period in periods_of(bars, source):
-                if period not in owned:
-                    owned[period] = self._buffer.series_of_source(db, source, period)
-                if number in owned[period]:
-                    continue
-                owner = self._owner(db, number, bars.series, period)
-                if owner not in {None, source}:
-                    raise conflict(bars.series, period, owner, source)
-                self._buffer.set_period_source(db, number, period, source)
-
-    def conflicts(self, bars: Bars, source: Source) -> list[str]:
-        """See the port."""
-        number, found = self._buffer.find_series(bars.series), dict[str, Source]()
-        for period, part in by_period(bars, source):
-            owner = self._held(number, bars.series, period)
-            if owner is not None and owner != source:
-                found[period] = owner
-            found |= self._conflicting(period, part, source)
-        return [f"{period.partition('.')[0]} ({owner})" for period, owner in found.items()]
-
-    def _conflicting(self, period: str, bars: Bars, source: Source) -> dict[str, Source]:
-        """The periods of other sources that cannot stand beside bars of a period; minutes have none.
-
-        Two sources may each hold a part of one series, but not the same bar, and not prices that are adjusted in different
-        ways: the series would jump where they meet.
-        """
-        if bars.timeframe is Timeframe.M1:
-            return {}
-        others = {
-            other: owner
-            for other, owner in self._buffer.period_sources(bars.series).items()
-            if owner != source and overlap(period, other)
-        }
-        return {
-            other: owner
-            for other, owner in others.items()
-            if owner.adjustment != source.adjustment or self._shares_bars(bars, other)
-        }
-
-    def _shares_bars(self, bars: Bars, period: str) -> bool:
-        stored = self._read_period(bars.series, period, int(bars.time[0]), int(bars.time[-1]) + 1)
-        return bool(np.isin(stored.time, bars.time, assume_unique=True).any())
-
-    @abstractmethod
-    def _read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
-        """The bars of one period in long-term storage that opened in [start, end)."""
-
-    def _held(self, number: int | None, series: Series, period: str) -> Source | None:
-        return None if number is None else self._owner(self._buffer.db, number, series, period)
 
     # Reading
 
@@ -159,16 +101,11 @@ class BufferedStore(ABC):
         """Read the buffer, then long-term storage; repeat both if bars were moved in between. Buffered bars win."""
         while True:
             before = self._buffer.state(series)
-            buffered = self._buffered(series, start, end, newest)
+            buffered = self._buffer.get(series, start, end, newest)
             stored = self._read_stored(series, start, end, newest)
             after = self._buffer.state(series)
             if (before.epoch, before.compacted_seq) == (after.epoch, after.compacted_seq):
                 return barlib.merge(*stored, buffered) if stored else buffered
-
-    def _buffered(self, series: Series, start: int, end: int, newest: int | None) -> Bars:
-        if series.timeframe is not Timeframe.M1:
-            return barlib.empty_of(series)
-        return self._buffer.get(series, start, end, newest)
 
     @abstractmethod
     def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
@@ -237,21 +174,6 @@ class BufferedStore(ABC):
                     self._drop(db, number, found.series, span)
             self._buffer.end_change(db, number)
 
-    def _fetched(self, series: Series, span: Span) -> list[Span]:
-        """Returns the parts of a span whose bars can be fetched again: no feed has the bars of imported periods."""
-        parts, at = [], span.start
-        imported = [
-            period_span(period)
-            for period, source in sorted(self._buffer.period_sources(series).items())
-            if source.origin is Origin.IMPORTED
-        ]
-        for start, end in imported:
-            if start < span.end and end > at:
-                parts.append(Span(at, min(start, span.end)))
-                at = max(at, end)
-        parts.append(Span(at, span.end))
-        return [part for part in parts if part.start < part.end]
-
     @abstractmethod
     def _drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
         """Remove the bars of a span from long-term storage; the transaction has removed the buffered ones."""
@@ -265,16 +187,6 @@ class BufferedStore(ABC):
     @abstractmethod
     def resampled(self, series: Series, timeframe: Timeframe, count: int, end: int, skip: int = 0) -> Bars:
         """See the port."""
-
-    def sources(self, series: Series, span: Span) -> set[Source]:
-        """See the port."""
-        return set(self._sources_by_period(series, span).values())
-
-    def _sources_by_period(self, series: Series, span: Span) -> dict[str, Source]:
-        """The recorded sources of the periods that overlap a span."""
-        recorded = self._buffer.period_sources(series)
-        spans = {period: period_span(period) for period in recorded}
-        return {each: recorded[each] for each, (start, end) in spans.items() if start < span.end and end > span.start}
 
     def timeframes(self, instrument: Instrument) -> list[Timeframe]:
         """See the port."""
@@ -318,16 +230,3 @@ class BufferedStore(ABC):
 def _is_small(part: Bars) -> bool:
     """Returns True for bars that go to the buffer first."""
     return part.timeframe is Timeframe.M1 and len(part) < BULK
-
-
-def conflict(series: Series, period: str, owner: Source | None, source: Source) -> SourceConflict:
-    """The error for bars of another source in the same period."""
-    imported = source.origin is Origin.IMPORTED
-    hint = "openbell import --replace drops the stored ones" if imported else "to use these, delete the stored files"
-    return SourceConflict(
-        f"{series} {period.partition('.')[0]} holds bars of {owner}, which cannot be mixed with bars of {source} ({hint})",
-        symbol=series.instrument.symbol,
-        month=period,
-        stored=str(owner),
-        offered=str(source),
-    )

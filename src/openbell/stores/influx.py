@@ -24,13 +24,13 @@ from openbell.market.instruments import parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
-from openbell.stores import coverage, resampling
+from openbell.stores import resampling
 from openbell.stores.buffer import Buffer
-from openbell.stores.buffered import Covers, conflict
+from openbell.stores.buffered import Covers
 from openbell.stores.influx_bars import TAG, InfluxBars, native_measurement
 from openbell.stores.influx_http import InfluxHttp
-from openbell.stores.influx_native import NativeInflux
-from openbell.stores.periods import FIRST, month_of, period_span
+from openbell.stores.influx_sources import SourcedInflux
+from openbell.stores.periods import FIRST, period_span, slug_of
 from openbell.stores.port import Lease, Span, Version
 from openbell.stores.rollups import Rollups
 
@@ -53,7 +53,7 @@ _RECENT = 7200
 """The latest seconds, which are always read again in a shared database."""
 
 
-class InfluxStore(NativeInflux):
+class InfluxStore(SourcedInflux):
     """Implements `stores.port.BarStore` on one database."""
 
     name = "influxdb"
@@ -128,14 +128,12 @@ class InfluxStore(NativeInflux):
         if bars.timeframe is not Timeframe.M1:
             self._write_native(period, bars, source, lease, replace)
             return
-        series, span = bars.series, Span(*period_span(period))
-        number, foreign = self._announce(period, bars, source, lease, replace)
-        if foreign:
-            self._bars.delete(series, span)
+        series = bars.series
+        number, period = self._announce(period, bars, source, lease, replace)
         alone = not self._bars.count(series, Timeframe.M1, *_day_span(bars)) and not self._buffer.holds(
             series, *_day_span(bars)
         )
-        self._bars.write(bars)
+        self._bars.write_of_sources([(bars, slug_of(period))])
         if alone:
             self._rollups.write_usual(bars)
         with self._buffer.transaction() as db:
@@ -146,30 +144,6 @@ class InfluxStore(NativeInflux):
             if alone and not self._buffer.holds(series, *_day_span(bars)):
                 self._rollups.confirm_usual(db, bars)
             self._buffer.end_change(db, number)
-
-    def _announce(
-        self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool
-    ) -> tuple[int, bool]:
-        """Record the month's source and make readers read again.
-
-        Returns the id of the series, and True if stored bars of another source must be deleted.
-        """
-        span = Span(*period_span(period))
-        with self._buffer.transaction() as db:
-            self._check_lease(lease)
-            number = self._buffer.ensure_series(db, bars.series.name)
-            owner = self._buffer.period_source(db, number, period)
-            foreign = owner not in {None, source}
-            if foreign and not replace:
-                raise conflict(bars.series, period, owner, source)
-            self._buffer.begin_change(db, number)
-            self._before_put(db, [(number, bars)])
-            if foreign:
-                coverage.uncover(db, number, span)
-                self._rollups.invalidate_span(db, bars.series, span)
-                self._buffer.delete(db, number, span)
-            self._buffer.set_period_source(db, number, period, source)
-        return number, foreign
 
     # From the buffer to InfluxDB
 
@@ -192,18 +166,20 @@ class InfluxStore(NativeInflux):
 
     def _copy(self) -> None:
         uncopied = self._buffer.query(
-            "SELECT s.symbol, b.series, min(b.time), max(b.time), max(b.seq) FROM bars b JOIN series s ON s.id = b.series"
-            " LEFT JOIN copied c ON c.series = b.series WHERE b.seq > coalesce(c.seq, 0) GROUP BY b.series"
+            "SELECT s.symbol, b.slug, min(b.time), max(b.time), b.series, max(b.seq) FROM bars b"
+            " JOIN series s ON s.id = b.series LEFT JOIN copied c ON c.series = b.series"
+            " WHERE b.seq > coalesce(c.seq, 0) GROUP BY b.series, b.slug"
         )
         for at in range(0, len(uncopied), _COPY_SERIES):
             some = uncopied[at : at + _COPY_SERIES]
-            self._bars.write(
-                *(self._buffer.get(series_of(symbol), first, last + 1) for symbol, _, first, last, _ in some)
+            self._bars.write_of_sources(
+                (self._buffer.get(series_of(symbol), first, last + 1, slug=slug), slug)
+                for symbol, slug, first, last, *_ in some
             )
             with self._buffer.transaction() as db:
                 db.executemany(
                     "INSERT INTO copied VALUES (?, ?) ON CONFLICT (series) DO UPDATE SET seq = max(seq, excluded.seq)",
-                    [(number, seq) for _, number, _, _, seq in some],
+                    [(number, seq) for *_, number, seq in some],
                 )
 
     def compact(self, before: int) -> int:
@@ -223,7 +199,8 @@ class InfluxStore(NativeInflux):
             waiting = self._buffer.get(series, FIRST, before)
             if not len(waiting):
                 return 0
-            self._bars.write(waiting)
+            slugs = {slug_of(period) for period in self._buffer.waiting(series, before)}
+            self._bars.write_of_sources((self._buffer.get(series, FIRST, before, slug=slug), slug) for slug in slugs)
             self._buffer.delete(db, number, Span(FIRST, before))
             self._buffer.end_compaction(db, number, int(waiting.time[0]))
         return len(waiting)
@@ -234,9 +211,7 @@ class InfluxStore(NativeInflux):
         self._bars.delete(series, span)
         for period in self._buffer.periods(series):
             start, end = period_span(period)
-            if end <= span.start or start >= span.end or self._buffer.holds(series, start, end):
-                continue
-            if not self._bars.count(series, series.timeframe, start, end):
+            if end > span.start and start < span.end and not len(self._times_of(series, period)):
                 self._buffer.clear_period_source(db, number, period)
 
     # Reading
@@ -292,11 +267,6 @@ class InfluxStore(NativeInflux):
     def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
         """See the port. Empty for a shared database: bars of other programs are not in the buffer."""
         return {} if self._shared else super().new_bars(versions, span, covered=covered)
-
-    def source(self, series: Series, epoch: int) -> Source | None:
-        """The source of the minutes of the month of `epoch`; None if none is recorded."""
-        number = self._buffer.find_series(series)
-        return None if number is None else self._buffer.period_source(self._buffer.db, number, month_of(epoch))
 
     def stored(self) -> list[Series]:
         """See the port."""

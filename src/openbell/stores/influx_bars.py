@@ -1,7 +1,7 @@
 """Bars in InfluxDB: the measurement `candles` for minutes, `candles_h1` and so on for bars that are made of them.
 
-Native series have measurements of their own, `native_1h` and so on, in which each bar has its source as a tag. Every query
-is bounded in time. The first bar of a series is looked up once and cached.
+Native series have measurements of their own, `native_1h` and so on, in which each bar has its source as a tag, as minutes of
+the second source of a month have. Every query is bounded in time. The first bar of a series is looked up once and cached.
 """
 
 from __future__ import annotations
@@ -55,9 +55,12 @@ class InfluxBars:
             line for part in parts for line in _lines(part, measurement(Series(part.instrument), part.timeframe), "")
         )
 
-    def write_native(self, bars: Bars, source: str) -> None:
-        """Store bars of a native series with their source; a bar of the same time and source is replaced."""
-        self._http.write(_lines(bars, native_measurement(bars.timeframe), f",{SOURCE}={escaped(source)}"))
+    def write_of_sources(self, parts: Iterable[tuple[Bars, str]]) -> None:
+        """Store bars of series, each part with its source as a tag, or without it if it is empty; see `write`."""
+        tagged = ((bars, f",{SOURCE}={escaped(source)}" if source else "") for bars, source in parts)
+        self._http.write(
+            line for bars, tag in tagged for line in _lines(bars, measurement(bars.series, bars.timeframe), tag)
+        )
 
     def delete(self, series: Series, span: Span, timeframes: Iterable[Timeframe] | None = None) -> None:
         """Delete the bars that opened in a span, and by default the bars of all timeframes that are made of them."""
@@ -65,15 +68,16 @@ class InfluxBars:
         names = tuple(measurement(series, timeframe) for timeframe in timeframes or made)
         self._delete(names, {TAG: series.instrument.symbol}, span)
 
-    def delete_native(self, series: Series, span: Span, source: str) -> None:
-        """Delete the bars of one source that opened in a span."""
-        self._delete((native_measurement(series.timeframe),), {TAG: series.instrument.symbol, SOURCE: source}, span)
+    def delete_of_source(self, series: Series, span: Span, source: str) -> None:
+        """Delete the bars with a source, or without one if it is empty, that opened in a span."""
+        name = measurement(series, series.timeframe)
+        self._delete((name,), {TAG: series.instrument.symbol, SOURCE: source}, span)
 
     def _delete(self, measurements: Iterable[str], tags: dict[str, str], span: Span) -> None:
         self._http.delete(measurements, tags, max(span.start, _EARLIEST), min(span.end, _LATEST))
 
-    def read_native(self, series: Series, start: int, end: int, source: str) -> Bars:
-        """The bars of one source that opened in [start, end)."""
+    def read_of_source(self, series: Series, start: int, end: int, source: str) -> Bars:
+        """The bars with a source, or without one if it is empty, that opened in [start, end)."""
         return self._read(series, series.timeframe, max(start, _EARLIEST), min(end, _LATEST), source)
 
     def read(self, series: Series, start: int, end: int, timeframe: Timeframe | None = None) -> Bars:

@@ -10,12 +10,10 @@ from __future__ import annotations
 import logging
 import sqlite3
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import ParamSpec, TypeVar
-
-import numpy as np
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
@@ -27,9 +25,10 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores import bar_files, coverage, newest_bars, removals, resampling
 from openbell.stores.bar_files import BarFile
 from openbell.stores.buffer import Buffer
-from openbell.stores.buffered import Covers, conflict
+from openbell.stores.buffered import Covers
 from openbell.stores.parquet_files import FileStore
-from openbell.stores.periods import FIRST, LAST, month_of, period_span
+from openbell.stores.period_sources import Placed
+from openbell.stores.periods import FIRST, LAST, Piece, batches, period_span, slug_of
 from openbell.stores.port import Lease, Premature, Span
 
 log = logging.getLogger(__name__)
@@ -37,10 +36,20 @@ log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-EVER = Span(FIRST, LAST)
-Piece = tuple[BarFile, Bars]
+Removed = Mapping[str, Sequence[Span]]
+"""The spans whose bars do not count, by period."""
 _BATCH = 64
 """How many files of native series are written in one transaction, or as many as one series has."""
+
+
+class Month(NamedTuple):
+    """The minutes of one month of a series."""
+
+    name: str
+    files: Sequence[BarFile]
+    """One for each source."""
+    fresh: bool
+    """True if some of its minutes are still in the buffer."""
 
 
 class ParquetStore(FileStore):
@@ -57,16 +66,18 @@ class ParquetStore(FileStore):
         except OSError as error:
             raise StoreError(f"cannot use {root}: {error}") from error
         self._buffer = Buffer(root / "buffer.sqlite", origins)
-        self._counts: dict[tuple[Path, Timeframe], tuple[object, int]] = {}
+        self._counts: dict[tuple[Series, str, Timeframe], tuple[object, int]] = {}
 
     # Writing
 
     def _write_periods(
         self, pieces: Sequence[tuple[str, Bars]], source: Source, covers: Covers, lease: Lease | None, replace: bool
     ) -> None:
-        files = [(self._file(bars.series, period), bars) for period, bars in pieces]
-        for some in _batches(files):
-            self._retry_without_damage(self._put, some, source, covers, lease, replace)
+        if replace:
+            retry = self._retry_without_damage
+            pieces = [piece for piece in pieces if not retry(self._replace, *piece, source, covers, lease)]
+        for some in batches(pieces, _BATCH):
+            self._retry_without_damage(self._put, some, source, covers, lease)
         self._retry_without_damage(self._remove_replaced)
 
     def _write_small(
@@ -79,35 +90,32 @@ class ParquetStore(FileStore):
         recorded = self._buffer.period_source(db, number, period)
         return recorded or bar_files.source_of(self._file(series, period))
 
-    def _put(self, pieces: Sequence[Piece], source: Source, covers: Covers, lease: Lease | None, replace: bool) -> None:
+    def _put(self, pieces: Sequence[Piece], source: Source, covers: Covers, lease: Lease | None) -> None:
         """Merge bars into the files of their periods. Native series are covered in the same transaction.
 
         Files and buffer cannot change at the same instant, so the change is announced first: if the process is killed in
         between, readers read everything again.
         """
         while pieces:
-            for file, _ in pieces if replace else ():
-                self._compact_period(file.series, file.period, LAST)
             with self._buffer.transaction() as db:
                 self._check_lease(lease)
-                for file, bars in pieces:
-                    self._announce(db, file, bars, source, replace)
+                files = [self._announce(db, period, bars, source) for period, bars in pieces]
             with self._buffer.transaction() as db:
                 self._check_lease(lease)
-                announced = {file.series for file, _ in pieces if self._buffer.state(file.series).is_changing}
+                announced = {file.series for file in files if self._buffer.state(file.series).is_changing}
                 merged = [
-                    file.series in announced and self._merge_period(db, file, bars, source, replace)
-                    for file, bars in pieces
+                    file.series in announced and self._merge_period(db, file, bars, source)
+                    for file, (_, bars) in zip(files, pieces, strict=True)
                 ]
-                bar_files.sync_folders([file for file, _ in pieces])
+                bar_files.sync_folders(files)
                 left = [piece for piece, done in zip(pieces, merged, strict=True) if not done]
-                for series in {file.series for file, _ in pieces} - {file.series for file, _ in left}:
+                for series in {bars.series for _, bars in pieces} - {bars.series for _, bars in left}:
                     number = self._buffer.ensure_series(db, series.name)
                     self._buffer.end_change(db, number)
                     if series.timeframe is not Timeframe.M1:
                         if covers:
                             coverage.cover(db, [number], covers if isinstance(covers, Span) else covers[series])
-                        self._note_newest(db, number, series, [bars for file, bars in pieces if file.series == series])
+                        self._note_newest(db, number, series, [bars for _, bars in pieces if bars.series == series])
             pieces = left
 
     def _note_newest(self, db: sqlite3.Connection, number: int, series: Series, written: Sequence[Bars]) -> None:
@@ -117,39 +125,20 @@ class ParquetStore(FileStore):
             latest = barlib.merge(*self._read_stored(series, FIRST, LAST, 1)) if self._periods(series) else last
             newest_bars.set_latest(db, number, latest if len(latest) else last)
 
-    def _announce(self, db: sqlite3.Connection, file: BarFile, bars: Bars, source: Source, replace: bool) -> None:
-        """Make readers read again until the change is done; clear the source of a period that is to be replaced.
-
-        From then on the source of the period is that of the file: the old one until the new file is in place.
-        """
-        start, end = period_span(file.period)
-        number = self._buffer.ensure_series(db, file.series.name)
-        owner = self._owner(db, number, file.series, file.period)
-        if owner not in {None, source}:
-            if not replace:
-                raise conflict(file.series, file.period, owner, source)
-            if not self._buffer.holds(file.series, start, end):
-                self._buffer.clear_period_source(db, number, file.period)
-                coverage.uncover(db, number, Span(start, end))
-        for other, holder in {} if replace else self._conflicting(file.period, bars, source).items():
-            raise conflict(file.series, other, holder, source)
+    def _announce(self, db: sqlite3.Connection, period: str, bars: Bars, source: Source) -> BarFile:
+        """Make readers read again until the change is done. Returns the file to which the bars go."""
+        number = self._buffer.ensure_series(db, bars.series.name)
+        period = self._period_for(number, period, bars, source)
+        self._refuse_conflicts(number, period, bars, source)
         self._buffer.begin_change(db, number)
+        return self._file(bars.series, period)
 
-    def _merge_period(self, db: sqlite3.Connection, file: BarFile, bars: Bars, source: Source, replace: bool) -> bool:
-        """Write the new file and remove its minutes from the buffer. Returns False if another write came in between."""
+    def _merge_period(self, db: sqlite3.Connection, file: BarFile, bars: Bars, source: Source) -> bool:
+        """Write the new file and remove its bars from the buffer. Returns False if another write came in between."""
         number = self._buffer.ensure_series(db, file.series.name)
-        owner = self._owner(db, number, file.series, file.period)
-        cleared = replace and self._buffer.period_source(db, number, file.period) is None
-        if owner not in {None, source} and not cleared:
+        if self._in_the_way(number, file.period, bars, source):
             return False
-        stored = barlib.empty_of(file.series)
-        if owner == source:
-            stored = removals.without(self._read_file(file), self._removed(file.series).get(file.period, ()))
-        for other, holder in self._conflicting(file.period, bars, source).items():
-            span = Span(int(bars.time[0]), int(bars.time[-1]) + 1)
-            span = span if holder.adjustment == source.adjustment else EVER
-            self._replace(db, number, self._file(file.series, other), span)
-            coverage.uncover(db, number, span)
+        stored = self._read_period(file.series, file.period, FIRST, LAST)
         bar_files.write(file, barlib.merge(stored, bars), source, sync=False)
         removals.clear(db, number, file.period)
         self._buffer.set_period_source(db, number, file.period, source)
@@ -157,12 +146,34 @@ class ParquetStore(FileStore):
             self._buffer.delete_times(db, number, bars.time.tolist())
         return True
 
-    def _replace(self, db: sqlite3.Connection, number: int, file: BarFile, span: Span) -> None:
-        """Let the bars of a span of one file no longer count, because bars of another source replace them."""
-        newest_bars.forget(db, number)
-        removals.add(db, number, file.period, span)
-        if not len(self._read_period(file.series, file.period, FIRST, LAST)):
-            self._buffer.clear_period_source(db, number, file.period)
+    def _replace(self, period: str, bars: Bars, source: Source, covers: Covers, lease: Lease | None) -> bool:
+        """Write bars in place of those of other sources. Returns False if there are none, and writes nothing then.
+
+        Two files cannot change at the same instant: the new bars go to the buffer, in the transaction in which those of
+        other files no longer count.
+        """
+        series = bars.series
+        with self._buffer.transaction() as db:
+            self._check_lease(lease)
+            number = self._buffer.ensure_series(db, series.name)
+            period = self._period_for(number, period, bars, source, replace=True)
+            replaced = self._to_replace(number, period, bars, source)
+            if not replaced:
+                return False
+            for other, span in replaced.items():
+                removals.add(db, number, other, span)
+                self._buffer.delete(db, number, span, slug_of(other))
+                coverage.uncover(db, number, span)
+                if not len(self._times_of(series, other)):
+                    self._buffer.clear_period_source(db, number, other)
+            self._buffer.set_period_source(db, number, period, source)
+            self._buffer.put(db, [Placed(number, bars, period)], self._buffer.next_seq(db))
+            newest_bars.forget(db, number)
+            if covers and series.timeframe is not Timeframe.M1:
+                coverage.cover(db, [number], covers if isinstance(covers, Span) else covers[series])
+            self._buffer.end_change(db, number)
+        self._compact_period(series, period, LAST)
+        return True
 
     def _remove_replaced(self) -> None:
         """Remove bars that no longer count from their files, also those of a write that was killed."""
@@ -181,23 +192,25 @@ class ParquetStore(FileStore):
         return sum(self._compact(series, before) for series in self._buffer.buffered())
 
     def _compact(self, series: Series, before: int) -> int:
-        waiting = self._buffer.get(series, FIRST, before)
-        periods = {month_of(day * 86400) for day in np.unique(waiting.time // 86400).tolist()}
-        return sum(
-            self._retry_without_damage(self._compact_period, series, period, before) for period in sorted(periods)
-        )
+        periods = self._buffer.waiting(series, before)
+        return sum(self._retry_without_damage(self._compact_period, series, period, before) for period in periods)
 
     def _compact_period(self, series: Series, period: str, before: int) -> int:
         start, end = period_span(period)
+        slug = slug_of(period)
         with self._buffer.transaction() as db:
             number = self._buffer.ensure_series(db, series.name)
-            waiting = self._buffer.get(series, start, min(end, before))
+            waiting = self._buffer.get(series, start, min(end, before), slug=slug)
             source = self._buffer.period_source(db, number, period)
             if not len(waiting) or source is None:
                 return 0
-            file = self._file(series, period)
-            bar_files.write(file, barlib.merge(self._read_file(file), waiting), source)
-            self._buffer.delete(db, number, Span(start, min(end, before)))
+            bar_files.write(
+                self._file(series, period),
+                barlib.merge(self._read_period(series, period, FIRST, LAST), waiting),
+                source,
+            )
+            removals.clear(db, number, period)
+            self._buffer.delete(db, number, Span(start, min(end, before)), slug)
             self._buffer.end_compaction(db, number, int(waiting.time[0]))
         return len(waiting)
 
@@ -216,7 +229,7 @@ class ParquetStore(FileStore):
         newest_bars.forget(db, number)
         kept = removals.without(self._read_file(file), [span])
         self._keep(file, kept)
-        if not len(kept) and not self._buffer.holds(file.series, start, end):
+        if not len(kept) and not self._buffer.holds(file.series, start, end, slug_of(file.period)):
             self._buffer.clear_period_source(db, number, file.period)
 
     # Reading
@@ -237,56 +250,57 @@ class ParquetStore(FileStore):
         """See the port. Only weekly bars cross the end of a period; for the others each period's count is cached."""
         if timeframe is Timeframe.W1 or series.timeframe is not Timeframe.M1:
             return barlib.count(series.instrument, timeframe, self.read(series, FIRST, end).time, end)
-        waiting = self._buffer.get(series, FIRST, end)
-        fresh = {month_of(day * 86400) for day in np.unique(waiting.time // 86400).tolist()}
-        periods = sorted(fresh | set(bar_files.existing(self.root, series)))
-        return sum(self._count(series, timeframe, period, end, period in fresh) for period in periods)
+        fresh = {period.partition(".")[0] for period in self._buffer.waiting(series, end)}
+        months, removed = self._months(series), self._removed(series)
+        return sum(
+            self._count(series, timeframe, Month(month, months.get(month, ()), month in fresh), removed, end)
+            for month in {*fresh, *months}
+        )
 
-    def _count(self, series: Series, timeframe: Timeframe, period: str, end: int, fresh: bool) -> int:
-        """How many bars of a period had closed; `fresh` if some of its minutes are still in the buffer."""
-        start, stop = period_span(period)
+    def _count(self, series: Series, timeframe: Timeframe, month: Month, removed: Removed, end: int) -> int:
+        """How many bars of a month had closed."""
+        start, stop = period_span(month.name)
         if start >= end:
             return 0
-        file, until = self._file(series, period), min(stop, end)
-        state = (until, bar_files.version(file), self._buffer.state(series) if fresh else None)
-        known = self._counts.get((file.path, timeframe))
+        until = min(stop, end)
+        files = tuple((bar_files.version(file), tuple(removed.get(file.period, ()))) for file in month.files)
+        state = (until, files, self._buffer.state(series) if month.fresh else None)
+        known = self._counts.get((series, month.name, timeframe))
         if known and known[0] == state:
             return known[1]
-        times = self.read(series, start, until).time if fresh else self._retry_without_damage(self._times, file)
+        if month.fresh or len(files) != 1 or files[0][1]:
+            times = self.read(series, start, until).time
+        else:
+            times = self._retry_without_damage(self._times, month.files[0])
         found = barlib.count(series.instrument, timeframe, times, until)
-        self._counts[file.path, timeframe] = state, found
+        self._counts[series, month.name, timeframe] = state, found
         return found
 
     def _read_stored(self, series: Series, start: int, end: int, newest: int | None) -> list[Bars]:
+        removed = self._removed(series)
         if series.timeframe is not Timeframe.M1:  # periods of two sources may overlap
-            removed = self._removed(series)
-            files = (self._file(series, period) for period in self._periods(series))
-            spans = ((file, period_span(file.period)) for file in files)
+            periods = (self._file(series, period) for period in self._periods(series))
+            spans = ((file, period_span(file.period)) for file in periods)
             return [
                 self._read_native(file, removed, start, end, newest) for file, (a, b) in spans if a < end and b > start
             ]
         found: list[Bars] = []
         rows = 0
-        for period in reversed(bar_files.existing(self.root, series)):
-            file = self._file(series, period)
-            first, last = period_span(file.period)
+        for month, files in reversed(self._months(series).items()):
+            first, last = period_span(month)
             if first >= end:
                 continue
-            if last <= start or (newest is not None and rows >= newest) or bar_files.ends_before(file, start):
+            if last <= start or (newest is not None and rows >= newest):
                 break
-            part = self._read_file(file, start, end, None if newest is None else newest - rows)
-            rows += len(part)
-            found.append(part)
+            if all(bar_files.ends_before(file, start) for file in files):
+                break
+            wanted = None if newest is None else newest - rows
+            parts = [self._read_native(file, removed, start, end, wanted) for file in files]
+            rows += sum(map(len, parts))
+            found += parts
         return found[::-1]
 
     # State
-
-    def source(self, series: Series, epoch: int) -> Source | None:
-        """The source of the minutes of the month of `epoch`, from the buffer or the file; None if there are none."""
-        file = bar_files.bar_file(self.root, series, month_of(epoch))
-        number = self._buffer.find_series(series)
-        recorded = None if number is None else self._buffer.period_source(self._buffer.db, number, file.period)
-        return recorded or self._retry_without_damage(bar_files.source_of, file)
 
     def _held(self, number: int | None, series: Series, period: str) -> Source | None:
         file = self._file(series, period)
@@ -319,20 +333,3 @@ class ParquetStore(FileStore):
                 found = path.stat()
                 total += found.st_size if stat.S_ISREG(found.st_mode) else 0
         return total
-
-
-def _batches(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
-    """Months of minutes one by one, because each takes long; files of other series several at a time, each series whole."""
-    yield from ([piece] for piece in pieces if piece[0].series.timeframe is Timeframe.M1)
-    by_series: dict[Series, list[Piece]] = {}
-    for piece in pieces:
-        if piece[0].series.timeframe is not Timeframe.M1:
-            by_series.setdefault(piece[0].series, []).append(piece)
-    batch: list[Piece] = []
-    for some in by_series.values():
-        batch += some
-        if len(batch) >= _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores import bar_files, coverage, removals
 from openbell.stores.bar_files import BarFile
 from openbell.stores.buffered import BufferedStore
-from openbell.stores.periods import FIRST, LAST, period_span
+from openbell.stores.periods import FIRST, LAST, overlap, period_span, slug_of
 from openbell.stores.port import Span
 
 log = logging.getLogger(__name__)
@@ -44,27 +45,31 @@ class FileStore(BufferedStore):
         except FileNotFoundError:
             return barlib.empty_of(file.series).time
 
+    def _months(self, series: Series) -> dict[str, list[BarFile]]:
+        """The files of the minutes of an instrument by month, oldest first."""
+        found: dict[str, list[BarFile]] = {}
+        for period in bar_files.existing(self.root, series):
+            found.setdefault(period.partition(".")[0], []).append(self._file(series, period))
+        return found
+
     def _periods(self, series: Series) -> Iterable[str]:
         """The periods of a native series. If none is recorded, the buffer may be new: the files count then."""
         return self._buffer.periods(series) or bar_files.existing(self.root, series)
 
-    def sources(self, series: Series, span: Span) -> set[Source]:
-        """See the port. Of native bars, periods of several sources overlap: those without bars in the span do not count."""
-        found = self._sources_by_period(series, span) or self._sources_of_files(series, span)
-        if series.timeframe is Timeframe.M1 or len(found) == 1:
-            return set(found.values())
-        read = {period: self._read_period(series, period, span.start, span.end) for period in found}
-        return {found[period] for period, bars in read.items() if len(bars)}
+    def _sources_by_period(self, series: Series, span: Span) -> dict[str, Source]:
+        """The recorded sources and those that only files name, because the buffer is new."""
+        found = super()._sources_by_period(series, span)
+        files = [each for each in bar_files.existing(self.root, series) if each not in found and overlap(each, span)]
+        removed = self._removed(series) if files else {}  # without a record, all its bars are removed
+        named = {period: self._held(None, series, period) for period in files if period not in removed}
+        return found | {period: source for period, source in named.items() if source}
 
-    def _sources_of_files(self, series: Series, span: Span) -> dict[str, Source]:
-        """The sources that files name: the buffer may be new."""
-        found: dict[str, Source] = {}
-        for period in bar_files.existing(self.root, series):
-            start, end = period_span(period)
-            source = self._held(None, series, period) if start < span.end and end > span.start else None
-            if source:
-                found[period] = source
-        return found
+    def _shares_bars(self, bars: Bars, period: str) -> bool:
+        """New minutes come after all that an earlier source has: its file need not be read each time."""
+        first, last = int(bars.time[0]), int(bars.time[-1]) + 1
+        if bar_files.ends_before(self._file(bars.series, period), first):
+            return self._buffer.holds(bars.series, first, last, slug_of(period))
+        return super()._shares_bars(bars, period)
 
     def _removed(self, series: Series) -> dict[str, list[Span]]:
         """The spans of a series whose bars do not count, by period."""
@@ -125,8 +130,8 @@ class FileStore(BufferedStore):
                 return False
             number = self._buffer.ensure_series(db, file.series.name)
             self._buffer.add_problem(db, aside, reason)
-            coverage.uncover(db, number, Span(start, end))
-            if not self._buffer.holds(file.series, start, end):
+            self._uncover(db, number, file.series, file.period)
+            if not self._buffer.holds(file.series, start, end, slug_of(file.period)):
                 self._buffer.clear_period_source(db, number, file.period)
             self._buffer.end_change(db, number)
         log.error("set aside %s: %s", aside, reason)
@@ -137,6 +142,16 @@ class FileStore(BufferedStore):
                 except OSError as error:
                     raise StoreError(f"cannot set {file.path} aside: {error}") from error
         return True
+
+    def _uncover(self, db: sqlite3.Connection, number: int, series: Series, period: str) -> None:
+        """Make a period whose bars are lost a gap, but for the bars of other sources in the same time."""
+        span = Span(*period_span(period))
+        try:
+            parts = self._fetched(series, span, besides=period)
+        except CorruptFile:  # of another source: it will be set aside in its turn
+            parts = [span]
+        for part in parts:
+            coverage.uncover(db, number, part)
 
     # Missing files
 
@@ -158,12 +173,12 @@ class FileStore(BufferedStore):
                 file = self._file(series, period)
                 if file.path.exists() or period not in self._buffer.periods(series):
                     continue  # stored or removed by another process meanwhile
-                if self._buffer.holds(series, start, end):
+                if self._buffer.holds(series, start, end, slug_of(period)):
                     continue
                 number = self._buffer.ensure_series(db, series.name)
                 reason = "is gone; its bars will be fetched again if the feed has them"
                 self._buffer.add_problem(db, file.path, reason)
+                self._uncover(db, number, series, period)
                 self._buffer.clear_period_source(db, number, period)
-                coverage.uncover(db, number, Span(start, end))
                 self._buffer.end_change(db, number)
             log.error("%s %s", file.path, reason)

@@ -1,14 +1,15 @@
 """Periods: the parts into which a series is divided in long-term storage. All bars of one period have one source.
 
-Minutes are divided by calendar month (UTC): `2025-09`. Bars of other timeframes are divided by source as well, so that an
-import and a feed can each hold a part of one series: by month up to 30 minutes (`2025-09.alpaca-iex-raw`), by year from one
-hour on (`2025.alpaca-iex-raw`), and not by time from one day on (`all.import-raw`).
+Minutes are divided by calendar month (UTC): `2025-09`. If another source already has that period, its minutes have one
+beside it: `2025-09.alpaca-iex-raw`. Bars of other timeframes always have periods by source: by month up to 30 minutes
+(`2025-09.alpaca-iex-raw`), by year from one hour on (`2025.alpaca-iex-raw`), and not by time from one day on
+(`all.import-raw`). So an import and a feed can each hold a part of one series.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import pairwise
@@ -17,11 +18,15 @@ import numpy as np
 
 from openbell.market.bars import Bars
 from openbell.market.provenance import Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.stores.port import Span
 
 FIRST, LAST = -(2**62), 2**62
 """Before and after every bar."""
 ALL = "all"
+Piece = tuple[str, Bars]
+"""Bars of one period; of minutes, those of one month."""
 
 
 def month_of(epoch: int) -> str:
@@ -45,16 +50,19 @@ def period_span(period: str) -> tuple[int, int]:
     return first, last
 
 
-def periods_of(bars: Bars, source: Source) -> list[str]:
-    """The periods of sorted bars of a source."""
-    if bars.timeframe is Timeframe.M1 and (month := month_of(int(bars.time[0]))) == month_of(int(bars.time[-1])):
-        return [month]
-    return [period for period, _ in by_period(bars, source)]
+def calendar_of(timeframe: Timeframe, epoch: int) -> str:
+    """The part of a period's name that names its time, for a bar that opened at `epoch`."""
+    if not timeframe.intraday:
+        return ALL
+    return month_of(epoch) if timeframe.seconds < Timeframe.H1.seconds else month_of(epoch)[:4]
 
 
-def by_period(bars: Bars, source: Source) -> Iterator[tuple[str, Bars]]:
-    """Splits sorted bars of a source by period."""
+def by_period(bars: Bars, source: Source) -> Iterator[Piece]:
+    """Splits sorted bars of a source by period; minutes by month, whatever other sources have."""
     if not len(bars):
+        return
+    if bars.timeframe is Timeframe.M1 and (month := month_of(int(bars.time[0]))) == month_of(int(bars.time[-1])):
+        yield month, bars
         return
     suffix = "" if bars.timeframe is Timeframe.M1 else f".{slug(source)}"
     if not bars.timeframe.intraday:
@@ -67,13 +75,40 @@ def by_period(bars: Bars, source: Source) -> Iterator[tuple[str, Bars]]:
         yield f"{calendar[low]}{suffix}", bars.take(slice(low, high))
 
 
-def overlap(period: str, other: str) -> bool:
-    """Returns True if two periods of one series have times in common."""
-    (start, end), (first, last) = period_span(period), period_span(other)
-    return start < last and first < end
+def overlap(period: str, span: Span) -> bool:
+    """Returns True if a period has times in a span."""
+    start, end = period_span(period)
+    return start < span.end and span.start < end
+
+
+def beside(month: str, source: Source) -> str:
+    """The period of a source's minutes in a month in which another source has the period with the month's name."""
+    return f"{month}.{slug(source)}"
+
+
+def slug_of(period: str) -> str:
+    """The part of a period's name that names its source; empty if the name is a month."""
+    return period.partition(".")[2]
 
 
 @lru_cache(maxsize=64)
 def slug(source: Source) -> str:
     """A source in the name of a period: `alpaca-iex-raw`."""
     return re.sub(r"[^a-z0-9]+", "-", f"{source.feed}-{source.adjustment}".lower()).strip("-")
+
+
+def batches(pieces: Sequence[Piece], size: int) -> Iterator[Sequence[Piece]]:
+    """Months of minutes one by one, because each takes long; periods of other series `size` at a time, each series whole."""
+    yield from ([piece] for piece in pieces if piece[1].timeframe is Timeframe.M1)
+    by_series: dict[Series, list[Piece]] = {}
+    for piece in pieces:
+        if piece[1].timeframe is not Timeframe.M1:
+            by_series.setdefault(piece[1].series, []).append(piece)
+    batch: list[Piece] = []
+    for some in by_series.values():
+        batch += some
+        if len(batch) >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -65,7 +65,8 @@ class WriteOptions(TypedDict, total=False):
     lease: Lease | None
     """Nothing is written unless this lease is current."""
     replace: bool
-    """First drop the bars of other sources that conflict with the parts; of minutes, from the months of the parts."""
+    """First drop the bars of other sources from the first to the last bar of each part, and in its periods also those that
+    are adjusted otherwise."""
 
 
 class BarStore(Protocol):
@@ -78,8 +79,8 @@ class BarStore(Protocol):
         """Store bars, durably when it returns. Later bars replace earlier ones of the same time.
 
         Raises `LeaseLost` if a lease is given and no longer current, `SourceConflict` if bars of another source stand in the
-        way (minutes: in the same month; others: the same bar, or prices that are adjusted otherwise), `BadBars` if any part
-        is out of order or holds an impossible bar; then no part is written.
+        way (the same bar, or prices of the same period that are adjusted otherwise), `BadBars` if any part is out of order
+        or holds an impossible bar; then no part is written.
         """
 
     def conflicts(self, bars: Bars, source: Source) -> list[str]:

@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile
-from openbell.market.provenance import Origin, Source
+from openbell.market.provenance import Origin
 from openbell.market.series import Series, series_of
 from openbell.market.session_table import Times
 from openbell.stores import bar_files, coverage
@@ -22,7 +22,7 @@ from openbell.stores.buffer_view import BufferView
 from openbell.stores.influx import TABLES, InfluxStore
 from openbell.stores.influx_http import InfluxHttp
 from openbell.stores.parquet import ParquetStore
-from openbell.stores.periods import FIRST, LAST, period_span
+from openbell.stores.periods import FIRST, LAST, period_span, slug_of
 from openbell.stores.port import Problem, Span
 
 P = ParamSpec("P")
@@ -60,26 +60,20 @@ class ParquetView(ParquetStore):
     def _times(self, file: BarFile) -> Times:
         return barlib.empty_of(file.series).time if self._is_damaged(file) else super()._times(file)
 
-    def source(self, series: Series, epoch: int) -> Source | None:
-        """The source of the minutes of the month of `epoch`; None if there are none or their file is damaged."""
-        try:
-            return super().source(series, epoch)
-        except CorruptFile:
-            return None
-
     def gaps(self, series: Series, span: Span) -> list[Span]:
         """See the port. A period whose file is damaged or was removed is a gap."""
         on_disk = set(bar_files.existing(self.root, series))
         damaged = {file.period for file in list(self._damaged) if file.series == series and self._is_damaged(file)}
         lost = [
-            Span(max(start, span.start), min(end, span.end))
+            (period, Span(max(start, span.start), min(end, span.end)))
             for period in damaged | (self._buffer.periods(series) - on_disk)
             for start, end in [period_span(period)]
             if start < span.end
             and end > span.start
-            and (period in damaged or not self._buffer.holds(series, start, end))
+            and (period in damaged or not self._buffer.holds(series, start, end, slug_of(period)))
         ]
-        return _joined([*coverage.gaps(self._buffer, series.name, span), *lost])
+        parts = (self._retry_without_damage(self._fetched, series, each, besides=period) for period, each in lost)
+        return _joined([*coverage.gaps(self._buffer, series.name, span), *(part for some in parts for part in some)])
 
     def problems(self) -> list[Problem]:
         """See the port."""

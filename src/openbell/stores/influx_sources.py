@@ -1,0 +1,75 @@
+"""Bars of several sources in InfluxDB: each bar has its source as a tag, but for minutes of the first source of a month.
+
+InfluxDB replaces a bar that is written again with the same tags; bars of another source must be deleted.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from openbell.market import bars as barlib
+from openbell.market.bars import Bars
+from openbell.market.provenance import Source
+from openbell.market.series import Series
+from openbell.market.timeframes import Timeframe
+from openbell.stores import coverage, newest_bars
+from openbell.stores.buffered import BufferedStore
+from openbell.stores.influx_bars import InfluxBars
+from openbell.stores.periods import LAST, period_span, slug_of
+from openbell.stores.port import Lease, Span
+from openbell.stores.rollups import Rollups
+
+
+class SourcedInflux(BufferedStore):
+    """The part of the InfluxDB store that writes native series and replaces bars of other sources."""
+
+    _bars: InfluxBars
+    _rollups: Rollups
+
+    def _write_native(self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> None:
+        number, _ = self._announce(period, bars, source, lease, replace)
+        self._bars.write_of_sources([(bars, slug_of(period))])
+        with self._buffer.transaction() as db:
+            self._check_lease(lease)
+            self._buffer.end_change(db, number)
+            if not newest_bars.record(db, number, bars):
+                newest_bars.set_latest(db, number, barlib.merge(self._bars.tail(bars.series, 1, LAST), bars))
+
+    def _announce(self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> tuple[int, str]:
+        """Make readers read again until `end_change`, record the source, and delete the bars that are replaced.
+
+        Returns the id of the series and the period to which the bars go.
+        """
+        series = bars.series
+        with self._buffer.transaction() as db:
+            self._check_lease(lease)
+            number = self._buffer.ensure_series(db, series.name)
+            period = self._period_for(number, period, bars, source, replace=replace)
+            if not replace:
+                self._refuse_conflicts(number, period, bars, source)
+            to_replace = self._to_replace(number, period, bars, source) if replace else {}
+            self._buffer.begin_change(db, number)
+            self._before_put(db, [(number, bars)])
+            if period not in to_replace:
+                self._buffer.set_period_source(db, number, period, source)
+        for other, span in to_replace.items():
+            self._bars.delete_of_source(series, span, slug_of(other))
+            with self._buffer.transaction() as db:
+                newest_bars.forget(db, number)
+                coverage.uncover(db, number, span)
+                self._drop_buffered(db, number, series, span, slug_of(other))
+                if not len(self._times_of(series, other)):
+                    self._buffer.clear_period_source(db, number, other)
+                if other == period:
+                    self._buffer.set_period_source(db, number, period, source)
+        return number, period
+
+    def _drop_buffered(self, db: sqlite3.Connection, number: int, series: Series, span: Span, slug: str) -> None:
+        """Remove buffered minutes of one source, and what was made of them."""
+        if series.timeframe is Timeframe.M1:
+            self._buffer.delete(db, number, span, slug)
+            self._rollups.drop(db, series, span)
+
+    def _read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
+        first, last = period_span(period)
+        return self._bars.read_of_source(series, max(start, first), min(end, last), slug_of(period))
