@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.answers import covered_by
+from openbell.desk.answers import covered_by, covered_by_file
 from openbell.desk.bars import BarService
-from openbell.market.bars import Bars, resample
+from openbell.market.bars import Bars, closed_at, resample
 from openbell.market.clock import FixedClock
 from openbell.market.instruments import parse
 from openbell.market.plan import Native, buckets
@@ -55,6 +55,35 @@ def test_an_empty_answer_covers_the_time_before_a_history_begins_only() -> None:
     assert covered_by(nothing, NONE, span, False) == [span]
     quiet = days("BTC/USD", START, START, M1)
     assert covered_by(quiet, NONE, Span(START, START + 3600), True) == [Span(START, START + 3600)]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "timeframe", "missing", "hole"),
+    [
+        ("AAPL", D1, 3, False),
+        ("AAPL", D1, 4, True),
+        ("BTC/USD", H1, 40, False),
+        ("BTC/USD", H1, 41, True),
+        ("BTC/USD", M1, 1500, False),
+        ("BTC/USD", M1, 1501, True),
+        ("AAPL", M1, 3 * 1440, True),
+    ],
+)
+def test_a_file_covers_its_bars_but_not_a_long_silence(
+    symbol: str, timeframe: Timeframe, missing: int, hole: bool
+) -> None:
+    whole = days(symbol, START, at("2025-01-18"), timeframe)
+    rows = np.arange(len(whole))
+    file = whole.take((rows < 4) | (rows >= 4 + missing))
+    end = int(file.time[-1]) + 99
+    before, after = int(whole.time[4]) if symbol != "AAPL" else closed_at(whole.take(slice(0, 4))), int(file.time[4])
+    both = [Span(int(file.time[0]), before), Span(after, end)]
+    assert covered_by_file(file, end) == (both if hole else [Span(int(file.time[0]), end)])
+
+
+def test_a_weekend_is_no_hole_in_a_file() -> None:
+    file = days("AAPL", START, FRIDAY)
+    assert covered_by_file(file, FRIDAY) == [Span(int(file.time[0]), FRIDAY)]
 
 
 def test_refused_bars_are_left_out() -> None:

@@ -1,7 +1,7 @@
-"""What a vendor's answer covers: the times about which it is believed, whether it has bars there or not.
+"""What a vendor's answer or a file covers: the times about which it is believed, whether it has bars there or not.
 
 A span that is covered is not asked for again. An answer that is empty or ends too early may be a fault of the vendor, so its
-silent end is not covered; neither are bars that were refused as impossible.
+silent end is not covered; neither are bars that were refused as impossible, nor long silent parts of a file.
 """
 
 from __future__ import annotations
@@ -39,6 +39,20 @@ def covered_by(bars: Bars, refused: Times, span: Span, newest: bool) -> list[Spa
     if at < end:
         found.append(Span(at, end))
     return found
+
+
+def covered_by_file(bars: Bars, end: int) -> list[Span]:
+    """Returns the spans from the first bar of a file to `end`, without those in which too many bars are missing."""
+    series = bars.series
+    most = _most_silent(series.timeframe)
+    ends = bucket_bounds(series.instrument, series.timeframe, bars.time)[1]
+    starts = [int(bars.time[0])]
+    stops = []
+    for at in np.flatnonzero(bars.time[1:] - ends[:-1] > most * series.timeframe.seconds).tolist():
+        if most_bars(series.instrument, series.timeframe, int(ends[at]), int(bars.time[at + 1])) > most:
+            stops.append(int(ends[at]))
+            starts.append(int(bars.time[at + 1]))
+    return [Span(start, stop) for start, stop in zip(starts, [*stops, end], strict=True)]
 
 
 def _most_silent(timeframe: Timeframe) -> int:

@@ -7,12 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from openbell.desk.answers import covered_by_file
 from openbell.desk.importing.series import FileSeries
-from openbell.market.bars import Bars, closed_at
+from openbell.market.bars import Bars, closed_at, empty_of
 from openbell.market.clock import SystemClock
 from openbell.market.errors import SourceConflict
 from openbell.market.plan import buckets
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.periods import by_period, period_span
 from openbell.stores.port import BarStore, Span
@@ -37,8 +39,11 @@ def store(bar_store: BarStore, found: Sequence[FileSeries], replace: bool, advan
         else:
             by_source.setdefault(source_of(series), []).append(series.bars)
     for source, parts in by_source.items():
-        covers = {part.series: Span(int(part.time[0]), _covered_until(part)) for part in parts}
+        spans = {part.series: covered_by_file(part, _covered_until(part)) for part in parts}
+        covers = {each: some[0] for each, some in spans.items()}
         bar_store.write(parts, source, covers=covers, replace=replace)
+        for each, some in spans.items():
+            _cover(bar_store, each, source, some[1:])
         advance(sum(map(len, parts)))
     return [int(bars.time[-1]) if len(bars) else None for bars in newest]
 
@@ -62,17 +67,20 @@ def _check_conflicts(bar_store: BarStore, series: FileSeries) -> None:
         raise SourceConflict(
             f"the store has bars of another source: {', '.join(others[:10])}"
             f"{f' and {len(others) - 10} more' if len(others) > 10 else ''}"
-            f"; {series.file} was not imported (--replace drops those months of {bars.series} first)"
+            f"; {series.file} was not imported (--replace drops those of {bars.series} from the first to the last bar of the"
+            " file)"
         )
 
 
 def _check_adjustment(bar_store: BarStore, series: FileSeries) -> None:
     """Raises `SourceConflict` if bars would be dropped that the file does not have: a series has one adjustment."""
     bars, source = series.bars, source_of(series)
-    if bars.timeframe is Timeframe.M1:
-        return
-    others = {each for each in bar_store.sources(bars.series, Span(0, _EVER)) if each.adjustment != source.adjustment}
-    lost = np.setdiff1d(bar_store.read(bars.series, 0, _EVER).time, bars.time) if others else bars.time[:0]
+    periods = [period_span(period) for period, _ in by_period(bars, source)]
+    whole = Span(periods[0][0], periods[-1][1])
+    others = {each for each in bar_store.sources(bars.series, whole) if each.adjustment != source.adjustment}
+    lost = (
+        np.setdiff1d(bar_store.read(bars.series, whole.start, whole.end).time, bars.time) if others else bars.time[:0]
+    )
     if len(lost):
         raise SourceConflict(
             f"{series.file} holds {series.adjustment} prices, but the store has {len(lost):,} bars of {bars.series} that "
@@ -84,8 +92,17 @@ def _check_adjustment(bar_store: BarStore, series: FileSeries) -> None:
 def _write_months(bar_store: BarStore, bars: Bars, source: Source, replace: bool, advance: Advance) -> None:
     months = list(by_period(bars, source))
     later = (period_span(month)[0] for month, _ in months[1:])
-    # A month also covers empty months after it, so that coverage has no gap.
+    # A month also covers empty months after it, so that coverage has no gap but those of the file.
     bounds = pairwise([int(bars.time[0]), *later, closed_at(bars)])
+    covered = covered_by_file(bars, closed_at(bars))
     for (_, part), (start, end) in zip(months, bounds, strict=True):
-        bar_store.write([part], source, covers=Span(start, end), replace=replace)
+        cut = [Span(max(start, span.start), min(end, span.end)) for span in covered]
+        spans = [span for span in cut if span.start < span.end]
+        bar_store.write([part], source, covers=spans[0], replace=replace)
+        _cover(bar_store, part.series, source, spans[1:])
         advance(len(part))
+
+
+def _cover(bar_store: BarStore, series: Series, source: Source, spans: Sequence[Span]) -> None:
+    for span in spans:
+        bar_store.write([empty_of(series)], source, covers=span)
