@@ -108,7 +108,7 @@ class Seat:
         )
         self.books = Books()
         bars = cast("BarService", setting.market)
-        prices = Prices(bars, STALE_AFTER)
+        prices = Prices(bars, STALE_AFTER, present=True)
         self.matching = PaperMatching(self.records, bars, self.books, prices, Rules(COSTS, LIMITS))
         self.halts = Halts(self.records)
         self.venue = self._venue(world.steady.epoch, world.every, world.most)

@@ -159,7 +159,7 @@ class TradingDesk:
     @cached_property
     def prices(self) -> Prices:
         """Current prices."""
-        return Prices(self._desk.bars, stale_after=self._settings.stale_after)
+        return Prices(self._desk.bars, self._settings.stale_after, present=self._scenario is None)
 
     @cached_property
     def gate(self) -> Gate:

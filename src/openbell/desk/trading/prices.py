@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from openbell.desk.bars import BarService
-from openbell.desk.latest_price import latest_price
+from openbell.desk.latest_price import LatestPrice, latest_price
+from openbell.market.bars import MINUTE
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import lookback_start
+from openbell.market.provenance import Origin
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span, Version
@@ -33,7 +35,7 @@ class Price:
     bar: str
     """The hash of its bar."""
     stale: str | None
-    """Why the price is too old to open a position in this instrument; None if it is current."""
+    """Why the price is too old, or of the wrong source, to open a position in this instrument; None if it is current."""
     in_doubt: str | None = None
     """Why no position at all is opened while this instrument is held: its bars could not be read, or are very old."""
 
@@ -41,9 +43,11 @@ class Price:
 class Prices:
     """Reads prices for the gate, the portfolio and paper fills."""
 
-    def __init__(self, bars: BarService, stale_after: float) -> None:
+    def __init__(self, bars: BarService, stale_after: float, *, present: bool) -> None:
+        """`present`: False for the prices of a scenario, whose time may be one that was imported."""
         self._bars = bars
         self._stale_after = stale_after
+        self._present = present
         self._last: dict[str, Price] = {}
         """By symbol, the latest price that this process has read."""
         self._before: dict[str, tuple[int, Version, Decimal]] = {}
@@ -54,11 +58,23 @@ class Prices:
         latest = await latest_price(self._bars, instrument)
         minutes, last = latest.minutes, len(latest.minutes) - 1
         is_stale, is_old = latest.missed > self._stale_after, latest.missed > _OLD * self._stale_after
-        stale = f"the {latest.age}: nothing is opened on a stale price" if is_stale else None
+        stale = f"the {latest.age}: nothing is opened on a stale price" if is_stale else await self._foreign(latest)
         old = f"the newest price of {instrument} is of {iso(latest.end)}" if is_old else None
         price = Price(amounts.of_bar(minutes.close[last]), latest.end, bar_hash(minutes, last), stale, old)
         self._last[instrument.symbol] = price
         return price
+
+    async def _foreign(self, latest: LatestPrice) -> str | None:
+        """Why no position is opened on a price of today: a file has it although a feed delivers the instrument."""
+        instrument, feed = latest.minutes.instrument, self._bars.feed
+        if not self._present or not feed.supports(instrument) or feed.route(instrument).source is None:
+            return None
+        last = Span(latest.end - MINUTE, latest.end)
+        sources = await self._bars.threads.run(self._bars.store.sources, Series(instrument), last)
+        if not sources or any(source.origin is not Origin.IMPORTED for source in sources):
+            return None
+        name = feed.route(instrument).name
+        return f"the newest price of {instrument} was imported: nothing is opened until {name} delivers a newer one"
 
     async def of(self, symbols: Iterable[str]) -> tuple[dict[str, Price], dict[str, str]]:
         """Returns the latest price of each symbol, or the last one read; and for the others why they have none."""
