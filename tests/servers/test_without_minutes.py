@@ -80,9 +80,14 @@ async def test_what_cannot_be_answered_names_what_is_stored(home: Path) -> None:
         assert "note" not in early, "nothing was stored then"
 
 
+@pytest.mark.parametrize("stray", [None, Timeframe.M1, Timeframe.M15])
 @pytest.mark.parametrize(("symbol", "timeframe"), [("AAPL", Timeframe.H1), ("MSFT", Timeframe.D1)])
 @awaited
-async def test_price_alerts_are_decided_by_the_shortest_bars(home: Path, symbol: str, timeframe: Timeframe) -> None:
+async def test_price_alerts_are_decided_by_the_latest_bars(
+    home: Path, symbol: str, timeframe: Timeframe, stray: Timeframe | None
+) -> None:
+    if stray is not None:  # one shorter bar of some days ago decides nothing
+        stored(home, symbol, stray, NOW - 3 * DAY, NOW - 3 * DAY - stray.seconds)
     async with bench(home, iso(NOW), FEED="none") as desk:
         await desk.chartgen("set_alert", symbol=symbol, condition={"price_above": 1})
         await desk.chartgen("set_alert", symbol=symbol, condition={"price_above": 10_000})

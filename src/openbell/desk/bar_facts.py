@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openbell.desk.bars import BarService
-from openbell.market.bars import Bars, closed_at, empty
+from openbell.market.bars import Bars, closed_at
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts, Source
 from openbell.market.timeframes import SHORT, name_of
@@ -35,8 +35,7 @@ async def stored_instead(service: BarService, instrument: Instrument) -> str:
     return f"; what is stored are bars of {names}" if names else ""
 
 
-async def shortest_stored(service: BarService, instrument: Instrument) -> Bars:
-    """Returns the newest closed bars of the shortest timeframe that is stored beside minutes; maybe empty."""
-    if found := await service.stored_timeframes(instrument):
-        return await service.latest(instrument, found[0])
-    return empty(instrument)
+async def latest_of_any(service: BarService, instrument: Instrument, minutes: Bars) -> Bars:
+    """Returns the newest closed bars of the stored timeframe whose last bar closed last; of several, the shortest."""
+    found = [await service.latest(instrument, each) for each in await service.stored_timeframes(instrument)]
+    return max((minutes, *found), key=lambda bars: closed_at(bars) if len(bars) else 0)

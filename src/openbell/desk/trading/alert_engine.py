@@ -1,9 +1,9 @@
 """The alert engine: the step of the engine that fires alerts.
 
 It keeps the active alerts in memory and reads only changed ones from the records. Each minute it reads the new minute
-bars of all symbols; they decide every price alert, whatever its interval. If a symbol has no minutes, bars of the shortest
-stored timeframe do. An indicator is computed only when a bar of its
-timeframe has closed.
+bars of all symbols; they decide every price alert, whatever its interval. If a symbol has no minutes, or none of the last
+hours of trading, the latest bars of any stored timeframe do. An indicator is computed only when a bar of its timeframe has
+closed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from dataclasses import replace
 from functools import partial
 from time import monotonic
 
-from openbell.desk.bar_facts import shortest_stored
+from openbell.desk.bar_facts import latest_of_any
 from openbell.desk.bars import RING, BarService
 from openbell.desk.followers import SignalFollowers
 from openbell.desk.indicators import IndicatorService
 from openbell.desk.trading.alert_groups import AlertGroup, GroupKey, key_of
 from openbell.desk.trading.inbox import Inbox
 from openbell.indicators.evaluation import IndicatorRequest
-from openbell.market.bars import MINUTE, Bars
+from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, SourceConflict, StoreError, UnknownSymbol
+from openbell.market.freshness import trading_seconds
 from openbell.market.instruments import Instrument
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
@@ -46,6 +47,8 @@ _LONGEST = 1_100_000
 _NOTE_SECONDS = 900.0
 _PREPARE_SECONDS = 0.02
 """The time that preparations may take in each step."""
+_CURRENT = 6.5 * 3600
+"""Seconds of trading after which minutes are no longer current: a session of stocks."""
 _EVER = 2**40
 _PROGRESS, _PROGRESS_SEQ = "alerts", "alerts through entry"
 _Found = tuple[Firing, str]
@@ -193,13 +196,18 @@ class AlertEngine:
         bars = new_bars if timeframe is Timeframe.M1 else None
         if bars is None and any(alert.type.of_price for alert in group.alerts.values()):
             bars = await self._read(instrument, since, until)
-            if not len(bars):
-                bars = await shortest_stored(self._bars, instrument)
+            if not self._are_current(bars, until):
+                bars = await latest_of_any(self._bars, instrument, bars)
         if bars is not None and group.within_reach(bars):
             found += [(each, bar_hash(bars, each.index)) for each in price_firings(group.of_price(), bars, since)]
         if requests := group.requests():
             found += await self._signals(group, requests)
         return found
+
+    @staticmethod
+    def _are_current(minutes: Bars, until: int) -> bool:
+        """Returns False if the market has traded for long without a minute: some were stored once, but none any more."""
+        return len(minutes) > 0 and trading_seconds(minutes.instrument, closed_at(minutes), until) < _CURRENT
 
     async def _read(self, instrument: Instrument, since: float, until: int) -> Bars:
         """Returns the minute bars since a time."""
@@ -226,12 +234,12 @@ class AlertEngine:
         """Keep the version of a symbol's bars, so that the next check reads only newer bars.
 
         The version is removed if the store has bars later than this desk's clock: they would not count as new later. It is
-        also removed if there are no minutes: other bars then decide.
+        also removed if there are no current minutes: other bars then decide.
         """
         store = self._bars.store
         version = store.version(Series(instrument))
         ahead = store.tail(Series(instrument), 1, _EVER)
-        if not len(ahead) or ahead.time[-1] >= until:
+        if not self._are_current(ahead, until) or ahead.time[-1] >= until:
             self._versions.pop(instrument, None)
         else:
             self._versions[instrument] = version
