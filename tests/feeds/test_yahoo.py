@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import random
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -255,34 +254,40 @@ def test_other_times_than_our_buckets_reach_the_desk_which_refuses_the_timeframe
     assert asyncio.run(main()) == "1h"
 
 
-def test_a_split_is_reported_once(server: YahooServer, caplog: pytest.LogCaptureFixture) -> None:
-    old, new = ({"date": NOW - age * DAY, "splitRatio": f"{ratio}:1"} for age, ratio in ((900, 7), (3, 4)))
-    server.splits = {"1": old, "2": new}
-    feed = make_feed(server)
-    with caplog.at_level(logging.WARNING):
-        for _ in range(2):
-            history(feed, Series(AAPL, D1), NOW - 9 * DAY, NOW)
-    [record] = caplog.records
-    assert record.message.startswith("AAPL: Yahoo reports a split (4:1) on 2026-01-04; bars that were stored before it")
+def test_after_a_split_stored_bars_are_set_aside_and_fetched_again_at_the_new_scale(
+    server: YahooServer, tmp_path: Path
+) -> None:
+    split = NOW + DAY
 
-
-def test_after_a_split_deleted_files_are_fetched_again_at_the_new_scale(server: YahooServer, tmp_path: Path) -> None:
     def halved(_interval: str, rows: list[Row]) -> list[Row]:
-        return [(row[0], *(value and value / 2 for value in row[1:5]), row[5]) for row in rows]  # type: ignore[misc]
+        factor = [2 if row[0] < split else 1 for row in rows]
+        scaled = zip(rows, factor, strict=True)
+        return [(row[0], *(value and value / by for value in row[1:5]), row[5]) for row, by in scaled]  # type: ignore[misc]
 
-    async def first_close() -> float:
+    async def closes(store: ParquetStore, timeframe: Timeframe, count: int) -> Bars:
         feed = make_feed(server)
-        with closing(ParquetStore(tmp_path)) as store:
-            found = await BarService(store, feed, server.clock).newest(AAPL, D1, 20)
+        found = await BarService(store, feed, server.clock).newest(AAPL, timeframe, count)
         await feed.close()
-        return float(found.close[0])
+        return found
 
-    before = asyncio.run(first_close())
-    server.spoil = halved
-    assert asyncio.run(first_close()) == before, "stored bars keep their prices"
-    for path in tmp_path.glob("stocks/*/AAPL_*"):
-        path.unlink()
-    assert asyncio.run(first_close()) == pytest.approx(before / 2)
+    with closing(ParquetStore(tmp_path)) as store:
+        before = asyncio.run(closes(store, D1, 20))
+        asyncio.run(closes(store, M1, 50))
+        server.spoil = halved
+        server.clock = FixedClock(NOW + 2 * DAY)
+        after = asyncio.run(closes(store, D1, 22))
+        kept = after.take(np.isin(after.time, before.time))
+        assert kept.close[:10] == pytest.approx(before.tail(len(kept)).close[:10] / 2)
+        asides = sorted(path.name.partition(".aside-")[0] for path in tmp_path.rglob("*.aside-*"))
+        assert asides == ["AAPL_2026-01.parquet", "AAPL_all.yahoo-split.parquet"]
+        assert len(store.problems()) == 2
+        assert all("by 0.5, as after a split" in problem.reason for problem in store.problems())
+        minutes = asyncio.run(closes(store, M1, 3000))
+        assert minutes.between(0, split).close.max() < before.close[-1] * 0.8, "no minute has its old price"
+        requests = len(server.queries)
+        asyncio.run(closes(store, D1, 22))
+        assert len(server.queries) == requests, "it is done once"
+        assert len(list(tmp_path.rglob("*.aside-*"))) == 2
 
 
 # Failures

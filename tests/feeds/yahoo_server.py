@@ -58,7 +58,6 @@ class YahooServer(ExchangeServer):
         """Replaces values of the description of the instrument."""
         self.spoil: Callable[[str, list[Row]], list[Row]] = lambda _interval, rows: rows
         """Changes the rows of a chart."""
-        self.splits: dict[str, Any] = {}
         self.answers: deque[tuple[int, str] | str] = deque()
         """The responses to the next requests for charts: a status and a body, `drop` or `hang`."""
         self.queries: list[tuple[str, dict[str, str]]] = []
@@ -129,8 +128,6 @@ class YahooServer(ExchangeServer):
         result: dict[str, Any] = {"meta": meta, "indicators": {"quote": [quote]}}
         if rows:
             result["timestamp"] = columns[0]
-        if self.splits:
-            result["events"] = {"splits": self.splits}
         return 200, {"chart": {"result": [result], "error": None}}
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:

@@ -22,7 +22,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span
 from tests.stores.model import assert_same
 from tests.stores.native_samples import END, START, whole
-from tests.stores.samples import EVER, FILE, LIVE, bars
+from tests.stores.samples import EVER, FILE, LIVE, bars, run
 from tests.stores.store_suite import StoreSuite
 
 NATIVE = [timeframe for timeframe in Timeframe if timeframe is not Timeframe.M1]
@@ -51,6 +51,30 @@ class NativeContract(StoreSuite):
         elif "pair" in metafunc.fixturenames:
             pairs = ((symbol, each) for symbol in SYMBOLS for each in self.timeframes)
             metafunc.parametrize("pair", [pair for pair in pairs if pair[1].seconds >= 3600 or pair[0] == "AAPL"])
+
+    def test_bars_of_one_source_are_set_aside_at_every_timeframe(self, store: BarStore) -> None:
+        days, hours = whole("AAPL", Timeframe.D1), whole("AAPL", Timeframe.H1)
+        first, last = days.take(slice(0, 20)), days.take(slice(20, None))
+        middle = int(last.time[0])
+        store.write([first], FILE, covers=Span(START, middle))
+        store.write([last], LIVE, covers=Span(middle, END))
+        store.write([hours, whole("MSFT", Timeframe.D1)], LIVE, covers=Span(START, END))
+        imported, live = run("AAPL", START, 30), run("AAPL", START + 60 * 60, 40)
+        store.write([imported], FILE, covers=Span(START, START + 30 * 60))
+        store.write([live], LIVE, covers=Span(START + 30 * 60, END))
+        version = store.version(last.series)
+        assert store.set_aside(last.instrument, LIVE, "its prices were adjusted again")
+        assert_same(store.read(first.series, 0, EVER), first)
+        assert_same(store.read(imported.series, 0, EVER), imported)
+        assert len(store.read(hours.series, 0, EVER)) == 0
+        assert len(store.read(whole("MSFT", Timeframe.D1).series, 0, EVER)) > 0
+        assert store.gaps(first.series, Span(int(first.time[0]), END)) == [Span(int(first.time[-1]) + 1, END)]
+        assert store.gaps(hours.series, Span(START, END)) == [Span(START, END)]
+        assert store.changed_since(last.series, version) is not None
+        assert store.newest(Timeframe.D1, EVER)[first.instrument].same_as(first.tail(1))
+        store.write([last], replace(LIVE, feed="another"), covers=Span(middle, END))
+        assert_same(store.read(first.series, 0, EVER), days)
+        assert store.set_aside(last.instrument, LIVE, "there is nothing left of it")
 
     def test_what_is_written_is_read_back_beside_other_timeframes(self, folder: Path, native: Timeframe) -> None:
         for symbol in SYMBOLS:

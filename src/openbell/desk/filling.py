@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from openbell.desk.adjustments import factor, is_adjusted, to_compare
 from openbell.desk.answers import covered_by
 from openbell.desk.screening import screen
 from openbell.desk.writes import SMALL, GroupedWrites
@@ -53,6 +54,10 @@ class _Refusal:
     """Of the series: it changes when stored bars are replaced."""
     error: SourceConflict
     spans: list[Span] = field(default_factory=list)
+
+
+class _Readjusted(Exception):
+    """Stored bars were set aside, because the vendor has adjusted its prices again."""
 
 
 class History:
@@ -147,6 +152,13 @@ class History:
 
     async def fill(self, series: Series, span: Span) -> Failure | None:
         """Fetch what the store lacks of a span. A failure is returned, not raised: stored bars may be enough."""
+        try:
+            return await self._fill(series, span, compare=True)
+        except _Readjusted:
+            return await self._fill(series, span, compare=False)
+
+    async def _fill(self, series: Series, span: Span, *, compare: bool) -> Failure | None:
+        """See `fill`. With `compare`, raises `_Readjusted` after stored bars were set aside."""
         if self._feed.source is None:
             return None
         try:
@@ -162,7 +174,7 @@ class History:
             if time.monotonic() < self._silent.get((series, gap.start), 0.0):
                 continue
             try:
-                if not await self._fetch(series, gap, source, newest):
+                if not await self._fetch(series, gap, source, newest, compare=compare):
                     return None
             except SourceConflict as error:
                 self._refuse_span(series, gap, error)
@@ -171,16 +183,23 @@ class History:
                 return error
         return self.refused(series)
 
-    async def _fetch(self, series: Series, gap: Span, source: Source, newest: int) -> bool:
+    async def _fetch(self, series: Series, gap: Span, source: Source, newest: int, *, compare: bool) -> bool:
         """Fetch and store one gap. Returns False if the timeframe is not used any longer."""
+        stored = barlib.empty_of(series)
+        if compare and is_adjusted(series, source):
+            stored = await self._threads.run(to_compare, self._store, series, source, gap.start)
+        start = int(stored.time[0]) if len(stored) else gap.start
         # What a vendor may still add to is stored, but asked for again. Taken before the question: the answer cannot be
         # newer than that.
         complete = self.complete(series, gap.end)
-        bars = await self._ask(series.instrument, self._feed.history(series, gap.start, gap.end))
+        bars = await self._ask(series.instrument, self._feed.history(series, start, gap.end))
         self.fetches[series.instrument] += 1
         if not _fits(bars):
             self._refuse(bars)
             return False
+        if by := factor(stored, bars):
+            await self._set_aside(series, source, by)
+        bars = bars.between(gap.start, gap.end)
         good, refused = await self._screened(bars)
         for reason, count in refused.items():
             log.warning("%s: refused %d bars of the history: %s", series, count, reason)
@@ -194,6 +213,17 @@ class History:
             self._silent[series, left] = time.monotonic() + _ASK_AGAIN
         self.on_stored()
         return True
+
+    async def _set_aside(self, series: Series, source: Source, by: float) -> None:
+        """Stop using bars whose prices the vendor has adjusted again, and raise `_Readjusted`."""
+        reason = f"{source.feed} has multiplied its earlier prices of {series.instrument} by {by:.6g}, as after a split"
+        if not await self._threads.run(self._store.set_aside, series.instrument, source, reason):
+            raise SourceConflict(
+                f"{reason}; the bars of a read-only home are not replaced: fetch them with a desk that may write",
+                symbol=series.instrument.symbol,
+            )
+        self._silent.clear()
+        raise _Readjusted
 
     async def _ask(self, instrument: Instrument, question: Awaitable[T]) -> T:
         """Ask the feed. After a slow failure, the next questions fail at once for a while."""

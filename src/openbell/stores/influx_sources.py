@@ -5,10 +5,12 @@ InfluxDB replaces a bar that is written again with the same tags; bars of anothe
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
+from openbell.market.instruments import Instrument
 from openbell.market.provenance import Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
@@ -18,6 +20,8 @@ from openbell.stores.influx_bars import InfluxBars
 from openbell.stores.periods import LAST, period_span, slug_of
 from openbell.stores.port import Lease, Span
 from openbell.stores.rollups import Rollups
+
+log = logging.getLogger(__name__)
 
 
 class SourcedInflux(BufferedStore):
@@ -63,6 +67,26 @@ class SourcedInflux(BufferedStore):
                 if other == period:
                     self._buffer.set_period_source(db, number, period, source)
         return number, period
+
+    def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
+        """See the port. The bars are deleted."""
+        log.warning("%s: deleting the bars of %s: %s", instrument, source, reason)
+        for series in (Series(instrument), *(Series(instrument, each) for each in self.timeframes(instrument))):
+            periods = [each for each, owner in self._buffer.period_sources(series).items() if owner == source]
+            for period in periods:
+                span = Span(*period_span(period))
+                with self._buffer.transaction() as db:
+                    number = self._buffer.ensure_series(db, series.name)
+                    self._buffer.begin_change(db, number)
+                    newest_bars.forget(db, number)
+                    for part in self._fetched(series, span, besides=period):
+                        coverage.uncover(db, number, part)
+                    self._drop_buffered(db, number, series, span, slug_of(period))
+                self._bars.delete_of_source(series, span, slug_of(period))
+                with self._buffer.transaction() as db:
+                    self._buffer.clear_period_source(db, number, period)
+                    self._buffer.end_change(db, number)
+        return True
 
     def _drop_buffered(self, db: sqlite3.Connection, number: int, series: Series, span: Span, slug: str) -> None:
         """Remove buffered minutes of one source, and what was made of them."""

@@ -153,6 +153,13 @@ class OverlayStore:
             **self._own.new_bars(own, span, covered=covered),
         }
 
+    def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
+        """See the port. Bars of the home stay: then nothing is done."""
+        all_series = [Series(instrument, each) for each in Timeframe]
+        if any(source in self._home.sources(each, Span(FIRST, -FIRST)) for each in all_series):
+            return False
+        return self._own.set_aside(instrument, source, reason)
+
     def sources(self, series: Series, span: Span) -> set[Source]:
         """See the port."""
         return self._home.sources(series, span) | self._own.sources(series, span)

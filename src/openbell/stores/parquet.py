@@ -175,15 +175,6 @@ class ParquetStore(FileStore):
         self._compact_period(series, period, LAST)
         return True
 
-    def _remove_replaced(self) -> None:
-        """Remove bars that no longer count from their files, also those of a write that was killed."""
-        for series, period in removals.pending(self._buffer):
-            with self._buffer.transaction() as db:
-                number = self._buffer.ensure_series(db, series.name)
-                file, spans = self._file(series, period), self._removed(series).get(period, [])
-                self._keep(file, removals.without(self._read_file(file), spans))
-                removals.clear(db, number, period)
-
     def compact(self, before: int) -> int:
         """See the port."""
         with self._buffer.transaction():

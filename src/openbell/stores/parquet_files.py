@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile, StoreError
+from openbell.market.instruments import Instrument
 from openbell.market.provenance import Source
 from openbell.market.series import Series, series_of
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
-from openbell.stores import bar_files, coverage, removals
+from openbell.stores import bar_files, coverage, newest_bars, removals
 from openbell.stores.bar_files import BarFile
 from openbell.stores.buffered import BufferedStore
 from openbell.stores.periods import FIRST, LAST, overlap, period_span, slug_of
@@ -142,6 +145,50 @@ class FileStore(BufferedStore):
                 except OSError as error:
                     raise StoreError(f"cannot set {file.path} aside: {error}") from error
         return True
+
+    def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
+        """See the port. Minutes in the buffer are moved to their files first."""
+        for series in (Series(instrument), *(Series(instrument, each) for each in self.timeframes(instrument))):
+            found = self._sources_by_period(series, Span(FIRST, LAST))
+            for period in [each for each, owner in found.items() if owner == source]:
+                self._retry_without_damage(self._compact_period, series, period, LAST)
+                self._put_aside(self._file(series, period), source, reason)
+        self._retry_without_damage(self._remove_replaced)
+        return True
+
+    @abstractmethod
+    def _compact_period(self, series: Series, period: str, before: int) -> int:
+        """Move the buffered bars of a period to its file. Returns how many were moved."""
+
+    def _put_aside(self, file: BarFile, source: Source, reason: str) -> None:
+        """Keep a second name of a file, and let its bars no longer count."""
+        aside = file.path.with_name(f"{file.path.name}.aside-{time.time_ns()}")
+        with self._buffer.transaction() as db:
+            number = self._buffer.ensure_series(db, file.series.name)
+            if self._owner(db, number, file.series, file.period) != source:
+                return  # another process has done it
+            try:
+                with suppress(FileNotFoundError):  # it was removed by hand
+                    aside.hardlink_to(file.path)
+            except OSError as error:
+                raise StoreError(f"cannot set {file.path} aside: {error}") from error
+            self._buffer.add_problem(db, aside, reason)
+            self._uncover(db, number, file.series, file.period)
+            self._buffer.delete(db, number, Span(*period_span(file.period)), slug_of(file.period))
+            removals.add(db, number, file.period, Span(FIRST, LAST))
+            self._buffer.clear_period_source(db, number, file.period)
+            newest_bars.forget(db, number)
+            self._buffer.end_change(db, number)
+        log.warning("set aside %s: %s", aside, reason)
+
+    def _remove_replaced(self) -> None:
+        """Remove bars that no longer count from their files, also those of a write that was killed."""
+        for series, period in removals.pending(self._buffer):
+            with self._buffer.transaction() as db:
+                number = self._buffer.ensure_series(db, series.name)
+                file, spans = self._file(series, period), self._removed(series).get(period, [])
+                self._keep(file, removals.without(self._read_file(file), spans))
+                removals.clear(db, number, period)
 
     def _uncover(self, db: sqlite3.Connection, number: int, series: Series, period: str) -> None:
         """Make a period whose bars are lost a gap, but for the bars of other sources in the same time."""

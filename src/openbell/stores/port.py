@@ -136,6 +136,12 @@ class BarStore(Protocol):
     def stored(self) -> list[Series]:
         """The series that have bars, sorted."""
 
+    def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
+        """Read the bars of a source of an instrument no longer, at any timeframe, and make them gaps.
+
+        Files are renamed and reported as problems. Returns False if the bars cannot be changed.
+        """
+
     def sources(self, series: Series, span: Span) -> set[Source]:
         """The recorded sources of the stored bars of a series in a span; cheap to call."""
 

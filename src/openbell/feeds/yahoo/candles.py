@@ -39,8 +39,6 @@ class Fetched:
     bars: Bars
     reached: int
     """The time of the newest row, which may still be forming: Yahoo has all earlier bars. 0 if there is no row."""
-    splits: tuple[tuple[int, str], ...] = ()
-    """The splits in the chart: time and ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,7 @@ async def fetch(connection: Connection, series: Series, start: int, end: int, mo
         parts.append(await _page(connection, series, at, until, moment))
         at = until
     bars = barlib.merge(barlib.empty_of(series), *(part.bars for part in parts))
-    splits = tuple(split for part in parts for split in part.splits)
-    return Fetched(bars, max((part.reached for part in parts), default=0), splits)
+    return Fetched(bars, max((part.reached for part in parts), default=0))
 
 
 async def _page(connection: Connection, series: Series, start: int, end: int, moment: Moment) -> Fetched:
@@ -78,7 +75,6 @@ async def _page(connection: Connection, series: Series, start: int, end: int, mo
         "period2": str(end + 2 * series.timeframe.seconds),
         "interval": INTERVALS[series.timeframe],
         "includePrePost": "true",
-        "events": "split",
     }
     try:
         chart = await connection.chart(yahoo_symbol(instrument), params)
@@ -113,7 +109,7 @@ def read_bars(series: Series, chart: Chart, start: int, end: int, moment: Moment
     bars = barlib.sort(found.take(priced & closed))
     if series.timeframe is Timeframe.D1:
         _require_newest(bars, found.time[closed], moment.now)
-    return Fetched(bars, reached, chart.splits)
+    return Fetched(bars, reached)
 
 
 def _bar_times(series: Series, times: Times) -> tuple[Times, npt.NDArray[np.int64]]:

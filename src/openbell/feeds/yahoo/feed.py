@@ -14,7 +14,7 @@ from openbell.feeds.yahoo.connection import Connection
 from openbell.feeds.yahoo.series import DELAY, natives_of
 from openbell.feeds.yahoo.stream import batches
 from openbell.market.bars import MINUTE, Bars, empty_of
-from openbell.market.clock import Clock, SystemClock, bounded, iso
+from openbell.market.clock import Clock, SystemClock, bounded
 from openbell.market.errors import NoSuchSeries, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
@@ -29,8 +29,6 @@ MACHINE: Clock = SystemClock()
 """The machine's clock, from which Yahoo counts how far back its charts reach."""
 _UNLISTED_FOR = 3600.0
 """Seconds for which a symbol counts as unknown; then it is requested again, because new symbols are added."""
-_RECENT_SPLIT = 60 * 86400
-"""Seconds for which a split is reported."""
 
 
 class YahooFeed:
@@ -50,7 +48,6 @@ class YahooFeed:
         self._clock = bounded(clock)
         self._connection = Connection(proxy, pause)
         self._unlisted: dict[Instrument, float] = {}
-        self._splits: set[tuple[Instrument, int]] = set()
         self._completed: dict[object, int] = {}
 
     def route(self, instrument: Instrument) -> Feed:  # noqa: ARG002 - the port's signature
@@ -122,16 +119,4 @@ class YahooFeed:
         except UnknownSymbol:
             self._unlisted[series.instrument] = time.monotonic()
             raise
-        self._report(series.instrument, fetched.splits, now)
         return fetched
-
-    def _report(self, instrument: Instrument, splits: Sequence[tuple[int, str]], now: float) -> None:
-        """Logs recent splits: the desk may have stored bars with the prices from before."""
-        for at, ratio in splits:
-            if at > now - _RECENT_SPLIT and (instrument, at) not in self._splits:
-                self._splits.add((instrument, at))
-                log.warning(
-                    "%s: Yahoo reports a split (%s) on %s; bars that were stored before it keep their prices, "
-                    "see docs/data.md",
-                    *(instrument, ratio, iso(at)[:10]),
-                )

@@ -32,8 +32,6 @@ class Chart:
     prices: Values
     """Open, high, low and close, one column each; NaN where Yahoo has no value."""
     volume: Values
-    splits: tuple[tuple[int, str], ...]
-    """The splits in the chart: time and ratio, such as `4:1`."""
 
 
 def read_chart(body: bytes, interval: str) -> Chart:
@@ -64,13 +62,11 @@ def _sorted(meta: Mapping[str, Any], found: Mapping[str, Any]) -> Chart:
     if any(column.shape != times.shape for column in columns):
         raise ValueError("columns of different lengths")
     order = np.argsort(times, kind="stable")
-    splits = ((found.get("events") or {}).get("splits") or {}).values()
     return Chart(
         meta,
         times[order],
         np.stack(columns[:-1], axis=1)[order],
         np.nan_to_num(columns[-1][order], nan=0.0),
-        tuple((int(split["date"]), str(split["splitRatio"])[:20]) for split in splits),
     )
 
 
