@@ -21,6 +21,12 @@ for _own in ("counts.py", "test_requirements.py"):
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MUST_HOLD = {
+    "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
+        "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
+    ],
+    "strategies are equal as arrays and bar by bar, and never look ahead": [
+        "strategies/test_evaluation.py::test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead"
+    ],
     "the contract's quick start answers in an empty home": [
         "servers/test_chart_signals.py::test_the_quick_start_answers_with_real_numbers_in_an_empty_home"
     ],
@@ -416,6 +422,18 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 
 COUNTS = {
+    "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
+        ("strategies/test_reading.py::test_hostile_specs_are_refused_or_run", "HOSTILE", 1500, 10_000),
+    ],
+    "strategies are equal as arrays and bar by bar, and never look ahead": [
+        (
+            "strategies/test_evaluation.py::"
+            "test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead",
+            "RANDOM_SPECS",
+            300,
+            10_000,
+        ),
+    ],
     "kill -9 in the middle of import and backfill: what was printed is stored, the same command completes it": [
         (
             "cli/test_killed_commands.py::test_a_killed_import_keeps_what_it_printed_and_the_same_command_completes_it",

@@ -12,6 +12,7 @@ OpenbellError
 │   ├── InvalidSize [trading]          the size is not a positive number
 │   ├── InvalidAction [trading]        the action is neither buy, sell nor hold
 │   ├── InvalidConfidence [trading]    the confidence is not between 0 and 1
+│   ├── SpecRefused [strategies]       a strategy spec has problems; all of them are listed
 │   └── ReasoningTooLong [trading]     the reasoning is longer than a journal entry may be
 ├── UnknownSymbol                      a valid symbol that is neither watched, stored nor listed by the feed
 ├── DataError                          the data for a valid request is missing or unusable

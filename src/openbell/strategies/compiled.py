@@ -1,0 +1,154 @@
+"""A spec whose parameters are bound to numbers: the indicators to compute and the conditions to check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+from openbell.indicators.registry import get
+from openbell.indicators.spec import Indicator
+from openbell.indicators.spec import Setting as IndicatorSetting
+from openbell.market.errors import InvalidParameter
+from openbell.market.nearest import did_you_mean
+from openbell.strategies.indicator_names import lines
+from openbell.strategies.indicator_reading import BARS
+from openbell.strategies.spec import (
+    Comparison,
+    Condition,
+    ConditionType,
+    Group,
+    Line,
+    Number,
+    Operand,
+    Side,
+    Spec,
+    Trend,
+    Use,
+    lines_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One indicator to compute, and from what."""
+
+    id: str
+    indicator: Indicator
+    settings: Mapping[str, IndicatorSetting]
+    input: Line | None
+    """None for the bars themselves."""
+    lines: tuple[Line, ...]
+    """In the order of its stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A strategy with numbers in place of parameters."""
+
+    spec: Spec
+    parameters: Mapping[str, Number]
+    steps: tuple[Step, ...]
+    entry: tuple[Condition, ...]
+    exit: tuple[Condition, ...]
+    stops: Mapping[ConditionType, float]
+    """The distance of each stop in per cent."""
+
+    @property
+    def name(self) -> str:
+        """The name of the spec."""
+        return self.spec.name
+
+    @property
+    def side(self) -> Side:
+        """The side of its positions."""
+        return self.spec.side
+
+    @property
+    def warmup(self) -> int:
+        """The number of bars up to the first one at which all its lines have a value, and one more for crossings."""
+        needed: dict[str, int] = {}
+        for step in self.steps:
+            before = needed.get(step.input.indicator or "", 1) - 1 if step.input else 0
+            needed[step.id] = before + step.indicator.warmup(**step.settings)
+        trends = [each.bars for each in _leaves((*self.entry, *self.exit)) if isinstance(each, Trend)]
+        return max([1, *needed.values()]) + max([1, *(int(each) for each in trends if not isinstance(each, Use))])
+
+
+def compiled(spec: Spec, parameters: Mapping[str, Number] | None = None) -> Compiled:
+    """Bind parameters; those left out keep their defaults. Raises `InvalidParameter`."""
+    values = spec.defaults() | _checked(spec, parameters or {})
+    steps = []
+    for use in spec.indicators:
+        indicator = get(use.indicator)
+        settings = {name: _bound(value, values) for name, value in use.settings.items()}
+        source = None if use.input == BARS else line_of(use.input)
+        named = tuple(Line(use.id, name) for name in lines(indicator))
+        steps.append(Step(use.id, indicator, indicator.settings(**settings), source, named))
+    return Compiled(
+        spec,
+        values,
+        tuple(steps),
+        tuple(_bind(each, values) for each in spec.entry),
+        tuple(_bind(each, values) for each in spec.exit),
+        {stop.type: float(_number(stop.percentage, values)) for stop in spec.stops},
+    )
+
+
+def line_of(text: str) -> Line:
+    """The line that the text of `Line` names."""
+    name, dot, line = text.partition(".")
+    return Line(name, line) if dot else Line(None, name)
+
+
+def used_lines(conditions: tuple[Condition, ...]) -> tuple[Line, ...]:
+    """The lines that conditions compare, each once."""
+    return tuple(dict.fromkeys(lines_of(conditions)))
+
+
+def _checked(spec: Spec, given: Mapping[str, Number]) -> dict[str, Number]:
+    known = {each.name: each for each in spec.parameters}
+    found: dict[str, Number] = {}
+    for name, value in given.items():
+        if name not in known:
+            advice = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+            raise InvalidParameter(f"{spec.name} has no parameter {str(name)[:80]!r}{advice}")
+        parameter = known[name]
+        if not is_number(value) or (parameter.whole and value != int(value)):
+            whole = "whole " if parameter.whole else ""
+            raise InvalidParameter(f"{name} must be a {whole}number, not {value!r}")
+        if not parameter.low <= value <= parameter.high:
+            raise InvalidParameter(f"{name} must be between {parameter.low} and {parameter.high}, not {value}")
+        found[name] = int(value) if parameter.whole else float(value)
+    return found
+
+
+def is_number(value: object) -> bool:
+    """Returns True for a finite number."""
+    return not isinstance(value, bool) and isinstance(value, int | float) and isfinite(value)
+
+
+def _bound(value: object, values: Mapping[str, Number]) -> object:
+    return values[value.name] if isinstance(value, Use) else value
+
+
+def _number(value: Number | Use, values: Mapping[str, Number]) -> Number:
+    return values[value.name] if isinstance(value, Use) else value
+
+
+def _bind(condition: Condition, values: Mapping[str, Number]) -> Condition:
+    if isinstance(condition, Group):
+        return Group(condition.type, tuple(_bind(each, values) for each in condition.conditions))
+    if isinstance(condition, Trend):
+        return Trend(condition.type, condition.line, _number(condition.bars, values))
+    other: Operand = condition.other
+    return Comparison(
+        condition.type, condition.line, other if isinstance(other, Line) else float(_number(other, values))
+    )
+
+
+def _leaves(conditions: tuple[Condition, ...]) -> list[Comparison | Trend]:
+    found: list[Comparison | Trend] = []
+    for each in conditions:
+        found += _leaves(each.conditions) if isinstance(each, Group) else [each]
+    return found

@@ -1,0 +1,141 @@
+"""Evaluates a strategy over bars as arrays: at which closes its entry and its exit conditions hold.
+
+The values at a bar depend on that bar and earlier ones only. While any line that a list of conditions compares has no value
+yet, the list does not hold, so that NOT is not true before warm-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from openbell.indicators.regular_hours import regular_part
+from openbell.market.bars import Bars, Values
+from openbell.strategies.compiled import Compiled, Step, used_lines
+from openbell.strategies.indicator_names import COLUMNS
+from openbell.strategies.spec import Comparison, Condition, ConditionType, Group, Line, Trend
+
+ROUNDING = 1e-12
+"""Numbers that differ by less, relative to the larger one, are equal: the last digits of computed values are noise."""
+UPWARD = frozenset({ConditionType.OVER, ConditionType.CROSSED_UP})
+Mask = npt.NDArray[np.bool_]
+Arrays = Mapping[Line, Values]
+Known = MutableMapping[object, tuple[Values, ...]]
+"""Lines that were computed before on the same bars, for sweeps; by indicator, settings and input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """One value per bar."""
+
+    entry: Mask
+    exit: Mask
+
+
+def evaluate(strategy: Compiled, bars: Bars, regular: Bars | None = None, known: Known | None = None) -> Conditions:
+    """The closes at which all entry conditions hold, and those at which all exit conditions do.
+
+    `regular` is the regular-hours part of each bar; if it is None, it is derived from the bars.
+    """
+    arrays = lines_over(strategy, bars, regular, known)
+    return Conditions(_all(strategy.entry, arrays, len(bars)), _all(strategy.exit, arrays, len(bars)))
+
+
+def lines_over(strategy: Compiled, bars: Bars, regular: Bars | None = None, known: Known | None = None) -> Arrays:
+    """The values of every line of a strategy, and of the columns of the bars."""
+    found: dict[Line, Values] = {Line(None, name): getattr(bars, name) for name in COLUMNS}
+    names: dict[Line, object] = {line: line.name for line in found}
+    cache = {} if known is None else known
+    with np.errstate(all="ignore"):
+        for step in strategy.steps:
+            source = names[step.input] if step.input else None
+            key = (step.indicator.name, tuple(sorted(step.settings.items())), source)
+            if key not in cache:
+                cache[key] = _computed(step, bars, regular, found)
+            for at, (line, values) in enumerate(zip(step.lines, cache[key], strict=True)):
+                found[line], names[line] = values, (key, at)
+    return found
+
+
+def _computed(step: Step, bars: Bars, regular: Bars | None, arrays: Arrays) -> tuple[Values, ...]:
+    if step.input is None:
+        part = (regular_part(bars) if regular is None else regular) if step.indicator.regular else None
+        channels = step.indicator.run(bars, None, part, **step.settings)
+        return tuple(line.values for line in (*channels.lines, *channels.histogram))
+    source = arrays[step.input]
+    first = first_value(source)
+    series = filled(source[first:])
+    given = bars.take(slice(first, None))
+    given = replace(given, open=series, high=series, low=series, close=series)
+    channels = step.indicator.run(given, **step.settings)
+    missing = np.full(first, np.nan)
+    return tuple(np.concatenate((missing, line.values)) for line in (*channels.lines, *channels.histogram))
+
+
+def first_value(values: Values) -> int:
+    """The index of the first finite value; the length if there is none."""
+    finite = np.isfinite(values)
+    return int(finite.argmax()) if finite.any() else len(values)
+
+
+def filled(values: Values) -> Values:
+    """Values with each missing one replaced by the last before it; the first must be finite."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return values
+    return values[np.maximum.accumulate(np.where(finite, np.arange(len(values)), 0))]
+
+
+def _all(conditions: tuple[Condition, ...], arrays: Arrays, count: int) -> Mask:
+    """Where all conditions hold and every line that they compare has a value; nowhere if there is no condition."""
+    if not conditions:
+        return np.zeros(count, dtype=bool)
+    holds = np.ones(count, dtype=bool)
+    for line in used_lines(conditions):
+        holds &= np.isfinite(arrays[line])
+    for each in conditions:
+        holds &= _holds(each, arrays, count)
+    return holds
+
+
+def _holds(condition: Condition, arrays: Arrays, count: int) -> Mask:
+    if isinstance(condition, Group):
+        masks = np.stack([_holds(each, arrays, count) for each in condition.conditions])
+        if condition.type is ConditionType.NOT:
+            return np.asarray(~masks[0])
+        return np.asarray(masks.all(axis=0) if condition.type is ConditionType.AND else masks.any(axis=0))
+    values = arrays[condition.line]
+    if isinstance(condition, Trend):
+        return _trend(values, condition)
+    return _comparison(values, condition, arrays)
+
+
+def _comparison(values: Values, condition: Comparison, arrays: Arrays) -> Mask:
+    other = arrays[condition.other] if isinstance(condition.other, Line) else np.full(len(values), condition.other)
+    upper, lower = (values, other) if condition.type in UPWARD else (other, values)
+    above = _exceeds(upper, lower)
+    if condition.type in {ConditionType.OVER, ConditionType.UNDER}:
+        return above
+    holds = np.zeros(len(values), dtype=bool)
+    holds[1:] = above[1:] & ~above[:-1] & np.isfinite(upper[:-1]) & np.isfinite(lower[:-1])
+    return holds
+
+
+def _exceeds(values: Values, other: Values) -> Mask:
+    """Where a value is greater than another by more than rounding."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(values - other > ROUNDING * np.maximum(np.abs(values), np.abs(other)))
+
+
+def _trend(values: Values, condition: Trend) -> Mask:
+    """Where the last `bars` changes all have the same direction."""
+    holds, length = np.zeros(len(values), dtype=bool), int(condition.bars)  # type: ignore[arg-type]
+    before, now = values[:-1], values[1:]
+    moved = _exceeds(now, before) if condition.type is ConditionType.IS_RISING else _exceeds(before, now)
+    if len(moved) >= length:
+        total = np.concatenate(([0], np.cumsum(moved)))
+        holds[length:] = total[length:] - total[:-length] == length
+    return holds

@@ -1,0 +1,92 @@
+"""Finds conditions that can never hold together: bounds of numbers, and comparisons that contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+
+from openbell.strategies.spec import (
+    Comparison,
+    Condition,
+    ConditionType,
+    Group,
+    Line,
+    Number,
+    Spec,
+    Trend,
+    Use,
+)
+
+_RANGES: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(
+        ("rsi", "mfi", "stoch", "stoch_rsi", "aroon", "ultimate", "choppiness", "adx", "rsi_mfi_stoch"), (0.0, 100.0)
+    ),
+    "williams_r": (-100.0, 0.0),
+    "cmo": (-100.0, 100.0),
+    "cmf": (-1.0, 1.0),
+    "atr": (0.0, inf),
+    "histvol": (0.0, inf),
+}
+"""By indicator, the range that its lines cannot leave."""
+_ABOVE = frozenset({ConditionType.OVER, ConditionType.CROSSED_UP})
+_BELOW = frozenset({ConditionType.UNDER, ConditionType.CROSSED_DOWN})
+
+
+def contradiction(conditions: Iterable[Condition], spec: Spec) -> str:
+    """Why conditions cannot hold at the same bar; empty if they may."""
+    leaves = list(_all_of(conditions))
+    for each in leaves:
+        if isinstance(each, Group):
+            reasons = [contradiction((child,), spec) for child in each.conditions]
+            if each.type is ConditionType.OR and all(reasons):
+                return reasons[0]
+    ranges: dict[Line, tuple[float, float]] = {}
+    for each in leaves:
+        if isinstance(each, Comparison) and not isinstance(each.other, Line):
+            low, high = ranges.get(each.line) or _range(each.line, spec)
+            least, most = _bounds(each.other, spec)
+            low, high = (max(low, least), high) if each.type in _ABOVE else (low, min(high, most))
+            if low >= high:
+                return f"{each.line} cannot be {each.type} {each.other} here"
+            ranges[each.line] = low, high
+    return _opposite([each for each in leaves if not isinstance(each, Group)])
+
+
+def _all_of(conditions: Iterable[Condition]) -> Iterable[Condition]:
+    """The conditions that must all hold, with those of nested ANDs."""
+    for each in conditions:
+        if isinstance(each, Group) and each.type is ConditionType.AND:
+            yield from _all_of(each.conditions)
+        else:
+            yield each
+
+
+def _opposite(leaves: list[Comparison | Trend]) -> str:
+    above = {(each.line, each.other) for each in leaves if isinstance(each, Comparison) and each.type in _ABOVE}
+    below = {(each.line, each.other) for each in leaves if isinstance(each, Comparison) and each.type in _BELOW}
+    for line, other in above:
+        if (line, other) in below or (other, line) in above:
+            return f"{line} must be above and below {other}"
+    for line, other in below:
+        if (other, line) in below:
+            return f"{line} must be above and below {other}"
+    rising = {each.line for each in leaves if isinstance(each, Trend) and each.type is ConditionType.IS_RISING}
+    falling = {each.line for each in leaves if isinstance(each, Trend) and each.type is ConditionType.IS_FALLING}
+    if both := rising & falling:
+        return f"{next(iter(both))} must rise and fall"
+    return ""
+
+
+def _range(line: Line, spec: Spec) -> tuple[float, float]:
+    if line.indicator is None:
+        return 0.0, inf
+    use = next(each for each in spec.indicators if each.id == line.indicator)
+    return _RANGES.get(use.indicator, (-inf, inf))
+
+
+def _bounds(value: Number | Use, spec: Spec) -> tuple[float, float]:
+    """The least and the largest number that a value can be."""
+    if not isinstance(value, Use):
+        return value, value
+    parameter = next(each for each in spec.parameters if each.name == value.name)
+    return parameter.low, parameter.high
