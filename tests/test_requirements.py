@@ -427,8 +427,7 @@ COUNTS = {
     ],
     "strategies are equal as arrays and bar by bar, and never look ahead": [
         (
-            "strategies/test_evaluation.py::"
-            "test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead",
+            "strategies/test_evaluation.py::test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead",
             "RANDOM_SPECS",
             300,
             10_000,
