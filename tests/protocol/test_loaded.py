@@ -63,3 +63,23 @@ def test_indicators_do_not_load_pandas_and_leave_it_usable() -> None:
         "print(pandas.Series([1.0]).sum())\n"
     )
     assert printed(code) == "False\n1.0"
+
+
+def test_the_bar_store_writes_and_reads_without_pandas() -> None:
+    code = (
+        "import sys, tempfile, numpy as np\n"
+        "from pathlib import Path\n"
+        "from openbell.market.bars import make\n"
+        "from openbell.market.instruments import parse\n"
+        "from openbell.market.provenance import Origin, Source\n"
+        "from openbell.market.timeframes import Timeframe\n"
+        "from openbell.stores.parquet import ParquetStore\n"
+        "days = make(parse('BTC/USD'), Timeframe.D1, np.arange(800, 809) * 86400, *np.ones((5, 9)))\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    store = ParquetStore(Path(folder))\n"
+        "    store.write([days], Source(Origin.IMPORTED, 'import'))\n"
+        "    print(len(store.tail(days.series, 5, 2**40)), store.count(days.series, Timeframe.W1, 2**40))\n"
+        "    store.close()\n"
+        "print('pandas' in sys.modules)\n"
+    )
+    assert printed(code) == "5 2\nFalse"
