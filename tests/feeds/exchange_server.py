@@ -56,6 +56,9 @@ class ExchangeServer:
         """The number of requests by kind, refused ones included."""
         self.refused = 0
         """The number of requests that were answered with 429."""
+        self.most_at_once = 0
+        """The largest number of requests that waited for their response at the same time."""
+        self._waiting = 0
         self.urls: list[str] = []
         self.listed = 1_502_928_000
         """The time of the first candle: 2017-08-17."""
@@ -141,7 +144,10 @@ class ExchangeServer:
         kind, found = self.respond(url.netloc, url.path, query)
         self.counts[kind] += 1
         self.urls.append(text)
+        self._waiting += 1
+        self.most_at_once = max(self.most_at_once, self._waiting)
         await asyncio.sleep(self.latency)
+        self._waiting -= 1
         if not self._allowed(kind):
             self.refused += 1
             return web.json_response({"message": "too many requests"}, status=429)

@@ -1,4 +1,4 @@
-"""The rate of requests to a vendor: back-off with jitter, Retry-After, and the budget from rate-limit headers.
+"""The rate of requests to a vendor: pauses, back-off with jitter, Retry-After, and the budget from rate-limit headers.
 
 Pure: the caller passes the time (`time.monotonic`) and the random numbers.
 """
@@ -40,6 +40,22 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def vendor_time(headers: Mapping[str, str]) -> float | None:
     """Returns the vendor's time in epoch seconds from the Date header; None if it is missing or invalid."""
     return _date(headers.get("date", ""))
+
+
+class Spacing:
+    """Separates requests by a pause, in the order in which they ask."""
+
+    def __init__(self, pause: float) -> None:
+        """`pause` is the time in seconds from a request of cost 1 to the next request."""
+        self._pause = pause
+        self._next = -math.inf
+        """Monotonic time from which the next request is allowed."""
+
+    def wait(self, cost: float, now: float) -> float:
+        """Returns the seconds after which a request may be sent, and reserves that time for it."""
+        at = max(now, self._next)
+        self._next = at + self._pause * cost
+        return at - now
 
 
 class Budget:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Sequence
 
 import numpy as np
 
 from openbell.feeds.exchange.candles import fetch, to_bars
-from openbell.feeds.exchange.connection import Connection
+from openbell.feeds.exchange.connection import Connection, together
 from openbell.feeds.exchange.recent import OVERLAP, RecentBars
 from openbell.feeds.exchange.sockets import CandleSocket
 from openbell.feeds.port import Batch
@@ -18,8 +17,6 @@ from openbell.market.clock import Clock
 from openbell.market.errors import FeedUnavailable
 from openbell.market.instruments import Instrument
 from openbell.market.series import Series
-
-T = TypeVar("T")
 
 SETTLE = 3.0
 """Seconds after a minute's end at which its bar is read, because the last update of its candle arrives late."""
@@ -47,7 +44,7 @@ class CandleStream:
         while True:
             until = min(int((self._clock.epoch() - SETTLE) // MINUTE * MINUTE), done + _DAY)
             if until > done:
-                found = await _together(self._closed(instrument, done, until) for instrument in instruments)
+                found = await together(self._closed(instrument, done, until) for instrument in instruments)
                 self._check()
                 for bars in found:
                     self._recent.record(bars)
@@ -98,13 +95,3 @@ class CandleStream:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
         self._check()
-
-
-async def _together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Returns all results. If one call fails, the others are cancelled and its error is raised."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-    return [task.result() for task in tasks]

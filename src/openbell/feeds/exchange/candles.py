@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from openbell.feeds.exchange.connection import Connection
+from openbell.feeds.exchange.connection import Connection, together
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.clock import iso
@@ -29,6 +29,8 @@ _DELAY = 20.0
 (`desk.bars.GRACE`), so that minutes are not needed for the latest one."""
 _NEWEST_ONLY = frozenset({"kraken"})
 """Exchanges that return their newest page of candles whatever is requested; ccxt has no field for this."""
+_MOST_CONCURRENT = 8
+"""Pages that are requested at the same time; the exchange's rate still separates the requests."""
 _MARGIN = 600
 """Seconds. Candles that leave the newest page within this time are not offered: a request may have to wait so long."""
 
@@ -54,6 +56,8 @@ def to_bars(series: Series, rows: Sequence[Sequence[Any]], now: float) -> Bars:
 async def fetch(connection: Connection, series: Series, start: int, end: int, now: float) -> Bars:
     """Returns the bars that opened in [start, end) and are closed at `now`, fetched page by page.
 
+    The next pages are requested concurrently, twice as many each time, as long as every page is complete: where candles are
+    missing, the start of the next page depends on the last one.
     Bars that are cut at other times than ours are returned as they are, of the first page that has one: the desk does not
     use them. Raises `FeedUnavailable` and `UnknownSymbol`.
     """
@@ -62,19 +66,30 @@ async def fetch(connection: Connection, series: Series, start: int, end: int, no
         return await _newest(connection, series, start, end, now)
     parts = [barlib.empty_of(series)]
     at, end = -(-start // step) * step, min(end, int(now // step) * step)  # without the forming candle
+    concurrent = 1
     while at < end:
-        page = await _page(connection, series, at, min(limit, -(-(end - at) // step)), now)
-        inside = page.between(at, end)
-        parts.append(inside)
-        if (inside.time % step).any():
-            break
-        if len(inside):
-            at = int(inside.time[-1]) + step
-        elif len(page) and page.time[-1] >= end:
-            break  # the exchange's next candle is after `end`
-        else:
-            at += limit * step  # no trades in this page; some exchanges do not search beyond one page
+        starts = range(at, end, limit * step)[:concurrent]
+        sizes = [min(limit, -(-(end - each) // step)) for each in starts]
+        pages = await together(_page(connection, series, *each, now) for each in zip(starts, sizes, strict=True))
+        concurrent = min(2 * concurrent, _MOST_CONCURRENT)
+        for first, page in zip(starts, pages, strict=True):
+            inside = page.between(first, end)
+            parts.append(inside)
+            if (inside.time % step).any():
+                return barlib.merge(*parts)
+            at = _next_page(page, inside, first + limit * step, end)
+            if at != first + limit * step:  # the exchange returned fewer candles or later ones
+                concurrent = 1
+                break
     return barlib.merge(*parts)
+
+
+def _next_page(page: Bars, inside: Bars, after: int, end: int) -> int:
+    """Returns where to continue after a page; `after` is the end of its last candle if none is missing."""
+    if len(inside):
+        return int(inside.time[-1]) + inside.timeframe.seconds
+    # Without trades in this page, some exchanges return the next candles, others none.
+    return end if len(page) and page.time[-1] >= end else after
 
 
 async def page_size(connection: Connection) -> int:

@@ -7,13 +7,14 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from functools import cache
 from typing import Any, TypeVar
 
 from openbell.feeds.exchange.library import Library, load
 from openbell.feeds.exchange.listing import Listing, read_listing, spot_only
+from openbell.feeds.pacing import Spacing
 from openbell.market.errors import FeedUnavailable, UnknownSymbol
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,10 @@ LISTING_AGE = 86400.0
 """Seconds after which the markets are loaded again, because exchanges add and remove pairs."""
 MALFORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError)
 """The exceptions of ccxt's parsers if a response has another shape."""
+
+_SEPARATE = frozenset({("kraken", "AssetPairs")})
+"""Requests that do not count towards the rate of candles. Kraken counts requests for candles by address and pair, others
+by address alone (https://support.kraken.com/hc/en-us/articles/206548367); this one is sent once a day."""
 
 _CLOSERS: set[asyncio.Task[None]] = set()
 
@@ -69,6 +74,7 @@ class Connection:
             made = self.make(library.rest)
             made.fetch = _json_only(made.fetch)
             made.parse_ohlcv = _with_time(made.parse_ohlcv)
+            made.calculate_rate_limiter_cost = _without_separate(made.calculate_rate_limiter_cost, self.exchange)
             self._rest, self._loading = made, asyncio.Lock()
             self._closer = loop.create_task(_close_when_cancelled(self._rest), name=f"ccxt {self.exchange}")
             # An event loop keeps only weak references to its tasks. This task must outlive a feed that is never closed.
@@ -79,6 +85,7 @@ class Connection:
     def make(self, kind: Any) -> Any:
         """Returns a new ccxt object of this class with the markets loaded so far; the caller closes it."""
         made = kind({"enableRateLimit": True, **self._options})
+        made.throttler = _Throttle(made.rateLimit / 1000)
         if made.verify:
             made.ssl_context = _tls(made.cafile)
         if self._proxy:  # ccxt 4.5 refuses its own setting for this as a conflict with itself
@@ -176,6 +183,29 @@ class Connection:
             await asyncio.sleep(left)
 
 
+class _Throttle:
+    """Replaces ccxt's throttler, whose pauses begin when the next request is made instead of when the last one was sent."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+    """Set by ccxt; not used."""
+
+    def __init__(self, pause: float) -> None:
+        self._spacing = Spacing(pause)
+
+    async def __call__(self, cost: float | None = None) -> None:
+        await asyncio.sleep(self._spacing.wait(1.0 if cost is None else cost, time.monotonic()))
+
+
+async def together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Returns all results. If one call fails, the others are cancelled and its error is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
 def _prefixed(urls: Any, proxy: str) -> Any:
     """Returns ccxt's tree of URLs with a proxy before those of HTTP."""
     if isinstance(urls, dict):
@@ -209,6 +239,15 @@ def _with_time(parse: Callable[..., Any]) -> Callable[..., Any]:
         if candle[0] is None:
             raise ValueError(f"not a candle: {str(arguments[0])[:60]!r}")
         return candle
+
+    return checked
+
+
+def _without_separate(cost: Callable[..., float], exchange: str) -> Callable[..., float]:
+    """Makes ccxt's cost of a request 0 if the exchange counts the request separately."""
+
+    def checked(api: Any, method: str, path: str, *arguments: Any) -> float:
+        return 0.0 if (exchange, path) in _SEPARATE else cost(api, method, path, *arguments)
 
     return checked
 

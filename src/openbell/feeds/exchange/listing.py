@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-_FUTURES = "product_type=FUTURE"
-"""Part of the URL of Coinbase's futures. ccxt has no option to leave them out, but loads the spot markets without them."""
+_FUTURES = ("product_type", "FUTURE")
+"""The parameter of Coinbase's futures. ccxt has no option to leave them out, but loads the spot markets without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,15 @@ def read_listing(markets: Mapping[str, Mapping[str, Any]]) -> Listing:
 @contextmanager
 def spot_only(rest: Any) -> Iterator[None]:
     """Makes ccxt's `load_markets` leave out currencies and derivatives, for which it sends up to ten more requests."""
-    has, fetch, choice = rest.has, rest.fetch, rest.options.get("fetchMarkets")
+    has, request, choice = rest.has, rest.request, rest.options.get("fetchMarkets")
     rest.has = {**has, "fetchCurrencies": False}
-    rest.fetch = _without_futures(fetch)
+    rest.request = _without_futures(request)
     if isinstance(choice, dict) and choice.get("types"):
         rest.options["fetchMarkets"] = {**choice, "types": _spot_of(choice["types"])}
     try:
         yield
     finally:
-        rest.has, rest.fetch = has, fetch
+        rest.has, rest.request = has, request
         rest.options["fetchMarkets"] = choice
 
 
@@ -57,10 +57,12 @@ def _spot_of(types: Any) -> Any:
     return {each: each == "spot" for each in types} if isinstance(types, dict) else ["spot"]
 
 
-def _without_futures(fetch: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    async def checked(url: str, *arguments: Any) -> Any:
-        if _FUTURES in url:
+def _without_futures(request: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Makes ccxt's `request` fail for futures before it waits for the exchange's rate."""
+
+    async def checked(path: str, api: Any, method: str, params: Mapping[str, Any], **options: Any) -> Any:
+        if _FUTURES in params.items():
             raise LookupError("futures are not loaded")
-        return await fetch(url, *arguments)
+        return await request(path, api, method, params, **options)
 
     return checked
