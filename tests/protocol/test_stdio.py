@@ -32,8 +32,7 @@ def test_every_handshake_revision_is_spoken(tmp_path: Path, revision: str) -> No
         assert client.initialize(revision)["protocolVersion"] == revision
         result = client.call("check_market_status")["result"]
         assert json.loads(result["content"][0]["text"])["crypto"]["open"] is True
-        if revision >= "2025-06-18":
-            assert result["structuredContent"] == json.loads(result["content"][0]["text"])
+        assert result["structuredContent"] == json.loads(result["content"][0]["text"])
 
 
 def test_an_unknown_revision_is_answered_with_the_newest(tmp_path: Path) -> None:
@@ -48,6 +47,7 @@ def test_the_revision_without_a_handshake_is_spoken(tmp_path: Path) -> None:
         assert "SIMULATED" in discovered["instructions"]
         called = client.request("tools/call", {"name": "check_market_status", "arguments": {}, "_meta": MODERN})
         assert called["result"]["resultType"] == "complete"
+        assert called["result"]["structuredContent"] == json.loads(called["result"]["content"][0]["text"])
         assert called["result"]["_meta"]["openbell/truth"]["data"] == "simulated"
         failed = client.request(
             "tools/call", {"name": "get_signals", "arguments": {"symbol": "?", "timeframe": "1min"}, "_meta": MODERN}
@@ -254,6 +254,29 @@ def test_every_request_gets_one_answer_whatever_ids_are_used(tmp_path: Path) -> 
                 ]
                 assert own, where
                 assert len(own) + len(refused) == sent.count(number), where
+
+
+def test_calls_at_the_same_time_get_their_own_structured_content(tmp_path: Path) -> None:
+    symbols = ["AAPL", "MSFT", "BTC/USD", "?", "ETH/USD", "TSLA"] * 5
+    with Client(tmp_path, command=[*OPENBELL, "mcp", "market-data"]) as client:
+        client.initialize()
+        for number, symbol in enumerate(symbols):
+            given = {"symbol": symbol, "timeframe": "1d", "limit": 1 + number}
+            client.send(
+                {
+                    "jsonrpc": "2.0",
+                    "id": number,
+                    "method": "tools/call",
+                    "params": {"name": "get_candles", "arguments": given},
+                }
+            )
+        answers = {answer["id"]: answer["result"] for answer in (client.receive() for _ in symbols)}
+    for number, symbol in enumerate(symbols):
+        result = answers[number]
+        assert result["structuredContent"] == json.loads(result["content"][0]["text"])
+        assert result["isError"] is (symbol == "?")
+        if symbol != "?":
+            assert len(result["structuredContent"]["data"]["items"]) == 1 + number
 
 
 def test_a_long_line_that_is_allowed_is_read(tmp_path: Path) -> None:

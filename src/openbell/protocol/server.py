@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -52,8 +53,8 @@ def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[An
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
     )
-    # Without an exporter the SDK's tracing spans are discarded, but every call would still create them.
-    server.middleware.clear()
+    # Replaces the SDK's tracing, whose spans are discarded without an exporter.
+    server.middleware[:] = [_add_structured_content]
     server.add_notification_handler("notifications/initialized", types.NotificationParams, handlers.initialized)
     for tool in service.tools:
         if tool.method:
@@ -89,6 +90,9 @@ class _Handlers:
         session = await self._opened(context)
         reply = await self._runner.run(params.name, params.arguments or {}, session, context.request_id)
         result = _wire(reply)
+        if "structuredContent" in result:
+            _structured_content.set(result["structuredContent"])
+            result["structuredContent"] = {}
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result["resultType"] = "complete"
         return result
@@ -115,6 +119,20 @@ class _Handlers:
             with suppress(OpenbellError):  # get_notifications raises it again
                 await session.reader(trading.inbox).begin()
         return session
+
+
+_structured_content: ContextVar[dict[str, Any] | None] = ContextVar("structured_content", default=None)
+
+
+async def _add_structured_content(ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
+    """Put the payload of a tool into the result in place of an empty object, after the SDK has checked the result.
+
+    The SDK copies what it checks, which takes 2 ms for 1,000 candles.
+    """
+    result = await call_next(ctx)
+    if isinstance(result, dict) and "structuredContent" in result:
+        result["structuredContent"] = _structured_content.get()
+    return result
 
 
 def one_client(principal: Principal, replies: Replies) -> Callable[[Context], Session]:
