@@ -78,7 +78,7 @@ def test_a_base_makes_the_same_bars_as_minutes_do(symbol: str, timeframe: Timefr
             np.allclose(a, b, rtol=1e-12) if len(a) == len(b) else False
             for a, b in zip(made.columns(), expected.columns(), strict=True)
         )
-        assert same == makes(instrument, base, timeframe), base
+        assert same == makes(instrument.asset_class, base, timeframe), base
     assert bases(instrument, timeframe)[0] is timeframe
     assert bases(instrument, timeframe)[-1] is Timeframe.M1
 
@@ -146,7 +146,7 @@ def test_what_is_fetched_covers_every_closed_bar_once(
         holding = [part for part in found if part.start <= start and stop <= part.end]
         assert len(holding) == 1
         base = holding[0].base
-        assert makes(instrument, base, timeframe)
+        assert makes(instrument.asset_class, base, timeframe)
         if base is not Timeframe.M1:
             assert stop <= published(instrument, base, natives[base], now) <= now - delay + base.seconds
             assert base is base_of(instrument, timeframe, natives)

@@ -7,7 +7,7 @@ that bars of a timeframe can be made of.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.timeframes import SHORT, Timeframe, name_of
@@ -52,7 +52,17 @@ def series_of(name: str) -> Series:
     return Series(parse(symbol), SHORT[timeframe] if timeframe else Timeframe.M1)
 
 
-def makes(instrument: Instrument, base: Timeframe, timeframe: Timeframe) -> bool:
+def bases(instrument: Instrument, timeframe: Timeframe) -> tuple[Timeframe, ...]:
+    """Returns the timeframes that bars of a timeframe can be made of, itself first and minutes last."""
+    return _bases(instrument.asset_class, timeframe)
+
+
+@cache
+def _bases(asset_class: AssetClass, timeframe: Timeframe) -> tuple[Timeframe, ...]:
+    return tuple(base for base in reversed(Timeframe) if makes(asset_class, base, timeframe))
+
+
+def makes(asset_class: AssetClass, base: Timeframe, timeframe: Timeframe) -> bool:
     """Returns True if bars of `timeframe` can be made of bars of `base`, each of whole bars.
 
     Weeks are made of days. A stock's day is its regular session, which hours cut: the first one holds half an hour of the
@@ -60,11 +70,6 @@ def makes(instrument: Instrument, base: Timeframe, timeframe: Timeframe) -> bool
     """
     if timeframe.seconds % base.seconds:
         return False
-    if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday and base.intraday:
+    if asset_class is AssetClass.STOCK and not timeframe.intraday and base.intraday:
         return _SESSION_STEP % base.seconds == 0
     return True
-
-
-def bases(instrument: Instrument, timeframe: Timeframe) -> tuple[Timeframe, ...]:
-    """Returns the timeframes that bars of a timeframe can be made of, itself first and minutes last."""
-    return tuple(base for base in reversed(Timeframe) if makes(instrument, base, timeframe))

@@ -21,6 +21,7 @@ from openbell.market.errors import CorruptFile, StoreError
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
+from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 from openbell.stores import bar_files, coverage, newest_bars, removals, resampling
 from openbell.stores.bar_files import BarFile
@@ -240,13 +241,20 @@ class ParquetStore(FileStore):
     def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
         """See the port. Only weekly bars cross the end of a period; for the others each period's count is cached."""
         if timeframe is Timeframe.W1 or series.timeframe is not Timeframe.M1:
-            return barlib.count(series.instrument, timeframe, self.read(series, FIRST, end).time, end)
+            return barlib.count(series.instrument, timeframe, self._open_times(series, end), end)
         fresh = {period.partition(".")[0] for period in self._buffer.waiting(series, end)}
         months, removed = self._months(series), self._removed(series)
         return sum(
             self._count(series, timeframe, Month(month, months.get(month, ()), month in fresh), removed, end)
             for month in {*fresh, *months}
         )
+
+    def _open_times(self, series: Series, end: int) -> Times:
+        """The open times of all bars that opened before `end`, maybe of later ones too."""
+        periods = () if series.timeframe is Timeframe.M1 else tuple(self._periods(series))
+        if len(periods) == 1 and not self._removed(series) and not self._buffer.holds(series, FIRST, end):
+            return self._retry_without_damage(self._times, self._file(series, periods[0]))
+        return self.read(series, FIRST, end).time
 
     def _count(self, series: Series, timeframe: Timeframe, month: Month, removed: Removed, end: int) -> int:
         """How many bars of a month had closed."""
