@@ -190,6 +190,40 @@ def test_a_symbol_with_days_only_answers_days_and_weeks(tmp_path: Path) -> None:
     run(tmp_path, work)
 
 
+def test_the_total_follows_every_change_of_the_store(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        days = bars(Series(AAPL, D1), buckets(AAPL, D1, NOW - 900 * DAY, NOW)[0])
+        service = BarService(store, NoFeed(), FixedClock(NOW))
+
+        async def totals(service: BarService = service) -> list[int]:
+            return [(await service.page(AAPL, timeframe, 2, 0))[1] for timeframe in (D1, D1, W1)]
+
+        def expected(stored: Bars) -> list[int]:
+            return [len(stored), len(stored), len(resample(stored, W1, NOW))]
+
+        def write(some: Bars, source: Source, **how: bool) -> None:
+            store.write([some], source, covers=Span(int(some.time[0]), closed_at(some)), **how)
+
+        monday = int(np.flatnonzero(np.diff(days.time) > 2 * DAY)[20]) + 1
+        older, newer, other = days.take(slice(monday)), days.take(slice(monday, None)), Source(Origin.LIVE, "alpaca")
+        some = newer.take(np.arange(len(newer)) % 20 != 5)
+        write(some, IMPORT)
+        assert await totals() == expected(some)
+        store.write([newer], IMPORT)  # the span was covered before
+        assert await totals() == expected(newer)
+        with closing(ParquetStore(tmp_path)) as another:
+            another.write([older], IMPORT, covers=Span(int(older.time[0]), closed_at(older)))
+        assert await totals() == expected(days)
+        write(newer, other, replace=True)
+        assert await totals() == expected(days)
+        (tmp_path / "stocks" / "1d" / "AAPL_all.import-raw.parquet").unlink()
+        after = await totals()
+        assert after == await totals(BarService(store, NoFeed(), FixedClock(NOW)))
+        assert after[0] < len(days)
+
+    run(tmp_path, work)
+
+
 def test_a_vendor_that_fails_leaves_what_is_stored(tmp_path: Path) -> None:
     async def work(store: ParquetStore) -> None:
         service, _ = desk(store, NOW, ALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from openbell.desk.filling import Failure, History
 from openbell.market import bars as barlib
@@ -13,10 +14,19 @@ from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.plan import Part, base_of, buckets, parts_of, to_fetch
 from openbell.market.series import Series, bases
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import BarStore, Span
+from openbell.stores.port import BarStore, Span, Version
 
 _DAY = 86400
 _EVER = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """The number of bars that a part held when its base was at `version`."""
+
+    part: Part
+    version: Version
+    count: int
 
 
 class Sourcing:
@@ -26,6 +36,7 @@ class Sourcing:
         self._store = store
         self._history = history
         self._clock = clock
+        self._counted: dict[tuple[Series, Timeframe], _Counted] = {}
 
     async def fill_parts(self, series: Series, depth: int, end: int) -> Failure | None:
         """Fetch what `depth` bars before `end` are made of."""
@@ -128,12 +139,21 @@ class Sourcing:
 
     def count(self, series: Series, end: int) -> int:
         """How many bars are stored that had closed at `end`."""
-        parts = self.parts(series, self.candidates(series), 0, end)
-        return sum(
-            self._store.count(series.at(part.base), series.timeframe, part.end)
-            - (self._store.count(series.at(part.base), series.timeframe, part.start) if part.start > 0 else 0)
-            for part in parts
-        )
+        return sum(self._count(series, part) for part in self.parts(series, self.candidates(series), 0, end))
+
+    def _count(self, series: Series, part: Part) -> int:
+        """How many bars a part holds. Native bars are counted again only if the store has changed."""
+        base = series.at(part.base)
+        known = self._counted.get((series, part.base))
+        if known and known.part == part and not self._store.changed({base: known.version}):
+            return known.count
+        version = self._store.version(base)
+        found = self._store.count(base, series.timeframe, part.end)
+        if part.start > 0:
+            found -= self._store.count(base, series.timeframe, part.start)
+        if part.base is not Timeframe.M1:
+            self._counted[series, part.base] = _Counted(part, version, found)
+        return found
 
     def reach(self, series: Series) -> int | None:
         """The start of the first whole bar that can be made of what the feed has; None if the feed has nothing."""
