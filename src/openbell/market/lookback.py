@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from openbell.market.bars import bucket_bounds
@@ -37,6 +39,7 @@ def _last_open(minute: int) -> int:
     return minute if row < 0 else int(opens[row])
 
 
+@lru_cache(maxsize=256)  # a question asks for it several times
 def lookback_start(instrument: Instrument, timeframe: Timeframe, count: int, end: float) -> int:
     """Returns the start of a bucket such that [start, end) holds `count` closed bars of a liquid instrument.
 
