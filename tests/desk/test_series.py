@@ -201,8 +201,8 @@ def test_the_total_follows_every_change_of_the_store(tmp_path: Path) -> None:
         def expected(stored: Bars) -> list[int]:
             return [len(stored), len(stored), len(resample(stored, W1, NOW))]
 
-        def write(some: Bars, source: Source, **how: bool) -> None:
-            store.write([some], source, covers=Span(int(some.time[0]), closed_at(some)), **how)
+        def write(some: Bars, source: Source, replace: bool = False) -> None:
+            store.write([some], source, covers=Span(int(some.time[0]), closed_at(some)), replace=replace)
 
         monday = int(np.flatnonzero(np.diff(days.time) > 2 * DAY)[20]) + 1
         older, newer, other = days.take(slice(monday)), days.take(slice(monday, None)), Source(Origin.LIVE, "alpaca")
