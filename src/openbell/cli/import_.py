@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.cli.entry import collector_paused
 from openbell.cli.progress import progress
 from openbell.market.clock import SystemClock, iso
 from openbell.market.errors import InputError, InvalidParameter, OpenbellError, Refused
@@ -118,9 +119,10 @@ def _options(
     """Returns the options of the command line as values. Raises `InputError`."""
     instrument = parse(symbol) if symbol is not None else None
     length = parse_timeframe(timeframe, SHORT) if timeframe is not None else None
-    from openbell.desk.importing import Options
-    from openbell.desk.importing.patterns import compiled
-    from openbell.desk.importing.zones import zone_of
+    with collector_paused():
+        from openbell.desk.importing import Options
+        from openbell.desk.importing.patterns import compiled
+        from openbell.desk.importing.zones import zone_of
 
     if date_format is not None:
         compiled(date_format)
