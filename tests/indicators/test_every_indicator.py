@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+import inspect
+from collections.abc import Callable, Iterator
+from functools import cache, wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +29,32 @@ INDICATORS = list(all_indicators().values())
 MORE = 700
 """Bars: enough for the slowest default by far."""
 
-every_indicator = pytest.mark.parametrize("indicator", INDICATORS, ids=lambda indicator: indicator.name)
+P = ParamSpec("P")
+S = TypeVar("S")
+
+
+def every_indicator(test: Callable[Concatenate[S, Indicator, P], None]) -> Callable[Concatenate[S, P], None]:
+    """Runs a test with each indicator; its failure names all indicators that fail, each with its own error.
+
+    One test instead of 64, because a case costs pytest more than most indicators compute.
+    """
+
+    @wraps(test)
+    def with_each(self: S, /, *given: P.args, **named: P.kwargs) -> None:
+        failed: dict[str, BaseException] = {}
+        for indicator in INDICATORS:
+            try:
+                test(self, indicator, *given, **named)
+            except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - raised below with the others
+                error.add_note(f"indicator: {indicator.name}")
+                failed[indicator.name] = error
+        if failed:
+            raise BaseExceptionGroup(", ".join(failed), list(failed.values()))
+
+    signature = inspect.signature(test)
+    others = [parameter for name, parameter in signature.parameters.items() if name != "indicator"]
+    with_each.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+    return with_each
 
 
 @cache
@@ -112,8 +139,8 @@ def close_enough(found: Values, expected: Values, bars: Bars) -> bool:
 
 
 @pytest.mark.parametrize("bars", [crypto_bars, stock_bars])
-@every_indicator
 class TestBothWays:
+    @every_indicator
     def test_bar_by_bar_is_the_same_as_all_at_once(self, indicator: Indicator, bars: object) -> None:
         data = crypto_bars() if bars is crypto_bars else stock_bars()
         for chosen in settings_of(indicator):
@@ -132,6 +159,7 @@ class TestBothWays:
                 assert np.array_equal(np.isnan(line.values), np.isnan(value)), (line.label, chosen)
                 assert close_enough(value, line.values, data), (line.label, chosen)
 
+    @every_indicator
     def test_never_sees_the_future(self, indicator: Indicator, bars: object) -> None:
         data = crypto_bars() if bars is crypto_bars else stock_bars()
         cuts = sorted({1, 2, 3, 5, 14, 27, 34, 35, 52, *range(60, len(data), 113), len(data) - 1})
@@ -147,6 +175,7 @@ class TestBothWays:
                 assert [(s.index, s.label) for s in then.signals] == [(s.index, s.label) for s in expected]
                 assert [s.value for s in then.signals] == pytest.approx([s.value for s in expected], rel=1e-12)
 
+    @every_indicator
     def test_what_comes_later_changes_nothing(self, indicator: Indicator, bars: object) -> None:
         """The same past with another future: a crash, a spike, no volume."""
         data = crypto_bars() if bars is crypto_bars else stock_bars()
@@ -160,11 +189,13 @@ class TestBothWays:
                 continue
             assert close_enough(mine[:cut], theirs[:cut], data), label
 
+    @every_indicator
     def test_every_series_is_as_long_as_the_bars(self, indicator: Indicator, bars: object) -> None:
         data = crypto_bars() if bars is crypto_bars else stock_bars()
         for chosen in settings_of(indicator):
             assert {len(values) for _, values in series(run(indicator, data, **chosen))} <= {len(data)}
 
+    @every_indicator
     def test_inputs_are_left_as_they_were(self, indicator: Indicator, bars: object) -> None:
         data = (crypto_bars() if bars is crypto_bars else stock_bars()).copy()
         before = data.copy()
@@ -192,8 +223,8 @@ def larger_stock_bars(timeframe: Timeframe) -> tuple[Bars, Bars]:
 
 
 @pytest.mark.parametrize("timeframe", [Timeframe.H1, Timeframe.H4])
-@every_indicator
 class TestLargerStockBars:
+    @every_indicator
     def test_bar_by_bar_is_the_same_as_all_at_once(self, indicator: Indicator, timeframe: Timeframe) -> None:
         bars, regular = larger_stock_bars(timeframe)
         extras = extras_for(bars)
@@ -211,6 +242,7 @@ class TestLargerStockBars:
                 assert np.array_equal(np.isnan(line.values), np.isnan(value)), (line.label, chosen)
                 assert close_enough(value, line.values, bars), (line.label, chosen)
 
+    @every_indicator
     def test_never_sees_the_future(self, indicator: Indicator, timeframe: Timeframe) -> None:
         bars, regular = larger_stock_bars(timeframe)
         extras = extras_for(bars)
@@ -227,8 +259,8 @@ def few_bars(instrument: Instrument, count: int) -> Bars:
     return walk(at("2025-03-04T15:00Z") + np.arange(count) * 60, 5, instrument) if count else empty(instrument)
 
 
-@every_indicator
 class TestWarmUp:
+    @every_indicator
     def test_the_slowest_line_has_its_first_value_at_the_bar_it_needs(self, indicator: Indicator) -> None:
         for chosen in settings_of(indicator):
             result = run(indicator, crypto_bars(), **chosen)
@@ -245,6 +277,7 @@ class TestWarmUp:
             # 0: it depends on the sessions in the data, not on a number of bars.
             assert not missing or not wanted or max(missing) == wanted - 1, chosen
 
+    @every_indicator
     def test_signals_wait_for_the_warm_up_and_are_declared(self, indicator: Indicator) -> None:
         result = run(indicator, walk(minutes("2025-03-04T00:00Z", "2025-03-06T00:00Z"), 9, step=0.02))
 
@@ -254,6 +287,7 @@ class TestWarmUp:
         assert all(np.isfinite(signal.value) for signal in result.signals)
 
     @pytest.mark.parametrize("instrument", [CRYPTO, STOCK])
+    @every_indicator
     def test_too_few_bars_give_nulls_not_errors(self, indicator: Indicator, instrument: Instrument) -> None:
         for count in (0, 1, 2, 3, 5, 10, 33):
             bars = few_bars(instrument, count)
@@ -264,12 +298,14 @@ class TestWarmUp:
                 if result.lines and count < indicator.warmup(**chosen):
                     assert any(np.isnan(values).all() for _, values in series(result)), (count, chosen)
 
+    @every_indicator
     def test_any_timeframe_will_do(self, indicator: Indicator) -> None:
         for timeframe in (Timeframe.M5, Timeframe.H4, Timeframe.D1):
             bars = walk(at("2025-03-03T00:00Z") + np.arange(100) * timeframe.seconds, 6, CRYPTO, timeframe)
 
             assert all(len(values) == 100 for _, values in series(run(indicator, bars))), timeframe
 
+    @every_indicator
     def test_no_volume_and_no_movement_are_no_reason_to_fail(self, indicator: Indicator) -> None:
         """Warnings are errors here: a division by nothing would show."""
         time = at("2025-03-04T15:00Z") + np.arange(MORE) * 60
@@ -280,6 +316,7 @@ class TestWarmUp:
 
     @given(seed=st.integers(0, 2**32), count=st.integers(0, 80), price=st.sampled_from([1e-8, 1.0, 1e9]))
     @settings(deadline=None, max_examples=20)
+    @every_indicator
     def test_any_walk_at_any_price(self, indicator: Indicator, seed: int, count: int, price: float) -> None:
         bars = walk(at("2025-03-04T23:30Z") + np.arange(count) * 60, seed, price=price, step=0.01)
         chosen = indicator.settings()
@@ -291,8 +328,8 @@ class TestWarmUp:
             assert line.label in indicator.displaced or close_enough(value, line.values, bars)
 
 
-@every_indicator
 class TestParameters:
+    @every_indicator
     def test_the_defaults_are_allowed(self, indicator: Indicator) -> None:
         assert indicator.settings() == {p.name: p.default for p in indicator.parameters}
         for parameter in indicator.parameters:
@@ -301,12 +338,14 @@ class TestParameters:
             elif not isinstance(parameter.default, bool):
                 assert parameter.low <= parameter.default <= parameter.high
 
+    @every_indicator
     def test_a_value_out_of_bounds_or_of_another_kind_is_refused(self, indicator: Indicator) -> None:
         for parameter in indicator.parameters:
             for value in bad_values(parameter):
                 with pytest.raises(InvalidParameter, match=parameter.name):
                     run(indicator, crypto_bars(), **{parameter.name: value})
 
+    @every_indicator
     def test_the_bounds_themselves_are_allowed(self, indicator: Indicator) -> None:
         for parameter in indicator.parameters:
             if isinstance(parameter.default, bool | str):
@@ -315,6 +354,7 @@ class TestParameters:
                 assert indicator.settings(**{parameter.name: value})[parameter.name] == value
             run(indicator, crypto_bars(), **{parameter.name: parameter.high})
 
+    @every_indicator
     def test_an_unknown_parameter_is_refused_and_the_known_ones_named(self, indicator: Indicator) -> None:
         with pytest.raises(InvalidParameter, match="nonsense") as refused:
             run(indicator, crypto_bars(), nonsense=1)
@@ -322,6 +362,7 @@ class TestParameters:
             parameter.name in refused.value.message for parameter in indicator.parameters
         )
 
+    @every_indicator
     def test_a_legend_names_it_and_its_numbers(self, indicator: Indicator) -> None:
         label = indicator.label(indicator.settings())
 
