@@ -73,7 +73,7 @@ def test_up_watches_what_it_is_told_to(tmp_path: Path) -> None:
 
 def test_up_shows_a_live_table_on_a_terminal(tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
-    process = subprocess.Popen(
+    process = Process(
         [*OPENBELL, "up"],
         stdin=terminal,
         stdout=terminal,
@@ -199,15 +199,7 @@ def test_doctor_reports_files_that_were_set_aside(tmp_path: Path) -> None:
     ],
 )
 def test_bad_settings_are_one_clear_line(tmp_path: Path, settings: dict[str, str], words: str) -> None:
-    done = subprocess.run(
-        [*OPENBELL, "mcp", "chart-signals"],
-        env=environment(tmp_path, **settings),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    done = run(tmp_path, "mcp", "chart-signals", **settings)
     assert done.returncode == 1
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

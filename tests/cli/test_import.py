@@ -32,6 +32,7 @@ from openbell.stores.buffered import BULK
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.client import run
+from tests.prefork import Process
 
 AAPL = parse("AAPL")
 HEADER = "timestamp,open,high,low,close,volume"
@@ -445,9 +446,7 @@ def test_an_interrupt_between_files_says_which_are_stored(desk: Desk) -> None:
     parts = [some_bars("2020-01-01", 6 * BULK, seed=seed, step=22) for seed in range(6)]
     names = [desk.csv_of(part, name=f"{seed}.csv") for seed, part in enumerate(parts)]
     command = [*desk.command(names[0], *MINUTES), *map(str, names[1:])]
-    process = subprocess.Popen(
-        command, env=desk.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = Process(command, env=desk.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.readline()  # the first file is stored
     process.send_signal(signal.SIGINT)
@@ -497,7 +496,7 @@ def test_an_interrupted_import_has_whole_months_and_can_be_done_again(desk: Desk
     bars = some_bars("2020-01-01", 24 * BULK, step=22)  # two years, every month above the buffer's size
     file = desk.csv_of(bars)
     first_month = desk.home / "data" / "stocks" / "1min" / "AAPL_2020-01.parquet"
-    process = subprocess.Popen(
+    process = Process(
         desk.command(file, *MINUTES), env=desk.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     while process.poll() is None and not first_month.exists():
@@ -521,7 +520,7 @@ def is_month_end(epoch: int) -> bool:
 def test_progress_is_shown_on_a_terminal(desk: Desk) -> None:
     file = desk.csv_of(some_bars("2025-01-01", 400, step=599))
     master, terminal = pty.openpty()
-    process = subprocess.Popen(
+    process = Process(
         desk.command(file, *MINUTES), env=desk.environment(TERM="xterm"), stdout=subprocess.PIPE, stderr=terminal
     )
     os.close(terminal)

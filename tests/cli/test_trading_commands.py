@@ -36,6 +36,7 @@ from openbell.trading.ledger import GENESIS, Head, digest
 from openbell.trading.rows import from_row
 from tests.cli.in_process import command
 from tests.client import OPENBELL, PATIENCE, environment, run
+from tests.prefork import Process
 from tests.servers.desks import awaited, bench, bench_as_found
 from tests.trading.ledgers import FORGERIES, NOON, Line, Lines, bars, honest, of, sealed, verdict, written
 from tests.trading.ledgers import A as FILL
@@ -620,7 +621,7 @@ def test_a_long_ledger_shows_its_progress_to_somebody_who_looks(sample: Path, te
     asyncio.run(whole())
     ours, theirs = pty.openpty() if terminal else os.pipe()
     given = environment(sample, FEED="none")
-    process = subprocess.Popen([*OPENBELL, "verify"], env=given, stdout=subprocess.PIPE, stderr=theirs)
+    process = Process([*OPENBELL, "verify"], env=given, stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     shown = b""
     with suppress(OSError):  # a terminal whose other end was closed

@@ -28,7 +28,7 @@ from openbell.desk.watching import RecordSource
 from openbell.market.bars import MINUTE
 from openbell.market.errors import StoreError
 from openbell.stores.file_version import FileVersion
-from tests.client import OPENBELL, PATIENCE, environment
+from tests.client import PATIENCE, run
 from tests.clocks import HandClock
 from tests.servers.desks import awaited
 from tests.stores.records.places import Place, decision
@@ -162,13 +162,8 @@ ORDER: dict[str, object] = {"symbol": "BTC/USD", "side": "buy", "type": "limit",
 ALERT: dict[str, object] = {"symbol": "BTC/USD", "condition": {"price_above": 1}}
 
 
-def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    given = environment(home, RISK_COLLAR="0")
-    return subprocess.run([*OPENBELL, *words], env=given, capture_output=True, text=True, timeout=PATIENCE, check=False)
-
-
 def call(home: Path, tool: str, arguments: dict[str, object]) -> subprocess.CompletedProcess[str]:
-    return run(home, "call", "chartgen", tool, "--trade", json.dumps(arguments))
+    return run(home, "call", "chartgen", tool, "--trade", json.dumps(arguments), RISK_COLLAR="0")
 
 
 @awaited

@@ -20,6 +20,7 @@ from openbell.market.errors import InvalidParameter
 from openbell.market.timeframes import Timeframe
 from openbell.signals.crossing_alerts import CrossingAlert
 from tests.client import OPENBELL, PATIENCE, Client, environment, run
+from tests.prefork import Process
 from tests.servers.desks import awaited, bench_as_found
 
 PUSH = "notifications/alert_triggered"
@@ -138,7 +139,7 @@ class DeafClient:
 
     def __init__(self, home: Path, **settings: str) -> None:
         self._read, write = os.pipe()
-        self.process = subprocess.Popen(
+        self.process = Process(
             [*OPENBELL, "mcp", "chartgen", "--trade", "--as-of", SET],
             stdin=subprocess.PIPE,
             stdout=write,
