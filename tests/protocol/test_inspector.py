@@ -11,7 +11,7 @@ import pytest
 
 from openbell.servers import NAMES, load
 from tests.client import OPENBELL, PATIENCE, environment
-from tests.protocol.inspector.program import NotHere
+from tests.protocol.inspector.program import CACHE, NotHere
 from tests.protocol.inspector.program import inspector as installed
 
 # A server whose schema has what the inspector warns of.
@@ -46,6 +46,7 @@ def listed(inspector: list[str], home: Path, command: list[str]) -> subprocess.C
     """What the inspector says about the tools of a server."""
     # Its own catalogue of servers would be in the user's home.
     variables = {**environment(home), "HOME": str(home), "MCP_CATALOG_PATH": str(home / "catalogue.json")}
+    variables["NODE_COMPILE_CACHE"] = str(CACHE / "compiled")
     # It hands few variables on to a server by itself.
     handed = [f"-e{name}={value}" for name, value in variables.items() if name.startswith(("OPENBELL_", "PYTHON"))]
     return subprocess.run(
