@@ -6,10 +6,8 @@ import os
 import platform
 import sqlite3
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
@@ -18,11 +16,11 @@ import typer
 
 from openbell import __version__
 from openbell.cli.app import AsOf, app, fail, settings_for
+from openbell.cli.feed_checks import Finding, check_feeds
 from openbell.desk.desk import Desk
 from openbell.feeds.registry import parts_of
 from openbell.market.clock import iso
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
-from openbell.market.series import Series
 from openbell.market.sessions import stock_phase
 from openbell.market.timeframes import SHORT
 
@@ -32,16 +30,6 @@ if TYPE_CHECKING:
 _SHOWN = 10
 """The number of findings of one kind that are listed."""
 _PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "pydantic")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check."""
-
-    state: str
-    """ok, note or bad."""
-    text: str
-    mend: str = ""
 
 
 @app.command("doctor")
@@ -64,7 +52,7 @@ def doctor(
         _clock,
         _watchlist,
         _bars,
-        _feed,
+        check_feeds,
         _collector,
         _signals,
         _records,
@@ -196,24 +184,6 @@ def _describe(found: Premature) -> str:
         f"{iso(int(found.written))}, "
         + ("before it had ended" if early else "later than the machine's time now: its clock was or is wrong")
     )
-
-
-def _feed(desk: Desk) -> Iterator[Finding]:
-    """Check that a live vendor responds."""
-    if desk.data != "live":
-        return
-    import asyncio
-
-    now = desk.clock.epoch()
-    watched = [each for each in desk.watchlist.read().instruments if desk.feed.supports(each)]
-    if not watched:
-        yield Finding("note", f"feed {desk.feed.name} has none of the watched symbols", "edit watchlist.txt")
-        return
-    began = time.monotonic()
-    week_ago = int(now) - 7 * 86400
-    bars = asyncio.run(desk.feed.history(Series(watched[0]), week_ago, week_ago + 3600))
-    spent = (time.monotonic() - began) * 1000
-    yield Finding("ok", f"feed {desk.feed.name} responds in {spent:.0f} ms ({len(bars)} bars of {watched[0]})")
 
 
 def _collector(desk: Desk) -> Iterator[Finding]:

@@ -1,0 +1,76 @@
+"""The checks of `openbell doctor` that concern feeds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from openbell.desk.desk import Desk
+from openbell.market.errors import FeedUnavailable, OpenbellError
+from openbell.market.instruments import Instrument
+from openbell.market.series import Series
+from openbell.stores.periods import month_of, period_span
+from openbell.stores.port import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check."""
+
+    state: str
+    """ok, note or bad."""
+    text: str
+    mend: str = ""
+
+
+def check_feeds(desk: Desk) -> Iterator[Finding]:
+    """Check that every live vendor responds, and that its minutes can be stored beside those that are."""
+    if desk.data != "live":
+        return
+    import asyncio
+
+    watched = [each for each in desk.watchlist.read().instruments if desk.feed.supports(each)]
+    if not watched:
+        yield Finding("note", f"feed {desk.feed.name} has none of the watched symbols", "edit watchlist.txt")
+        return
+    first = {desk.feed.route(each).name: each for each in reversed(watched)}
+    yield from asyncio.run(_responses(desk, first))
+    for instrument in watched:
+        yield from _other_adjustment(desk, instrument)
+
+
+async def _responses(desk: Desk, first: Mapping[str, Instrument]) -> list[Finding]:
+    """Request an hour of a week ago from each feed; `first` has an instrument of each."""
+    week_ago = int(desk.clock.epoch()) - 7 * 86400
+    found = []
+    for feed, instrument in first.items():
+        began = time.monotonic()
+        try:
+            bars = await desk.feed.history(Series(instrument), week_ago, week_ago + 3600)
+        except FeedUnavailable as error:
+            found.append(Finding("bad", error.message, "check the keys and the connection, or set OPENBELL_FEED=sim"))
+            continue
+        except OpenbellError as error:
+            found.append(Finding("bad", f"feed {feed}: {error.message}"))
+            continue
+        spent = (time.monotonic() - began) * 1000
+        found.append(Finding("ok", f"feed {feed} responds in {spent:.0f} ms ({len(bars)} bars of {instrument})"))
+    return found
+
+
+def _other_adjustment(desk: Desk, instrument: Instrument) -> Iterator[Finding]:
+    """Report stored minutes of this month that keep the feed's minutes from being stored."""
+    source, now = desk.feed.route(instrument).source, int(desk.clock.epoch())
+    if source is None:
+        return
+    newest = desk.store.tail(Series(instrument), 1, now)
+    month = Span(*period_span(month_of(now)))
+    others = desk.store.sources(Series(instrument), month) if len(newest) and newest.time[-1] >= month.start else set()
+    for other in sorted(map(str, (each for each in others if each.adjustment != source.adjustment))):
+        yield Finding(
+            "bad",
+            f"minutes of {instrument} in this month come from {other}: those of {source} are adjusted otherwise and are "
+            "not stored beside them, so orders of this symbol do not fill",
+            f"delete the symbol's minutes of this month in {desk.store.where()}, or import them with the same adjustment",
+        )
