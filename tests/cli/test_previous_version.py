@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from openbell.stores.buffer_schema import VERSION
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.client import OPENBELL, PATIENCE, environment, run
@@ -79,7 +80,7 @@ def assert_complete(home: Path) -> None:
         assert store.acquire("collector", "me", 60).token == 2
         for series, bars in STORED.items():
             assert store.conflicts(bars, LIVE) == ([] if "/" in series.name else ["2025-09 (imported/csv/raw)"])
-    assert version_of(home) == 4
+    assert version_of(home) == VERSION
 
 
 def test_read_only_it_is_read_and_no_byte_is_changed(home: Path) -> None:

@@ -73,7 +73,8 @@ def make_old_bars(folder: Path) -> None:
         db.executescript(SCHEMA_2)
         db.execute("ATTACH ? AS new", (str(new),))
         for table in TABLES:
-            db.execute(f"INSERT INTO main.{table} SELECT * FROM new.{table}")
+            columns = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
+            db.execute(f"INSERT INTO main.{table} SELECT {columns} FROM new.{table}")
         number = db.execute("PRAGMA new.application_id").fetchone()[0]
         db.execute(f"PRAGMA main.application_id = {number}")
         db.execute("PRAGMA main.user_version = 2")

@@ -283,7 +283,7 @@ def _check_coverage(store: ParquetStore, scenario: Scenario, where: str) -> None
         assert gaps in ([], [scenario.replaced]), where
         assert store.problems() == [], where
     else:
-        beside = Span(int(BESIDE.time[0]), int(BESIDE.time[-1]) + 1)
+        beside = Span(int(BESIDE.time[0]), int(BESIDE.time[-1]) + 60)
         lost = [Span(scenario.lost.start, beside.start), Span(beside.end, scenario.lost.end)]
         assert gaps == lost, where
         assert any(Path(problem.path).exists() for problem in store.problems()), where

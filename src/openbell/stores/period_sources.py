@@ -165,7 +165,7 @@ def _runs(times: Times, timeframe: Timeframe) -> Iterator[Span]:
     """From the first to the last of bars that follow each other without a break of several days or bars."""
     breaks = np.flatnonzero(np.diff(times) > max(_BREAK, 7 * timeframe.seconds)) + 1
     for some in np.split(times, breaks) if len(times) else ():
-        yield Span(int(some[0]), int(some[-1]) + 1)
+        yield Span(int(some[0]), int(some[-1]) + timeframe.seconds)
 
 
 def without(span: Span, others: Iterable[Span]) -> list[Span]:
