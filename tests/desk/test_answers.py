@@ -54,7 +54,24 @@ def test_an_empty_answer_covers_the_time_before_a_history_begins_only() -> None:
     assert covered_by(nothing, NONE, span, True) == []
     assert covered_by(nothing, NONE, span, False) == [span]
     quiet = days("BTC/USD", START, START, M1)
-    assert covered_by(quiet, NONE, Span(START, START + 3600), True) == [Span(START, START + 3600)]
+    assert covered_by(quiet, NONE, Span(START, START + 3600), False) == [Span(START, START + 3600)]
+
+
+@pytest.mark.parametrize("late", [1, 3, 100])
+def test_a_late_vendor_is_asked_again_about_the_latest_minutes(late: int) -> None:
+    answer = days("BTC/USD", START, START + 3600 * 5, M1)
+    end = START + 3600 * 5
+    kept = answer.take(slice(0, -late))
+    assert covered_by(kept, NONE, Span(START, end), True) == [Span(START, end - 60 * late)]
+    assert covered_by(kept, NONE, Span(START, end), False) == [Span(START, end)]
+    assert covered_by(answer.take(slice(0, 0)), NONE, Span(START, end), True) == []
+
+
+def test_after_the_close_nothing_more_is_asked_for() -> None:
+    last = bars("AAPL", [at("2025-01-11T00:59:00Z")])
+    assert covered_by(last, NONE, Span(START, SUNDAY), True)[0].end == closed_at(last), "weeks are missing"
+    weekend = Span(START, at("2025-01-12T12:00:00Z"))
+    assert covered_by(last, NONE, weekend, True) == [weekend]
 
 
 @pytest.mark.parametrize(

@@ -27,14 +27,16 @@ def covered_by(bars: Bars, refused: Times, span: Span, newest: bool) -> list[Spa
     series = bars.series
     spoken = closed_at(bars) if len(bars) else span.start
     silent = most_bars(series.instrument, series.timeframe, spoken, span.end)
+    # At the present, a vendor that is late sends no error: only bars show how far it has come.
+    believed = 0 if newest else _most_silent(series.timeframe)
     end = span.end
-    if silent > _most_silent(series.timeframe) and (newest or (len(bars) and series.timeframe.seconds >= 3600)):
+    if silent > believed and (newest or (len(bars) and series.timeframe.seconds >= 3600)):
         end = spoken
     bounds = bucket_bounds(series.instrument, series.timeframe, np.sort(refused))
     found, at = [], span.start
     for start, stop in zip(*(each.tolist() for each in bounds), strict=True):
-        if at < start < end:
-            found.append(Span(at, start))
+        if at < min(start, end):
+            found.append(Span(at, min(start, end)))
         at = max(at, stop)
     if at < end:
         found.append(Span(at, end))
