@@ -22,7 +22,7 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series, series_of
 from openbell.market.timeframes import Timeframe
 from openbell.stores.buffer_schema import SCHEMA, UPGRADES, VERSION
-from openbell.stores.periods import calendar_of, slug_of
+from openbell.stores.periods import calendar_of, month_of, slug_of
 from openbell.stores.port import Problem, Span, Version
 from openbell.stores.sqlite_file import SqliteFile
 
@@ -209,8 +209,9 @@ class Buffer(SqliteFile):
         """See the port. Two queries for any number of series."""
         states = self.query(
             "SELECT id, symbol, epoch, compacted_seq, EXISTS (SELECT 1 FROM coverage c"
-            " WHERE c.series = series.id AND c.start <= ? AND c.end >= ?) FROM series",
-            *(span.start, span.end),
+            " WHERE c.series = series.id AND c.start <= ? AND c.end >= ?) AND NOT EXISTS (SELECT 1 FROM months m"
+            " WHERE m.series = series.id AND m.origin = ? AND m.month >= ?) FROM series",
+            *(span.start, span.end, Origin.IMPORTED.value, month_of(span.start)),
         )
         known = {symbol: state for _, symbol, *state in states}
         symbols = {number: symbol for number, symbol, *_ in states}

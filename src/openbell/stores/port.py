@@ -119,9 +119,9 @@ class BarStore(Protocol):
     def new_bars(self, versions: Mapping[Series, Version], span: Span, *, covered: bool = True) -> dict[Series, Bars]:
         """The bars of many series of minutes in a span, read at once.
 
-        Leaves out the series that must be read one by one: those with changes other than new bars since their version, and
-        those whose span is not covered unless `covered` is False. At its version a series must not have had bars in the
-        span.
+        Leaves out the series that must be read one by one: those with changes other than new bars since their version, and,
+        unless `covered` is False, those whose span is not covered or has imported minutes in its months. At its version a
+        series must not have had bars in the span.
         """
 
     def gaps(self, series: Series, span: Span) -> list[Span]:

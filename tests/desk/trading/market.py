@@ -15,10 +15,12 @@ import numpy as np
 from openbell.market.bars import MINUTE, Bars, make
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
 from openbell.market.instruments import Instrument, parse
+from openbell.market.provenance import Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span, Version
 from openbell.trading import amounts
+from tests.stores.samples import LIVE
 
 T = TypeVar("T")
 SYMBOLS = (parse("BTC/USD"), parse("ETH/USD"), parse("SOL/USD"))
@@ -122,6 +124,15 @@ class Market:
         """Run work at once instead of in a thread."""
         await asyncio.sleep(0)
         return work(*args)
+
+    def supports(self, _instrument: Instrument) -> bool:
+        return True
+
+    def route(self, _instrument: Instrument) -> Market:
+        return self
+
+    def sources(self, _series: Series, _span: Span) -> set[Source]:
+        return {LIVE}
 
     def closed_until(self) -> int:
         return self.clock.closed

@@ -24,6 +24,7 @@ from openbell.desk.trading.paper_venue import PaperVenue
 from openbell.desk.trading.portfolio import PortfolioService
 from openbell.desk.trading.prices import Prices
 from openbell.desk.trading.reconcile import Reconciling
+from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.desk.trading.venue import Venue
 from openbell.market.errors import DataError, Refused, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument
@@ -108,7 +109,7 @@ class Seat:
         )
         self.books = Books()
         bars = cast("BarService", setting.market)
-        prices = Prices(bars, STALE_AFTER, present=True)
+        prices = Prices(bars, STALE_AFTER, TradedMinutes(bars, present=True))
         self.matching = PaperMatching(self.records, bars, self.books, prices, Rules(COSTS, LIMITS))
         self.halts = Halts(self.records)
         self.venue = self._venue(world.steady.epoch, world.every, world.most)

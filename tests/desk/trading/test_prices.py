@@ -8,6 +8,7 @@ from pathlib import Path
 
 from openbell.desk.bars import BarService
 from openbell.desk.trading.prices import Prices
+from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.feeds.none.feed import NoFeed
 from openbell.market.clock import FixedClock
 from openbell.market.provenance import Origin, Source
@@ -17,6 +18,12 @@ from tests.desk.scripted import BTC, ScriptedFeed, bars
 from tests.stores.samples import at
 
 NOW = at("2026-01-07")
+
+
+def prices(service: BarService, *, present: bool) -> Prices:
+    return Prices(service, 300, TradedMinutes(service, present=present))
+
+
 IMPORTED, LIVE = Source(Origin.IMPORTED, "import"), Source(Origin.LIVE, "scripted")
 
 
@@ -26,13 +33,13 @@ def test_nothing_is_opened_on_an_imported_price_of_an_instrument_that_the_feed_d
         with closing(ParquetStore(tmp_path)) as store:
             store.write([bars((NOW - 60, 5.0))], IMPORTED, covers=Span(0, NOW))
             service = BarService(store, ScriptedFeed(known=(BTC,)), clock)
-            price = await Prices(service, 300, present=True).now(BTC)
+            price = await prices(service, present=True).now(BTC)
             assert price.stale is not None
             assert "was imported" in price.stale
-            assert (await Prices(service, 300, present=False).now(BTC)).stale is None, "in a scenario it may be"
+            assert (await prices(service, present=False).now(BTC)).stale is None, "in a scenario it may be"
             store.write([bars((NOW, 6.0))], LIVE, covers=Span(NOW, NOW + 60))
             later = BarService(store, ScriptedFeed(known=(BTC,)), FixedClock(NOW + 61))
-            delivered = await Prices(later, 300, present=True).now(BTC)
+            delivered = await prices(later, present=True).now(BTC)
             assert (float(delivered.value), delivered.stale) == (6.0, None)
 
     asyncio.run(main())
@@ -43,6 +50,24 @@ def test_without_a_feed_imported_prices_are_the_prices(tmp_path: Path) -> None:
         clock = FixedClock(NOW + 1)
         with closing(ParquetStore(tmp_path)) as store:
             store.write([bars((NOW - 60, 5.0))], IMPORTED, covers=Span(0, NOW))
-            assert (await Prices(BarService(store, NoFeed(), clock), 300, present=True).now(BTC)).stale is None
+            service = BarService(store, NoFeed(), clock)
+            assert (await prices(service, present=True).now(BTC)).stale is None
 
     asyncio.run(main())
+
+
+def test_orders_do_not_fill_on_imported_minutes_of_an_instrument_that_the_feed_delivers(tmp_path: Path) -> None:
+    with closing(ParquetStore(tmp_path)) as store:
+        store.write([bars((NOW - 240, 1.0), (NOW - 180, 2.0))], LIVE)
+        store.write([bars((NOW - 120, 9.0), (NOW - 60, 9.5))], IMPORTED)
+        store.write([bars((NOW, 3.0))], LIVE)
+        service = BarService(store, ScriptedFeed(known=(BTC,)), FixedClock(NOW + 61))
+        series = bars((NOW, 1.0)).series
+        minutes = TradedMinutes(service, present=True)
+        assert minutes.read(series, 0, NOW + 60).close.tolist() == [1.0, 2.0, 3.0]
+        assert minutes.read(series, NOW - 120, NOW).close.tolist() == []
+        assert minutes.read(series, NOW - 240, NOW - 120).close.tolist() == [1.0, 2.0]
+        in_scenario = TradedMinutes(service, present=False)
+        assert in_scenario.read(series, 0, NOW + 60).close.tolist() == [1.0, 2.0, 9.0, 9.5, 3.0]
+        without_feed = TradedMinutes(BarService(store, NoFeed(), FixedClock(NOW + 61)), present=True)
+        assert without_feed.read(series, 0, NOW + 60).close.tolist() == [1.0, 2.0, 9.0, 9.5, 3.0]

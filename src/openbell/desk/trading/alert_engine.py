@@ -22,6 +22,7 @@ from openbell.desk.followers import SignalFollowers
 from openbell.desk.indicators import IndicatorService
 from openbell.desk.trading.alert_groups import AlertGroup, GroupKey, key_of
 from openbell.desk.trading.inbox import Inbox
+from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.indicators.evaluation import IndicatorRequest
 from openbell.market.bars import MINUTE, Bars, closed_at
 from openbell.market.clock import iso
@@ -58,9 +59,12 @@ _Found = tuple[Firing, str]
 class AlertEngine:
     """Fires alerts on closed bars."""
 
-    def __init__(self, records: Records, bars: BarService, indicators: IndicatorService, inbox: Inbox) -> None:
+    def __init__(
+        self, records: Records, bars: BarService, minutes: TradedMinutes, indicators: IndicatorService, inbox: Inbox
+    ) -> None:
         self._records = records
         self._bars = bars
+        self._minutes = minutes
         self._followers = SignalFollowers(bars, indicators)
         self._inbox = inbox
         self._groups: dict[GroupKey, AlertGroup] = {}
@@ -196,7 +200,9 @@ class AlertEngine:
         bars = new_bars if timeframe is Timeframe.M1 else None
         if bars is None and any(alert.type.of_price for alert in group.alerts.values()):
             bars = await self._read(instrument, since, until)
-            if not self._are_current(bars, until):
+            if self._are_current(bars, until):
+                bars = await self._bars.threads.run(self._minutes.of, bars)
+            else:
                 bars = await latest_of_any(self._bars, instrument, bars)
         if bars is not None and group.within_reach(bars):
             found += [(each, bar_hash(bars, each.index)) for each in price_firings(group.of_price(), bars, since)]

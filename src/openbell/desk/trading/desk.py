@@ -31,6 +31,7 @@ from openbell.desk.trading.prices import Prices
 from openbell.desk.trading.reasons import Reasons
 from openbell.desk.trading.reconcile import Reconciling
 from openbell.desk.trading.record_locations import make_records
+from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.desk.trading.venue import Venue
 from openbell.market.bars import MINUTE
 from openbell.market.errors import (
@@ -159,7 +160,8 @@ class TradingDesk:
     @cached_property
     def prices(self) -> Prices:
         """Current prices."""
-        return Prices(self._desk.bars, self._settings.stale_after, present=self._scenario is None)
+        minutes = TradedMinutes(self._desk.bars, present=self._scenario is None)
+        return Prices(self._desk.bars, self._settings.stale_after, minutes)
 
     @cached_property
     def gate(self) -> Gate:
@@ -213,7 +215,7 @@ class TradingDesk:
         """Fires alerts."""
         from openbell.desk.trading.alert_engine import AlertEngine
 
-        return AlertEngine(self.records, self._desk.bars, self._desk.indicators, self.inbox)
+        return AlertEngine(self.records, self._desk.bars, self.prices.minutes, self._desk.indicators, self.inbox)
 
     # The kill switch
 

@@ -258,7 +258,7 @@ class PaperMatching:
             try:
                 if end > start and (failure := await self._bars.fill(instrument, Span(start, end))):
                     raise failure
-                series[symbol] = await self._bars.threads.run(self._bars.store.read, Series(instrument), start, end)
+                series[symbol] = await self._bars.threads.run(self._prices.minutes.read, Series(instrument), start, end)
             except Exception as error:  # our own errors, and faults of a feed's adapter with this symbol
                 if not (known := isinstance(error, OpenbellError)):
                     log.exception("the bars of %s could not be read", symbol)

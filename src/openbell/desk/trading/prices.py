@@ -9,12 +9,11 @@ from decimal import Decimal
 
 from openbell.desk.bars import BarService
 from openbell.desk.latest_price import LatestPrice, latest_price
-from openbell.market.bars import MINUTE
+from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import lookback_start
-from openbell.market.provenance import Origin
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span, Version
@@ -43,11 +42,11 @@ class Price:
 class Prices:
     """Reads prices for the gate, the portfolio and paper fills."""
 
-    def __init__(self, bars: BarService, stale_after: float, *, present: bool) -> None:
-        """`present`: False for the prices of a scenario, whose time may be one that was imported."""
+    def __init__(self, bars: BarService, stale_after: float, minutes: TradedMinutes) -> None:
         self._bars = bars
         self._stale_after = stale_after
-        self._present = present
+        self.minutes = minutes
+        """The minutes that orders fill on."""
         self._last: dict[str, Price] = {}
         """By symbol, the latest price that this process has read."""
         self._before: dict[str, tuple[int, Version, Decimal]] = {}
@@ -66,14 +65,12 @@ class Prices:
 
     async def _foreign(self, latest: LatestPrice) -> str | None:
         """Why no position is opened on a price of today: a file has it although a feed delivers the instrument."""
-        instrument, feed = latest.minutes.instrument, self._bars.feed
-        if not self._present or not feed.supports(instrument) or feed.route(instrument).source is None:
+        instrument = latest.minutes.instrument
+        if not self.minutes.excludes_imports(instrument):
             return None
-        last = Span(latest.end - MINUTE, latest.end)
-        sources = await self._bars.threads.run(self._bars.store.sources, Series(instrument), last)
-        if not sources or any(source.origin is not Origin.IMPORTED for source in sources):
+        if len(await self._bars.threads.run(self.minutes.of, latest.minutes.tail(1))):
             return None
-        name = feed.route(instrument).name
+        name = self._bars.feed.route(instrument).name
         return f"the newest price of {instrument} was imported: nothing is opened until {name} delivers a newer one"
 
     async def of(self, symbols: Iterable[str]) -> tuple[dict[str, Price], dict[str, str]]:
