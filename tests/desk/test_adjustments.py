@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbell.desk.adjustments import factor, to_compare
-from openbell.market.bars import Bars
-from openbell.market.series import Series
+from openbell.desk.adjustments import factor, to_compare, widened
+from openbell.market.bars import Bars, closed_at
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Span
 from tests.stores.native_samples import whole
 from tests.stores.samples import FILE, LIVE, run
 
@@ -43,16 +43,24 @@ def test_a_day_that_the_vendor_leaves_out_proves_nothing() -> None:
     assert factor(stored.take(slice(0, 0)), stored) is None
 
 
-def test_only_adjusted_days_of_the_same_source_just_before_are_compared(tmp_path: Path) -> None:
-    end = int(DAYS.time[-1]) + 1
+def test_bars_of_the_same_source_on_both_sides_of_a_gap_are_compared(tmp_path: Path) -> None:
+    first, last = int(DAYS.time[5]), int(DAYS.time[-5])
+    gap = Span(first, last)
     with closing(ParquetStore(tmp_path)) as store:
-        store.write([DAYS.take(slice(0, -1))], SPLIT)
-        assert to_compare(store, DAYS.series, SPLIT, end).same_as(DAYS.take(slice(-4, -1)))
-        assert len(to_compare(store, DAYS.series, LIVE, end)) == 0, "raw prices are never adjusted"
-        assert len(to_compare(store, DAYS.series, SPLIT, end + 15 * 86400)) == 0
-        assert len(to_compare(store, Series(DAYS.instrument), SPLIT, end)) == 0
-        store.write([DAYS.tail(1)], replace(FILE, adjustment="split"))
-        assert len(to_compare(store, DAYS.series, SPLIT, end)) == 0, "a file is not adjusted by a feed"
-        btc = run("BTC/USD", end - 1, 5)
+        before, after = DAYS.take(slice(0, 5)), DAYS.take(slice(-5, None))
+        store.write([before], SPLIT)
+        assert [each.time.tolist() for each in to_compare(store, DAYS.series, SPLIT, gap)] == [
+            before.time[-3:].tolist()
+        ]
+        assert to_compare(store, DAYS.series, LIVE, gap) == [], "raw prices are never adjusted"
+        assert to_compare(store, DAYS.series, SPLIT, Span(first + 60 * 86400, first + 61 * 86400)) == []
+        store.write([after], replace(FILE, adjustment="split"))
+        assert len(to_compare(store, DAYS.series, SPLIT, gap)) == 1, "a file is not adjusted by a feed"
+        store.write([after], SPLIT, replace=True)
+        both = to_compare(store, DAYS.series, SPLIT, gap)
+        assert [each.time.tolist() for each in both] == [before.time[-3:].tolist(), after.time[:3].tolist()]
+        asked = widened(gap, both)
+        assert (asked.start, asked.end) == (int(before.time[-3]), closed_at(after.take(slice(0, 3))))
+        btc = run("BTC/USD", first // 60 * 60, 5)
         store.write([btc], SPLIT)
-        assert len(to_compare(store, btc.series, SPLIT, end + 600)) == 0
+        assert to_compare(store, btc.series, SPLIT, Span(first + 600, first + 1200)) == []

@@ -290,6 +290,28 @@ def test_after_a_split_stored_bars_are_set_aside_and_fetched_again_at_the_new_sc
         assert len(list(tmp_path.rglob("*.aside-*"))) == 2
 
 
+@pytest.mark.parametrize(("timeframe", "few", "many"), [(D1, 30, 300), (Timeframe.M15, 100, 400), (M1, 100, 900)])
+def test_earlier_bars_that_are_fetched_after_a_split_do_not_mix_with_stored_ones(
+    server: YahooServer, tmp_path: Path, timeframe: Timeframe, few: int, many: int
+) -> None:
+    def halved(_interval: str, rows: list[Row]) -> list[Row]:
+        return [(row[0], *(value and value / 2 for value in row[1:5]), row[5]) for row in rows]  # type: ignore[misc]
+
+    async def ask(store: ParquetStore, count: int) -> Bars:
+        feed = make_feed(server)
+        found = (await BarService(store, feed, server.clock).page(AAPL, timeframe, count, 0))[0]
+        await feed.close()
+        return found
+
+    with closing(ParquetStore(tmp_path)) as store:
+        before = asyncio.run(ask(store, few))
+        server.spoil = halved
+        after = asyncio.run(ask(store, many))
+        assert after.tail(few).close == pytest.approx(before.close / 2), "all have the new prices"
+        assert np.abs(np.diff(np.log(after.close))).max() < 0.3, "no jump"
+        assert len(list(tmp_path.rglob("*.aside-*"))) >= 1
+
+
 # Failures
 
 

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -64,11 +65,16 @@ class NativeContract(StoreSuite):
         store.write([live], LIVE, covers=Span(START + 30 * 60, END))
         version = store.version(last.series)
         assert store.set_aside(last.instrument, LIVE, "its prices were adjusted again")
+        assert {problem.reason for problem in store.problems()} == {"its prices were adjusted again"}
+        asides = [Path(problem.path) for problem in store.problems()]
+        assert all(path.exists() for path in asides)
+        rows = sum(pq.read_table(path).num_rows for path in asides)
+        assert rows == len(last) + len(hours) + len(live), "nothing is lost"
         assert_same(store.read(first.series, 0, EVER), first)
         assert_same(store.read(imported.series, 0, EVER), imported)
         assert len(store.read(hours.series, 0, EVER)) == 0
         assert len(store.read(whole("MSFT", Timeframe.D1).series, 0, EVER)) > 0
-        assert store.gaps(first.series, Span(int(first.time[0]), END)) == [Span(int(first.time[-1]) + 1, END)]
+        assert store.gaps(first.series, Span(int(first.time[0]), END)) == [Span(int(first.time[-1]) + 86400, END)]
         assert store.gaps(hours.series, Span(START, END)) == [Span(START, END)]
         assert store.changed_since(last.series, version) is not None
         assert store.newest(Timeframe.D1, EVER)[first.instrument].same_as(first.tail(1))

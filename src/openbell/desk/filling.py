@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from openbell.desk.adjustments import factor, is_adjusted, to_compare
+from openbell.desk.adjustments import factor, is_adjusted, to_compare, widened
 from openbell.desk.answers import covered_by
 from openbell.desk.screening import screen
 from openbell.desk.writes import SMALL, GroupedWrites
@@ -185,19 +185,19 @@ class History:
 
     async def _fetch(self, series: Series, gap: Span, source: Source, newest: int, *, compare: bool) -> bool:
         """Fetch and store one gap. Returns False if the timeframe is not used any longer."""
-        stored = barlib.empty_of(series)
+        stored: list[Bars] = []
         if compare and is_adjusted(series, source):
-            stored = await self._threads.run(to_compare, self._store, series, source, gap.start)
-        start = int(stored.time[0]) if len(stored) else gap.start
+            stored = await self._threads.run(to_compare, self._store, series, source, gap)
+        asked = widened(gap, stored)
         # What a vendor may still add to is stored, but asked for again. Taken before the question: the answer cannot be
         # newer than that.
         complete = self.complete(series, gap.end)
-        bars = await self._ask(series.instrument, self._feed.history(series, start, gap.end))
+        bars = await self._ask(series.instrument, self._feed.history(series, asked.start, asked.end))
         self.fetches[series.instrument] += 1
         if not _fits(bars):
             self._refuse(bars)
             return False
-        if by := factor(stored, bars):
+        if by := next((found for some in stored if (found := factor(some, bars))), None):
             await self._set_aside(series, source, by)
         bars = bars.between(gap.start, gap.end)
         good, refused = await self._screened(bars)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
+from pathlib import Path
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
@@ -14,7 +16,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.provenance import Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores import coverage, newest_bars
+from openbell.stores import bar_files, coverage, newest_bars
 from openbell.stores.buffered import BufferedStore
 from openbell.stores.influx_bars import InfluxBars
 from openbell.stores.periods import LAST, period_span, slug_of
@@ -69,14 +71,15 @@ class SourcedInflux(BufferedStore):
         return number, period
 
     def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
-        """See the port. The bars are deleted."""
-        log.warning("%s: deleting the bars of %s: %s", instrument, source, reason)
+        """See the port. The bars are written to Parquet files beside the buffer before they are deleted."""
         for series in (Series(instrument), *(Series(instrument, each) for each in self.timeframes(instrument))):
             periods = [each for each, owner in self._buffer.period_sources(series).items() if owner == source]
             for period in periods:
                 span = Span(*period_span(period))
+                aside = self._written_aside(series, period, source)
                 with self._buffer.transaction() as db:
                     number = self._buffer.ensure_series(db, series.name)
+                    self._buffer.add_problem(db, aside, reason)
                     self._buffer.begin_change(db, number)
                     newest_bars.forget(db, number)
                     for part in self._fetched(series, span, besides=period):
@@ -87,6 +90,17 @@ class SourcedInflux(BufferedStore):
                     self._buffer.clear_period_source(db, number, period)
                     self._buffer.end_change(db, number)
         return True
+
+    def _written_aside(self, series: Series, period: str, source: Source) -> Path:
+        """Write the bars of one period to a Parquet file. Returns its path."""
+        buffered = self._buffer.get(series, *period_span(period), slug=slug_of(period))
+        bars = barlib.merge(self._read_period(series, period, *period_span(period)), buffered)
+        file = bar_files.bar_file(self._buffer.path.parent / "aside", series, period)
+        bar_files.write(file, bars, source)
+        aside = file.path.with_name(f"{file.path.name}.aside-{time.time_ns()}")
+        file.path.replace(aside)
+        log.warning("set aside %s", aside)
+        return aside
 
     def _drop_buffered(self, db: sqlite3.Connection, number: int, series: Series, span: Span, slug: str) -> None:
         """Remove buffered minutes of one source, and what was made of them."""
