@@ -26,7 +26,7 @@ from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.desk.facts import made_of
 from tests.desk.scripted import ScriptedFeed
-from tests.stores.samples import bars
+from tests.stores.samples import FILE, at, bars
 
 AAPL, BTC = parse("AAPL"), parse("BTC/USD")
 NOW = int(parse_time("2025-03-12T21:00:00Z"))
@@ -287,3 +287,19 @@ def test_a_feed_that_adjusts_otherwise_is_asked_once_and_not_mixed_with_stored_d
         assert service.history.refused(days.series) is None
 
     run(tmp_path, work)
+
+
+def test_a_few_minutes_do_not_make_a_bar_that_longer_ones_cover_in_part(tmp_path: Path) -> None:
+    """Twenty hours of a day are no day, and neither are ten minutes beside them."""
+    day = at("2025-03-04")
+    with closing(ParquetStore(tmp_path)) as store:
+        hours = bars(Series(BTC, Timeframe.H1), day + 3600 * np.arange(20))
+        store.write([hours], FILE, covers=Span(day, day + 20 * 3600))
+        service = BarService(store, NoFeed(), FixedClock(day + 3 * 86400))
+        assert len(asyncio.run(service.newest(BTC, Timeframe.D1, 5))) == 0
+        minutes = bars(Series(BTC), day + 60 * np.arange(10))
+        store.write([minutes], FILE, covers=Span(day, day + 600))
+        assert len(asyncio.run(service.newest(BTC, Timeframe.D1, 5))) == 0
+        whole = bars(Series(BTC), day + 60 * np.arange(1440))
+        store.write([whole], FILE, covers=Span(day, day + 86400))
+        assert len(asyncio.run(service.newest(BTC, Timeframe.D1, 5))) == 1

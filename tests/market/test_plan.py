@@ -104,7 +104,10 @@ def test_every_bar_is_made_of_one_base_the_first_that_covers_it(
             for base in bases(instrument, timeframe)
             if any(a <= start and end <= b for a, b in known.get(base, ()))
         ]
-        expected = covers[:1] or ([Timeframe.M1] if whole_from is None or start >= whole_from else [])
+        longer = [base for base in bases(instrument, timeframe) if base is not Timeframe.M1]
+        touched = any(a < end and start < b for base in longer for a, b in known.get(base, ()))
+        whole = not touched if whole_from is None else start >= whole_from
+        expected = covers[:1] or ([Timeframe.M1] if whole or timeframe is Timeframe.M1 else [])
         assert made_of == expected
 
 
@@ -120,10 +123,16 @@ def test_more_minutes_change_nothing_that_native_bars_give(
     instrument = parse(symbol)
     series = Series(instrument, timeframe)
     before, after = (
-        parts_of(series, START, END, {timeframe: joined(natives), Timeframe.M1: joined(some)})
+        parts_of(series, START, END, {timeframe: joined(natives), Timeframe.M1: joined(some)}, START)
         for some in (minutes, [*minutes, *more])
     )
     assert before == after
+    without_feed, with_more = (
+        parts_of(series, START, END, {timeframe: joined(natives), Timeframe.M1: joined(some)})
+        for some in (minutes, [*minutes, *more])
+    )
+    native = [part for part in without_feed if part.base is not Timeframe.M1]
+    assert native == [part for part in with_more if part.base is not Timeframe.M1]
 
 
 @settings(deadline=None, max_examples=40)

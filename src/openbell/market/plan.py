@@ -88,20 +88,22 @@ def parts_of(
     """Returns what each bar of a series in [start, end) is made of, oldest first.
 
     A bar is made of the first base in the order of `bases` that covers all of it, else of minutes. `covered` has the covered
-    spans by base. Minutes before `whole_from` may lack bars: a bar of a larger timeframe is made of them only if they are
-    covered.
+    spans by base. Minutes before `whole_from` may lack bars, and so may minutes where a part of the bar is covered by
+    another base: a bar of a larger timeframe is made of them only if they are covered.
     """
     starts, ends = buckets(series.instrument, series.timeframe, start, end)
     if not len(starts):
         return []
     order = bases(series.instrument, series.timeframe)
     chosen = np.full(len(starts), len(order) - 1)
-    for rank in reversed(range(len(order))):
-        inside = _inside(starts, ends, covered.get(order[rank], ()))
-        if order[rank] is Timeframe.M1 and whole_from is not None and series.timeframe is not Timeframe.M1:
-            chosen[(starts < whole_from) & ~inside] = -1
-        elif order[rank] is not Timeframe.M1:
-            chosen[inside] = rank
+    if series.timeframe is not Timeframe.M1:
+        others = [covered.get(base, ()) for base in order if base is not Timeframe.M1]
+        doubtful = np.logical_or.reduce([_touched(starts, ends, spans) for spans in others])
+        if whole_from is not None:
+            doubtful = starts < whole_from
+        chosen[doubtful & ~_inside(starts, ends, covered.get(Timeframe.M1, ()))] = -1
+    for rank in reversed(range(len(order) - 1)):
+        chosen[_inside(starts, ends, covered.get(order[rank], ()))] = rank
     return [Part(order[rank], int(starts[low]), int(ends[high - 1])) for rank, low, high in _runs(chosen) if rank >= 0]
 
 
@@ -133,6 +135,16 @@ def next_close(instrument: Instrument, timeframe: Timeframe, after: float) -> in
         return int(later[0]) if len(later) else int(after) + _WEEK
     anchor, step = _anchor(timeframe), timeframe.seconds
     return int((after - anchor) // step + 1) * step + anchor
+
+
+def _touched(starts: Times, ends: Times, spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+    """Returns which buckets overlap one of the spans, which are sorted and do not overlap."""
+    if not spans:
+        return np.zeros(len(starts), dtype=bool)
+    begins, stops = np.array(spans, dtype=np.int64).T
+    row = np.searchsorted(stops, starts, side="right")
+    touched: npt.NDArray[np.bool_] = (row < len(begins)) & (begins[np.minimum(row, len(begins) - 1)] < ends)
+    return touched
 
 
 def _inside(starts: Times, ends: Times, spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
