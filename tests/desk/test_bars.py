@@ -509,3 +509,15 @@ def test_without_a_feed_the_total_is_what_is_stored(tmp_path: Path, make_feed: C
         assert (await every_page(service, eth, Timeframe.M5, 7))[1] == 50
 
     run(tmp_path, work)
+
+
+def test_a_pair_with_missing_minutes_is_asked_for_little_more(tmp_path: Path) -> None:
+    async def work(store: ParquetStore) -> None:
+        feed = ScriptedFeed(known=(BTC,))
+        feed.table[BTC] = {NOW - 60 * n: 1.0 for n in range(1, 50_000) if n % 7}
+        service = BarService(store, feed, HandClock(NOW + 1))
+        page, _ = await service.page(BTC, Timeframe.M1, 20, 0)
+        assert len(page) == 20
+        assert sum(end - start for _, start, end in feed.asked) // 60 < 2000
+
+    run(tmp_path, work)

@@ -35,6 +35,8 @@ _LONG_HISTORIES = 8
 
 RING = 3000
 """The most bars that a calculation uses, at every timeframe."""
+_FIRST_PIECE = 250
+"""Half the bars of the first further piece of history that is fetched for a symbol that trades seldom."""
 GRACE = 20.0
 """Seconds after its end at which a bar of a silent live feed counts as closed all the same."""
 
@@ -317,18 +319,20 @@ class BarService:
     async def _fill_back(self, series: Series, depth: int, end: int) -> Failure | None:
         """Ask the feed for `depth` bars; of one that trades seldom, piece by piece until there are so many.
 
-        A piece without a bar is where a history begins: further back the feed is not asked.
+        Pieces grow, and the largest without a bar is where a history begins: further back the feed is not asked.
         """
         failure = await self._sourcing.fill_parts(series, depth, end)
         base = base_of(series.instrument, series.timeframe, self.history.known_natives(series.instrument))
         at = lookback_start(series.instrument, series.timeframe, depth, end)
+        step = max(_FIRST_PIECE, depth)
         while not failure and base is not None and self._sourcing.more_to_ask(series, at):
             if await self.threads.run(self._sourcing.count, series, end) >= depth:
                 break
-            start = at - CHUNK * base.seconds
+            step = min(CHUNK, 2 * step)
+            start = at - step * base.seconds
             failure = await self.history.fill(series.at(base), Span(start, at))
             newest = await self.threads.run(self.store.tail, series.at(base), 1, at)
-            if not len(newest) or newest.time[0] < start:
+            if step == CHUNK and (not len(newest) or newest.time[0] < start):
                 break
             at = start
         return failure
