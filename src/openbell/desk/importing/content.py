@@ -93,6 +93,8 @@ def _members(part: Part, depth: int) -> Iterator[Part]:
             if not names:
                 raise InvalidParameter(f"{part.shown}: the zip file holds no file")
             for name in names:
+                if archive.getinfo(name).file_size > MOST_BYTES:  # nothing beyond the declared size is unpacked
+                    raise _too_large(f"{part.shown}: {name}")
                 with archive.open(name) as packed:
                     data = _bounded(packed, f"{part.shown}: {name}")
                 member = Part(f"{part.shown}: {name}", PurePosixPath(name).name, data)
@@ -106,8 +108,12 @@ def _bounded(packed: IO[bytes] | gzip.GzipFile, shown: str) -> bytes:
     """Returns the unpacked content. Raises `InvalidParameter` if it is too large: a small file can hold any amount."""
     data = packed.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise InvalidParameter(f"{shown}: unpacks to more than {MOST_BYTES // 2**20:,} MB: split it into several files")
+        raise _too_large(shown)
     return data
+
+
+def _too_large(shown: str) -> InvalidParameter:
+    return InvalidParameter(f"{shown}: unpacks to more than {MOST_BYTES // 2**20:,} MB: split it into several files")
 
 
 def _is_hidden(path: PurePosixPath) -> bool:
