@@ -266,7 +266,7 @@ class TestWarmUp:
             result = run(indicator, crypto_bars(), **chosen)
             missing = []
             for label, values in series(result):
-                if label in indicator.displaced:
+                if label in indicator.displaced or label in indicator.sparse:
                     continue
                 lead = int(np.isnan(values).sum())
                 assert not np.isnan(values[lead:]).any(), f"{label} has holes with {chosen}"

@@ -112,9 +112,11 @@ class Indicator:
     profile: bool = False
     """Computed only on the bars shown, not on earlier ones."""
     cumulative: bool = False
-    """A running sum over all bars: its level depends on the first bar."""
+    """Its values depend on all bars before them, such as those of a running sum, whose level depends on the first bar."""
     displaced: tuple[str, ...] = ()
     """Lines that are drawn at earlier bars than those that determine them, such as Ichimoku's lagging span."""
+    sparse: tuple[str, ...] = ()
+    """Lines that have a value only after certain prices, or only for some bars, such as the level of an open gap."""
 
     @property
     def labels(self) -> tuple[str, ...]:

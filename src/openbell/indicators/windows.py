@@ -27,13 +27,34 @@ def window_sum(values: Values, length: int) -> Values:
 def window_mean(values: Values, length: int) -> Values:
     """The simple average of the latest `length` values. Leading NaN are skipped."""
     lead, blocks = _blocks(values, length)
+    base, distances = _distances(blocks, np.ones_like(blocks))
+    return _per_bar(base + distances / length, lead, len(values))
+
+
+def window_weighted_mean(values: Values, weights: Values, length: int) -> Values:
+    """The weighted average of the latest `length` values; the simple average if their weights are all 0."""
+    _, blocks = _blocks(values, length)
+    base, distances = _distances(blocks, _blocks(weights, length)[1])
+    weight = window_sum(weights, length)
+    out = window_mean(values, length)
+    np.divide(_per_bar(distances, 0, len(values)), weight, out=out, where=weight > 0.0)
+    np.add(_per_bar(base, 0, len(values)), out, out=out, where=weight > 0.0)
+    return out
+
+
+def _distances(blocks: Values, weights: Values) -> tuple[Values, Values]:
+    """For each value a base, and the sum of the weighted distances from it in the window.
+
+    The base is a value of the window: the last one of the block before, or of the block if the value ends it.
+    """
     last = blocks[:, -1:]
-    ends = _ends(blocks - last)
-    means = np.empty_like(blocks)
-    begins = np.cumsum(blocks[1:] - last[:-1], axis=1)
-    means[1:, :-1] = last[:-1] + (ends[:-1, 1:] + begins[:, :-1]) / length
-    means[:, -1] = last[:, 0] + ends[:, 0] / length
-    return _per_bar(means, lead, len(values))
+    ends = _ends(weights * (blocks - last))
+    begins = np.cumsum(weights[1:] * (blocks[1:] - last[:-1]), axis=1)
+    base, sums = np.zeros_like(blocks), np.zeros_like(blocks)
+    base[1:, :-1], base[:, -1:] = last[:-1], last
+    sums[1:, :-1] = ends[:-1, 1:] + begins[:, :-1]
+    sums[:, -1] = ends[:, 0]
+    return base, sums
 
 
 def _blocks(values: Values, length: int) -> tuple[int, Values]:
@@ -112,3 +133,34 @@ class RunningMean(_RunningBlock):
         self._last, self._sum = value, 0.0
         block.clear()
         return value + self._ends[0] / self._length
+
+
+class RunningWeightedMean(_RunningBlock):
+    """`window_weighted_mean`, one value at a time."""
+
+    __slots__ = ("_last", "_mean", "_weight", "_weights")
+
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
+        self._last = 0.0
+        self._weights: list[float] = []
+        self._weight = RunningSum(length)
+        self._mean = RunningMean(length)
+
+    def update(self, value: float, weight: float) -> float:
+        """The average after this value; NaN until there are enough."""
+        block, weights = self._block, self._weights
+        block.append(value)
+        weights.append(weight)
+        heavy, simple = self._weight.update(weight), self._mean.update(value)
+        if len(block) < self._length:
+            self._sum += weight * (value - self._last)
+            base, distances = self._last, self._ends[len(block)] + self._sum
+        else:
+            apart = [heft * (each - value) for each, heft in zip(reversed(block), reversed(weights), strict=True)]
+            self._ends = list(accumulate(apart))[::-1]
+            base, distances = value, self._ends[0]
+            self._last, self._sum = value, 0.0
+            block.clear()
+            weights.clear()
+        return base + distances / heavy if heavy > 0.0 else simple

@@ -27,20 +27,33 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(lines=(Line("CMO", cmo(bars.close, length)),), hlines=(0.0,), y_range=(-100.0, 100.0))
 
 
-class _Stream:
+class RunningCmo:
+    """`cmo`, one close at a time, bit for bit equal."""
+
+    __slots__ = ("_close", "_gained", "_lost")
+
     def __init__(self, length: int) -> None:
         self._gained = RunningSum(length)
         self._lost = RunningSum(length)
         self._close = nan
 
-    def update(self, bar: Bar) -> tuple[float, ...]:
-        change, self._close = bar.close - self._close, bar.close
+    def update(self, close: float) -> float:
+        """The oscillator after this close."""
+        change, self._close = close - self._close, close
         if isnan(change):
-            return (nan,)
+            return nan
         gained = self._gained.update(max(change, 0.0))
         lost = self._lost.update(max(-change, 0.0))
         moved = gained + lost
-        return (100.0 * ((gained - lost) / moved) if moved else 0.0,)
+        return 100.0 * ((gained - lost) / moved) if moved else 0.0
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._cmo = RunningCmo(length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return (self._cmo.update(bar.close),)
 
 
 INDICATOR = Indicator(

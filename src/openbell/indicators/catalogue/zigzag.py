@@ -7,17 +7,13 @@ bars later. A more extreme candidate of the same kind replaces the latest swing;
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import pairwise, repeat
-from math import nan
-
-import numpy as np
+from math import isnan, nan
 
 from openbell.indicators.channels import BarSignal, Channels, Direction, Segment, Signal
-from openbell.indicators.highs_and_lows import RunningExtremes, highest
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.market.bars import Bars, Values
-from openbell.market.session_table import Times
+from openbell.indicators.swings import RunningSwings, tops
+from openbell.market.bars import Bars
 
 SIGNALS = {"swing_high": Direction.DOWN, "swing_low": Direction.UP}
 _HIGH, _LOW = SIGNALS
@@ -47,18 +43,9 @@ class _Swings:
         return confirmed
 
 
-def _tops(values: Values, half: int) -> Times:
-    """The indexes of values above the `half` values before and not below the `half` values after them."""
-    if len(values) <= 2 * half:
-        return np.zeros(0, dtype=np.int64)
-    reach = highest(values, half)
-    centre = values[half:-half]
-    return np.flatnonzero((centre > reach[half - 1 : -half - 1]) & (centre >= reach[2 * half :])) + half
-
-
 def _candidates(bars: Bars, half: int) -> list[tuple[int, int, float]]:
     """Index, kind (−1 for a high, 1 for a low) and price of each candidate, sorted; at one bar the high comes first."""
-    highs, lows = _tops(bars.high, half), _tops(-bars.low, half)
+    highs, lows = tops(bars.high, half), tops(-bars.low, half)
     found = list(zip(highs.tolist(), repeat(-1), bars.high[highs].tolist(), strict=False))
     found += zip(lows.tolist(), repeat(1), bars.low[lows].tolist(), strict=False)
     return sorted(found)
@@ -82,22 +69,16 @@ class _Stream:
     """Emits only signals: the zigzag has no lines."""
 
     def __init__(self, deviation: float, depth: int) -> None:
-        half = depth // 2
         self._swings = _Swings(deviation)
-        self._extremes = RunningExtremes(half)
-        nothing = (nan, nan, nan, nan)
-        # High, low, and the extremes of the `half` bars up to it, for each bar from the one before the centre on.
-        self._bars = deque([nothing] * (half + 2), maxlen=half + 2)
+        self._candidates = RunningSwings(depth // 2)
         self._found: tuple[BarSignal, ...] = ()
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        highest, lowest = self._extremes.update(bar.high, bar.low)
-        self._bars.append((bar.high, bar.low, highest, lowest))
-        (_, _, highest_before, lowest_before), (high, low, _, _) = self._bars[0], self._bars[1]
+        high, low = self._candidates.update(bar)
         found = []
-        if high > highest_before and high >= highest:
+        if not isnan(high):
             found.append(self._swings.follow(0, -1, high))
-        if low < lowest_before and low <= lowest:
+        if not isnan(low):
             found.append(self._swings.follow(0, 1, low))
         self._found = tuple([each[1] for each in found if each])
         return ()

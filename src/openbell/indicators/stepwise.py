@@ -1,0 +1,17 @@
+"""Lines of indicators whose next values depend on the previous ones: one step per bar, the same in both forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from openbell.market.bars import Values
+
+
+def stepwise(step: Callable[..., tuple[float, ...]], width: int, *columns: npt.NDArray[Any]) -> Values:
+    """Call `step` with the values of each bar, oldest first. Returns a row for each of the `width` values of a step."""
+    steps = list(map(step, *(column.tolist() for column in columns)))
+    return np.ascontiguousarray(np.array(steps, dtype=np.float64).reshape(-1, width).T)
