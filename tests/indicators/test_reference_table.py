@@ -70,6 +70,13 @@ REFERENCES = {
         "naked_poc": "test_are_exactly_the_untouched_ones",
         "tpo": "test_counts_the_bars_that_came_by",
     },
+    "test_momentum_and_volume.py": {
+        name: f"test_{name}"
+        for name in (
+            *("momentum", "chaikin", "pvt", "frama", "rainbow", "rvi", "vidya"),
+            *("relative_volume", "volume_balance", "volume_macd"),
+        )
+    },
     "test_external.py": {
         "cvd": "test_cvd_adds_up_what_falls_into_each_bar",
         **dict.fromkeys(("funding", "oi", "long_short", "fear_greed"), "test_the_newest_value_known_at_each_bars_end"),

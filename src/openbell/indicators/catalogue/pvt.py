@@ -1,0 +1,44 @@
+"""Price volume trend: each bar adds its volume times the relative change of the close. Starts at 0, as the OBV does."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars) -> Channels:
+    values = np.zeros(len(bars))
+    before = bars.close[:-1]
+    values[1:] = np.cumsum(bars.volume[1:] * ((bars.close[1:] - before) / before))
+    return Channels(lines=(Line("PVT", values),))
+
+
+class _Stream:
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._close = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        before, self._close = self._close, bar.close
+        if before == before:  # noqa: PLR0124 - NaN before the first bar
+            self._total += bar.volume * ((bar.close - before) / before)
+        return (self._total,)
+
+
+INDICATOR = Indicator(
+    name="pvt",
+    title="PVT",
+    description="Price volume trend: running total of the volume times the relative change of the close",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda: 1,
+    cumulative=True,
+    aliases=("vpt",),
+    inputs=("close", "volume"),
+)

@@ -1,0 +1,43 @@
+"""Relative volume: the volume of a bar over the average volume of the bars before it. NaN if those traded nothing."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningMean, window_mean
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    out = np.full(len(bars), np.nan)
+    usual = window_mean(bars.volume, length)[:-1]
+    np.divide(bars.volume[1:], usual, out=out[1:], where=usual > 0.0)
+    return Channels(lines=(Line("RVOL", out),), hlines=(1.0,))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._average = RunningMean(length)
+        self._usual = nan
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        usual, self._usual = self._usual, self._average.update(bar.volume)
+        return (bar.volume / usual if usual > 0.0 else nan,)
+
+
+INDICATOR = Indicator(
+    name="relative_volume",
+    title="RVOL",
+    description="Volume of a bar over the simple average of the volumes of the bars before it",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length + 1,
+    parameters=(Parameter("length", 20, 1, 1000),),
+    aliases=("rvol",),
+    inputs=("volume",),
+)

@@ -1,0 +1,44 @@
+"""MACD of volume-weighted averages. A window without volume has the simple average."""
+
+from __future__ import annotations
+
+from openbell.indicators.averages import ema
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningWeightedMean, window_weighted_mean
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
+    quick, calm = (window_weighted_mean(bars.close, bars.volume, length) for length in (fast, slow))
+    line = quick - calm
+    trigger = ema(line, signal)
+    histogram = (Line("Histogram", line - trigger),)
+    return Channels(lines=(Line("MACD", line), Line("Signal", trigger)), histogram=histogram, hlines=(0.0,))
+
+
+class _Stream:
+    def __init__(self, fast: int, slow: int, signal: int) -> None:
+        self._fast = RunningWeightedMean(fast)
+        self._slow = RunningWeightedMean(slow)
+        self._signal = running_ema(signal)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        line = self._fast.update(bar.close, bar.volume) - self._slow.update(bar.close, bar.volume)
+        trigger = self._signal.update(line)
+        return line, trigger, line - trigger
+
+
+INDICATOR = Indicator(
+    name="volume_macd",
+    title="Volume MACD",
+    description="Difference of a fast and a slow volume-weighted average, its EMA as signal, and their difference",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
+    parameters=(Parameter("fast", 12, 1, 500), Parameter("slow", 26, 1, 500), Parameter("signal", 9, 1, 500)),
+    aliases=("vwmacd",),
+    inputs=("close", "volume"),
+)
