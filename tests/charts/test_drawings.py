@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from openbell.charts.compose import compose
-from openbell.charts.drawings import DRAWINGS
+from openbell.charts.drawings import DRAWINGS, drawn_lines
 from openbell.charts.intersections import with_intersections
 from openbell.charts.look import Look
 from openbell.charts.panels import Corner, Picture, price_panel
@@ -16,13 +16,26 @@ from openbell.charts.price import candles_of
 from openbell.charts.scene import Band, Box, Boxes, Dot, Stroke
 from openbell.charts.themes import THEMES
 from openbell.indicators.registry import all_indicators
-from tests.charts.pictures import chart_scene, computed, hours, items
+from tests.charts.pictures import axis, chart_scene, computed, hours, items
 
 UP, DOWN = THEMES["dark"].up, THEMES["dark"].down
 
 
 def test_every_entry_is_an_indicator() -> None:
     assert set(DRAWINGS) <= set(all_indicators())
+
+
+@pytest.mark.parametrize("name", [name for name, drawing in DRAWINGS.items() if drawing.hidden])
+def test_a_hidden_line_is_in_results_but_not_in_the_picture(name: str) -> None:
+    """A direction of 1 would press the price against the upper edge."""
+    (each,) = computed(hours(), [name], 200)
+    labels = [line.label for line in each.channels.lines]
+    hidden = DRAWINGS[name].hidden
+    assert hidden < set(labels)
+    assert [line.label for line in drawn_lines(each).channels.lines] == [x for x in labels if x not in hidden]
+    assert not any((line.values < 1000).any() for line in drawn_lines(each).channels.lines), "all are prices"
+    shown = [label.text for label in axis(chart_scene(entries=[name]))[0]]
+    assert min(float(text.replace(",", "")) for text in shown) > 1000
 
 
 def test_sar_is_a_dot_for_each_bar() -> None:

@@ -14,6 +14,7 @@ from tests.indicators.test_streamed_signals import in_ticks, long_swings
 EXACT = [
     *("momentum", "chaikin", "pvt", "frama", "rainbow", "rvi", "vidya"),
     *("relative_volume", "volume_balance", "volume_macd"),
+    *("volatility_stop", "renko", "range_bars", "gann_swing", "fibonacci", "double_pattern", "gap"),
 ]
 
 

@@ -107,7 +107,7 @@ def _extras_from(first: int) -> dict[str, Extra]:
     return {kind: Extra(times, np.sin(times / (977.0 + number)) * 3 + 1) for number, kind in enumerate(KINDS)}
 
 
-def run(indicator: Indicator, bars: Bars, **chosen: object) -> Channels:
+def run(indicator: Indicator, bars: Bars, /, **chosen: object) -> Channels:
     return indicator.run(bars, extras_for(bars), **chosen)
 
 

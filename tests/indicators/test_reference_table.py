@@ -77,6 +77,10 @@ REFERENCES = {
             *("relative_volume", "volume_balance", "volume_macd"),
         )
     },
+    "test_swings_and_bricks.py": {
+        name: f"test_{name}"
+        for name in (*("volatility_stop", "renko", "range_bars", "gann_swing", "fibonacci", "double_pattern", "gap"),)
+    },
     "test_external.py": {
         "cvd": "test_cvd_adds_up_what_falls_into_each_bar",
         **dict.fromkeys(("funding", "oi", "long_short", "fear_greed"), "test_the_newest_value_known_at_each_bars_end"),

@@ -23,7 +23,7 @@ SEEDS = range(4)
 MONEY = st.floats(1e-8, 1e9)
 
 
-def lines(name: str, bars: Bars, **overrides: object) -> dict[str, Values]:
+def lines(name: str, bars: Bars, /, **overrides: object) -> dict[str, Values]:
     result = get(name).run(bars, **overrides)
     return {line.label: line.values for line in (*result.lines, *result.histogram)}
 

@@ -18,7 +18,8 @@ from tests.indicators.test_every_indicator import crypto_bars, stock_bars
 from tests.market.walks import CRYPTO, at, minutes, walk
 
 WITH_SIGNALS = [indicator for indicator in all_indicators().values() if indicator.signals]
-KNOWN = "cipher_b heikin_ashi kalman_volume rsi rsi_mfi_stoch sar squeeze supertrend wavetrend zigzag".split()
+KNOWN = """cipher_b double_pattern gann_swing heikin_ashi kalman_volume rsi rsi_mfi_stoch sar squeeze supertrend
+volatility_stop wavetrend zigzag""".split()
 
 each_with_signals = pytest.mark.parametrize("indicator", WITH_SIGNALS, ids=lambda indicator: indicator.name)
 

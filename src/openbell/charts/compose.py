@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from openbell.charts import axes, fonts, legends, paint
+from openbell.charts.drawings import drawn_lines
 from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat, decimals_for
 from openbell.charts.panels import Panel, Picture, heights, indicator_panel, price_panel
@@ -30,6 +31,7 @@ def compose(
     """
     theme = THEMES[look.theme]
     scene = Scene(look.width, look.height, theme.background)
+    indicators = [drawn_lines(each) for each in indicators]
     overlays = [each for each in indicators if each.request.indicator.overlay]
     others = [each for each in indicators if not each.request.indicator.overlay]
     candles = candles_of(bars, look.style, whole)

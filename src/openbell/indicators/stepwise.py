@@ -11,7 +11,7 @@ import numpy.typing as npt
 from openbell.market.bars import Values
 
 
-def stepwise(step: Callable[..., tuple[float, ...]], width: int, *columns: npt.NDArray[Any]) -> Values:
-    """Call `step` with the values of each bar, oldest first. Returns a row for each of the `width` values of a step."""
+def stepwise(step: Callable[..., tuple[float, ...]], width: int, *columns: npt.NDArray[Any]) -> tuple[Values, ...]:
+    """Call `step` with the values of each bar, oldest first. Returns a line for each of the `width` values of a step."""
     steps = list(map(step, *(column.tolist() for column in columns)))
-    return np.ascontiguousarray(np.array(steps, dtype=np.float64).reshape(-1, width).T)
+    return tuple(np.ascontiguousarray(np.array(steps, dtype=np.float64).reshape(-1, width).T))

@@ -1,0 +1,121 @@
+"""Double tops and double bottoms, confirmed by a close beyond the neckline.
+
+A double top is two swing highs in a row within `tolerance` per cent of each other, with a swing low between them; the lowest
+one is the neckline. Swings are the extreme of `depth` bars on either side and known that many bars later. The pattern waits
+for a close below the neckline. It fails with a close above both tops, or when it is more than `max_bars` bars long. A double
+bottom is its mirror image. A confirmed pattern ends the other one if that waits too.
+
+`neckline` is that of the latest pattern that waits, up to the bar that confirms it; NaN if none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, isnan, nan
+
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.rules import Rule, RunningRules, Value, array_signals
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.stepwise import stepwise
+from openbell.indicators.swings import RunningSwings, swings
+from openbell.market.bars import Bars
+
+SIGNALS = {"double_bottom": Direction.UP, "double_top": Direction.DOWN}
+
+
+class _Tops:
+    """Double tops; for double bottoms, negate all prices. Bars are numbered by when they confirm a swing."""
+
+    __slots__ = ("_at", "_begun", "_limit", "_longest", "_share", "_top", "_trough", "formed", "neckline")
+
+    def __init__(self, tolerance: float, longest: int) -> None:
+        self._share, self._longest = tolerance / 100.0, longest
+        self._top = self._limit = nan
+        self._at = self._begun = self.formed = -1
+        self._trough = inf
+        self.neckline = nan
+
+    def follow(self, at: int, close: float, top: float, trough: float) -> bool:
+        """Returns True if this bar confirms a double top. `top` and `trough` are the swings that it confirms, or NaN."""
+        if not isnan(top):
+            near = abs(top - self._top) <= self._share * abs(self._top)
+            if near and self._trough < inf:
+                self.neckline, self._limit = self._trough, max(top, self._top)
+                self._begun, self.formed = self._at, at
+            self._top, self._at, self._trough = top, at, inf
+        elif trough < self._trough:
+            self._trough = trough
+        if close > self._limit or at - self._begun > self._longest:
+            self.drop()
+        return close < self.neckline
+
+    def drop(self) -> None:
+        """Stop waiting."""
+        self.neckline, self.formed = nan, -1
+
+
+class _Patterns:
+    def __init__(self, depth: int, tolerance: float, max_bars: int) -> None:
+        # A swing is confirmed `depth` bars after its bar.
+        self._tops = _Tops(tolerance, max_bars - depth)
+        self._bottoms = _Tops(tolerance, max_bars - depth)
+        self._at = -1
+        self._first = 2 * depth
+
+    def update(self, close: float, high: float, low: float) -> tuple[float, float]:
+        """Neckline and pattern at a bar that confirms a swing high and a swing low; NaN if it confirms none."""
+        self._at += 1
+        tops, bottoms = self._tops, self._bottoms
+        found = (tops.follow(self._at, close, high, low), bottoms.follow(self._at, -close, -low, -high))
+        if found == (True, True):
+            found = (tops.formed >= bottoms.formed, tops.formed < bottoms.formed)
+        if any(found):
+            neckline = tops.neckline if found[0] else -bottoms.neckline
+            tops.drop()
+            bottoms.drop()
+            return neckline, -1.0 if found[0] else 1.0
+        neckline = tops.neckline if tops.formed >= bottoms.formed else -bottoms.neckline
+        return neckline, 0.0 if self._at >= self._first else nan
+
+
+def _rules(_before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
+    """The value of a signal is the neckline."""
+    neckline, pattern = now
+    return (("double_bottom", pattern > 0.0, neckline), ("double_top", pattern < 0.0, neckline))
+
+
+def _compute(bars: Bars, depth: int, tolerance: float, max_bars: int) -> Channels:
+    lines = stepwise(_Patterns(depth, tolerance, max_bars).update, 2, bars.close, *swings(bars, depth))
+    return Channels(lines=tuple(map(Line, ("neckline", "pattern"), lines)), signals=array_signals(_rules, lines))
+
+
+class _Stream:
+    def __init__(self, depth: int, tolerance: float, max_bars: int) -> None:
+        self._swings = RunningSwings(depth)
+        self._patterns = _Patterns(depth, tolerance, max_bars)
+        self._rules = RunningRules(_rules, 2)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return self._rules.update(*self._patterns.update(bar.close, *self._swings.update(bar)))
+
+    def signals(self) -> tuple[BarSignal, ...]:
+        return self._rules.signals()
+
+
+INDICATOR = Indicator(
+    name="double_pattern",
+    title="Double Pattern",
+    description="Double tops (-1) and double bottoms (1) at the close that passes their neckline",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda depth, **_: 2 * depth + 1,
+    parameters=(
+        Parameter("depth", 5, 1, 50),
+        Parameter("tolerance", 2.0, 0.01, 20.0),
+        Parameter("max_bars", 120, 10, 1000),
+    ),
+    inputs=("high", "low", "close"),
+    signals=SIGNALS,
+    sparse=("neckline",),
+)
