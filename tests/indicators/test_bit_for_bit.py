@@ -15,6 +15,7 @@ EXACT = [
     *("momentum", "chaikin", "pvt", "frama", "rainbow", "rvi", "vidya"),
     *("relative_volume", "volume_balance", "volume_macd"),
     *("volatility_stop", "renko", "range_bars", "gann_swing", "fibonacci", "double_pattern", "gap"),
+    *("regression_channel", "rolling_profile", "volume_spread"),
 ]
 
 

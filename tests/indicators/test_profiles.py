@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import fsum
 
 import numpy as np
@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.indicators.catalogue.hvn_lvn import peaks
-from openbell.indicators.catalogue.session_vp import MAX_SESSIONS, value_area
+from openbell.indicators.catalogue.session_vp import MAX_SESSIONS
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import SESSIONS, PriceRows, by_session, one_session
+from openbell.indicators.profiles import SESSIONS, PriceRows, by_session, one_session, value_area
 from openbell.indicators.registry import get
 from openbell.market.bars import Bars, make, resample
 from openbell.market.instruments import Instrument
@@ -24,6 +24,11 @@ from tests.market.new_york import oracle
 from tests.market.walks import CRYPTO, STOCK, at, closes, minutes, walk
 
 PROFILES = ("volume_profile", "session_vp", "hvn_lvn", "naked_poc", "tpo")
+
+
+def area_of(volumes: list[int]) -> tuple[int, int]:
+    """The value area around the fullest row."""
+    return value_area([0.0, *accumulate(map(float, volumes))], volumes.index(max(volumes)))
 
 
 def reference(bars: Bars, bins: int, visits: bool = False) -> list[float]:
@@ -283,7 +288,7 @@ class TestSessionProfile:
     def test_the_value_area_holds_seven_tenths_around_the_fullest_row(self, volumes: list[int]) -> None:
         traded = np.array(volumes, dtype=np.float64)
 
-        first, last = value_area(traded)
+        first, last = area_of(volumes)
 
         assert first <= int(np.argmax(traded)) <= last
         inside = traded[first : last + 1].sum()
@@ -294,7 +299,7 @@ class TestSessionProfile:
 
     def test_a_value_area_by_hand(self) -> None:
         """40 at the control; two above hold 30 + 5, two below 20 + 10: up first, and 75 of 107 are enough."""
-        assert value_area(np.array([1.0, 10.0, 20.0, 40.0, 30.0, 5.0, 1.0])) == (3, 5)
+        assert area_of([1, 10, 20, 40, 30, 5, 1]) == (3, 5)
 
     def test_only_so_many_sessions_are_drawn(self) -> None:
         bars = walk(at("2025-03-04T00:00Z") + np.arange(MAX_SESSIONS + 30) * 3600, 2, timeframe=Timeframe.H1)

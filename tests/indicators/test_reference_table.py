@@ -81,6 +81,9 @@ REFERENCES = {
         name: f"test_{name}"
         for name in (*("volatility_stop", "renko", "range_bars", "gann_swing", "fibonacci", "double_pattern", "gap"),)
     },
+    "test_channels_and_spreads.py": {
+        name: f"test_{name}" for name in ("regression_channel", "rolling_profile", "volume_spread")
+    },
     "test_external.py": {
         "cvd": "test_cvd_adds_up_what_falls_into_each_bar",
         **dict.fromkeys(("funding", "oi", "long_short", "fear_greed"), "test_the_newest_value_known_at_each_bars_end"),

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import SESSION_PARAMETERS, PriceRows, by_session
+from openbell.indicators.profiles import SESSION_PARAMETERS, PriceRows, by_session, value_area
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
-VALUE_AREA = 0.7
-"""The least share of the volume in the value area."""
 MAX_SESSIONS = 100
 """Only the latest sessions are drawn: with more, each would be narrower than a candle."""
 _WIDEST = 0.7
 """Width of the longest row, as a share of its session's width."""
-
-
-def value_area(traded: Values, share: float = VALUE_AREA) -> tuple[int, int]:
-    """The first and last row of the area around the row with the most volume that holds `share` of the volume.
-
-    It grows by the two rows above or the two rows below, whichever have more volume.
-    """
-    first = last = int(np.argmax(traded))
-    wanted = share * float(traded.sum())
-    while float(traded[first : last + 1].sum()) < wanted and (first > 0 or last < len(traded) - 1):
-        above, below = traded[last + 1 : last + 3], traded[max(0, first - 2) : first]
-        if len(above) and (not len(below) or above.sum() >= below.sum()):
-            last += len(above)
-        else:
-            first -= len(below)
-    return first, last
 
 
 def _compute(bars: Bars, bins: int, session: str, show_value_area: bool) -> Channels:
@@ -51,10 +35,11 @@ def _levels(rows: PriceRows, profiles: Values, show_value_area: bool) -> tuple[f
     if not profiles[-1].any():
         return ()
     newest = len(profiles) - 1
-    control = rows.price(int(np.argmax(profiles[-1])), newest)
+    fullest = int(np.argmax(profiles[-1]))
+    control = rows.price(fullest, newest)
     if not show_value_area:
         return (control,)
-    first, last = value_area(profiles[-1])
+    first, last = value_area([0.0, *accumulate(profiles[-1].tolist())], fullest)
     return control, rows.price(last + 0.5, newest), rows.price(first - 0.5, newest)
 
 
