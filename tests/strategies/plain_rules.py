@@ -1,0 +1,261 @@
+"""The entries of some canonical strategies at their defaults, by loops over lists, from the published definitions.
+
+Nothing of the indicators or of the evaluation is used. A value that does not exist yet is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+Series = list[float | None]
+
+
+class Row(NamedTuple):
+    """A daily bar."""
+
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float
+
+
+Rows = Sequence[Row]
+
+
+def sma(values: Sequence[float], length: int) -> Series:
+    return [sum(values[at - length + 1 : at + 1]) / length if at >= length - 1 else None for at in range(len(values))]
+
+
+def ema(values: Sequence[float], length: int) -> Series:
+    """Starts with the simple average."""
+    found: Series = [None] * (length - 1)
+    now = sum(values[:length]) / length
+    found.append(now)
+    for value in values[length:]:
+        now += (value - now) * 2 / (length + 1)
+        found.append(now)
+    return found
+
+
+def later(values: Sequence[float], count: int) -> Series:
+    """Values with `count` missing ones before them."""
+    return [*[None] * count, *values]
+
+
+def rsi(values: Sequence[float], length: int) -> Series:
+    """Wilder's averages of rises and falls."""
+    moves = [after - before for before, after in pairwise(values)]
+    rise = sum(max(move, 0) for move in moves[:length]) / length
+    fall = sum(max(-move, 0) for move in moves[:length]) / length
+    found = [100 * rise / (rise + fall)]
+    for move in moves[length:]:
+        rise = (rise * (length - 1) + max(move, 0)) / length
+        fall = (fall * (length - 1) + max(-move, 0)) / length
+        found.append(100 * rise / (rise + fall))
+    return later(found, length)
+
+
+def average_ranges(rows: Rows, length: int) -> Series:
+    """Wilder's average true range."""
+    ranges = [rows[0].high - rows[0].low]
+    ranges += [max(now.high, then.close) - min(now.low, then.close) for then, now in pairwise(rows)]
+    found = [sum(ranges[:length]) / length]
+    for each in ranges[length:]:
+        found.append((found[-1] * (length - 1) + each) / length)
+    return later(found, length - 1)
+
+
+def where(count: int, holds: Callable[[int], bool]) -> list[int]:
+    """The bars at which a rule holds; a rule that needs a missing value does not."""
+    found = []
+    for at in range(1, count):
+        try:
+            if holds(at):
+                found.append(at)
+        except TypeError:  # a comparison with None
+            continue
+    return found
+
+
+def crossed(line: Series, other: Series, at: int) -> bool:
+    return line[at] > other[at] and line[at - 1] <= other[at - 1]  # type: ignore[operator]
+
+
+def macd_crossover(rows: Rows) -> list[int]:
+    close = [row.close for row in rows]
+    both = zip(ema(close, 12)[25:], ema(close, 26)[25:], strict=True)
+    macd = [fast - slow for fast, slow in both]  # type: ignore[operator]
+    line, signal = later(macd, 25), [*[None] * 25, *ema(macd, 9)]
+    return where(len(rows), lambda at: crossed(line, signal, at))
+
+
+def donchian_breakout(rows: Rows) -> list[int]:
+    def holds(at: int) -> bool:
+        new_high = at >= 20 and rows[at].high > max(row.high for row in rows[at - 20 : at])
+        new_low = at >= 10 and rows[at].low < min(row.low for row in rows[at - 10 : at])
+        return new_high and not new_low
+
+    return where(len(rows), holds)
+
+
+def sma_rsi(rows: Rows) -> list[int]:
+    close = [row.close for row in rows]
+    trend, short = sma(close, 200), rsi(close, 2)
+    return where(len(rows), lambda at: close[at] > trend[at] and short[at] < 5)  # type: ignore[operator]
+
+
+def momentum_pinball(rows: Rows) -> list[int]:
+    changes = [100 * (now.close - then.close) / then.close for then, now in pairwise(rows)]
+    pinball = [None, *rsi(changes, 3)]
+    low: Series = [30.0] * len(rows)
+    return where(len(rows), lambda at: crossed(pinball, low, at) and pinball[at] < 70)  # type: ignore[operator]
+
+
+def ichimoku_cloud(rows: Rows) -> list[int]:
+    def middle(at: int, length: int) -> float:
+        window = rows[at - length + 1 : at + 1]
+        return (max(row.high for row in window) + min(row.low for row in window)) / 2
+
+    def holds(at: int) -> bool:
+        before = at - 26
+        if before < 51:
+            return False
+        cloud = ((middle(before, 9) + middle(before, 26)) / 2, middle(before, 52))
+        above = rows[at].close > max(cloud) and rows[at].close > rows[before].close
+        return above and middle(at, 9) > middle(at, 26)
+
+    return where(len(rows), holds)
+
+
+def heiken_ashi(rows: Rows) -> list[int]:
+    candles = [((rows[0].open + rows[0].close) / 2, sum(rows[0][:4]) / 4)]
+    for row in rows[1:]:
+        candles.append((sum(candles[-1]) / 2, sum(row[:4]) / 4))
+    return where(len(rows), lambda at: candles[at][1] > candles[at][0] and candles[at][1] > candles[at - 1][1])
+
+
+def pivot(rows: Rows) -> list[int]:
+    """On days, the session before is the bar before."""
+    close = [row.close for row in rows]
+    middle: Series = [None, *[(row.high + row.low + row.close) / 3 for row in rows[:-1]]]
+    trend = ema(close, 20)
+
+    def holds(at: int) -> bool:
+        resistance = 2 * middle[at] - rows[at - 1].low  # type: ignore[operator]
+        return crossed([*close], middle, at) and trend[at] < close[at] < resistance  # type: ignore[operator]
+
+    return where(len(rows), holds)
+
+
+def price_gap(rows: Rows) -> list[int]:
+    trend = ema([row.close for row in rows], 10)
+
+    def holds(at: int) -> bool:
+        row, before = rows[at], rows[at - 1].close
+        gap = row.open > before * 1.01 and row.low > before
+        return gap and row.close > row.open and row.close > trend[at]  # type: ignore[operator]
+
+    return where(len(rows), holds)
+
+
+def volatility_stop(rows: Rows) -> list[int]:
+    ranges, found = average_ranges(rows, 7), []
+    long, stop, extreme = True, 0.0, 0.0
+    for at, row in enumerate(rows):
+        room = ranges[at]
+        if room is None:
+            continue
+        if long:
+            extreme = max(extreme, row.close)
+            stop = max(stop, extreme - 3 * room)
+            if row.close < stop:
+                long, extreme, stop = False, row.close, row.close + 3 * room
+        else:
+            extreme = min(extreme, row.close)
+            stop = min(stop, extreme + 3 * room)
+            if row.close >= stop:
+                long, extreme, stop = True, row.close, row.close - 3 * room
+                found.append(at)
+    return found
+
+
+def swings_at(rows: Rows, at: int, depth: int) -> tuple[float | None, float | None]:
+    """The swing high and the swing low that a bar confirms: the extreme of `depth` bars on either side of an older bar."""
+    centre = at - depth
+    if centre < depth:
+        return None, None
+    before, after = rows[centre - depth : centre], rows[centre + 1 : at + 1]
+    row = rows[centre]
+    high = row.high > max(each.high for each in before) and row.high >= max(each.high for each in after)
+    low = row.low < min(each.low for each in before) and row.low <= min(each.low for each in after)
+    return row.high if high else None, row.low if low else None
+
+
+def fibonacci_retracements(rows: Rows) -> list[int]:
+    swings: list[tuple[str, float]] = []
+    found = []
+    for at, row in enumerate(rows):
+        for kind, price in zip(("high", "low"), swings_at(rows, at, 10), strict=True):
+            if price is None:
+                continue
+            further = not swings or (price > swings[-1][1] if kind == "high" else price < swings[-1][1])
+            if further:
+                if swings and swings[-1][0] == kind:
+                    swings.pop()
+                swings.append((kind, price))
+        if len(swings) < 2 or swings[-1][0] == "low" or row.close >= swings[-1][1]:
+            continue
+        top, bottom = swings[-1][1], swings[-2][1]
+        levels = [top - part * (top - bottom) for part in (0.382, 0.5, 0.618)]
+        if any(row.low < level < row.close for level in levels):
+            found.append(at)
+    return found
+
+
+def double_bottoms(rows: Rows) -> list[int]:
+    """Each waiting pattern is (bar at which it formed, its first bar, neckline, extreme)."""
+    lows: list[tuple[int, float]] = []
+    highs: list[tuple[int, float]] = []
+    bottom: tuple[int, int, float, float] | None = None
+    top: tuple[int, int, float, float] | None = None
+    found = []
+    for at, row in enumerate(rows):
+        high, low = swings_at(rows, at, 5)
+        if high is not None:
+            between = [price for bar, price in lows if highs and bar > highs[-1][0]]
+            if between and abs(high - highs[-1][1]) <= 0.02 * highs[-1][1]:
+                top = (at, highs[-1][0], min(between), max(high, highs[-1][1]))
+        if low is not None:
+            between = [price for bar, price in highs if lows and bar > lows[-1][0]]
+            if between and abs(low - lows[-1][1]) <= 0.02 * lows[-1][1]:
+                bottom = (at, lows[-1][0], max(between), min(low, lows[-1][1]))
+        highs += [(at - 5, high)] if high is not None else []
+        lows += [(at - 5, low)] if low is not None else []
+        if top and (row.close > top[3] or at - top[1] > 120):
+            top = None
+        if bottom and (row.close < bottom[3] or at - bottom[1] > 120):
+            bottom = None
+        falls, rises = top and row.close < top[2], bottom and row.close > bottom[2]
+        if rises and bottom and not (falls and top and top[0] >= bottom[0]):
+            found.append(at)
+        if falls or rises:
+            top = bottom = None
+    return found
+
+
+RULES: dict[str, Callable[[Rows], list[int]]] = {
+    "MACD_CROSSOVER": macd_crossover,
+    "DONCHIAN_BREAKOUT": donchian_breakout,
+    "SMA_RSI": sma_rsi,
+    "MOMENTUM_PINBALL": momentum_pinball,
+    "ICHIMOKU_CLOUD": ichimoku_cloud,
+    "HEIKEN_ASHI": heiken_ashi,
+    "PIVOT": pivot,
+    "PRICE_GAP": price_gap,
+    "VOLATILITY_STOP": volatility_stop,
+    "FIBONACCI_RETRACEMENTS": fibonacci_retracements,
+    "DOUBLE_TOP_BOTTOM": double_bottoms,
+}
