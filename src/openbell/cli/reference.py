@@ -11,6 +11,8 @@ from openbell.desk.settings import names
 from openbell.protocol.service import Service
 from openbell.protocol.tool import Tool
 from openbell.servers import NAMES, load
+from openbell.strategies.library import canonical
+from openbell.strategies.spec import Complexity, Parameter, Spec
 
 
 def pages() -> dict[str, str]:
@@ -18,7 +20,7 @@ def pages() -> dict[str, str]:
     from openbell.cli.gallery import page
 
     servers = {f"{name}.md": _server(load(name)) for name in NAMES}
-    return {"settings.md": _settings(), "indicators.md": page(), **servers}
+    return {"settings.md": _settings(), "indicators.md": page(), "strategies.md": _strategies(), **servers}
 
 
 def _settings() -> str:
@@ -34,6 +36,35 @@ def _settings() -> str:
         shown = str(default).lower() if isinstance(default, bool) else str(default)
         lines.append(f"| {name} | `{variable}` | {f'`{shown}`' if shown else ''} | {doc} |")
     return "\n".join(lines) + "\n"
+
+
+def _strategies() -> str:
+    specs = canonical().values()
+    lines = [
+        "# Strategies",
+        "",
+        f"{len(specs)} canonical strategies, each a YAML file in `src/openbell/strategies/library/`. A position is opened",
+        "at the open after a close at which all entry conditions hold, and closed at the open after a close at which all",
+        "exit conditions hold. Stops close it inside a bar. A parameter is shown with its default and its range.",
+        "",
+    ]
+    for complexity in Complexity:
+        lines += [f"## {complexity.capitalize()}", ""]
+        lines += ["| name | what it does | source of the idea | indicators | parameters |", "|---|---|---|---|---|"]
+        lines += [_strategy(spec) for spec in specs if spec.complexity is complexity]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _strategy(spec: Spec) -> str:
+    used = dict.fromkeys(use.indicator for use in spec.indicators)
+    indicators = ", ".join(f"[{name}](indicators.md#{name})" for name in used)
+    parameters = ", ".join(_parameter(each) for each in spec.parameters)
+    return f"| {spec.name} | {spec.description} | {spec.idea} | {indicators} | {parameters} |"
+
+
+def _parameter(parameter: Parameter) -> str:
+    return f"`{parameter.name}` {parameter.default:g} ({parameter.low:g} to {parameter.high:g})"
 
 
 def _server(service: Service) -> str:
