@@ -115,6 +115,28 @@ def runs_indicators(home: Path) -> None:
     assert "rsi (in a panel)" in done(home, "indicators")
 
 
+def runs_strategies_list(home: Path) -> None:
+    lines = done(home, "strategies", "list").splitlines()
+    assert len(lines) == 60
+    assert any(line.startswith("MACD_CROSSOVER") for line in lines)
+
+
+def runs_strategies_show(home: Path) -> None:
+    assert done(home, "strategies", "show", "macd_crossover").startswith("name: MACD_CROSSOVER\n")
+    assert done(home, "strategies", "show", "macd", code=1) == ""
+
+
+def runs_strategies_check(home: Path) -> None:
+    home.mkdir()
+    text = done(home, "strategies", "show", "RVI")
+    good, bad = home / "good.yaml", home / "bad.yaml"
+    good.write_text(text)
+    bad.write_text(text.replace("CROSSED_UP", "CROSSES_UP"))
+    assert "RVI is valid" in done(home, "strategies", "check", str(good))
+    shown = done(home, "strategies", "check", str(good), str(bad), code=1)
+    assert "bad.yaml: entryConditions[0].type: no condition 'CROSSES_UP'; did you mean 'CROSSED_UP'?" in shown
+
+
 def runs_account_list(home: Path) -> None:
     assert "the first order creates the default account" in done(home, "account", "list")
 
@@ -214,6 +236,9 @@ RUNS: dict[str, Callable[[Path], None]] = {
     "watch remove": runs_watch_remove,
     "chart": runs_chart,
     "indicators": runs_indicators,
+    "strategies list": runs_strategies_list,
+    "strategies show": runs_strategies_show,
+    "strategies check": runs_strategies_check,
     "account list": runs_account_list,
     "account add": runs_account_add,
     "account token": runs_account_token,

@@ -10,6 +10,13 @@ from openbell.strategies.spec import Spec
 from openbell.strategies.yaml_text import read_yaml
 
 
+def text_of(name: str) -> str:
+    """The file of a canonical strategy. Raises `KeyError` if there is none."""
+    if name not in canonical():
+        raise KeyError(name)
+    return resources.files(__name__).joinpath(f"{name.lower()}.yaml").read_text("utf-8")
+
+
 @cache
 def canonical() -> dict[str, Spec]:
     """All canonical strategies by name, sorted."""
