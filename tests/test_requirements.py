@@ -21,6 +21,10 @@ for _own in ("counts.py", "test_requirements.py"):
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MUST_HOLD = {
+    "a backtest equals the matcher trade for trade, and is equal to the bit with numba and with numpy": [
+        "backtest/test_engine.py::test_every_trade_is_that_of_the_matcher",
+        "backtest/test_engine.py::test_both_kernels_return_the_same_bits_and_the_same_call_does_too",
+    ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
     ],
@@ -422,6 +426,15 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 
 COUNTS = {
+    "a backtest equals the matcher trade for trade, and is equal to the bit with numba and with numpy": [
+        ("backtest/test_engine.py::test_every_trade_is_that_of_the_matcher", "EQUAL_TO_THE_MATCHER", 150, 2000),
+        (
+            "backtest/test_engine.py::test_both_kernels_return_the_same_bits_and_the_same_call_does_too",
+            "EQUAL_KERNELS",
+            300,
+            3000,
+        ),
+    ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         ("strategies/test_reading.py::test_hostile_specs_are_refused_or_run", "HOSTILE", 1500, 10_000),
     ],

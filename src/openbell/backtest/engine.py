@@ -1,0 +1,105 @@
+"""The engine: the trades of a strategy over bars, and its equity at each close.
+
+Conditions are decided at the close of a bar, and orders fill at the open of the next one; a decision at the last bar does
+not trade. Entries are ignored while a position is held; at a close where entry and exit hold, a position is closed.
+
+All cash is invested: the quantity is cash / (price × (1 + fee)). A short position sells the same value, and the cash is its
+collateral. No position is opened after the cash is used up.
+
+Stops fill inside a bar, also in the bar of the entry. Of several that one bar reaches, the first of stop loss, trailing
+stop and target counts. A stop fills at its level, or at the open if the open is beyond it. A target fills only if the price
+trades through it, and at the open if that is better. A trailing stop follows the best price of earlier bars and of the
+entry. Slippage applies to market and stop orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from openbell.backtest.kernel import Found, Kernel, Series, fastest
+from openbell.backtest.rules import END, Setup, factors
+from openbell.backtest.trades import Trades
+from openbell.market.bars import Bars, Values
+from openbell.strategies.evaluation import Conditions
+from openbell.strategies.spec import ConditionType, Side
+
+_MOST_CASH = 1e200
+"""No position is opened with more: the sums of a run must be finite numbers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """The result of a run."""
+
+    trades: Trades
+    equity: Values
+    """Cash and the value of the position at each close, before the fee of selling it."""
+
+
+def simulate(
+    bars: Bars,
+    conditions: Conditions,
+    side: Side,
+    stops: Mapping[ConditionType, float],
+    setup: Setup,
+    kernel: Kernel | None = None,
+) -> Run:
+    """Returns the run of a strategy's conditions over the bars that they were evaluated on.
+
+    `stops` are distances in per cent. `kernel` is the fastest one by default; all return the same.
+    """
+    opened, low, high, closed = (np.ascontiguousarray(each) for each in (bars.open, bars.low, bars.high, bars.close))
+    if side is Side.SHORT:
+        opened, low, high, closed = -opened, -high, -low, -closed
+    entry, leaving = (np.ascontiguousarray(each) for each in (conditions.entry, conditions.exit))
+    if not len(entry) == len(leaving) == len(bars):
+        raise ValueError(f"{len(bars)} bars, but {len(entry)} entry and {len(leaving)} exit conditions")
+    series = Series(opened, low, high, closed, entry, leaving)
+    found = (kernel or fastest())(series, factors(side, stops, setup))
+    return _account(found, side, setup, bars.close)
+
+
+def _account(found: Found, side: Side, setup: Setup, close: Values) -> Run:
+    """Returns the run of trades whose bars and prices are known: cash is compounded from trade to trade."""
+    entered, left, reason, entry, leave = found
+    sign = 1.0 if side is Side.LONG else -1.0
+    entry, leave = entry * sign, leave * sign
+    per_cash = 1.0 / (entry * (1.0 + setup.fee))
+    entry_fee, exit_fee = entry * setup.fee, np.where(reason == END, 0.0, leave * setup.fee)
+    profit = sign * (leave - entry) - entry_fee - exit_fee
+    with np.errstate(over="ignore", invalid="ignore"):
+        cash = setup.cash * np.cumprod(np.append(1.0, 1.0 + profit * per_cash))
+        usable = (cash > 0.0) & (cash < _MOST_CASH)
+    count = len(entered) if usable.all() else int(usable.argmin())
+    kept = slice(0, count)
+    quantity = cash[kept] * per_cash[kept]
+    trades = Trades(
+        side,
+        entered[kept],
+        left[kept],
+        reason[kept],
+        entry[kept],
+        leave[kept],
+        quantity,
+        quantity * entry_fee[kept],
+        quantity * exit_fee[kept],
+        quantity * profit[kept],
+    )
+    return Run(trades, _equity(trades, cash[: count + 1], sign, close))
+
+
+def _equity(trades: Trades, cash: Values, sign: float, close: Values) -> Values:
+    """Returns the equity at each close. `cash`: before each trade, and after the last."""
+    count = len(trades)
+    lengths = np.empty(2 * count + 1, np.int64)
+    # Stretches of bars without and with a position alternate.
+    lengths[1::2] = trades.exit_index - trades.entry_index
+    lengths[::2] = np.append(trades.entry_index, len(close)) - np.append(0, trades.exit_index)
+    held, bought, quantity = (np.zeros(2 * count + 1) for _ in range(3))
+    held[::2], held[1::2] = cash, cash[:-1] - trades.entry_fee
+    bought[1::2], quantity[1::2] = trades.entry_price, sign * trades.quantity
+    held, bought, quantity = (each.repeat(lengths) for each in (held, bought, quantity))
+    return np.asarray(held + quantity * (close - bought))

@@ -1,0 +1,71 @@
+"""The trades of a run as numpy columns, and the row of one trade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from openbell.backtest.rules import REASONS, Reason
+from openbell.market.bars import Values
+from openbell.strategies.spec import Side
+
+Indexes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """One position from its entry to its exit. Indexes count bars; money is in the currency of the prices."""
+
+    entry_index: int
+    """The bar at whose open it was entered."""
+    exit_index: int
+    """The bar in which it was closed; for `END`, the last one."""
+    entry_price: float
+    exit_price: float
+    quantity: float
+    side: Side
+    entry_fee: float
+    exit_fee: float
+    profit: float
+    """After both fees."""
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trades:
+    """The trades of a run, oldest first, one value of each column per trade."""
+
+    side: Side
+    entry_index: Indexes
+    exit_index: Indexes
+    reason: Indexes
+    """Positions in `REASONS`."""
+    entry_price: Values
+    exit_price: Values
+    quantity: Values
+    entry_fee: Values
+    exit_fee: Values
+    profit: Values
+
+    def __len__(self) -> int:
+        return len(self.entry_index)
+
+    def __iter__(self) -> Iterator[Trade]:
+        columns = (
+            self.entry_index,
+            self.exit_index,
+            self.entry_price,
+            self.exit_price,
+            self.quantity,
+            self.entry_fee,
+            self.exit_fee,
+            self.profit,
+            self.reason,
+        )
+        for start, end, price, left, quantity, fee, left_fee, profit, reason in zip(
+            *(each.tolist() for each in columns), strict=True
+        ):
+            yield Trade(start, end, price, left, quantity, self.side, fee, left_fee, profit, REASONS[reason])
