@@ -21,6 +21,18 @@ for _own in ("counts.py", "test_requirements.py"):
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MUST_HOLD = {
+    "backtests equal raptorbt on real prices, on trades and return to 1e-9": [
+        "backtest/test_raptorbt.py::test_long_trades_and_equity_equal_raptorbts",
+        "backtest/test_raptorbt.py::test_short_trades_and_their_compounded_return_equal_raptorbts",
+        "backtest/test_metrics.py::test_figures_on_real_prices_equal_raptorbts",
+    ],
+    "no figure of a backtest is NaN or infinite, and the same backtest gives the same bytes": [
+        "backtest/test_metrics.py::test_every_figure_is_finite_or_none_and_the_same_call_gives_the_same_bytes"
+    ],
+    "a date range of a backtest is honoured to the bar": [
+        "backtest/test_runs.py::test_a_range_is_honoured_to_the_bar",
+        "backtest/test_runs.py::test_later_bars_change_nothing_and_earlier_ones_only_warm_up",
+    ],
     "a backtest equals the matcher trade for trade, and is equal to the bit with numba and with numpy": [
         "backtest/test_engine.py::test_every_trade_is_that_of_the_matcher",
         "backtest/test_engine.py::test_both_kernels_return_the_same_bits_and_the_same_call_does_too",
@@ -426,6 +438,14 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 
 COUNTS = {
+    "no figure of a backtest is NaN or infinite, and the same backtest gives the same bytes": [
+        (
+            "backtest/test_metrics.py::test_every_figure_is_finite_or_none_and_the_same_call_gives_the_same_bytes",
+            "FINITE",
+            200,
+            3000,
+        ),
+    ],
     "a backtest equals the matcher trade for trade, and is equal to the bit with numba and with numpy": [
         ("backtest/test_engine.py::test_every_trade_is_that_of_the_matcher", "EQUAL_TO_THE_MATCHER", 150, 2000),
         (

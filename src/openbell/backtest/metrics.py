@@ -1,0 +1,197 @@
+"""Figures that describe a run. None of them is NaN or infinite: one that is undefined is None.
+
+Returns are those of each bar, from the close before it to its close; the first bar begins at its open. A position that is
+still open at the end counts as a trade. Shares are fractions: 0.25 is 25 %.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, isfinite, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from openbell.backtest.annual import bars_per_year
+from openbell.backtest.engine import Run
+from openbell.backtest.rules import END, SIGNAL
+from openbell.backtest.trades import Trades
+from openbell.market.bars import Bars, Values
+
+_LARGEST_EXPONENT = 700.0
+"""`exp` of more does not fit into a float."""
+_NOISE = 1e-12
+"""A deviation that is smaller, relative to the largest value, is rounding: the values are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The figures of a run. Annual ones use the trading time of the instrument; see `bars_per_year`."""
+
+    total_return: float | None
+    """Of the cash at the start. None without bars. Less than −1 if a short lost more than the cash."""
+    annual_return: float | None
+    """The constant yearly return that compounds to the total. None without bars, if the equity is 0 or less at the end,
+    or if it is too large for a float."""
+    volatility: float | None
+    """Annual sample deviation of the returns. None with fewer than two bars, or if the equity was ever 0 or less."""
+    sharpe: float | None
+    """Annual mean return divided by the volatility, with no risk-free rate. None if the volatility is None or 0."""
+    sortino: float | None
+    """As `sharpe`, with the root mean square of the negative returns. None if no return is negative."""
+    calmar: float | None
+    """Annual return divided by the largest drawdown. None if either is undefined, or the drawdown is 0."""
+    max_drawdown: float | None
+    """The largest fall of the equity from an earlier maximum, as a share of it. None without bars."""
+    max_drawdown_bars: int | None
+    """Bars from that maximum until the equity is back at it, or until the end. None without bars."""
+    win_rate: float | None
+    """The share of trades with a profit. None without trades."""
+    profit_factor: float | None
+    """Sum of the profits divided by the sum of the losses. None without a losing trade."""
+    exposure: float | None
+    """The share of bars during which a position was held. None without bars."""
+    turnover: float | None
+    """Value bought and sold, divided by the mean equity. None without bars, or if the mean equity is 0 or less."""
+    trades: int
+    average_bars: float | None
+    """Mean number of bars from entry to exit. None without trades."""
+    alpha: float | None
+    """Annual mean return that `beta` times the instrument's return does not explain. None if `beta` is None."""
+    beta: float | None
+    """Change of the return per change of the return of holding the instrument. None if `volatility` is None, or if the
+    price does not move."""
+    score: float | None
+    """From 0 to 1: .25 n(sharpe) + .2 (1 − max drawdown) + .2 win rate + .2 n(annual return) + .15 n(profit factor), where n
+    maps −1…2 to 0…1. What is undefined counts as 0, but a profit factor without a losing trade as 1. None without trades."""
+
+
+_UNDEFINED = Metrics(*(None,) * 12, 0, *(None,) * 4)
+
+
+class _Risk(NamedTuple):
+    """The figures that are made of the returns of single bars."""
+
+    volatility: float | None = None
+    sharpe: float | None = None
+    sortino: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
+
+
+def measure(run: Run, bars: Bars) -> Metrics:
+    """Returns the figures of a run over these bars."""
+    equity, trades, count = run.equity, run.trades, len(run.trades)
+    if not len(bars):
+        return _UNDEFINED
+    yearly = bars_per_year(bars)
+    growth = float(equity[-1] / equity[0])
+    annual = _annual(growth, len(bars) / yearly)
+    drawdown, length = _drawdown(equity)
+    risk = _risk(equity, bars, yearly)
+    won, lost = float(trades.profit.clip(min=0.0).sum()), -float(trades.profit.clip(max=0.0).sum())
+    win_rate, profit_factor = _ratio(float((trades.profit > 0).sum()), count), _ratio(won, lost)
+    # Without a loss the factor is infinite, which counts as the highest number that the score distinguishes.
+    factor = 2.0 if won and not lost else profit_factor
+    return Metrics(
+        total_return=growth - 1.0,
+        annual_return=annual,
+        volatility=risk.volatility,
+        sharpe=risk.sharpe,
+        sortino=risk.sortino,
+        calmar=None if annual is None else _ratio(annual, drawdown),
+        max_drawdown=drawdown,
+        max_drawdown_bars=length,
+        win_rate=win_rate,
+        profit_factor=profit_factor,
+        exposure=_held(trades) / len(bars),
+        turnover=_turnover(trades, float(equity.mean())),
+        trades=count,
+        average_bars=_ratio(float((trades.exit_index - trades.entry_index).sum()), count),
+        alpha=risk.alpha,
+        beta=risk.beta,
+        score=None if win_rate is None else _score(risk.sharpe, drawdown, win_rate, annual, factor),
+    )
+
+
+def _risk(equity: Values, bars: Bars, yearly: float) -> _Risk:
+    if len(equity) < 2 or equity.min() <= 0.0:
+        return _Risk()
+    returns, market = _returns(equity, float(equity[0])), _returns(bars.close, float(bars.open[0]))
+    mean, volatility = float(returns.mean()) * yearly, _deviation(returns) * sqrt(yearly)
+    downside = sqrt(float(np.mean(np.square(np.minimum(returns, 0.0)))) * yearly)
+    beta = _beta(returns, market)
+    alpha = None if beta is None else mean - beta * float(market.mean()) * yearly
+    return _Risk(volatility, _ratio(mean, volatility), _ratio(mean, downside), alpha, beta)
+
+
+def _returns(values: Values, before: float) -> Values:
+    """Returns the relative change to each value from the one before it; `before` precedes the first."""
+    return np.asarray(np.diff(values, prepend=before) / np.concatenate(((before,), values[:-1])))
+
+
+def _ratio(part: float, whole: float | None) -> float | None:
+    """Returns `part / whole`; None if that is not a number."""
+    if not whole:
+        return None
+    found = float(part) / whole
+    return found if isfinite(found) else None
+
+
+def _annual(growth: float, years: float) -> float | None:
+    if growth <= 0.0:
+        return None
+    exponent = log(growth) / years
+    return exp(exponent) - 1.0 if exponent < _LARGEST_EXPONENT else None
+
+
+def _deviation(values: Values) -> float:
+    """Returns the sample standard deviation; 0 if the values differ by rounding only."""
+    found = float(values.std(ddof=1))
+    return found if found > _NOISE * float(np.abs(values).max()) else 0.0
+
+
+def _drawdown(equity: Values) -> tuple[float, int]:
+    """Returns the largest drawdown, and the number of bars from its maximum until the equity is back at it."""
+    highest = np.maximum.accumulate(equity)
+    falls = 1.0 - equity / highest
+    deepest = int(falls.argmax())
+    if falls[deepest] <= 0.0:
+        return 0.0, 0
+    peak = int((equity[: deepest + 1] == highest[deepest]).nonzero()[0][-1])
+    back = (equity[deepest:] >= highest[deepest]).nonzero()[0]
+    end = deepest + int(back[0]) if len(back) else len(equity) - 1
+    return float(falls[deepest]), end - peak
+
+
+def _beta(returns: Values, market: Values) -> float | None:
+    if _deviation(market) == 0.0:
+        return None
+    moved = market - market.mean()
+    return _ratio(float(np.dot(returns - returns.mean(), moved)), float(np.dot(moved, moved)))
+
+
+def _held(trades: Trades) -> int:
+    """Returns the number of bars during which a position was held. A signal leaves at the open, before its bar."""
+    return int((trades.exit_index - trades.entry_index + (trades.reason != SIGNAL)).sum())
+
+
+def _turnover(trades: Trades, mean_equity: float) -> float | None:
+    sold = np.where(trades.reason == END, 0.0, trades.exit_price)
+    value = float(np.dot(trades.quantity, trades.entry_price + sold))
+    return _ratio(value, mean_equity) if mean_equity > 0.0 else None
+
+
+def _score(sharpe: float | None, drawdown: float, win_rate: float, annual: float | None, factor: float | None) -> float:
+    return (
+        0.25 * _unit(sharpe)
+        + 0.2 * (1.0 - min(drawdown, 1.0))
+        + 0.2 * win_rate
+        + 0.2 * _unit(annual)
+        + 0.15 * _unit(factor)
+    )
+
+
+def _unit(value: float | None) -> float:
+    """Maps −1…2 to 0…1; None to 0."""
+    return 0.0 if value is None else min(max((value + 1.0) / 3.0, 0.0), 1.0)

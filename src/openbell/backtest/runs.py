@@ -1,0 +1,48 @@
+"""A backtest of a strategy: its conditions, its trades and its figures, over all bars or a range of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from openbell.backtest.engine import Run, simulate
+from openbell.backtest.metrics import Metrics, measure
+from openbell.backtest.rules import Setup
+from openbell.market.bars import Bars
+from openbell.strategies.compiled import Compiled
+from openbell.strategies.evaluation import Conditions, Known, evaluate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Backtest:
+    """The result of a backtest."""
+
+    bars: Bars
+    """Those of the range. Indexes of trades refer to them."""
+    run: Run
+    metrics: Metrics
+
+
+def backtest(
+    strategy: Compiled,
+    bars: Bars,
+    setup: Setup,
+    start: float = -inf,
+    end: float = inf,
+    *,
+    regular: Bars | None = None,
+    known: Known | None = None,
+) -> Backtest:
+    """Trade a strategy on the bars that open in [start, end).
+
+    Earlier bars warm up its indicators, and later ones are not used. The first decision is at the close of the first bar of
+    the range. `regular` and `known` are as in `evaluate`; `known` must be of bars that end where the range does.
+    """
+    first, last = (int(each) for each in bars.time.searchsorted((start, end)))
+    upto = slice(0, max(first, last))
+    conditions = evaluate(strategy, bars.take(upto), None if regular is None else regular.take(upto), known)
+    traded, chosen = bars.take(slice(first, upto.stop)), slice(first, None)
+    run = simulate(
+        traded, Conditions(conditions.entry[chosen], conditions.exit[chosen]), strategy.side, strategy.stops, setup
+    )
+    return Backtest(traded, run, measure(run, traded))
