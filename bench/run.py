@@ -48,6 +48,7 @@ def main() -> int:
         (tests, "trading.py", []),
         (tests, "past.py", []),
         (tests, "events.py", []),
+        (tests, "backtest.py", []),
         (tests, "growth.py", []),
         (tests, "vendors.py", []),
     ):

@@ -168,7 +168,8 @@ def _beta(returns: Values, market: Values) -> float | None:
     if _deviation(market) == 0.0:
         return None
     moved = market - market.mean()
-    return _ratio(float(np.dot(returns - returns.mean(), moved)), float(np.dot(moved, moved)))
+    # Not with `np.dot`: BLAS starts threads, and the last digits of its result depend on how many.
+    return _ratio(float(((returns - returns.mean()) * moved).sum()), float(np.square(moved).sum()))
 
 
 def _held(trades: Trades) -> int:
@@ -178,7 +179,7 @@ def _held(trades: Trades) -> int:
 
 def _turnover(trades: Trades, mean_equity: float) -> float | None:
     sold = np.where(trades.reason == END, 0.0, trades.exit_price)
-    value = float(np.dot(trades.quantity, trades.entry_price + sold))
+    value = float((trades.quantity * (trades.entry_price + sold)).sum())
     return _ratio(value, mean_equity) if mean_equity > 0.0 else None
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from openbell.backtest.engine import Run, simulate
+from openbell.backtest.memory import keep_freed_memory
 from openbell.backtest.metrics import Metrics, measure
 from openbell.backtest.rules import Setup
 from openbell.market.bars import Bars
@@ -38,6 +39,7 @@ def backtest(
     Earlier bars warm up its indicators, and later ones are not used. The first decision is at the close of the first bar of
     the range. `regular` and `known` are as in `evaluate`; `known` must be of bars that end where the range does.
     """
+    keep_freed_memory()
     first, last = (int(each) for each in bars.time.searchsorted((start, end)))
     upto = slice(0, max(first, last))
     conditions = evaluate(strategy, bars.take(upto), None if regular is None else regular.take(upto), known)
