@@ -115,6 +115,16 @@ def runs_indicators(home: Path) -> None:
     assert "rsi (in a panel)" in done(home, "indicators")
 
 
+def runs_backtest(home: Path) -> None:
+    words = ("backtest", "SMA_EMA_CROSSOVER", "BTC/USD", "--from", "2024", "--to", "2026-03", *AT)
+    shown = done(home, *words)
+    assert "790 simulated bars from 2024-01-01T00:00:00+00:00 to 2026-02-28T00:00:00+00:00" in shown
+    assert "Sharpe" in shown
+    assert done(home, *words) == shown, "the same request has the same answer"
+    assert len(done(home, *words, "--trades").splitlines()) > len(shown.splitlines())
+    assert done(home, "backtest", "SMA_EMA_CROSSOVER", "NOPE", *AT, code=1) == ""
+
+
 def runs_strategies_list(home: Path) -> None:
     lines = done(home, "strategies", "list").splitlines()
     assert len(lines) == 60
@@ -236,6 +246,7 @@ RUNS: dict[str, Callable[[Path], None]] = {
     "watch remove": runs_watch_remove,
     "chart": runs_chart,
     "indicators": runs_indicators,
+    "backtest": runs_backtest,
     "strategies list": runs_strategies_list,
     "strategies show": runs_strategies_show,
     "strategies check": runs_strategies_check,

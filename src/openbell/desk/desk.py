@@ -23,6 +23,7 @@ from openbell.market.provenance import BarFacts, Origin
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
+    from openbell.desk.backtests import BacktestService
     from openbell.desk.bars import BarService
     from openbell.desk.charts import ChartService
     from openbell.desk.crossing_alerts import CrossingAlertService
@@ -135,6 +136,13 @@ class Desk:
         from openbell.desk.indicators import IndicatorService
 
         return IndicatorService(self.bars, self.feed, self._worker)
+
+    @cached_property
+    def backtests(self) -> BacktestService:
+        """Backtests of strategies."""
+        from openbell.desk.backtests import BacktestService
+
+        return BacktestService(self.bars)
 
     @cached_property
     def _worker(self) -> ThreadPoolExecutor:
