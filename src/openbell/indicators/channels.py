@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
@@ -86,7 +87,7 @@ class Channels:
     fills: tuple[Fill, ...] = ()
     hbars: tuple[HorizontalBar, ...] = ()
     divlines: tuple[Segment, ...] = ()
-    signals: tuple[Signal, ...] = ()
+    signals: Sequence[Signal] = ()
     hlines: tuple[float, ...] = ()
     y_range: tuple[float, float] | None = None
 

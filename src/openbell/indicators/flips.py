@@ -23,7 +23,7 @@ def flip_rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     )
 
 
-def flips(side: Values, values: Values) -> tuple[Signal, ...]:
+def flips(side: Values, values: Values) -> Sequence[Signal]:
     """A signal at each bar whose side differs from the previous side. Bars of side 0 are skipped."""
     taken = np.maximum.accumulate(np.where(side != 0.0, np.arange(len(side)), 0))
     return array_signals(flip_rules, (side[taken], values))

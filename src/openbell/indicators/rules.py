@@ -8,10 +8,11 @@ the first bar, are NaN: no comparison with NaN is true.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from math import nan
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -43,9 +44,34 @@ def negated(condition: Condition) -> Condition:
     return condition ^ True
 
 
-def array_signals(rules: Rules, lines: Sequence[Values], *settings: object) -> tuple[Signal, ...]:
-    """The signals over whole lines, sorted by bar."""
-    return sort_by_bar(signals_by_label(rules, lines, *settings))
+def array_signals(rules: Rules, lines: Sequence[Values], *settings: object) -> Sequence[Signal]:
+    """The signals over whole lines, sorted by bar. They are found when first read: strategies read only the lines."""
+    return _LazySignals(lambda: sort_by_bar(signals_by_label(rules, lines, *settings)))
+
+
+class _LazySignals(Sequence[Signal]):
+    def __init__(self, find: Callable[[], tuple[Signal, ...]]) -> None:
+        self._find = find
+
+    @cached_property
+    def _found(self) -> tuple[Signal, ...]:
+        return self._find()
+
+    @overload
+    def __getitem__(self, at: int) -> Signal: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Signal]: ...
+    def __getitem__(self, at: int | slice) -> Signal | Sequence[Signal]:
+        return self._found[at]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._found == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._found)
 
 
 def signals_by_label(rules: Rules, lines: Sequence[Values], *settings: object) -> Iterator[list[Signal]]:
