@@ -87,9 +87,12 @@ def test_the_lines_of_a_section_succeed_one_after_the_other(tmp_path: Path, titl
         if words[0] == "printf":
             (tmp_path / words[-1]).write_text(words[1].replace("\\n", "\n"))
             continue
-        code, out, errors = Example(tmp_path, words).end()
-        assert code == 0, f"{shlex.join(words)}\n{out}{errors}"
+        command, _, target = " ".join(words).partition(" > ")
+        code, out, errors = Example(tmp_path, words[: words.index(">")] if target else words).end()
+        assert code == 0, f"{command}\n{out}{errors}"
         assert out, words
+        if target:
+            (tmp_path / target).write_text(out)
         if "call" in words:
             assert isinstance(json.loads(out), dict)
         if "-o" in words:
