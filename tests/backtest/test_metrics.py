@@ -82,6 +82,30 @@ def test_holding_the_instrument_has_a_beta_of_one_and_no_alpha() -> None:
     assert short.beta < -0.5
 
 
+def test_beta_is_that_of_holding_from_the_first_open() -> None:
+    # Held from the second open on, while the instrument rose by 100 % in the first bar and by 10 % in each other.
+    bars = replace(days([200.0, 220.0, 242.0]), open=np.array([100.0, 200.0, 220.0]))
+    found = measure(simulate(bars, at(3, [0]), Side.LONG, {}, FREE), bars)
+    returns, market = np.array([0, 0.1, 0.1]), np.array([1, 0.1, 0.1])
+    beta = np.cov(returns, market)[0, 1] / np.var(market, ddof=1)
+    assert found.beta == pytest.approx(beta)
+    assert found.alpha == pytest.approx((returns.mean() - beta * market.mean()) * 365)
+
+
+def test_a_price_that_grows_by_the_same_share_in_each_bar_has_no_beta() -> None:
+    closes = (100 * 1.01 ** np.arange(1, 51)).tolist()
+    bars = days(closes)
+    bars = replace(bars, open=np.append(100.0, bars.close[:-1]))
+    found = measure(simulate(bars, at(50, [20]), Side.LONG, {}, FREE), bars)
+    assert (found.beta, found.alpha) == (None, None)
+
+
+def test_a_position_that_is_open_at_the_end_was_bought_but_not_sold() -> None:
+    bars = days([100.0, 100.0, 100.0])
+    assert measure(simulate(bars, at(3, [0]), Side.LONG, {}, FREE), bars).turnover == pytest.approx(1)
+    assert measure(simulate(bars, at(3, [0], [1]), Side.LONG, {}, FREE), bars).turnover == pytest.approx(2)
+
+
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.parametrize("file", [FILES[0], FILES[2]], ids=str)
 def test_figures_on_real_prices_equal_raptorbts(file: RealFile, name: str) -> None:
@@ -216,6 +240,12 @@ def test_bars_in_a_year(symbol: str, timeframe: Timeframe, expected: float) -> N
 )
 def test_intraday_bars_of_stocks_are_counted_by_session(timeframe: Timeframe, extended: bool, expected: int) -> None:
     assert bars_per_year(session_bars("AAPL", timeframe, extended)) == pytest.approx(252 * expected)
+
+
+def test_a_session_counts_if_only_its_extended_hours_have_bars() -> None:
+    bars = session_bars("AAPL", Timeframe.M1, True)
+    premarket = bars.take(np.isin(bars.time, session_bars("AAPL", Timeframe.M1, False).time, invert=True))
+    assert bars_per_year(premarket) == pytest.approx(252 * (960 - 390))
 
 
 def test_intraday_bars_of_stocks_outside_all_sessions_count_as_regular_hours() -> None:
