@@ -282,21 +282,21 @@ def test_without_numba_the_kernel_is_that_of_numpy() -> None:
     code = (
         "import sys; sys.modules['numba'] = None\n"
         "from openbell.backtest.kernel import fastest\n"
-        "print(fastest().__module__)"
+        "print(fastest(stops=True).__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "openbell.backtest.kernel_numpy"
 
 
-def test_numba_is_loaded_by_the_first_run_and_not_before() -> None:
+def test_numba_is_loaded_by_the_first_run_with_stops_and_not_before() -> None:
     code = (
         "import sys\n"
         "from openbell.backtest.engine import simulate\n"
         "from openbell.backtest.kernel import fastest\n"
-        "print('numba' in sys.modules, fastest().__module__)"
+        "print(fastest(stops=False).__module__, 'numba' in sys.modules, fastest(stops=True).__module__)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "openbell.backtest.kernel_numba"]
+    assert done.stdout.split() == ["openbell.backtest.kernel_numpy", "False", "openbell.backtest.kernel_numba"]
 
 
 # The reference

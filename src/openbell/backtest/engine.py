@@ -58,7 +58,7 @@ def simulate(
     if not len(entry) == len(leaving) == len(bars):
         raise ValueError(f"{len(bars)} bars, but {len(entry)} entry and {len(leaving)} exit conditions")
     series = Series(opened, low, high, closed, entry, leaving)
-    found = (kernel or fastest())(series, factors(side, stops, setup))
+    found = (kernel or fastest(stops=bool(stops)))(series, factors(side, stops, setup))
     return _account(found, side, setup, bars.close)
 
 

@@ -8,6 +8,7 @@ because floats are symmetric around 0, nothing is rounded differently.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,13 +41,17 @@ Kernel = Callable[[Series, Factors], Found]
 """Finds the trades of a run."""
 
 
-@lru_cache(maxsize=1)
-def fastest() -> Kernel:
-    """Returns the kernel of numba if it can be imported, else that of numpy."""
-    try:
-        from openbell.backtest import kernel_numba
-    except ImportError:
-        from openbell.backtest import kernel_numpy
+@lru_cache(maxsize=2)
+def fastest(*, stops: bool) -> Kernel:
+    """Returns the kernel of numba for a run with stops if it can be imported, else that of numpy.
 
-        return kernel_numpy.walk
-    return kernel_numba.walk
+    Without stops numpy is as fast, and loading numba takes a second.
+    """
+    from openbell.backtest import kernel_numpy
+
+    if stops:
+        with suppress(ImportError):
+            from openbell.backtest import kernel_numba
+
+            return kernel_numba.walk
+    return kernel_numpy.walk
