@@ -10,8 +10,6 @@ from openbell.desk.desk import Desk
 from openbell.market.errors import FeedUnavailable, OpenbellError
 from openbell.market.instruments import Instrument
 from openbell.market.series import Series
-from openbell.stores.periods import month_of, period_span
-from openbell.stores.port import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +59,9 @@ async def _responses(desk: Desk, first: Mapping[str, Instrument]) -> list[Findin
 
 def _other_adjustment(desk: Desk, instrument: Instrument) -> Iterator[Finding]:
     """Report stored minutes of this month that keep the feed's minutes from being stored."""
+    from openbell.stores.periods import month_of, period_span
+    from openbell.stores.port import Span
+
     source, now = desk.feed.route(instrument).source, int(desk.clock.epoch())
     if source is None:
         return
