@@ -27,7 +27,7 @@ _PIECE = 10_000
 def backfill(
     symbols: Annotated[list[str], typer.Argument(metavar="SYMBOL…", help="The symbols: AAPL BTC/USD.")],
     since: Since,
-    timeframe: Annotated[str, typer.Option("--timeframe", "-t", help="The timeframe: 1m to 1d.")] = "1d",
+    timeframe: Annotated[str, typer.Option("--timeframe", "-t", help="The timeframe: 1m to 1w.")] = "1d",
     until: Until = None,
 ) -> None:
     """Fetch history from the feed into the store.

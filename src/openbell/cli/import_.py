@@ -56,7 +56,9 @@ Adjusted = Annotated[
     bool, typer.Option("--adjusted", help="Scale prices by the column of adjusted closes (Adj Close).")
 ]
 Check = Annotated[bool, typer.Option("--check", help="Show what was recognised and store nothing.")]
-Replace = Annotated[bool, typer.Option("--replace", help="First drop bars of other sources in the months of the file.")]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="First drop bars of other sources from the first to the last bar of the file.")
+]
 
 
 @app.command("import")
