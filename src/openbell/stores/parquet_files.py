@@ -59,13 +59,30 @@ class FileStore(BufferedStore):
         """The periods of a native series. If none is recorded, the buffer may be new: the files count then."""
         return self._buffer.periods(series) or bar_files.existing(self.root, series)
 
-    def _sources_by_period(self, series: Series, span: Span) -> dict[str, Source]:
-        """The recorded sources and those that only files name, because the buffer is new."""
-        found = super()._sources_by_period(series, span)
-        files = [each for each in bar_files.existing(self.root, series) if each not in found and overlap(each, span)]
-        removed = self._removed(series) if files else {}  # without a record, all its bars are removed
-        named = {period: self._held(None, series, period) for period in files if period not in removed}
-        return found | {period: source for period, source in named.items() if source}
+    def _all_sources(self, series: Series, span: Span) -> dict[str, Source]:
+        return {**self._sources_of_files(series, span), **self._sources_by_period(series, span)}
+
+    def sources(self, series: Series, span: Span) -> set[Source]:
+        """See the port. If none is recorded, the buffer may be new: the files count then."""
+        return super().sources(series, span) or set(self._sources_of_files(series, span).values())
+
+    def _sources_of_files(self, series: Series, span: Span) -> dict[str, Source]:
+        """The sources that files name. Lists a folder, which takes long while many files are written to it."""
+        removed = self._removed(series)
+        files = bar_files.existing(self.root, series)
+        periods = [each for each in files if overlap(each, span) and each not in removed]
+        named = {period: self._held(None, series, period) for period in periods}
+        return {period: source for period, source in named.items() if source}
+
+    def _others(self, period: str, bars: Bars, source: Source) -> dict[str, Source]:
+        """Also minutes of the file with the month's name, if the buffer is new and only the file names its source."""
+        found = super()._others(period, bars, source)
+        month = period.partition(".")[0]
+        if bars.timeframe is not Timeframe.M1 or month in {period, *found}:
+            return found
+        owner = self._held(self._buffer.find_series(bars.series), bars.series, month)
+        unread = owner is None or owner == source or month in self._removed(bars.series)
+        return found if owner is None or unread else {**found, month: owner}
 
     def _shares_bars(self, bars: Bars, period: str) -> bool:
         """New minutes come after all that an earlier source has: its file need not be read each time."""
@@ -149,7 +166,8 @@ class FileStore(BufferedStore):
     def set_aside(self, instrument: Instrument, source: Source, reason: str) -> bool:
         """See the port. Minutes in the buffer are moved to their files first."""
         for series in (Series(instrument), *(Series(instrument, each) for each in self.timeframes(instrument))):
-            found = self._sources_by_period(series, Span(FIRST, LAST))
+            ever = Span(FIRST, LAST)
+            found = self._sources_by_period(series, ever) or self._sources_of_files(series, ever)
             for period in [each for each, owner in found.items() if owner == source]:
                 self._retry_without_damage(self._compact_period, series, period, LAST)
                 self._put_aside(self._file(series, period), source, reason)

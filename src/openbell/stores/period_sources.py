@@ -150,12 +150,16 @@ class PeriodSources(ABC):
         recorded = self._buffer.period_sources(series)
         return {period: source for period, source in recorded.items() if overlap(period, span)}
 
+    def _all_sources(self, series: Series, span: Span) -> dict[str, Source]:
+        """The sources of all periods that overlap a span, also of those that are not recorded."""
+        return self._sources_by_period(series, span)
+
     def _fetched(self, series: Series, span: Span, *, besides: str = "") -> list[Span]:
         """The parts of a span whose bars can be fetched again: no feed has those of imports.
 
         If a period is given as `besides`, the parts without bars of any other period.
         """
-        periods = self._sources_by_period(series, span).items()
+        periods = self._all_sources(series, span).items()
         kept = [period for period, source in periods if source.origin is Origin.IMPORTED or besides]
         times = (self._times_of(series, period, span.start, span.end) for period in kept if period != besides)
         return without(span, (run for some in times for run in _runs(some, series.timeframe)))
