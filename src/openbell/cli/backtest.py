@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
+from openbell.cli.app import AsOf, app, plain_errors, settings_for
 from openbell.cli.span import Until, moment
+from openbell.cli.spec_files import read_spec_file
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter
 from openbell.market.timeframes import SHORT, parse_timeframe
@@ -78,8 +79,6 @@ def _strategy(name: str, parameters: list[str]) -> Compiled:
     from openbell.market.nearest import did_you_mean
     from openbell.strategies.compiled import compiled
     from openbell.strategies.library import canonical
-    from openbell.strategies.reading import read_spec
-    from openbell.strategies.yaml_text import read_yaml
 
     values: dict[str, int | float] = {}
     for text in parameters:
@@ -90,10 +89,7 @@ def _strategy(name: str, parameters: list[str]) -> Compiled:
             raise InvalidParameter(f"--set {text[:40]!r}: write NAME=VALUE with a number") from None
     path = Path(name)
     if path.suffix in {".yaml", ".yml", ".json"}:
-        try:
-            return compiled(read_spec(read_yaml(path.read_text(encoding="utf-8"))), values)
-        except OSError as error:
-            fail(f"{path}: cannot be read: {error.strerror}")
+        return compiled(read_spec_file(path), values)
     known = canonical()
     if name.upper() not in known:
         advice = did_you_mean(name, known) or "; openbell strategies list has them all"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import app, fail, plain_errors
+from openbell.cli.spec_files import read_spec_file
 
 if TYPE_CHECKING:
     from openbell.strategies.spec import Spec
@@ -46,17 +47,11 @@ def check(
 ) -> None:
     """Check spec files, and print every problem with its place. Exits with 1 if a file has one."""
     from openbell.strategies.errors import SpecRefused
-    from openbell.strategies.reading import read_spec
-    from openbell.strategies.yaml_text import read_yaml
 
     bad = False
     for file in files:
         try:
-            spec = read_spec(read_yaml(file.read_text(encoding="utf-8")))
-        except OSError as error:
-            fail(f"{file}: cannot be read: {error.strerror}")
-        except UnicodeDecodeError:
-            fail(f"{file}: is not a text file in UTF-8")
+            spec = read_spec_file(file)
         except SpecRefused as refused:
             bad = True
             for problem in refused.problems:

@@ -81,8 +81,9 @@ class FileStore(BufferedStore):
         if bars.timeframe is not Timeframe.M1 or month in {period, *found}:
             return found
         owner = self._held(self._buffer.find_series(bars.series), bars.series, month)
-        unread = owner is None or owner == source or month in self._removed(bars.series)
-        return found if owner is None or unread else {**found, month: owner}
+        if owner is None or owner == source or month in self._removed(bars.series):
+            return found
+        return {**found, month: owner}
 
     def _shares_bars(self, bars: Bars, period: str) -> bool:
         """New minutes come after all that an earlier source has: its file need not be read each time."""
