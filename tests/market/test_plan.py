@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openbell.market.bars import bucket_bounds, resample
 from openbell.market.clock import parse_time
 from openbell.market.instruments import parse
-from openbell.market.plan import Native, Part, base_of, buckets, next_close, parts_of, published, to_fetch
+from openbell.market.plan import Native, Part, base_of, buckets, missing, next_close, parts_of, published, to_fetch
 from openbell.market.series import Series, bases, makes, series_of
 from openbell.market.timeframes import Timeframe
 from tests.stores.samples import bars
@@ -183,3 +183,14 @@ def test_names_of_series_are_read_back() -> None:
             series = Series(parse(symbol), timeframe)
             assert series_of(series.name) == series
     assert (Series(parse("AAPL")).name, str(Series(parse("BTC/USD"), Timeframe.D1))) == ("AAPL", "BTC/USD 1d")
+
+
+@pytest.mark.parametrize(
+    ("symbol", "timeframe"), [("BTC/USD", Timeframe.M15), ("BTC/USD", Timeframe.D1), ("AAPL", Timeframe.D1)]
+)
+def test_missing_bars_are_counted_where_they_can_be_known(symbol: str, timeframe: Timeframe) -> None:
+    series = Series(parse(symbol), timeframe)
+    whole = bars(series, buckets(series.instrument, timeframe, START, END)[0])
+    assert missing(whole) == missing(whole.take(slice(0, 0))) == 0
+    assert missing(whole.take(np.arange(len(whole)) % 5 != 3)) == int((np.arange(len(whole)) % 5 == 3).sum())
+    assert missing(bars(Series(parse("AAPL"), Timeframe.H1), [START + 14 * 3600, START + 20 * 3600])) is None

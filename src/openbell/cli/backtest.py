@@ -98,6 +98,8 @@ def _strategy(name: str, parameters: list[str]) -> Compiled:
 
 
 def _print(strategy: Compiled, found: Backtest, data: str, trades: bool) -> None:
+    from openbell.market.plan import missing
+
     bars, metrics = found.bars, found.metrics
     first, last = iso(int(bars.time[0])), iso(int(bars.time[-1]))
     settings = ", ".join(f"{name}={value:g}" for name, value in strategy.parameters.items())
@@ -128,6 +130,8 @@ def _print(strategy: Compiled, found: Backtest, data: str, trades: bool) -> None
                 f"{each.entry_price:.8g}, {iso(int(bars.time[each.exit_index]))} at {each.exit_price:.8g} "
                 f"({each.reason.lower().replace('_', ' ')}): {each.profit:+,.2f}"
             )
+    if gone := missing(bars):
+        typer.echo(f"{gone:,} bars are missing in that time: positions were held across the gaps.")
     if "simulated" in data:
         typer.echo("The bars are simulated, not real prices.")
 

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from openbell.market.bars import Bars, closed_at
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.lookback import bucket_start
 from openbell.market.series import Series, bases
@@ -120,6 +121,19 @@ def buckets(instrument: Instrument, timeframe: Timeframe, start: int, end: int) 
     anchor, step = _anchor(timeframe), timeframe.seconds
     starts = np.arange(start + (anchor - start) % step, end - step + 1, step, dtype=np.int64)
     return starts, starts + step
+
+
+def missing(bars: Bars) -> int | None:
+    """Returns how many bars are missing between the first and the last; None if that cannot be known.
+
+    It is known of crypto, and of stocks from one day on: a stock's minute without a trade has no bar, and forex pauses.
+    """
+    kind = bars.instrument.asset_class
+    if kind is not AssetClass.CRYPTO and (kind is not AssetClass.STOCK or bars.timeframe.intraday):
+        return None
+    if not len(bars):
+        return 0
+    return len(buckets(bars.instrument, bars.timeframe, int(bars.time[0]), closed_at(bars))[0]) - len(bars)
 
 
 def _anchor(timeframe: Timeframe) -> int:
