@@ -26,7 +26,7 @@ from openbell.market.bars import Bars, Values
 from openbell.strategies.evaluation import Conditions
 from openbell.strategies.spec import ConditionType, Side
 
-_MOST_CASH = 1e200
+MOST_CASH = 1e200
 """No position is opened with more: the sums of a run must be finite numbers."""
 
 
@@ -72,7 +72,7 @@ def _account(found: Found, side: Side, setup: Setup, close: Values) -> Run:
     profit = sign * (leave - entry) - entry_fee - exit_fee
     with np.errstate(over="ignore", invalid="ignore"):
         cash = setup.cash * np.cumprod(np.append(1.0, 1.0 + profit * per_cash))
-        usable = (cash > 0.0) & (cash < _MOST_CASH)
+        usable = (cash > 0.0) & (cash < MOST_CASH)
     count = len(entered) if usable.all() else int(usable.argmin())
     kept = slice(0, count)
     quantity = cash[kept] * per_cash[kept]

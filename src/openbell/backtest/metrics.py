@@ -79,58 +79,93 @@ class _Risk(NamedTuple):
     beta: float | None = None
 
 
+class Dealings(NamedTuple):
+    """Sums over trades. Those of several runs can be added."""
+
+    trades: int
+    wins: int
+    """Trades with a profit."""
+    won: float
+    lost: float
+    """More than 0 if a trade had a loss."""
+    value: float
+    """Bought and sold."""
+    bars: int
+    """From the entries to the exits."""
+
+
 def measure(run: Run, bars: Bars) -> Metrics:
     """Returns the figures of a run over these bars."""
-    equity, trades, count = run.equity, run.trades, len(run.trades)
     if not len(bars):
         return _UNDEFINED
-    yearly = bars_per_year(bars)
+    market = returns_of(bars.close, float(bars.open[0]))
+    return figures(run.equity, bars_per_year(bars), dealings(run.trades), _held(run.trades) / len(bars), market)
+
+
+def dealings(trades: Trades) -> Dealings:
+    """Returns the sums over the trades of a run."""
+    sold = np.where(trades.reason == END, 0.0, trades.exit_price)
+    return Dealings(
+        trades=len(trades),
+        wins=int((trades.profit > 0).sum()),
+        won=float(trades.profit.clip(min=0.0).sum()),
+        lost=-float(trades.profit.clip(max=0.0).sum()),
+        value=float((trades.quantity * (trades.entry_price + sold)).sum()),
+        bars=int((trades.exit_index - trades.entry_index).sum()),
+    )
+
+
+def figures(equity: Values, yearly: float, made: Dealings, exposure: float, market: Values | None) -> Metrics:
+    """Returns the figures of an equity with at least one value, of which there are `yearly` in a year.
+
+    `market` is the return of the instrument at each bar; without it, alpha and beta are None.
+    """
     growth = float(equity[-1] / equity[0])
-    annual = _annual(growth, len(bars) / yearly)
+    annual = _annual(growth, len(equity) / yearly)
     drawdown, length = _drawdown(equity)
-    risk = _risk(equity, bars, yearly)
-    won, lost = float(trades.profit.clip(min=0.0).sum()), -float(trades.profit.clip(max=0.0).sum())
-    win_rate, profit_factor = _ratio(float((trades.profit > 0).sum()), count), _ratio(won, lost)
+    risk = _risk(equity, market, yearly)
+    win_rate, profit_factor = ratio(made.wins, made.trades), ratio(made.won, made.lost)
     # Without a loss the factor is infinite, which counts as the highest number that the score distinguishes.
-    factor = 2.0 if won and not lost else profit_factor
+    factor = 2.0 if made.won and not made.lost else profit_factor
+    mean_equity = float(equity.mean())
     return Metrics(
         total_return=growth - 1.0,
         annual_return=annual,
         volatility=risk.volatility,
         sharpe=risk.sharpe,
         sortino=risk.sortino,
-        calmar=None if annual is None else _ratio(annual, drawdown),
+        calmar=None if annual is None else ratio(annual, drawdown),
         max_drawdown=drawdown,
         max_drawdown_bars=length,
         win_rate=win_rate,
         profit_factor=profit_factor,
-        exposure=_held(trades) / len(bars),
-        turnover=_turnover(trades, float(equity.mean())),
-        trades=count,
-        average_bars=_ratio(float((trades.exit_index - trades.entry_index).sum()), count),
+        exposure=exposure,
+        turnover=ratio(made.value, mean_equity) if mean_equity > 0.0 else None,
+        trades=made.trades,
+        average_bars=ratio(made.bars, made.trades),
         alpha=risk.alpha,
         beta=risk.beta,
         score=None if win_rate is None else _score(risk.sharpe, drawdown, win_rate, annual, factor),
     )
 
 
-def _risk(equity: Values, bars: Bars, yearly: float) -> _Risk:
+def _risk(equity: Values, market: Values | None, yearly: float) -> _Risk:
     if len(equity) < 2 or equity.min() <= 0.0:
         return _Risk()
-    returns, market = _returns(equity, float(equity[0])), _returns(bars.close, float(bars.open[0]))
-    mean, volatility = float(returns.mean()) * yearly, _deviation(returns) * sqrt(yearly)
+    returns = returns_of(equity, float(equity[0]))
+    mean, volatility = float(returns.mean()) * yearly, deviation(returns) * sqrt(yearly)
     downside = sqrt(float(np.mean(np.square(np.minimum(returns, 0.0)))) * yearly)
-    beta = _beta(returns, market)
-    alpha = None if beta is None else mean - beta * float(market.mean()) * yearly
-    return _Risk(volatility, _ratio(mean, volatility), _ratio(mean, downside), alpha, beta)
+    beta = None if market is None else _beta(returns, market)
+    alpha = None if market is None or beta is None else mean - beta * float(market.mean()) * yearly
+    return _Risk(volatility, ratio(mean, volatility), ratio(mean, downside), alpha, beta)
 
 
-def _returns(values: Values, before: float) -> Values:
+def returns_of(values: Values, before: float) -> Values:
     """Returns the relative change to each value from the one before it; `before` precedes the first."""
     return np.asarray(np.diff(values, prepend=before) / np.concatenate(((before,), values[:-1])))
 
 
-def _ratio(part: float, whole: float | None) -> float | None:
+def ratio(part: float, whole: float | None) -> float | None:
     """Returns `part / whole`; None if that is not a number."""
     if not whole:
         return None
@@ -145,7 +180,7 @@ def _annual(growth: float, years: float) -> float | None:
     return exp(exponent) - 1.0 if exponent < _LARGEST_EXPONENT else None
 
 
-def _deviation(values: Values) -> float:
+def deviation(values: Values) -> float:
     """Returns the sample standard deviation; 0 if the values differ by rounding only."""
     found = float(values.std(ddof=1))
     return found if found > _NOISE * float(np.abs(values).max()) else 0.0
@@ -165,22 +200,16 @@ def _drawdown(equity: Values) -> tuple[float, int]:
 
 
 def _beta(returns: Values, market: Values) -> float | None:
-    if _deviation(market) == 0.0:
+    if deviation(market) == 0.0:
         return None
     moved = market - market.mean()
     # Not with `np.dot`: BLAS starts threads, and the last digits of its result depend on how many.
-    return _ratio(float(((returns - returns.mean()) * moved).sum()), float(np.square(moved).sum()))
+    return ratio(float(((returns - returns.mean()) * moved).sum()), float(np.square(moved).sum()))
 
 
 def _held(trades: Trades) -> int:
     """Returns the number of bars during which a position was held. A signal leaves at the open, before its bar."""
     return int((trades.exit_index - trades.entry_index + (trades.reason != SIGNAL)).sum())
-
-
-def _turnover(trades: Trades, mean_equity: float) -> float | None:
-    sold = np.where(trades.reason == END, 0.0, trades.exit_price)
-    value = float((trades.quantity * (trades.entry_price + sold)).sum())
-    return _ratio(value, mean_equity) if mean_equity > 0.0 else None
 
 
 def _score(sharpe: float | None, drawdown: float, win_rate: float, annual: float | None, factor: float | None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,19 +54,22 @@ class Trades:
     def __len__(self) -> int:
         return len(self.entry_index)
 
-    def __iter__(self) -> Iterator[Trade]:
-        columns = (
+    def columns(self) -> tuple[npt.NDArray[Any], ...]:
+        """Returns the arrays in the order of the fields."""
+        return (
             self.entry_index,
             self.exit_index,
+            self.reason,
             self.entry_price,
             self.exit_price,
             self.quantity,
             self.entry_fee,
             self.exit_fee,
             self.profit,
-            self.reason,
         )
-        for start, end, price, left, quantity, fee, left_fee, profit, reason in zip(
-            *(each.tolist() for each in columns), strict=True
+
+    def __iter__(self) -> Iterator[Trade]:
+        for start, end, reason, price, left, quantity, fee, left_fee, profit in zip(
+            *(each.tolist() for each in self.columns()), strict=True
         ):
             yield Trade(start, end, price, left, quantity, self.side, fee, left_fee, profit, REASONS[reason])
