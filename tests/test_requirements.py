@@ -33,6 +33,14 @@ MUST_HOLD = {
         "backtest/test_runs.py::test_a_range_is_honoured_to_the_bar",
         "backtest/test_runs.py::test_later_bars_change_nothing_and_earlier_ones_only_warm_up",
     ],
+    "a walk-forward test never looks ahead, and refuses a strategy whose out-of-sample Sharpe falls by more than half": [
+        "backtest/test_walk_forward.py::test_cutting_the_bars_after_a_window_changes_nothing_in_it",
+        "backtest/test_walk_forward.py::test_the_choice_of_a_window_does_not_depend_on_its_test_part",
+        "backtest/test_walk_forward.py::test_one_whose_sharpe_falls_by_more_than_half_is_refused",
+    ],
+    "simulations of trades are equal to the bit for equal seeds": [
+        "backtest/test_monte_carlo.py::test_it_is_the_plain_loop_and_the_same_seed_gives_the_same_bytes"
+    ],
     "a backtest equals the matcher trade for trade, and is equal to the bit with numba and with numpy": [
         "backtest/test_engine.py::test_every_trade_is_that_of_the_matcher",
         "backtest/test_engine.py::test_both_kernels_return_the_same_bits_and_the_same_call_does_too",
