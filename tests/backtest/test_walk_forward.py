@@ -316,7 +316,7 @@ def test_what_cannot_run_is_refused_before_any_work() -> None:
 def test_progress_is_reported_after_each_run_and_can_stop_the_work() -> None:
     seen: list[tuple[int, int]] = []
     walk_forward(SPEC, BARS, COMBINATIONS, Setup(), WINDOWS, progress=lambda *each: seen.append(each))
-    assert seen == [(done, 49) for done in range(1, 50)]
+    assert seen == [(done, 55) for done in range(1, 56)]
 
     def stop(done: int, _total: int) -> None:
         if done == 5:

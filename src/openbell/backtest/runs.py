@@ -43,8 +43,17 @@ def backtest(
     first, last = (int(each) for each in bars.time.searchsorted((start, end)))
     upto = slice(0, max(first, last))
     conditions = evaluate(strategy, bars.take(upto), None if regular is None else regular.take(upto), known)
-    traded, chosen = bars.take(slice(first, upto.stop)), slice(first, None)
+    return traded(strategy, conditions, bars, setup, range(first, upto.stop))
+
+
+def traded(strategy: Compiled, conditions: Conditions, bars: Bars, setup: Setup, part: range) -> Backtest:
+    """Trade a part of the bars that the conditions of a strategy were evaluated on.
+
+    The result is that of `backtest`, because the conditions at a bar depend on that bar and earlier ones only.
+    """
+    some = slice(part.start, part.stop)
+    chosen = bars.take(some)
     run = simulate(
-        traded, Conditions(conditions.entry[chosen], conditions.exit[chosen]), strategy.side, strategy.stops, setup
+        chosen, Conditions(conditions.entry[some], conditions.exit[some]), strategy.side, strategy.stops, setup
     )
-    return Backtest(traded, run, measure(run, traded))
+    return Backtest(chosen, run, measure(run, chosen))

@@ -11,19 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
+from typing import TypeVar
 
 import numpy as np
 
 from openbell.backtest.engine import MOST_CASH, Run
 from openbell.backtest.metrics import Metrics, measure, ratio
 from openbell.backtest.rules import Setup
-from openbell.backtest.runs import Backtest, backtest
+from openbell.backtest.runs import Backtest, traded
 from openbell.backtest.trades import Trades
 from openbell.market.bars import Bars
 from openbell.market.errors import InsufficientData, InvalidParameter
-from openbell.strategies.compiled import Compiled, compiled
+from openbell.strategies.compiled import compiled
+from openbell.strategies.evaluation import Known, evaluate
 from openbell.strategies.spec import Number, Spec
 
+T = TypeVar("T")
 FEWEST_TRADES = 10
 """A strategy with fewer out-of-sample trades is refused: its figures are chance."""
 LARGEST_FALL = 0.5
@@ -150,12 +153,14 @@ def walk_forward(
     *,
     by: By = By.SHARPE,
     regular: Bars | None = None,
+    known: Known | None = None,
     progress: Progress | None = None,
 ) -> WalkForward:
     """Choose the best of the combinations on each training part, and trade it on the test part.
 
-    Earlier bars warm up indicators, and no bar after a part has an effect on it. Of equal combinations the first is chosen.
-    Raises `InvalidParameter`, and `InsufficientData` if no window fits.
+    Earlier bars warm up indicators, and no bar after a part has an effect on it: conditions are evaluated once over all
+    bars, and those at a bar depend on that bar and earlier ones only. `regular` and `known` are as in `evaluate`. Of equal
+    combinations the first is chosen. Raises `InvalidParameter`, and `InsufficientData` if no window fits.
     """
     strategies = [compiled(spec, each) for each in combinations]
     if not strategies:
@@ -164,23 +169,22 @@ def walk_forward(
     if not parts:
         needed = windows.first + windows.train + windows.test
         raise InsufficientData(bars.instrument.symbol, len(bars), needed)
-    total, done = len(parts) * (len(strategies) + 1), 0
+    total, done = len(strategies) + len(parts) * (len(strategies) + 1), 0
 
-    def run(strategy: Compiled, part: range) -> Backtest:
+    def finished(result: T) -> T:
         nonlocal done
-        end = float(bars.time[part.stop]) if part.stop < len(bars) else inf
-        found = backtest(strategy, bars, setup, float(bars.time[part.start]), end, regular=regular)
         done += 1
         if progress:
             progress(done, total)
-        return found
+        return result
 
+    evaluated = [(each, finished(evaluate(each, bars, regular, known))) for each in strategies]
     results, tested = [], []
     for train, test in parts:
-        tried = [(each, run(each, train).metrics) for each in strategies]
+        tried = [(each, finished(traded(*each, bars, setup, train)).metrics) for each in evaluated]
         chosen, in_sample = max(tried, key=lambda pair: figure(pair[1], by))
-        tested.append(run(chosen, test))
-        results.append(Window(train, test, chosen.parameters, in_sample, tested[-1].metrics))
+        tested.append(finished(traded(*chosen, bars, setup, test)))
+        results.append(Window(train, test, chosen[0].parameters, in_sample, tested[-1].metrics))
     whole = _joined([test for _, test in parts], tested, bars, setup)
     in_sharpe = float(np.mean([each.in_sample.sharpe or 0.0 for each in results]))
     out_sharpe = whole.metrics.sharpe
