@@ -6,8 +6,9 @@ yet, the list does not hold, so that NOT is not true before warm-up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,9 @@ ROUNDING = 1e-12
 UPWARD = frozenset({ConditionType.OVER, ConditionType.CROSSED_UP})
 Mask = npt.NDArray[np.bool_]
 Arrays = Mapping[Line, Values]
-Known = MutableMapping[object, tuple[Values, ...]]
-"""Lines that were computed before on the same bars, for sweeps; by indicator, settings and input."""
+Known = MutableMapping[object, tuple[npt.NDArray[Any], ...]]
+"""Lines and masks that were computed before on the same bars, for sweeps. Lines are found by indicator, settings and input,
+masks by condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,19 @@ def evaluate(strategy: Compiled, bars: Bars, regular: Bars | None = None, known:
 
     `regular` is the regular-hours part of each bar; if it is None, it is derived from the bars.
     """
-    arrays = lines_over(strategy, bars, regular, known)
-    return Conditions(_all(strategy.entry, arrays, len(bars)), _all(strategy.exit, arrays, len(bars)))
+    masks = _Masks(*_computed_lines(strategy, bars, regular, known), {} if known is None else known, len(bars))
+    return Conditions(masks.all(strategy.entry), masks.all(strategy.exit))
 
 
 def lines_over(strategy: Compiled, bars: Bars, regular: Bars | None = None, known: Known | None = None) -> Arrays:
     """The values of every line of a strategy, and of the columns of the bars."""
+    return _computed_lines(strategy, bars, regular, known)[0]
+
+
+def _computed_lines(
+    strategy: Compiled, bars: Bars, regular: Bars | None, known: Known | None
+) -> tuple[Arrays, Mapping[Line, object]]:
+    """Returns the values of every line, and what it was computed from: equal names have equal values."""
     found: dict[Line, Values] = {Line(None, name): getattr(bars, name) for name in COLUMNS}
     names: dict[Line, object] = {line: line.name for line in found}
     cache = {} if known is None else known
@@ -53,11 +62,12 @@ def lines_over(strategy: Compiled, bars: Bars, regular: Bars | None = None, know
         for step in strategy.steps:
             source = names[step.input] if step.input else None
             key = (step.indicator.name, tuple(sorted(step.settings.items())), source)
-            if key not in cache:
-                cache[key] = _computed(step, bars, regular, found)
-            for at, (line, values) in enumerate(zip(step.lines, cache[key], strict=True)):
+            computed = cache.get(key)
+            if computed is None:
+                computed = cache[key] = _computed(step, bars, regular, found)
+            for at, (line, values) in enumerate(zip(step.lines, computed, strict=True)):
                 found[line], names[line] = values, (key, at)
-    return found
+    return found, names
 
 
 def _computed(step: Step, bars: Bars, regular: Bars | None, arrays: Arrays) -> tuple[Values, ...]:
@@ -89,28 +99,57 @@ def filled(values: Values) -> Values:
     return values[np.maximum.accumulate(np.where(finite, np.arange(len(values)), 0))]
 
 
-def _all(conditions: tuple[Condition, ...], arrays: Arrays, count: int) -> Mask:
-    """Where all conditions hold and every line that they compare has a value; nowhere if there is no condition."""
-    if not conditions:
-        return np.zeros(count, dtype=bool)
-    holds = np.ones(count, dtype=bool)
-    for line in used_lines(conditions):
-        holds &= np.isfinite(arrays[line])
-    for each in conditions:
-        holds &= _holds(each, arrays, count)
-    return holds
+@dataclass(frozen=True, slots=True)
+class _Masks:
+    """Where conditions hold. Each mask is computed once and kept in `known`."""
 
+    arrays: Arrays
+    names: Mapping[Line, object]
+    known: Known
+    count: int
 
-def _holds(condition: Condition, arrays: Arrays, count: int) -> Mask:
-    if isinstance(condition, Group):
-        masks = np.stack([_holds(each, arrays, count) for each in condition.conditions])
-        if condition.type is ConditionType.NOT:
-            return np.asarray(~masks[0])
-        return np.asarray(masks.all(axis=0) if condition.type is ConditionType.AND else masks.any(axis=0))
-    values = arrays[condition.line]
-    if isinstance(condition, Trend):
-        return _trend(values, condition)
-    return _comparison(values, condition, arrays)
+    def all(self, conditions: tuple[Condition, ...]) -> Mask:
+        """Where all conditions hold and every line that they compare has a value; nowhere if there is no condition."""
+        if not conditions:
+            return np.zeros(self.count, dtype=bool)
+        holds = np.ones(self.count, dtype=bool)
+        for line in used_lines(conditions):
+            holds &= self._finite(line)
+        for each in conditions:
+            holds &= self._holds(each)
+        return holds
+
+    def _finite(self, line: Line) -> Mask:
+        return self._kept(("finite", self.names[line]), lambda: np.isfinite(self.arrays[line]))
+
+    def _holds(self, condition: Condition) -> Mask:
+        return self._kept(self._name(condition), lambda: self._computed(condition))
+
+    def _kept(self, name: object, compute: Callable[[], Mask]) -> Mask:
+        found = self.known.get(name)
+        if found is None:
+            found = self.known[name] = (compute(),)
+        return found[0]
+
+    def _name(self, condition: Condition) -> object:
+        """Returns a name of a condition: equal names have equal masks."""
+        if isinstance(condition, Group):
+            return (condition.type, *(self._name(each) for each in condition.conditions))
+        if isinstance(condition, Trend):
+            return (condition.type, self.names[condition.line], condition.bars)
+        other = condition.other
+        return (condition.type, self.names[condition.line], self.names[other] if isinstance(other, Line) else other)
+
+    def _computed(self, condition: Condition) -> Mask:
+        if isinstance(condition, Group):
+            masks = np.stack([self._holds(each) for each in condition.conditions])
+            if condition.type is ConditionType.NOT:
+                return np.asarray(~masks[0])
+            return np.asarray(masks.all(axis=0) if condition.type is ConditionType.AND else masks.any(axis=0))
+        values = self.arrays[condition.line]
+        if isinstance(condition, Trend):
+            return _trend(values, condition)
+        return _comparison(values, condition, self.arrays)
 
 
 def _comparison(values: Values, condition: Comparison, arrays: Arrays) -> Mask:
