@@ -44,6 +44,7 @@ MUST_HOLD = {
     "a backtest equals the matcher trade for trade, and is equal to the bit with numba and with numpy": [
         "backtest/test_engine.py::test_every_trade_is_that_of_the_matcher",
         "backtest/test_engine.py::test_both_kernels_return_the_same_bits_and_the_same_call_does_too",
+        "backtest/test_curve.py::test_random_runs_have_equal_bits",
     ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
@@ -462,6 +463,7 @@ COUNTS = {
             300,
             3000,
         ),
+        ("backtest/test_curve.py::test_random_runs_have_equal_bits", "EQUAL_CURVES", 300, 3000),
     ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         ("strategies/test_reading.py::test_hostile_specs_are_refused_or_run", "HOSTILE", 1500, 10_000),

@@ -51,6 +51,19 @@ def simulate(
 
     `stops` are distances in per cent. `kernel` is the fastest one by default; all return the same.
     """
+    trades, cash = trades_of(bars, conditions, side, stops, setup, kernel or fastest(stops=bool(stops)))
+    return Run(trades, equity_of(trades, cash, bars.close))
+
+
+def trades_of(
+    bars: Bars,
+    conditions: Conditions,
+    side: Side,
+    stops: Mapping[ConditionType, float],
+    setup: Setup,
+    kernel: Kernel,
+) -> tuple[Trades, Values]:
+    """Returns the trades of a run, and the cash before each of them and after the last."""
     opened, low, high, closed = (np.ascontiguousarray(each) for each in (bars.open, bars.low, bars.high, bars.close))
     if side is Side.SHORT:
         opened, low, high, closed = -opened, -high, -low, -closed
@@ -58,14 +71,13 @@ def simulate(
     if not len(entry) == len(leaving) == len(bars):
         raise ValueError(f"{len(bars)} bars, but {len(entry)} entry and {len(leaving)} exit conditions")
     series = Series(opened, low, high, closed, entry, leaving)
-    found = (kernel or fastest(stops=bool(stops)))(series, factors(side, stops, setup))
-    return _account(found, side, setup, bars.close)
+    return _account(kernel(series, factors(side, stops, setup)), side, setup)
 
 
-def _account(found: Found, side: Side, setup: Setup, close: Values) -> Run:
-    """Returns the run of trades whose bars and prices are known: cash is compounded from trade to trade."""
+def _account(found: Found, side: Side, setup: Setup) -> tuple[Trades, Values]:
+    """Returns trades whose bars and prices are known, and the cash: it is compounded from trade to trade."""
     entered, left, reason, entry, leave = found
-    sign = 1.0 if side is Side.LONG else -1.0
+    sign = sign_of(side)
     entry, leave = entry * sign, leave * sign
     per_cash = 1.0 / (entry * (1.0 + setup.fee))
     entry_fee, exit_fee = entry * setup.fee, np.where(reason == END, 0.0, leave * setup.fee)
@@ -88,10 +100,15 @@ def _account(found: Found, side: Side, setup: Setup, close: Values) -> Run:
         quantity * exit_fee[kept],
         quantity * profit[kept],
     )
-    return Run(trades, _equity(trades, cash[: count + 1], sign, close))
+    return trades, cash[: count + 1]
 
 
-def _equity(trades: Trades, cash: Values, sign: float, close: Values) -> Values:
+def sign_of(side: Side) -> float:
+    """Returns 1 for long and −1 for short."""
+    return 1.0 if side is Side.LONG else -1.0
+
+
+def equity_of(trades: Trades, cash: Values, close: Values) -> Values:
     """Returns the equity at each close. `cash`: before each trade, and after the last."""
     count = len(trades)
     lengths = np.empty(2 * count + 1, np.int64)
@@ -100,6 +117,6 @@ def _equity(trades: Trades, cash: Values, sign: float, close: Values) -> Values:
     lengths[::2] = np.append(trades.entry_index, len(close)) - np.append(0, trades.exit_index)
     held, bought, quantity = (np.zeros(2 * count + 1) for _ in range(3))
     held[::2], held[1::2] = cash, cash[:-1] - trades.entry_fee
-    bought[1::2], quantity[1::2] = trades.entry_price, sign * trades.quantity
+    bought[1::2], quantity[1::2] = trades.entry_price, sign_of(trades.side) * trades.quantity
     held, bought, quantity = (each.repeat(lengths) for each in (held, bought, quantity))
     return np.asarray(held + quantity * (close - bought))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numba import njit, types
@@ -60,14 +60,16 @@ _MASK = types.Array(types.boolean, 1, "C", readonly=True)
 _ARGUMENTS = (_PRICES,) * 4 + (_MASK,) * 2 + (types.float64,) * 5
 
 
-def _compiled() -> Callable[..., Found]:
+def compiled(function: Callable[..., Any], arguments: Any) -> Any:
+    """Returns a function that numba compiles for these types of arguments. It divides as numpy does, without errors."""
+    options = {"nogil": True, "error_model": "numpy"}
     try:
-        return cast("Callable[..., Found]", njit(_ARGUMENTS, cache=True, nogil=True)(_walk))
+        return njit(arguments, cache=True, **options)(function)
     except RuntimeError:  # no folder can be written: it is compiled again in each process
-        return cast("Callable[..., Found]", njit(_ARGUMENTS, nogil=True)(_walk))
+        return njit(arguments, **options)(function)
 
 
-_walk_compiled = _compiled()
+_walk_compiled = cast("Callable[..., Found]", compiled(_walk, _ARGUMENTS))
 
 
 def walk(series: Series, by: Factors) -> Found:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from openbell.backtest.annual import bars_per_year
+from openbell.backtest.curve import Curve, Holding, Returns, bar_returns, curve_of, holding_of, returns_of
 from openbell.backtest.engine import Run
 from openbell.backtest.rules import END, SIGNAL
 from openbell.backtest.trades import Trades
@@ -20,8 +21,6 @@ from openbell.market.bars import Bars, Values
 
 _LARGEST_EXPONENT = 700.0
 """`exp` of more does not fit into a float."""
-_NOISE = 1e-12
-"""A deviation that is smaller, relative to the largest value, is rounding: the values are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ def measure(run: Run, bars: Bars) -> Metrics:
     if not len(bars):
         return _UNDEFINED
     market = returns_of(bars.close, float(bars.open[0]))
-    return figures(run.equity, bars_per_year(bars), dealings(run.trades), _held(run.trades) / len(bars), market)
+    return figures(run.equity, bars_per_year(bars), dealings(run.trades), held_bars(run.trades) / len(bars), market)
 
 
 def dealings(trades: Trades) -> Dealings:
@@ -120,49 +119,45 @@ def figures(equity: Values, yearly: float, made: Dealings, exposure: float, mark
 
     `market` is the return of the instrument at each bar; without it, alpha and beta are None.
     """
-    growth = float(equity[-1] / equity[0])
-    annual = _annual(growth, len(equity) / yearly)
-    drawdown, length = _drawdown(equity)
-    risk = _risk(equity, market, yearly)
+    holding = holding_of(market)
+    return figures_of(curve_of(equity, bar_returns(equity), holding), yearly, made, exposure, holding)
+
+
+def figures_of(curve: Curve, yearly: float, made: Dealings, exposure: float, holding: Holding | None) -> Metrics:
+    """Returns the figures of a curve that was computed with this `holding`."""
+    annual = _annual(curve.growth, curve.bars / yearly)
+    risk = _risk(curve.returns, yearly, holding)
     win_rate, profit_factor = ratio(made.wins, made.trades), ratio(made.won, made.lost)
     # Without a loss the factor is infinite, which counts as the highest number that the score distinguishes.
     factor = 2.0 if made.won and not made.lost else profit_factor
-    mean_equity = float(equity.mean())
     return Metrics(
-        total_return=growth - 1.0,
+        total_return=curve.growth - 1.0,
         annual_return=annual,
         volatility=risk.volatility,
         sharpe=risk.sharpe,
         sortino=risk.sortino,
-        calmar=None if annual is None else ratio(annual, drawdown),
-        max_drawdown=drawdown,
-        max_drawdown_bars=length,
+        calmar=None if annual is None else ratio(annual, curve.drawdown),
+        max_drawdown=curve.drawdown,
+        max_drawdown_bars=curve.drawdown_bars,
         win_rate=win_rate,
         profit_factor=profit_factor,
         exposure=exposure,
-        turnover=ratio(made.value, mean_equity) if mean_equity > 0.0 else None,
+        turnover=ratio(made.value, curve.mean) if curve.mean > 0.0 else None,
         trades=made.trades,
         average_bars=ratio(made.bars, made.trades),
         alpha=risk.alpha,
         beta=risk.beta,
-        score=None if win_rate is None else _score(risk.sharpe, drawdown, win_rate, annual, factor),
+        score=None if win_rate is None else _score(risk.sharpe, curve.drawdown, win_rate, annual, factor),
     )
 
 
-def _risk(equity: Values, market: Values | None, yearly: float) -> _Risk:
-    if len(equity) < 2 or equity.min() <= 0.0:
+def _risk(returns: Returns | None, yearly: float, holding: Holding | None) -> _Risk:
+    if returns is None:
         return _Risk()
-    returns = returns_of(equity, float(equity[0]))
-    mean, volatility = float(returns.mean()) * yearly, deviation(returns) * sqrt(yearly)
-    downside = sqrt(float(np.mean(np.square(np.minimum(returns, 0.0)))) * yearly)
-    beta = None if market is None else _beta(returns, market)
-    alpha = None if market is None or beta is None else mean - beta * float(market.mean()) * yearly
-    return _Risk(volatility, ratio(mean, volatility), ratio(mean, downside), alpha, beta)
-
-
-def returns_of(values: Values, before: float) -> Values:
-    """Returns the relative change to each value from the one before it; `before` precedes the first."""
-    return np.asarray(np.diff(values, prepend=before) / np.concatenate(((before,), values[:-1])))
+    mean, volatility = returns.mean * yearly, returns.deviation * sqrt(yearly)
+    beta = ratio(returns.shared, holding.squares) if holding else None
+    alpha = None if holding is None or beta is None else mean - beta * holding.mean * yearly
+    return _Risk(volatility, ratio(mean, volatility), ratio(mean, sqrt(returns.downside * yearly)), alpha, beta)
 
 
 def ratio(part: float, whole: float | None) -> float | None:
@@ -180,34 +175,7 @@ def _annual(growth: float, years: float) -> float | None:
     return exp(exponent) - 1.0 if exponent < _LARGEST_EXPONENT else None
 
 
-def deviation(values: Values) -> float:
-    """Returns the sample standard deviation; 0 if the values differ by rounding only."""
-    found = float(values.std(ddof=1))
-    return found if found > _NOISE * float(np.abs(values).max()) else 0.0
-
-
-def _drawdown(equity: Values) -> tuple[float, int]:
-    """Returns the largest drawdown, and the number of bars from its maximum until the equity is back at it."""
-    highest = np.maximum.accumulate(equity)
-    falls = 1.0 - equity / highest
-    deepest = int(falls.argmax())
-    if falls[deepest] <= 0.0:
-        return 0.0, 0
-    peak = int((equity[: deepest + 1] == highest[deepest]).nonzero()[0][-1])
-    back = (equity[deepest:] >= highest[deepest]).nonzero()[0]
-    end = deepest + int(back[0]) if len(back) else len(equity) - 1
-    return float(falls[deepest]), end - peak
-
-
-def _beta(returns: Values, market: Values) -> float | None:
-    if deviation(market) == 0.0:
-        return None
-    moved = market - market.mean()
-    # Not with `np.dot`: BLAS starts threads, and the last digits of its result depend on how many.
-    return ratio(float(((returns - returns.mean()) * moved).sum()), float(np.square(moved).sum()))
-
-
-def _held(trades: Trades) -> int:
+def held_bars(trades: Trades) -> int:
     """Returns the number of bars during which a position was held. A signal leaves at the open, before its bar."""
     return int((trades.exit_index - trades.entry_index + (trades.reason != SIGNAL)).sum())
 

@@ -1,0 +1,103 @@
+"""Facts about the equity of a run at each close: its growth, its drawdown, and the returns of single bars.
+
+`curve_of` computes them with numpy, and `curve_numba` computes the same bits in one call for sweeps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from openbell.market.bars import Values
+
+NOISE = 1e-12
+"""A deviation that is smaller, relative to the largest value, is rounding: the values are equal."""
+
+
+class Holding(NamedTuple):
+    """The returns of holding the instrument; it has none if the price does not move."""
+
+    moved: Values
+    """The return of each bar minus the mean."""
+    mean: float
+    squares: float
+    """The sum of the squares of `moved`."""
+
+
+class Returns(NamedTuple):
+    """The returns of single bars, from the close before it to its close."""
+
+    mean: float
+    deviation: float
+    """Of the sample; 0 if the returns differ by rounding only."""
+    downside: float
+    """The mean square of the negative returns, in which others count as 0."""
+    shared: float
+    """The sum of the products with `Holding.moved`; 0 without it."""
+
+
+class Curve(NamedTuple):
+    """The equity of a run over at least one bar."""
+
+    bars: int
+    growth: float
+    """The last equity as a share of the first."""
+    mean: float
+    drawdown: float
+    """The largest fall from an earlier maximum, as a share of it."""
+    drawdown_bars: int
+    """Bars from that maximum until the equity is back at it, or until the end."""
+    returns: Returns | None
+    """None with fewer than two bars, or if the equity was ever 0 or less."""
+
+
+def holding_of(market: Values | None) -> Holding | None:
+    """Returns the facts about the returns of an instrument; None if there are none, or if the price does not move."""
+    if market is None or len(market) < 2 or deviation(market) == 0.0:
+        return None
+    moved = market - market.mean()
+    return Holding(moved, float(market.mean()), float(np.square(moved).sum()))
+
+
+def curve_of(equity: Values, returns: Values | None, holding: Holding | None) -> Curve:
+    """Returns the facts about an equity with at least one value, and its `bar_returns`."""
+    drawdown, length = _drawdown(equity)
+    found = None if returns is None else _returns(returns, holding)
+    return Curve(len(equity), float(equity[-1] / equity[0]), float(equity.mean()), drawdown, length, found)
+
+
+def bar_returns(equity: Values) -> Values | None:
+    """Returns the return of each bar; None with fewer than two bars, or if the equity was ever 0 or less."""
+    return None if len(equity) < 2 or equity.min() <= 0.0 else returns_of(equity, float(equity[0]))
+
+
+def _returns(returns: Values, holding: Holding | None) -> Returns:
+    downside = float(np.mean(np.square(np.minimum(returns, 0.0))))
+    # Not with `np.dot`: BLAS starts threads, and the last digits of its result depend on how many.
+    shared = float(((returns - returns.mean()) * holding.moved).sum()) if holding else 0.0
+    return Returns(float(returns.mean()), deviation(returns), downside, shared)
+
+
+def returns_of(values: Values, before: float) -> Values:
+    """Returns the relative change to each value from the one before it; `before` precedes the first."""
+    return np.asarray(np.diff(values, prepend=before) / np.concatenate(((before,), values[:-1])))
+
+
+def deviation(values: Values) -> float:
+    """Returns the sample standard deviation; 0 if the values differ by rounding only."""
+    found = float(values.std(ddof=1))
+    return found if found > NOISE * float(np.abs(values).max()) else 0.0
+
+
+def _drawdown(equity: Values) -> tuple[float, int]:
+    """Returns the largest drawdown, and the number of bars from its maximum until the equity is back at it."""
+    highest = np.maximum.accumulate(equity)
+    falls = 1.0 - equity / highest
+    deepest = int(falls.argmax())
+    if falls[deepest] <= 0.0:
+        return 0.0, 0
+    peak = int((equity[: deepest + 1] == highest[deepest]).nonzero()[0][-1])
+    back = (equity[deepest:] >= highest[deepest]).nonzero()[0]
+    end = deepest + int(back[0]) if len(back) else len(equity) - 1
+    return float(falls[deepest]), end - peak
