@@ -151,6 +151,16 @@ class TestRollingProfile:
         for values in found.values():
             assert np.array_equal(np.flatnonzero(np.isnan(values)), [*range(19), *range(59, 120)])
 
+    @pytest.mark.parametrize("bins", [24, 100])
+    def test_bars_before_the_window_decide_nothing(self, bins: int) -> None:
+        """Prices in ticks, so that rows are often equal but for rounding."""
+        data = in_ticks()
+        whole = lines("rolling_profile", data, bins=bins)
+        for begin in (1, 37, 111, 250):
+            later = lines("rolling_profile", data.take(slice(begin, None)), bins=bins)
+            for label, values in later.items():
+                assert agree(values[99:], whole[label][begin + 99 :].tolist()), label
+
     def test_the_levels_lie_in_the_range_of_the_window(self) -> None:
         data = in_ticks()
         found = lines("rolling_profile", data, length=30)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from openbell.indicators.catalogue.hvn_lvn import peaks
 from openbell.indicators.catalogue.session_vp import MAX_SESSIONS
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import SESSIONS, PriceRows, by_session, one_session, value_area
+from openbell.indicators.profiles import SESSIONS, PriceRows, by_session, one_session
 from openbell.indicators.registry import get
+from openbell.indicators.value_area import control_row, value_area, value_areas
 from openbell.market.bars import Bars, make, resample
 from openbell.market.instruments import Instrument
 from openbell.market.session_table import trading_day
@@ -300,6 +301,24 @@ class TestSessionProfile:
     def test_a_value_area_by_hand(self) -> None:
         """40 at the control; two above hold 30 + 5, two below 20 + 10: up first, and 75 of 107 are enough."""
         assert area_of([1, 10, 20, 40, 30, 5, 1]) == (3, 5)
+
+    @given(st.lists(st.lists(st.integers(0, 9), min_size=7, max_size=7), min_size=1, max_size=20))
+    @settings(deadline=None, max_examples=100)
+    def test_many_value_areas_at_once_are_those_of_each(self, profiles: list[list[int]]) -> None:
+        below = np.cumsum(np.array([[0, *volumes] for volumes in profiles], dtype=np.float64).T, axis=0)
+
+        control = control_row(np.diff(below, axis=0), below[-1])
+
+        assert control.tolist() == [volumes.index(max(volumes)) for volumes in profiles]
+        first, last = value_areas(below, control)
+        assert list(zip(first.tolist(), last.tolist(), strict=True)) == [area_of(volumes) for volumes in profiles]
+
+    def test_rounding_does_not_decide_between_equal_rows(self) -> None:
+        """0.1 + 0.2 is more than 0.3: of rows that are equal but for that, the lowest is the control."""
+        volumes = np.array([0.0, 0.3, 0.1, 0.1 + 0.2, 0.1])
+
+        assert volumes.argmax() == 3
+        assert control_row(volumes, volumes.sum()) == 1
 
     def test_only_so_many_sessions_are_drawn(self) -> None:
         bars = walk(at("2025-03-04T00:00Z") + np.arange(MAX_SESSIONS + 30) * 3600, 2, timeframe=Timeframe.H1)

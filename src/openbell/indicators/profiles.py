@@ -6,7 +6,6 @@ its low and its high, so a row gets the share of the bar's range that lies withi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +21,6 @@ from openbell.market.session_table import Times
 SESSIONS = ("daily", "weekly", "hourly")
 SESSION_PARAMETERS = (Parameter("bins", 24, 1, 200), Parameter("session", "daily", choices=SESSIONS))
 """The parameters of profiles that are made for each session."""
-VALUE_AREA = 0.7
-"""The least share of the volume in the value area."""
 WIDEST = 0.3
 """Width of the longest row, as a share of the chart's width."""
 THIN = 0.25
@@ -87,27 +84,6 @@ def _numbers(bars: Bars, kind: str) -> Times:
         return (bars.time - _MONDAY) // _WEEK
     table, row = session_rows(bars)
     return np.append(table.week, -1)[row]
-
-
-def value_area(below: Sequence[float], control: int) -> tuple[int, int]:
-    """The first and last row of the area around the row `control` that holds `VALUE_AREA` of the volume.
-
-    `below` is the volume below each edge of the rows, from 0 to all the volume. The area grows by the two rows above or the
-    two rows below, whichever have more volume.
-    """
-    first = last = control
-    top = len(below) - 2
-    wanted = VALUE_AREA * below[-1]
-    while below[last + 1] - below[first] < wanted:
-        lower, upper = max(first - 2, 0), min(last + 2, top)
-        above, beneath = below[upper + 1] - below[last + 1], below[first] - below[lower]
-        if last < top and (first == 0 or above >= beneath):
-            last = upper
-        elif first > 0:
-            first = lower
-        else:
-            break
-    return first, last
 
 
 class PriceRows:

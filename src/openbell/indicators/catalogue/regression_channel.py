@@ -6,14 +6,12 @@ a line at a large price keep their digits. `slope` is the rise of the line per b
 
 from __future__ import annotations
 
-from collections import deque
-from functools import reduce
 from math import nan, sqrt
-from operator import add
 
 import numpy as np
 
 from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.latest import Latest, sum_of
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.sums import offsets, total
 from openbell.market.bars import Bars, Values
@@ -53,22 +51,25 @@ def _compute(bars: Bars, length: int, deviations: float) -> Channels:
 
 class _Stream:
     def __init__(self, length: int, deviations: float) -> None:
-        self._closes: deque[float] = deque(maxlen=length)
-        self._places, self._squares = _places(length)
+        self._latest, self._length = Latest(length, 1), length
+        places, self._squares = _places(length)
+        self._places = np.array(places)
         self._deviations = deviations
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        close, places = bar.close, self._places
-        self._closes.append(close)
-        length = len(places)
-        if len(self._closes) < length:
+        window = self._latest.update(bar.close)
+        if window is None:
             return nan, nan, nan, nan
-        apart = [each - close for each in self._closes]
-        mean = reduce(add, apart) / length
-        rise = reduce(add, [place * each for place, each in zip(places, apart, strict=True)]) / self._squares
-        away = [each - (mean + rise * place) for place, each in zip(places, apart, strict=True)]
-        width = self._deviations * sqrt(reduce(add, [each * each for each in away]) / length)
-        middle = close + (mean + rise * places[-1])
+        close, length, places = bar.close, self._length, self._places
+        apart = window[0] - close
+        mean = sum_of(apart) / length
+        rise = sum_of(places * apart) / self._squares
+        line = rise * places
+        line += mean
+        middle = close + line.item(-1)
+        away = np.subtract(apart, line, out=line)
+        away *= away
+        width = self._deviations * sqrt(sum_of(away) / length)
         return middle, middle + width, middle - width, 100.0 * rise / close
 
 

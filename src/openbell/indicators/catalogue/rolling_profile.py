@@ -1,114 +1,191 @@
 """Rolling volume profile: where the latest bars traded, computed from bars up to each bar only.
 
 The range of the window is divided into rows of equal height, and the volume of a bar is spread evenly between its low and
-its high. `poc` is the middle of the row with the most volume; `val` and `vah` are the ends of the value area around it,
-which holds 70 per cent of the volume. `mean` and `deviation` are those of the price, weighted by the volume so spread. All
-are NaN if the window has no volume.
+its high. `poc` is the middle of the row with the most volume, the lowest of such rows; `val` and `vah` are the ends of the
+value area around it, which holds 70 per cent of the volume. `mean` and `deviation` are those of the price, weighted by the
+volume so spread. All are NaN if the window has no volume.
 """
 
 from __future__ import annotations
 
-from math import nan
+from math import nan, sqrt
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.profiles import value_area
+from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
+from openbell.indicators.latest import Latest, sum_of
+from openbell.indicators.profiles import Indices
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.sums import total
+from openbell.indicators.value_area import control_row, value_area, value_areas
 from openbell.market.bars import Bars, Values
 
 LINES = ("poc", "vah", "val", "mean", "deviation")
 THINNEST = 1e-9
 """Least height of a bar, as a share of the window's range: the volume of a bar without a range belongs to one row."""
-_CHUNK = 192
-"""Windows that are computed at once: their cells fit into the processor's cache."""
+_CHUNK = 128
+"""Stretches that are computed at once: their cells fit into the processor's cache."""
 
 
-def _levels(bins: int, low: Values, high: Values, volume: Values) -> Values:
-    """The values of `LINES` with a number of rows (`bins`), one column per window.
+def _edges(bottom: Values | float, height: Values | float, bins: int) -> Values:
+    """The prices between the rows: a row per edge and a column per window."""
+    return bottom + height * np.arange(1.0, bins)[:, None]
 
-    The other arguments have a row per bar of the window, oldest first, and a column per window.
+
+def _densities(tall: Values, volume: Values, height: Values | float, bins: int) -> Values:
+    """The volume of each bar per unit of price; 0 if the window has no range."""
+    tall = np.maximum(tall, THINNEST * bins * height)
+    return np.divide(volume, tall, out=np.zeros_like(tall), where=tall > 0.0)
+
+
+def _below(edges: Values, low: Values | float, density: Values | float, volume: Values | float) -> Values:
+    """The volume of a bar (or of one bar per column) below each edge."""
+    part = edges - low
+    part *= density
+    np.maximum(part, 0.0, out=part)
+    return np.minimum(part, volume, out=part)
+
+
+class _Windows:
+    """The volume below each edge in every window: a row per edge, from 0 to all the volume, and a column per window.
+
+    Consecutive windows with the same range have the same edges. The bars of the first window of such a stretch are added
+    newest first: the sum without its oldest bars is a part of the next windows, to which only their new bars are added. A
+    stretch has at most `length` windows. The stream adds in the same order, because a difference in the last digit could
+    move a level to another row.
     """
-    bottom = low.min(axis=0)
-    height = (high.max(axis=0) - bottom) / bins
-    below = _volume_below(low, high, volume, bottom, height, bins)
-    control = np.diff(below, axis=0).argmax(axis=0)
-    areas = [value_area(*each) for each in zip(below.T.tolist(), control.tolist(), strict=True)]
-    first, last = np.array(areas, dtype=np.float64).T
-    traded = below[-1]
-    out = np.empty((len(LINES), len(traded)))
-    out[:3] = bottom + height * np.stack((control + 0.5, last + 1.0, first))
-    out[:3, ~(traded > 0.0)] = np.nan
-    out[3:] = _moments(low, high, volume, traded)
-    return out
+
+    def __init__(self, bars: Bars, length: int, bins: int) -> None:
+        self._length, self._bins = length, bins
+        self._low, self._tall, self._volume = bars.low, bars.high - bars.low, bars.volume
+        top = highest(bars.high, length)[length - 1 :]
+        self.bottom = lowest(bars.low, length)[length - 1 :]
+        self.height = (top - self.bottom) / bins
+        self.below = np.zeros((bins + 1, len(top)))
+        first, count = _stretches(self.bottom, top, length)
+        for begin in range(0, len(first), _CHUNK):
+            self._fill(first[begin : begin + _CHUNK], count[begin : begin + _CHUNK])
+
+    def _fill(self, first: Indices, count: Indices) -> None:
+        """Fill in some stretches, the longest first: `first` is the first window of each, `count` its windows."""
+        length = self._length
+        height = self.height[first]
+        edges = _edges(self.bottom[first], height, self._bins)
+        reached = np.searchsorted(-count, -np.arange(count[0])).tolist()  # stretches that have a window of each age
+        bars = np.minimum(first + np.arange(length + count[0] - 1)[:, None], len(self._low) - 1)
+        low, volume = self._low[bars], self._volume[bars]
+        density = _densities(self._tall[bars], volume, height, self._bins)
+        sums = np.zeros((self._bins, len(first)))
+        for age in range(length - 1, -1, -1):
+            sums[:-1] += _below(edges, low[age], density[age], volume[age])
+            sums[-1] += volume[age]
+            if age < len(reached):
+                some = slice(reached[age])
+                self.below[1:, first[some] + age] = sums[:, some]
+        sums[:] = 0.0
+        for age, end in enumerate(reached[1:], start=1):
+            new, some = length + age - 1, slice(end)
+            sums[:-1, some] += _below(edges[:, some], low[new, some], density[new, some], volume[new, some])
+            sums[-1, some] += volume[new, some]
+            self.below[1:, first[some] + age] += sums[:, some]
 
 
-def _volume_below(low: Values, high: Values, volume: Values, bottom: Values, height: Values, bins: int) -> Values:
-    """The volume below each edge of the rows: a row per edge, from 0 to all the volume, and a column per window."""
-    below = np.zeros((bins + 1, len(bottom)))
-    below[-1] = _sum(volume)
-    edges = bottom + height * np.arange(1, bins)[:, None]
-    tall = np.maximum(high - low, THINNEST * bins * height)
-    density = np.divide(volume, tall, out=np.zeros_like(tall), where=tall > 0.0)
-    inner = below[1:-1]
-    if len(bottom) == 1:  # one window: all bars at once are faster, and add up in the same order
-        inner[:] = _sum(np.clip((edges - low[:, None]) * density[:, None], 0.0, volume[:, None]))
-        return below
-    part = np.empty_like(edges)
-    for bar in range(len(low)):
-        np.subtract(edges, low[bar], out=part)
-        part *= density[bar]
-        np.maximum(part, 0.0, out=part)
-        np.minimum(part, volume[bar], out=part)
-        inner += part
-    return below
+def _stretches(bottom: Values, top: Values, longest: int) -> tuple[Indices, Indices]:
+    """The first window and the number of windows of each stretch of windows with the same range, the longest first."""
+    changes = np.flatnonzero((bottom[1:] != bottom[:-1]) | (top[1:] != top[:-1])) + 1
+    first = np.concatenate((np.zeros(1, dtype=np.intp), changes))
+    pieces = -(-np.diff(np.append(first, len(bottom))) // longest)
+    number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    first = np.repeat(first, pieces) + longest * number
+    count = np.diff(np.append(first, len(bottom)))
+    order = np.argsort(-count, kind="stable")
+    return first[order], count[order]
 
 
-def _moments(low: Values, high: Values, volume: Values, traded: Values) -> Values:
+def _moments(bars: Bars, length: int, traded: Values) -> Values:
     """Mean and deviation of the price, in two passes relative to the latest bar."""
-    middle = (high + low) / 2.0
-    base = middle[-1]
-    out = np.full((2, len(traded)), np.nan)
-    apart = np.divide(_sum(volume * (middle - base)), traded, out=out[0].copy(), where=traded > 0.0)
-    away, tall = middle - base - apart, high - low
-    squares = _sum(volume * (away * away + tall * tall / 12.0))  # the square deviation within a bar is its height² / 12
-    np.divide(squares, traded, out=out[1], where=traded > 0.0)
-    out[0], out[1] = base + apart, np.sqrt(out[1])
-    return out
-
-
-def _sum(values: Values) -> Values:
-    """The sum over the bars, added oldest first. The order in which `np.sum` adds depends on the number of windows."""
-    total: Values = np.cumsum(values, axis=0)[-1]
-    return total
+    tall, middle = bars.high - bars.low, (bars.high + bars.low) / 2.0
+    within = tall * tall / 12.0  # the square deviation within a bar
+    base = middle[length - 1 :]
+    parts = [slice(age, age + len(base)) for age in range(length)]
+    with np.errstate(invalid="ignore"):  # 0 / 0 if the window has no volume
+        apart = total(bars.volume[part] * (middle[part] - base) for part in parts) / traded
+        away = ((part, middle[part] - base - apart) for part in parts)
+        squares = total(bars.volume[part] * (each * each + within[part]) for part, each in away) / traded
+    return np.stack((base + apart, np.sqrt(squares)))
 
 
 def _compute(bars: Bars, length: int, bins: int) -> Channels:
     out = np.full((len(LINES), len(bars)), np.nan)
     if len(bars) >= length:
-        windows = [sliding_window_view(column, length).T for column in (bars.low, bars.high, bars.volume)]
-        for begin in range(0, len(bars) - length + 1, _CHUNK):
-            found = _levels(bins, *(np.ascontiguousarray(each[:, begin : begin + _CHUNK]) for each in windows))
-            out[:, begin + length - 1 :][:, : found.shape[1]] = found
+        windows = _Windows(bars, length, bins)
+        below = windows.below
+        control = control_row(below[1:] - below[:-1], below[-1])
+        first, last = value_areas(below, control)
+        rows = np.stack((control + 0.5, last + 1.0, first))
+        rows[:, ~(below[-1] > 0.0)] = np.nan
+        out[:3, length - 1 :] = windows.bottom + windows.height * rows
+        out[3:, length - 1 :] = _moments(bars, length, below[-1])
     return Channels(lines=tuple(map(Line, LINES, out)))
 
 
 class _Stream:
     def __init__(self, length: int, bins: int) -> None:
         self._length, self._bins = length, bins
-        # Each bar is stored twice, so that the latest `length` bars are always a slice.
-        self._rows = np.zeros((3, 2 * length, 1))
-        self._count = 0
+        self._extremes, self._latest = RunningExtremes(length), Latest(length, 5)
+        self._age = 0
+        self._range = (nan, nan)
+        self._edges, self._new = np.zeros(bins - 1), np.zeros(bins + 1)
+        self._sums: Values = np.zeros((length, bins + 1))
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        place = self._count % self._length
-        self._count += 1
-        self._rows[:, place, 0] = self._rows[:, place + self._length, 0] = (bar.low, bar.high, bar.volume)
-        if self._count < self._length:
+        top, bottom = self._extremes.update(bar.high, bar.low)
+        tall, middle = bar.high - bar.low, (bar.high + bar.low) / 2.0
+        window = self._latest.update(bar.low, tall, bar.volume, middle, tall * tall / 12.0)
+        if window is None:
             return (nan,) * len(LINES)
-        low, high, volume = self._rows[:, place + 1 : place + 1 + self._length]
-        return tuple(_levels(self._bins, low, high, volume)[:, 0].tolist())
+        height = (top - bottom) / self._bins
+        below = self._add(window, bottom, top, height)
+        if not below[-1] > 0.0:
+            return (nan,) * len(LINES)
+        control = int(control_row(below[1:] - below[:-1], below[-1]))
+        first, last = value_area(below.tolist(), control)
+        levels = (bottom + height * (control + 0.5), bottom + height * (last + 1.0), bottom + height * first)
+        return *levels, *_moments_of(window, below.item(-1))
+
+    def _add(self, window: Values, bottom: float, top: float, height: float) -> Values:
+        """Add the latest bar. Returns the volume below each edge, as in `_Windows`."""
+        self._age += 1
+        if (bottom, top) == self._range and self._age < self._length:
+            low, tall, volume = window[:3, -1].tolist()
+            tall = max(tall, THINNEST * self._bins * height)
+            self._new[1:-1] += _below(self._edges, low, volume / tall if tall > 0.0 else 0.0, volume)
+            self._new[-1] += volume
+            below: Values = self._sums[self._age] + self._new
+            return below
+        self._age, self._range = 0, (bottom, top)
+        self._edges = _edges(bottom, height, self._bins)[:, 0]
+        self._new[:] = 0.0
+        low, tall, volume = window[:3, ::-1, None]
+        parts = np.zeros((self._length, self._bins + 1))
+        parts[:, 1:-1] = _below(self._edges, low, _densities(tall, volume, height, self._bins), volume)
+        parts[:, -1:] = volume
+        self._sums = parts.cumsum(axis=0)[::-1]
+        return np.asarray(self._sums[0])
+
+
+def _moments_of(window: Values, traded: float) -> tuple[float, float]:
+    """`_moments` of one window, bit for bit equal."""
+    _, _, volume, middle, within = window
+    base = middle.item(-1)
+    away = middle - base
+    apart = sum_of(volume * away) / traded
+    away -= apart
+    away *= away
+    away += within
+    away *= volume
+    return base + apart, sqrt(sum_of(away) / traded)
 
 
 INDICATOR = Indicator(

@@ -7,8 +7,9 @@ from itertools import accumulate
 import numpy as np
 
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import SESSION_PARAMETERS, PriceRows, by_session, value_area
+from openbell.indicators.profiles import SESSION_PARAMETERS, PriceRows, by_session
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.value_area import value_area
 from openbell.market.bars import Bars, Values
 
 MAX_SESSIONS = 100
