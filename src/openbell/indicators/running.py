@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from math import isnan, nan, sqrt
+from operator import mul
 
 
 class RunningAverage:
@@ -50,4 +51,5 @@ class RunningWindow:
             return nan, nan
         offsets = [each - value for each in self._values]
         mean = sum(offsets) / self._length
-        return value + mean, sqrt(sum((each - mean) ** 2 for each in offsets) / self._length)
+        away = [each - mean for each in offsets]
+        return value + mean, sqrt(sum(map(mul, away, away)) / self._length)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from openbell.indicators.averages import sma
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.running import RunningWindow
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningMean
 from openbell.market.bars import Bars
 
 
@@ -15,10 +15,10 @@ def _compute(bars: Bars, length: int) -> Channels:
 
 class _Stream:
     def __init__(self, length: int) -> None:
-        self._window = RunningWindow(length)
+        self._mean = RunningMean(length)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        return (self._window.update(bar.close)[0],)
+        return (self._mean.update(bar.close),)
 
 
 INDICATOR = Indicator(
