@@ -166,7 +166,11 @@ def _comparison(values: Values, condition: Comparison, arrays: Arrays) -> Mask:
 def _exceeds(values: Values, other: Values) -> Mask:
     """Where a value is greater than another by more than rounding."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray(values - other > ROUNDING * np.maximum(np.abs(values), np.abs(other)))
+        larger = np.abs(values)
+        rounding = np.abs(other)
+        np.maximum(larger, rounding, out=rounding)
+        rounding *= ROUNDING
+        return np.asarray(np.subtract(values, other, out=larger) > rounding)
 
 
 def _trend(values: Values, condition: Trend) -> Mask:
