@@ -14,7 +14,8 @@ from openbell.strategies import library
 from openbell.strategies.compiled import Compiled, compiled
 from openbell.strategies.evaluation import Conditions, evaluate
 from openbell.strategies.library import canonical
-from openbell.strategies.running import Running
+from openbell.strategies.plan import Plan
+from openbell.strategies.running import RunningGroup
 from openbell.strategies.spec import Complexity, Parameter, Spec
 from tests.strategies.stretches import Stretch, crypto_walk, flat, simulated, stock_hours
 
@@ -46,15 +47,15 @@ def variants(spec: Spec) -> list[Compiled]:
     ]
 
 
-def in_pieces(strategy: Compiled, stretch: Stretch) -> Conditions:
-    """The result of `Running` over single bars at the start and at the end, and over longer pieces between them."""
+def in_pieces(strategies: list[Compiled], stretch: Stretch) -> list[Conditions]:
+    """The result of a `RunningGroup` over single bars at the start and at the end, and over longer pieces between them."""
     count = len(stretch.bars)
     ends = [*range(1, 20), 100, 101, 230, *range(count - 5, count + 1)]
-    running, found = Running(strategy), list[tuple[bool, bool]]()
+    running, found = RunningGroup(Plan(strategies)), list[list[tuple[bool, bool]]]()
     for start, end in zip([0, *ends[:-1]], ends, strict=True):
         piece = stretch.take(slice(start, end))
         found += running.update(piece.bars, piece.regular)
-    return Conditions(np.array([entry for entry, _ in found]), np.array([leave for _, leave in found]))
+    return [Conditions(*np.array(pairs).T) for pairs in zip(*found, strict=True)]
 
 
 def over(strategy: Compiled, stretch: Stretch) -> Conditions:
@@ -120,15 +121,15 @@ STRETCHES: dict[str, Callable[[], Stretch]] = {
 @pytest.mark.parametrize("stretch", STRETCHES.values(), ids=STRETCHES)
 def test_arrays_and_bars_one_by_one_are_the_same_and_never_look_ahead(stretch: Callable[[], Stretch]) -> None:
     given = stretch()
-    for spec in SPECS:
-        for strategy in variants(spec):
-            whole, running = over(strategy, given), in_pieces(strategy, given)
-            assert whole.entry.tolist() == running.entry.tolist(), spec.name
-            assert whole.exit.tolist() == running.exit.tolist(), spec.name
-            for cut in (150, 277, len(given.bars) - 1):
-                early = over(strategy, given.take(slice(0, cut)))
-                assert whole.entry[:cut].tolist() == early.entry.tolist(), (spec.name, cut)
-                assert whole.exit[:cut].tolist() == early.exit.tolist(), (spec.name, cut)
+    strategies = [strategy for spec in SPECS for strategy in variants(spec)]
+    for strategy, running in zip(strategies, in_pieces(strategies, given), strict=True):
+        whole = over(strategy, given)
+        assert whole.entry.tolist() == running.entry.tolist(), strategy.name
+        assert whole.exit.tolist() == running.exit.tolist(), strategy.name
+        for cut in (150, 277, len(given.bars) - 1):
+            early = over(strategy, given.take(slice(0, cut)))
+            assert whole.entry[:cut].tolist() == early.entry.tolist(), (strategy.name, cut)
+            assert whole.exit[:cut].tolist() == early.exit.tolist(), (strategy.name, cut)
 
 
 @each_spec
