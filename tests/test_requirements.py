@@ -50,7 +50,8 @@ MUST_HOLD = {
         "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
     ],
     "strategies are equal as arrays and bar by bar, and never look ahead": [
-        "strategies/test_evaluation.py::test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead"
+        "strategies/test_evaluation.py::test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead",
+        "strategies/test_running_group.py::test_a_group_gives_what_each_strategy_gives_alone",
     ],
     "the contract's quick start answers in an empty home": [
         "servers/test_chart_signals.py::test_the_quick_start_answers_with_real_numbers_in_an_empty_home"
@@ -474,6 +475,12 @@ COUNTS = {
             "RANDOM_SPECS",
             300,
             10_000,
+        ),
+        (
+            "strategies/test_running_group.py::test_a_group_gives_what_each_strategy_gives_alone",
+            "GROUPS",
+            40,
+            1_000,
         ),
     ],
     "kill -9 in the middle of import and backfill: what was printed is stored, the same command completes it": [
