@@ -25,6 +25,7 @@ from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.clock import iso, parse_time
 from openbell.market.instruments import parse
+from openbell.market.plan import buckets
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
@@ -33,6 +34,7 @@ from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from tests.client import run
 from tests.prefork import Process
+from tests.stores.samples import bars as bars_of
 
 AAPL = parse("AAPL")
 HEADER = "timestamp,open,high,low,close,volume"
@@ -40,6 +42,7 @@ GOOD = "2025-09-19T13:30:00Z,10,12,9,11,100"
 IMPORTED = Source(Origin.IMPORTED, "import")
 LIVE = Source(Origin.LIVE, "alpaca")
 FOREVER = 2**40
+NOVEMBER = int(parse_time("2025-11-03"))
 MINUTES = ("--timeframe", "1min")
 """For minutes with gaps that are all equal."""
 
@@ -366,8 +369,8 @@ def test_check_shows_each_series_and_its_notes_and_stores_nothing(desk: Desk) ->
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
         f"{path}: yahoo, 2 series",
-        "  7 bars of MSFT, 1d, 2025-09-15T13:30:00+00:00 to 2025-09-23T13:30:00+00:00, dates, raw",
-        "  6 bars of AAPL, 1d, 2025-09-16T13:30:00+00:00 to 2025-09-23T13:30:00+00:00, dates, raw",
+        "  7 bars of MSFT, 1d, 2025-09-15T13:30:00+00:00 to 2025-09-23T13:30:00+00:00, dates, split",
+        "  6 bars of AAPL, 1d, 2025-09-16T13:30:00+00:00 to 2025-09-23T13:30:00+00:00, dates, split",
         "  note: AAPL: 1 row has no prices and was left out",
     ]
     assert not desk.home.exists()
@@ -434,12 +437,58 @@ def test_an_adjusted_import_is_another_source(desk: Desk) -> None:
     path.write_text("Datetime,Open,High,Low,Close,Adj Close,Volume\n2025-09-19 13:30:00+00:00,10,12,9,11,5.5,100\n")
 
     adjusted = desk.load(path, "--adjusted")
-    raw = refusal(desk.load(path))
+    split = refusal(desk.load(path))
 
-    assert adjusted.stdout.endswith(" (yahoo, adjusted)\n")
+    assert adjusted.stdout.endswith(" (yahoo, all)\n")
     assert [float(column[0]) for column in desk.stored().columns()[1:5]] == [5.0, 6.0, 4.5, 5.5]
-    assert "2025-09 (imported/import/adjusted)" in raw
-    assert "--replace" in raw
+    assert "2025-09 (imported/import/all)" in split
+    assert "--replace" in split
+
+
+def days_file(desk: Desk, name: str, first: int, last: int) -> Path:
+    """A file of Yahoo with days of November 2025."""
+    rows = [f"2025-11-{day:02},10,12,9,11,10.5,100" for day in range(first, last + 1)]
+    (desk.files / name).write_text("\n".join(["Date,Open,High,Low,Close,Adj Close,Volume", *rows, ""]))
+    return desk.files / name
+
+
+def test_the_adjustment_can_be_stated_and_check_shows_it(desk: Desk) -> None:
+    path = days_file(desk, "days.csv", 3, 7)
+
+    for stated, shown in ([], "split"), (["--adjustment", "raw"], "raw"), (["--adjusted"], "all"):
+        assert desk.load(path, "--check", *stated).stdout.endswith(f" dates, {shown}\n")
+    both = refusal(desk.load(path, "--adjusted", "--adjustment", "split"))
+    assert "--adjusted and --adjustment exclude each other" in both
+    assert desk.load(path, "--adjustment", "sideways").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("recorded", "option"), [("raw", ["--adjustment", "raw"]), ("adjusted", ["--adjusted"])], ids=["raw", "adjusted"]
+)
+def test_a_home_with_an_import_of_an_earlier_version_takes_more_days(
+    desk: Desk, recorded: str, option: list[str]
+) -> None:
+    """Earlier versions recorded every file as raw, and as adjusted with --adjusted."""
+    days = Series(AAPL, Timeframe.D1)
+    first, opens = days_file(desk, "first.csv", 3, 7), buckets(AAPL, Timeframe.D1, NOVEMBER, NOVEMBER + 14 * 86400)[0]
+    with desk.store() as store:
+        before = bars_of(days, opens[:5])
+        source = Source(Origin.IMPORTED, "import", recorded)
+        store.write([before], source, covers=Span(int(opens[0]), barlib.closed_at(before)))
+
+    error = refusal(desk.load(days_file(desk, "more.csv", 10, 14)))
+    result = desk.load(desk.files / "more.csv", *option)
+
+    assert f"all (imported/import/{recorded})" in error
+    assert ("--adjustment raw adds these to them" in error) == (recorded == "raw")
+    assert result.returncode == 0, result.stderr
+    with desk.store() as store:
+        found = store.read(days, 0, FOREVER)
+        assert found.time.tolist() == opens.tolist()
+        assert found.take(slice(0, 5)).same_as(before)
+    assert desk.load(first, *option, "--replace").returncode == 0
+    with desk.store() as store:
+        assert len(store.read(days, 0, FOREVER)) == 10
 
 
 def test_an_interrupt_between_files_says_which_are_stored(desk: Desk) -> None:

@@ -57,7 +57,7 @@ def test_a_backfill_of_prices_that_are_adjusted_otherwise_fails_with_what_to_do(
     assert run(home, "import", str(file), "--by-name", "--adjusted", FEED="none").returncode == 0
     done = run(home, "backfill", "AAPL", "MSFT", "-t", "1d", "--from", "2024", "--to", "2026", FEED="alpaca")
     assert done.returncode == 1
-    assert "AAPL 1d all holds bars of imported/import/adjusted" in done.stderr
+    assert "AAPL 1d all holds bars of imported/import/all" in done.stderr
     assert "delete the stored files" in done.stderr
     assert "run the same command again" not in done.stderr
     assert "MSFT 1d: " in done.stdout
@@ -66,6 +66,24 @@ def test_a_backfill_of_prices_that_are_adjusted_otherwise_fails_with_what_to_do(
     stored.unlink()
     again = run(home, "backfill", "AAPL", "-t", "1d", "--from", "2024", "--to", "2026", FEED="alpaca")
     assert (again.returncode, again.stdout[:8]) == (0, "AAPL 1d:"), again.stderr
+
+
+@pytest.mark.usefixtures("alpaca")
+def test_a_file_of_yahoo_joins_a_feed_that_adjusts_for_splits_and_no_raw_one(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", yahoo_file(tmp_path / "AAPL.csv")
+    assert run(home, "import", str(file), "--by-name", FEED="none").returncode == 0
+    words = ("backfill", "AAPL", "-t", "1d", "--from", "2025-06", "--to", "2026-01-07")
+    raw = run(home, *words, FEED="alpaca")
+    assert raw.returncode == 1
+    assert "AAPL 1d all holds bars of imported/import/split" in raw.stderr
+    split = run(home, *words, FEED="alpaca", ALPACA_ADJUSTMENT="split")
+    assert split.returncode == 0, split.stderr
+    answer = candles(home, "--as-of", "2026-01-06T06:00:00Z", ALPACA_ADJUSTMENT="split")
+    assert answer["_meta"]["openbell/truth"]["data"] == "imported+live"
+    closes = {item["timestamp"][:10]: item["close"] for item in answer["result"]["data"]["items"]}
+    assert (min(closes), max(closes)) == ("2025-10-23", "2026-01-05")
+    imported = {day for day, close in closes.items() if close in range(100, 107)}
+    assert imported == {day for day in closes if day <= "2025-12-26"}, "each day from the file that has it"
 
 
 @pytest.mark.usefixtures("alpaca")

@@ -212,17 +212,20 @@ def test_a_new_minute_of_many_is_stored_in_one_write(tmp_path: Path) -> None:
 
 def test_bars_that_cannot_be_stored_do_not_keep_others_from_it(tmp_path: Path) -> None:
     """One instrument has prices of the same month that are adjusted otherwise."""
+    coin, stock = MANY[0], MANY[3]
 
     async def work(store: ParquetStore) -> None:
         clock = HandClock(NOW + 1)
         feed = ScriptedFeed(known=MANY)
         feed.table = {each: {NOW: 7.0} for each in MANY}
-        store.write([bars((NOW - 60, 5.0))], Source(Origin.IMPORTED, "csv", "adjusted"))
+        for each in (coin, stock):
+            store.write([bars((NOW - 60, 5.0), instrument=each)], Source(Origin.IMPORTED, "csv", "adjusted"))
         service = BarService(store, feed, clock)
         clock.advance(60)
         failures = await asyncio.gather(*(service.fill(each, Span(NOW, NOW + 60)) for each in MANY))
-        assert [type(each) for each in failures] == [SourceConflict, *[type(None)] * (len(MANY) - 1)]
-        assert [len(store.read(Series(each), NOW, NOW + 60)) for each in MANY] == [0, 1, 1, 1, 1]
+        refused = [each for each, failure in zip(MANY, failures, strict=True) if isinstance(failure, SourceConflict)]
+        assert refused == [stock], "a coin is not adjusted for anything"
+        assert [len(store.read(Series(each), NOW, NOW + 60)) for each in MANY] == [1, 1, 1, 0, 1]
 
     run(tmp_path, work)
 

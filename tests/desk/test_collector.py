@@ -158,15 +158,17 @@ def test_the_watchlist_is_followed(tmp_path: Path) -> None:
 def test_collecting_goes_on_after_imported_minutes_unless_they_are_adjusted(tmp_path: Path, adjustment: str) -> None:
     async def main() -> None:
         clock = HandClock(NOW + 600)
-        feed = ScriptedFeed(Batch((bars((NOW, 1.0)), bars((NOW, 2.0), instrument=ETH)), NOW + 60), known=(BTC, ETH))
-        feed.table[BTC] = {NOW - 120: 5.0}
+        apple = parse("AAPL")
+        batch = Batch((bars((NOW, 1.0), instrument=apple), bars((NOW, 2.0), instrument=ETH)), NOW + 60)
+        feed = ScriptedFeed(batch, known=(apple, ETH))
+        feed.table[apple] = {NOW - 120: 5.0}
         store = ParquetStore(tmp_path / "data")
-        store.write([bars((NOW - 60, 9.0))], Source(Origin.IMPORTED, "import", adjustment))
+        store.write([bars((NOW - 60, 9.0), instrument=apple)], Source(Origin.IMPORTED, "import", adjustment))
         store.close()
-        async with collecting(tmp_path, feed, clock, "BTC/USD\nETH/USD\n") as (_collector, store):
+        async with collecting(tmp_path, feed, clock, "AAPL\nETH/USD\n") as (_collector, store):
             await until(lambda: stored(store, ETH) == {NOW: 2.0})
             collected = {NOW - 120: 5.0, NOW: 1.0} if adjustment == "raw" else {}
-            assert stored(store) == {NOW - 60: 9.0} | collected
+            assert stored(store, apple) == {NOW - 60: 9.0} | collected
 
     asyncio.run(main())
 

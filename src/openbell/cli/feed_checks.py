@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from openbell.desk.desk import Desk
 from openbell.market.errors import FeedUnavailable, OpenbellError
 from openbell.market.instruments import Instrument
+from openbell.market.provenance import adjustment_of
 from openbell.market.series import Series
 
 
@@ -68,7 +69,8 @@ def _other_adjustment(desk: Desk, instrument: Instrument) -> Iterator[Finding]:
     newest = desk.store.tail(Series(instrument), 1, now)
     month = Span(*period_span(month_of(now)))
     others = desk.store.sources(Series(instrument), month) if len(newest) and newest.time[-1] >= month.start else set()
-    for other in sorted(map(str, (each for each in others if each.adjustment != source.adjustment))):
+    ours = adjustment_of(instrument, source)
+    for other in sorted(str(each) for each in others if adjustment_of(instrument, each) != ours):
         yield Finding(
             "bad",
             f"minutes of {instrument} in this month come from {other}: those of {source} are adjusted otherwise and are "

@@ -17,6 +17,7 @@ from openbell.cli.progress import progress
 from openbell.market.clock import SystemClock, iso
 from openbell.market.errors import InputError, InvalidParameter, OpenbellError, Refused
 from openbell.market.instruments import parse
+from openbell.market.provenance import Adjustment
 from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timeframe
 
 if TYPE_CHECKING:
@@ -55,6 +56,10 @@ DateFormat = Annotated[
 Adjusted = Annotated[
     bool, typer.Option("--adjusted", help="Scale prices by the column of adjusted closes (Adj Close).")
 ]
+AdjustmentOf = Annotated[
+    Adjustment | None,
+    typer.Option("--adjustment", help="What stock prices are adjusted for, if not as the format's usually are."),
+]
 Check = Annotated[bool, typer.Option("--check", help="Show what was recognised and store nothing.")]
 Replace = Annotated[
     bool, typer.Option("--replace", help="First drop bars of other sources from the first to the last bar of the file.")
@@ -70,6 +75,7 @@ def import_files(
     tz: ZoneOf = None,
     date_format: DateFormat = None,
     adjusted: Adjusted = False,
+    adjustment: AdjustmentOf = None,
     check: Check = False,
     replace: Replace = False,
 ) -> None:
@@ -105,7 +111,9 @@ def import_files(
         options = _options(symbol, timeframe, tz, date_format, adjusted)
         if by_name and symbol is not None:
             raise InvalidParameter("--symbol and --by-name exclude each other")
-        options = dataclasses.replace(options, by_name=by_name)
+        if adjusted and adjustment is not None:
+            raise InvalidParameter("--adjusted and --adjustment exclude each other: --adjusted stores prices as all")
+        options = dataclasses.replace(options, by_name=by_name, adjustment=adjustment)
         from openbell.desk.importing import expand
 
         paths = expand(files)

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from openbell.market.bars import Bars, closed_at
-from openbell.market.instruments import AssetClass
-from openbell.market.provenance import Source
+from openbell.market.provenance import Adjustment, Source, adjustment_of
 from openbell.market.series import Series
 from openbell.stores.port import BarStore, Span
 
@@ -48,7 +47,7 @@ def widened(gap: Span, stored: Sequence[Bars]) -> Span:
 
 def is_adjusted(series: Series, source: Source) -> bool:
     """Returns True if the prices of a series change when its source adjusts them: those of a stock that are not raw."""
-    return series.instrument.asset_class is AssetClass.STOCK and source.adjustment != "raw"
+    return adjustment_of(series.instrument, source) != Adjustment.RAW
 
 
 def factor(stored: Bars, fetched: Bars) -> float | None:

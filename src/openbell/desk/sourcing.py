@@ -12,6 +12,7 @@ from openbell.market.clock import Clock
 from openbell.market.errors import FeedUnavailable, UnknownSymbol
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.plan import Part, base_of, buckets, parts_of, to_fetch
+from openbell.market.provenance import adjustment_of
 from openbell.market.series import Series, bases
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span, Version
@@ -115,7 +116,8 @@ class Sourcing:
 
     def _adjustments(self, series: Series) -> set[str]:
         """How the stored bars of a series are adjusted."""
-        return {source.adjustment for source in self._store.sources(series, Span(0, _EVER))}
+        sources = self._store.sources(series, Span(0, _EVER))
+        return {adjustment_of(series.instrument, source) for source in sources}
 
     def bars_of(self, series: Series, parts: Sequence[Part], count: int, skip: int = 0) -> Bars:
         """The newest `count` bars that parts hold, after leaving out the newest `skip`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from openbell.market.instruments import AssetClass, Instrument
+
 
 class Origin(StrEnum):
     """The kind of data that a result is based on; the value in the truth header."""
@@ -15,16 +17,38 @@ class Origin(StrEnum):
     LIVE = "live"
 
 
+class Adjustment(StrEnum):
+    """What the prices of a stock are adjusted for."""
+
+    RAW = "raw"
+    SPLIT = "split"
+    DIVIDEND = "dividend"
+    ALL = "all"
+    """Splits and dividends."""
+
+
+_FORMER_NAMES = {"adjusted": Adjustment.ALL.value}
+"""Names of adjustments that earlier versions have stored."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """The source of a stored month of bars; all bars of one month have the same source."""
 
     origin: Origin
     feed: str
-    adjustment: str = "raw"
+    adjustment: str = Adjustment.RAW.value
+    """One of `Adjustment`, or a name that an earlier version has stored."""
 
     def __str__(self) -> str:
         return f"{self.origin}/{self.feed}/{self.adjustment}"
+
+
+def adjustment_of(instrument: Instrument, source: Source) -> str:
+    """Returns what the prices of an instrument from a source are adjusted for. Only those of stocks ever are."""
+    if instrument.asset_class is not AssetClass.STOCK:
+        return Adjustment.RAW.value
+    return _FORMER_NAMES.get(source.adjustment, source.adjustment)
 
 
 @dataclass(frozen=True, slots=True)

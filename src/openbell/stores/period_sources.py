@@ -16,7 +16,7 @@ import numpy as np
 
 from openbell.market.bars import Bars
 from openbell.market.errors import SourceConflict
-from openbell.market.provenance import Origin, Source
+from openbell.market.provenance import Origin, Source, adjustment_of
 from openbell.market.series import Series
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
@@ -97,14 +97,14 @@ class PeriodSources(ABC):
         return own | {
             other: owner
             for other, owner in self._others(period, bars, source).items()
-            if owner.adjustment != source.adjustment or self._shares_bars(bars, other)
+            if not _alike(bars.series, owner, source) or self._shares_bars(bars, other)
         }
 
     def _to_replace(self, number: int, period: str, bars: Bars, source: Source) -> dict[str, Span]:
         """The periods and spans from which bars are removed if bars of a period replace those of other sources."""
         span = Span(int(bars.time[0]), int(bars.time[-1]) + 1)
         found = {
-            other: span if owner.adjustment == source.adjustment else Span(*period_span(other))
+            other: span if _alike(bars.series, owner, source) else Span(*period_span(other))
             for other, owner in self._others(period, bars, source).items()
         }
         if self._held(number, bars.series, period) not in {None, source}:
@@ -163,6 +163,11 @@ class PeriodSources(ABC):
         kept = [period for period, source in periods if source.origin is Origin.IMPORTED or besides]
         times = (self._times_of(series, period, span.start, span.end) for period in kept if period != besides)
         return without(span, (run for some in times for run in _runs(some, series.timeframe)))
+
+
+def _alike(series: Series, one: Source, other: Source) -> bool:
+    """Returns True if the prices of a series from two sources are adjusted in the same way."""
+    return adjustment_of(series.instrument, one) == adjustment_of(series.instrument, other)
 
 
 def _runs(times: Times, timeframe: Timeframe) -> Iterator[Span]:

@@ -13,6 +13,7 @@ from openbell.desk.importing.zones import zone_of
 from openbell.market.bars import Bars
 from openbell.market.errors import BadBars
 from openbell.market.instruments import parse
+from openbell.market.provenance import Adjustment
 from openbell.market.timeframes import SHORT
 
 NOW = 1_760_000_040.0
@@ -55,6 +56,7 @@ class Files:
         tz: str | None = None,
         date_format: str | None = None,
         adjusted: bool = False,
+        adjustment: Adjustment | None = None,
     ) -> list[FileSeries]:
         """All series of a file with this content."""
         options = Options(
@@ -63,6 +65,7 @@ class Files:
             zone_of(tz) if tz else None,
             date_format,
             adjusted,
+            adjustment=adjustment,
         )
         return read(self.write(content, name), options, now)
 

@@ -47,13 +47,13 @@ YAHOO = csv(
 )
 
 
-def test_yahoo_is_raw_unless_adjusted_prices_are_asked_for(files: Files) -> None:
-    raw, adjusted = files.one(YAHOO), files.one(YAHOO, adjusted=True)
+def test_yahoo_is_adjusted_for_splits_and_on_request_for_dividends(files: Files) -> None:
+    found, adjusted = files.one(YAHOO), files.one(YAHOO, adjusted=True)
 
-    assert (raw.format, raw.adjustment, raw.symbol, raw.zone) == ("yahoo", "raw", None, "dates")
-    assert raw.bars.timeframe is Timeframe.D1
-    assert rows_of(raw.bars) == expected(OPENS)
-    assert adjusted.adjustment == "adjusted"
+    assert (found.format, found.adjustment, found.symbol, found.zone) == ("yahoo", "split", None, "dates")
+    assert found.bars.timeframe is Timeframe.D1
+    assert rows_of(found.bars) == expected(OPENS)
+    assert adjusted.adjustment == "all"
     assert rows_of(adjusted.bars) == [
         (time, o / 2, h / 2, low / 2, c / 2, v) for time, (o, h, low, c, v) in zip(OPENS, ROWS, strict=True)
     ]
@@ -120,10 +120,10 @@ def frame(*tickers: str, adjusted: bool = False) -> pd.DataFrame:
 def test_yfinance_of_one_ticker_with_three_header_lines(files: Files) -> None:
     found = files.one(frame("AAPL").to_csv(), symbol=None)
 
-    assert (found.format, found.symbol, found.adjustment) == ("yfinance", "AAPL", "raw")
+    assert (found.format, found.symbol, found.adjustment) == ("yfinance", "AAPL", "all")
     assert rows_of(found.bars) == expected(OPENS)
-    assert found.notes[0].startswith("no Adj Close: yfinance adjusts prices unless auto_adjust is off")
-    assert files.one(frame("AAPL").to_csv(), symbol=None, adjusted=True).adjustment == "adjusted"
+    assert found.notes[0].startswith("no Adj Close: yfinance has adjusted the daily prices of stocks")
+    assert files.one(frame("AAPL").to_csv(), symbol=None, adjusted=True).adjustment == "all"
 
 
 @pytest.mark.parametrize("swap", [False, True], ids=["by price", "by ticker"])
@@ -135,6 +135,7 @@ def test_yfinance_of_many_tickers_also_where_some_did_not_trade(files: Files, sw
     stock, coin = sorted(files.series(table.to_csv(), symbol=None), key=lambda each: str(each.bars.instrument))
 
     assert (str(stock.bars.instrument), str(coin.bars.instrument)) == ("AAPL", "BTC/USD")
+    assert (stock.adjustment, coin.adjustment) == ("split", "raw"), "a coin has no splits"
     assert rows_of(stock.bars) == expected(OPENS)
     assert rows_of(coin.bars) == [*expected(MIDNIGHTS), (at("2024-05-11"), 5.0, 5.0, 5.0, 5.0, 5.0)]
     assert stock.notes == ("1 row has no prices and was left out",)

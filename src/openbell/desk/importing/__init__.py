@@ -24,6 +24,7 @@ from openbell.desk.importing.series import FileSeries, Options, assemble
 from openbell.desk.importing.sniffing import Text, sniff
 from openbell.desk.importing.table_rows import read_table, sample_of, table_of
 from openbell.market.errors import BadBars, InputError, InvalidParameter
+from openbell.market.provenance import Adjustment
 
 __all__ = ["SIMULATED", "FileSeries", "Options", "expand", "read"]
 
@@ -78,8 +79,11 @@ def _with_adjusted(layout: Layout, wanted: bool) -> Layout:
     """Returns the layout with the columns of adjusted closes only if they are wanted."""
     if not wanted:
         return replace(layout, blocks=tuple(replace(block, adjusted=None) for block in layout.blocks))
-    if not layout.adjusts and any(block.adjusted is None for block in layout.blocks):
-        raise InvalidParameter("has no column of adjusted closes (Adj Close), which --adjusted needs")
+    if layout.adjustment is not Adjustment.ALL and any(block.adjusted is None for block in layout.blocks):
+        raise InvalidParameter(
+            "has no column of adjusted closes (Adj Close), which --adjusted needs; if its prices are adjusted, name it with"
+            " --adjustment"
+        )
     return layout
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from openbell.market.errors import InvalidParameter
+from openbell.market.provenance import Adjustment
 from openbell.market.timeframes import Timeframe
 
 PRICES = ("open", "high", "low", "close")
@@ -68,8 +69,14 @@ class Layout:
     notes: tuple[str, ...] = ()
     spell: Callable[[str], str] = field(default=str.strip)
     """Turns the format's spelling of a symbol into one that `market.instruments.parse` reads."""
-    adjusts: bool = False
-    """True if the vendor adjusts prices without an adjusted column."""
+    adjustment: Adjustment = Adjustment.RAW
+    """What the format's prices of stocks are adjusted for."""
+    intraday_adjustment: Adjustment | None = None
+    """The same of bars below a day, if it differs."""
+
+    def adjustment_at(self, timeframe: Timeframe) -> Adjustment:
+        """Returns what the format's prices of stocks at a timeframe are adjusted for."""
+        return self.intraday_adjustment or self.adjustment if timeframe.intraday else self.adjustment
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from openbell.market import bars as barlib
 from openbell.market.bars import Bars, Values
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.provenance import Adjustment
 from openbell.market.session_table import Times
 from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.market.us_holidays import FIRST_YEAR
@@ -42,6 +43,8 @@ class Options:
     adjusted: bool = False
     by_name: bool = False
     """The name of a file is its symbol, unless the file names one itself."""
+    adjustment: Adjustment | None = None
+    """What the prices are adjusted for; None for what the format declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,7 @@ class FileSeries:
     symbol: str | None
     """The symbol as the file names it; None if it does not."""
     bars: Bars
-    adjustment: str
-    """`raw` or `adjusted`."""
+    adjustment: Adjustment
     zone: str
     """The zone of the times: a name, `in the file` if each time has its own, or `dates`."""
     notes: tuple[str, ...] = ()
@@ -91,7 +93,8 @@ def assemble(rows: Rows, layout: Layout, options: Options, faults: Faults, now: 
         timeframe = options.timeframe or group.timeframe or Timeframe.M1
         part = _rows_of(clocked, group)
         faults.subject = f"{group.name}: " if len(layout.blocks) > 1 else ""
-        found.append(_series(part, group, layout.blocks[group.block], timeframe, options, faults, now))
+        series = _series(part, group, layout.blocks[group.block], timeframe, options, faults, now)
+        found.append(replace(series, adjustment=_adjustment(series.bars, layout, options)))
     if not faults.counts and not any(len(series.bars) for series in found):
         raise InvalidParameter(f"holds no bar that can be imported: {'; '.join(found[0].notes)}")
     return [series for series in found if len(series.bars)]
@@ -210,8 +213,15 @@ def _series(
     bars, places = without_unclosed(bars, places[taken], faults, now, notes)
     bars = checked(bars, places, faults)
     _hint_at_new_york(bars, part, options, notes)
-    adjustment = "adjusted" if options.adjusted else "raw"
-    return FileSeries("", "", group.name, bars, adjustment, part.zone, tuple(notes))
+    return FileSeries("", "", group.name, bars, Adjustment.RAW, part.zone, tuple(notes))
+
+
+def _adjustment(bars: Bars, layout: Layout, options: Options) -> Adjustment:
+    """Returns what prices are adjusted for: as the options say, else as the format declares for stocks."""
+    if options.adjusted:
+        return Adjustment.ALL
+    is_stock = bars.instrument.asset_class is AssetClass.STOCK
+    return options.adjustment or (layout.adjustment_at(bars.timeframe) if is_stock else Adjustment.RAW)
 
 
 def _index(mask: Mask) -> slice | Mask:

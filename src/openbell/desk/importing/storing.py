@@ -13,7 +13,7 @@ from openbell.market.bars import Bars, closed_at, empty_of
 from openbell.market.clock import SystemClock
 from openbell.market.errors import SourceConflict
 from openbell.market.plan import buckets
-from openbell.market.provenance import Origin, Source
+from openbell.market.provenance import Origin, Source, adjustment_of
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.periods import by_period, period_span
@@ -58,7 +58,7 @@ def _covered_until(bars: Bars) -> int:
 
 def source_of(series: FileSeries) -> Source:
     """Returns the source of the stored bars."""
-    return Source(Origin.IMPORTED, "import", series.adjustment)
+    return Source(Origin.IMPORTED, "import", series.adjustment.value)
 
 
 def _check_conflicts(bar_store: BarStore, series: FileSeries) -> None:
@@ -68,7 +68,7 @@ def _check_conflicts(bar_store: BarStore, series: FileSeries) -> None:
             f"the store has bars of another source: {', '.join(others[:10])}"
             f"{f' and {len(others) - 10} more' if len(others) > 10 else ''}"
             f"; {series.file} was not imported (--replace drops those of {bars.series} from the first to the last bar of the"
-            " file)"
+            f" file){_hint(bar_store, series)}"
         )
 
 
@@ -77,7 +77,9 @@ def _check_adjustment(bar_store: BarStore, series: FileSeries) -> None:
     bars, source = series.bars, source_of(series)
     periods = [period_span(period) for period, _ in by_period(bars, source)]
     whole = Span(periods[0][0], periods[-1][1])
-    others = {each for each in bar_store.sources(bars.series, whole) if each.adjustment != source.adjustment}
+    ours = adjustment_of(bars.instrument, source)
+    stored = bar_store.sources(bars.series, whole)
+    others = {each for each in stored if adjustment_of(bars.instrument, each) != ours}
     lost = (
         np.setdiff1d(bar_store.read(bars.series, whole.start, whole.end).time, bars.time) if others else bars.time[:0]
     )
@@ -85,8 +87,19 @@ def _check_adjustment(bar_store: BarStore, series: FileSeries) -> None:
         raise SourceConflict(
             f"{series.file} holds {series.adjustment} prices, but the store has {len(lost):,} bars of {bars.series} that "
             f"are not in the file and come from {', '.join(sorted(map(str, others)))}: --replace would drop them; import "
-            "a file that holds them too"
+            f"a file that holds them too{_hint(bar_store, series)}"
         )
+
+
+def _hint(bar_store: BarStore, series: FileSeries) -> str:
+    """Returns what to do if the stored bars are of an import that was recorded as raw, maybe by an earlier version."""
+    raw = Source(Origin.IMPORTED, "import")
+    if source_of(series) == raw or raw not in bar_store.sources(series.bars.series, Span(0, _EVER)):
+        return ""
+    return (
+        f"; earlier versions recorded every file as raw: if the stored bars are {series.adjustment} too, --adjustment raw "
+        "adds these to them"
+    )
 
 
 def _write_months(bar_store: BarStore, bars: Bars, source: Source, replace: bool, advance: Advance) -> None:

@@ -18,7 +18,7 @@ from openbell.market.errors import NoSuchSeries, SettingsError, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.plan import Native
-from openbell.market.provenance import Origin, Source
+from openbell.market.provenance import Adjustment, Origin, Source
 from openbell.market.series import Series
 from openbell.market.sessions import eastern, session_on
 from openbell.market.timeframes import Timeframe
@@ -26,7 +26,6 @@ from openbell.market.timeframes import Timeframe
 log = logging.getLogger(__name__)
 
 FEEDS = ("iex", "sip")
-ADJUSTMENTS = ("raw", "split", "dividend", "all")
 
 _DAY = 86400
 _EARLIEST = 1_451_606_400  # 2016-01-01
@@ -70,7 +69,7 @@ class AlpacaFeed:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         _one_of("OPENBELL_ALPACA_FEED", feed, FEEDS)
-        _one_of("OPENBELL_ALPACA_ADJUSTMENT", adjustment, ADJUSTMENTS)
+        _one_of("OPENBELL_ALPACA_ADJUSTMENT", adjustment, tuple(Adjustment))
         self.source: Source | None = Source(Origin.LIVE, f"alpaca-{feed}", adjustment)
         self._clock = bounded(clock)
         self._keys = (

@@ -19,7 +19,7 @@ from openbell.market.errors import NoSuchSeries, UnknownSymbol
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
 from openbell.market.plan import Native
-from openbell.market.provenance import Origin, Source
+from openbell.market.provenance import Adjustment, Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 
@@ -44,7 +44,7 @@ class YahooFeed:
     def __init__(
         self, clock: Clock, *, proxy: str = "", pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        self.source: Source | None = Source(Origin.LIVE, "yahoo", "split")
+        self.source: Source | None = Source(Origin.LIVE, "yahoo", Adjustment.SPLIT.value)
         self._clock = bounded(clock)
         self._connection = Connection(proxy, pause)
         self._unlisted: dict[Instrument, float] = {}

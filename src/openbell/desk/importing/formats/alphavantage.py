@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from openbell.desk.importing.layout import Format, Layout, Sample, by_names
+from openbell.market.provenance import Adjustment
 
 _NAMES = ["timestamp", "open", "high", "low", "close"]
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d)?", re.ASCII)
@@ -23,7 +24,11 @@ def _recognise(sample: Sample) -> Layout | None:
     if any(later <= earlier for later, earlier in pairwise(times)):
         return None
     layout = by_names(sample)
-    return replace(layout, zone="America/New_York", notes=_NOTES if len(times[0]) > 10 else ()) if layout else None
+    if layout is None:
+        return None
+    # Days are as traded; intraday prices are adjusted unless the request has adjusted=false.
+    layout = replace(layout, zone="America/New_York", intraday_adjustment=Adjustment.ALL)
+    return replace(layout, notes=_NOTES) if len(times[0]) > 10 else layout
 
 
 FORMAT = Format(

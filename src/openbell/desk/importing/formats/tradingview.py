@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from openbell.desk.importing.layout import Format, Layout, Sample, by_names
 from openbell.desk.importing.stamps import EPOCH, ISO
+from openbell.market.provenance import Adjustment
 
 _NAME = re.compile(
     r"(?P<venue>[A-Z]+(?:_IDC)?)_(?P<symbol>[A-Z0-9.]+), ?(?P<period>[0-9A-Z]+)(?: ?\(\d+\)|_[0-9a-f]+)?\.csv", re.ASCII
@@ -22,7 +23,7 @@ def _recognise(sample: Sample) -> Layout | None:
         return None
     match = _NAME.fullmatch(sample.name)
     symbol = f"{match['venue']}:{match['symbol']}" if match else None
-    return replace(layout, blocks=(replace(layout.blocks[0], symbol=symbol),))
+    return replace(layout, blocks=(replace(layout.blocks[0], symbol=symbol),), adjustment=Adjustment.SPLIT)
 
 
 def _is_absolute(text: str) -> bool:

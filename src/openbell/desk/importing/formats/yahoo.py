@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openbell.desk.importing.layout import ALIASES, Format, Layout, Sample, by_names
+from openbell.market.provenance import Adjustment
 
 _TYPICAL = {*ALIASES["adjusted"], "dividends", "stock splits"}
 
@@ -18,7 +19,9 @@ def _recognise(sample: Sample) -> Layout | None:
     layout = by_names(sample)
     if layout is None or not _TYPICAL.intersection(sample.names):
         return None
-    return replace(layout, spell=spell, adjusts=layout.blocks[0].adjusted is None)
+    # Intraday prices of Yahoo are never adjusted for dividends. Without an adjusted close, yfinance has adjusted the others.
+    days = Adjustment.ALL if layout.blocks[0].adjusted is None else Adjustment.SPLIT
+    return replace(layout, spell=spell, adjustment=days, intraday_adjustment=Adjustment.SPLIT)
 
 
 FORMAT = Format("yahoo", "Date,Open,High,Low,Close,Adj Close,Volume", _recognise, rank=40)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from openbell.desk.importing.formats.yahoo import spell
 from openbell.desk.importing.layout import ALIASES, PRICES, TIME_NAMES, Block, Format, Layout, Sample, is_number
 from openbell.market.errors import InvalidParameter
+from openbell.market.provenance import Adjustment
 
+_ADJUSTED = "no Adj Close: yfinance has adjusted the daily prices of stocks for splits and dividends (see --adjustment)"
 _FIELDS = {name: field for field, names in ALIASES.items() for name in names}
 
 
@@ -31,9 +33,17 @@ def _recognise(sample: Sample) -> Layout | None:
     blocks = tuple(_block(ticker, columns) for ticker, columns in found.items())
     if not blocks:
         return None
-    adjusts = all(block.adjusted is None for block in blocks)
-    notes = ("no Adj Close: yfinance adjusts prices unless auto_adjust is off (--adjusted labels them so)",)
-    return Layout((time,), blocks, skip, width=len(first), spell=spell, adjusts=adjusts, notes=notes if adjusts else ())
+    adjusted = all(block.adjusted is None for block in blocks)
+    return Layout(
+        (time,),
+        blocks,
+        skip,
+        width=len(first),
+        spell=spell,
+        adjustment=Adjustment.ALL if adjusted else Adjustment.SPLIT,
+        intraday_adjustment=Adjustment.SPLIT,
+        notes=(_ADJUSTED,) if adjusted else (),
+    )
 
 
 def _rest_of_header(sample: Sample, fields: list[str], tickers: list[str]) -> tuple[int, int | None]:
