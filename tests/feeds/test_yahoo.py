@@ -8,6 +8,7 @@ import random
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, closing
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,12 @@ from openbell.market.bars import Bars, empty, merge, resample
 from openbell.market.clock import Clock, FixedClock, SystemClock
 from openbell.market.errors import FeedUnavailable, NoSuchSeries, SettingsError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
+from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.sessions import sessions_of
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Span
 from tests.client import Client, run
 from tests.clocks import HandClock
 from tests.counts import runs
@@ -288,6 +291,36 @@ def test_after_a_split_stored_bars_are_set_aside_and_fetched_again_at_the_new_sc
         asyncio.run(closes(store, D1, 22))
         assert len(server.queries) == requests, "it is done once"
         assert len(list(tmp_path.rglob("*.aside-*"))) == 2
+
+
+@pytest.mark.parametrize("is_newer", [False, True], ids=["a file of before the split", "a file of after it"])
+def test_an_imported_file_is_not_joined_to_prices_that_were_adjusted_since(
+    server: YahooServer, tmp_path: Path, is_newer: bool
+) -> None:
+    imported = Source(Origin.IMPORTED, "import", "split")
+    since = (
+        "yahoo has multiplied its earlier prices of AAPL by 0.5, as after a split since the import; import a newer file"
+    )
+
+    async def days(store: ParquetStore, count: int) -> Bars:
+        feed = make_feed(server)
+        found = await BarService(store, feed, server.clock).newest(AAPL, D1, count)
+        await feed.close()
+        return found
+
+    with closing(ParquetStore(tmp_path / "vendor")) as store:
+        vendor = asyncio.run(days(store, 30))
+    file, new = vendor.take(slice(0, 20)), vendor.tail(10)
+    if not is_newer:
+        file = replace(file, **{name: getattr(file, name) * 2 for name in ("open", "high", "low", "close")})
+    with closing(ParquetStore(tmp_path / "home")) as store:
+        store.write([file], imported, covers=Span(int(file.time[0]), int(new.time[0])))
+        found = asyncio.run(days(store, 30))
+        assert found.same_as(vendor), "no jump where the file ends"
+        sources = store.sources(found.series, Span(0, 2**40))
+        assert (imported in sources) == is_newer
+        reasons = {problem.reason for problem in store.problems()}
+        assert reasons == (set() if is_newer else {since})
 
 
 @pytest.mark.parametrize(("timeframe", "few", "many"), [(D1, 30, 300), (Timeframe.M15, 100, 400), (M1, 100, 900)])

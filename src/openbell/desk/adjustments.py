@@ -1,17 +1,19 @@
 """Finds out that a vendor has adjusted its history again, as after a split: stored bars then have other prices.
 
 A split changes all earlier prices of a source that adjusts for splits, a dividend those of one that adjusts for dividends.
-So when bars are fetched, some that are stored beside them are fetched again and compared.
+So when bars are fetched, some that are stored beside them are fetched again and compared, also imported ones that are
+adjusted for the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from openbell.market.bars import Bars, closed_at
-from openbell.market.provenance import Adjustment, Source, adjustment_of
+from openbell.market.provenance import Adjustment, Origin, Source, adjustment_of
 from openbell.market.series import Series
 from openbell.stores.port import BarStore, Span
 
@@ -21,11 +23,21 @@ _NEAR = 4 * 86400
 """Seconds from a gap within which they are looked for, or ten bars if that is more."""
 _CHANGED, _SAME = 5e-4, 1e-4
 """The least change of a price by an adjustment, and how much the changes of several bars may differ."""
+_CHANGED_IN_FILE = 0.02
+"""The least change of imported prices: those of another vendor differ a little without any adjustment."""
 _CENT = 0.0051
 """How much adjusted prices may differ by rounding."""
 
 
-def to_compare(store: BarStore, series: Series, source: Source, gap: Span) -> list[Bars]:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Stored bars of one source that are compared with those that are fetched."""
+
+    bars: Bars
+    source: Source
+
+
+def to_compare(store: BarStore, series: Series, source: Source, gap: Span) -> list[Compared]:
     """Returns stored bars before and after a gap that tell whether the source has adjusted its prices again.
 
     Empty if there are none, or if the source does not adjust.
@@ -36,12 +48,22 @@ def to_compare(store: BarStore, series: Series, source: Source, gap: Span) -> li
     before = store.tail(series, _COMPARED, gap.start)
     after = store.read(series, gap.end, gap.end + near).take(slice(0, _COMPARED))
     found = [before if len(before) and before.time[0] >= gap.start - near else before.take(slice(0, 0)), after]
-    return [bars for bars in found if len(bars) == _COMPARED and store.sources(series, _span(bars)) == {source}]
+    compared = []
+    for bars in found:
+        owners = store.sources(series, _span(bars)) if len(bars) == _COMPARED else set()
+        if len(owners) == 1 and _is_comparable(series, owner := owners.pop(), source):
+            compared.append(Compared(bars, owner))
+    return compared
 
 
-def widened(gap: Span, stored: Sequence[Bars]) -> Span:
+def _is_comparable(series: Series, owner: Source, source: Source) -> bool:
+    alike = adjustment_of(series.instrument, owner) == adjustment_of(series.instrument, source)
+    return owner == source or (alike and owner.origin is Origin.IMPORTED)
+
+
+def widened(gap: Span, stored: Sequence[Compared]) -> Span:
     """A gap with the bars that are to be compared."""
-    spans = [gap, *(_span(bars) for bars in stored)]
+    spans = [gap, *(_span(each.bars) for each in stored)]
     return Span(min(span.start for span in spans), max(span.end for span in spans))
 
 
@@ -50,14 +72,16 @@ def is_adjusted(series: Series, source: Source) -> bool:
     return adjustment_of(series.instrument, source) != Adjustment.RAW
 
 
-def factor(stored: Bars, fetched: Bars) -> float | None:
+def factor(compared: Compared, fetched: Bars) -> float | None:
     """Returns by what the prices of stored bars have been multiplied; None if they have not."""
+    stored = compared.bars
+    least = _CHANGED_IN_FILE if compared.source.origin is Origin.IMPORTED else _CHANGED
     if not len(stored) or not np.isin(stored.time, fetched.time).all():
         return None
     now = fetched.take(np.isin(fetched.time, stored.time)).close
     middle = float(np.median(now / stored.close))
     same = np.abs(now - stored.close * middle) <= _SAME * now + _CENT
-    return middle if abs(middle - 1) > _CHANGED and same.all() and (np.abs(now - stored.close) > _CENT).all() else None
+    return middle if abs(middle - 1) > least and same.all() and (np.abs(now - stored.close) > _CENT).all() else None
 
 
 def _span(bars: Bars) -> Span:

@@ -6,13 +6,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
 
-from openbell.desk.adjustments import factor, is_adjusted, to_compare, widened
+from openbell.desk.adjustments import Compared, factor, is_adjusted, to_compare, widened
 from openbell.desk.answers import covered_by
 from openbell.desk.screening import screen
 from openbell.desk.writes import SMALL, GroupedWrites
@@ -41,6 +42,8 @@ _SLOW = 2.0
 """Seconds after which a failure is slow: the feed has tried several times."""
 _ASK_AGAIN = 60.0
 """Seconds after which a gap is asked for again that the vendor has left in an answer."""
+_SOURCES = 2
+"""Sources whose bars can be set aside while one span is filled: the feed and an import."""
 _NONE: Mapping[Timeframe, Native] = MappingProxyType({})
 
 Failure = FeedUnavailable | UnknownSymbol | StoreError
@@ -152,10 +155,10 @@ class History:
 
     async def fill(self, series: Series, span: Span) -> Failure | None:
         """Fetch what the store lacks of a span. A failure is returned, not raised: stored bars may be enough."""
-        try:
-            return await self._fill(series, span, compare=True)
-        except _Readjusted:
-            return await self._fill(series, span, compare=False)
+        for _ in range(_SOURCES):
+            with suppress(_Readjusted):
+                return await self._fill(series, span, compare=True)
+        return await self._fill(series, span, compare=False)
 
     async def _fill(self, series: Series, span: Span, *, compare: bool) -> Failure | None:
         """See `fill`. With `compare`, raises `_Readjusted` after stored bars were set aside."""
@@ -185,7 +188,7 @@ class History:
 
     async def _fetch(self, series: Series, gap: Span, source: Source, newest: int, *, compare: bool) -> bool:
         """Fetch and store one gap. Returns False if the timeframe is not used any longer."""
-        stored: list[Bars] = []
+        stored: list[Compared] = []
         if compare and is_adjusted(series, source):
             stored = await self._threads.run(to_compare, self._store, series, source, gap)
         asked = widened(gap, stored)
@@ -197,8 +200,9 @@ class History:
         if not _fits(bars):
             self._refuse(bars)
             return False
-        if by := next((found for some in stored if (found := factor(some, bars))), None):
-            await self._set_aside(series, source, by)
+        for some in stored:
+            if by := factor(some, bars):
+                await self._set_aside(series, source, some.source, by)
         bars = bars.between(gap.start, gap.end)
         good, refused = await self._screened(bars)
         for reason, count in refused.items():
@@ -214,10 +218,12 @@ class History:
         self.on_stored()
         return True
 
-    async def _set_aside(self, series: Series, source: Source, by: float) -> None:
-        """Stop using bars whose prices the vendor has adjusted again, and raise `_Readjusted`."""
+    async def _set_aside(self, series: Series, source: Source, owner: Source, by: float) -> None:
+        """Stop using bars of `owner` that the vendor has adjusted again since, and raise `_Readjusted`."""
         reason = f"{source.feed} has multiplied its earlier prices of {series.instrument} by {by:.6g}, as after a split"
-        if not await self._threads.run(self._store.set_aside, series.instrument, source, reason):
+        if owner != source:
+            reason += " since the import; import a newer file"
+        if not await self._threads.run(self._store.set_aside, series.instrument, owner, reason):
             raise SourceConflict(
                 f"{reason}; the bars of a read-only home are not replaced: fetch them with a desk that may write",
                 symbol=series.instrument.symbol,
