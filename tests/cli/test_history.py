@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
 import signal
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -132,6 +135,37 @@ def test_simulated_bars_are_marked_and_never_imported_as_real(tmp_path: Path, su
     assert refused.returncode == 1
     assert "holds simulated bars" in refused.stderr
     assert not (tmp_path / "home" / "data").exists()
+
+
+@pytest.mark.parametrize("recorded", ["raw", "split", "all", "adjusted"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_an_export_keeps_what_its_prices_are_adjusted_for(tmp_path: Path, recorded: str, suffix: str) -> None:
+    days = bars(Series(AAPL, Timeframe.D1), buckets(AAPL, Timeframe.D1, 1_700_000_000, 1_710_000_000)[0])
+    with closing(ParquetStore(tmp_path / "one" / "data")) as store:
+        source = Source(Origin.LIVE, "vendor", recorded)
+        store.write([days], source, covers=Span(int(days.time[0]), closed_at(days)))
+    first, second = tmp_path / f"1.{suffix}", tmp_path / f"2.{suffix}"
+    done = run(tmp_path / "one", "export", "AAPL", "-o", str(first), FEED="none")
+    hint = re.search(r"--adjustment \w+$", done.stderr)
+    expected = "all" if recorded == "adjusted" else recorded
+    assert (hint is not None) == (suffix == "csv" and recorded != "raw")
+    options = hint[0].split() if hint else []
+    assert run(tmp_path / "two", "import", str(first), "--symbol", "AAPL", *options, FEED="none").returncode == 0
+    with closing(ParquetStore(tmp_path / "two" / "data")) as store:
+        assert store.sources(days.series, Span(0, 2**40)) == {Source(Origin.IMPORTED, "import", expected)}
+    assert run(tmp_path / "two", "export", "AAPL", "-o", str(second), FEED="none").returncode == 0
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_an_export_of_months_that_are_adjusted_in_different_ways_says_so(tmp_path: Path) -> None:
+    minutes, month = Series(AAPL), int(parse_time("2024-03-01T14:30:00Z"))
+    with closing(ParquetStore(tmp_path / "data")) as store:
+        for start, adjustment in ((month, "raw"), (month + 40 * 86400, "split")):
+            some = bars(minutes, np.arange(start, start + 600, 60))
+            store.write([some], replace(IMPORTED, adjustment=adjustment), covers=Span(start, start + 600))
+    done = run(tmp_path, "export", "AAPL", "-t", "1m", "-o", str(tmp_path / "out.parquet"), FEED="none")
+    assert (done.returncode, "adjusted in different ways (raw, split)" in done.stderr) == (0, True), done.stderr
+    assert b"openbell.adjustment" not in pq.read_schema(tmp_path / "out.parquet").metadata
 
 
 @pytest.mark.parametrize("timeframe", [Timeframe.M1, Timeframe.M15, Timeframe.H4, Timeframe.D1, Timeframe.W1])

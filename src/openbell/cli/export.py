@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from openbell.market.timeframes import SHORT, parse_timeframe
 
 if TYPE_CHECKING:
     from openbell.market.bars import Bars
+    from openbell.market.provenance import BarFacts
 
 HEADER = "timestamp,open,high,low,close,volume"
 
@@ -46,7 +48,7 @@ def export(
         if out.suffix.lower() not in {".csv", ".parquet"}:
             raise InvalidParameter(f"{out}: the name must end in .csv or .parquet")
 
-        async def read() -> tuple[Bars, str]:
+        async def read() -> Exported:
             from openbell.desk.desk import Desk
             from openbell.market.instruments import parse
             from openbell.market.series import Series
@@ -55,41 +57,78 @@ def export(
                 series = Series(parse(symbol), wanted)
                 first = moment(since, "--from") if since else None
                 last = moment(until, "--to") if until else None
-                return await desk.bars.span(series, first, last), desk.data
+                bars = await desk.bars.span(series, first, last)
+                return Exported(bars, desk.data, _adjustments(bars, await desk.facts(bars)))
 
-        bars, data = asyncio.run(read())
+        exported = asyncio.run(read())
+        bars = exported.bars
         if not len(bars):
             raise NoData(f"no closed {timeframe} bars of {symbol} in that time", symbol=symbol)
         try:
-            _write(bars, data, out)
+            _write(exported, out)
         except OSError as error:
             fail(f"cannot write {out}: {error.strerror or error}")
-    kind = "simulated bars" if data == "simulated" else "bars"
+    kind = "simulated bars" if exported.data == "simulated" else "bars"
     typer.echo(f"{len(bars):,} {kind} of {bars.series}, {iso(bars.time[0])} to {iso(bars.time[-1])}, in {out}")
+    _note_adjustment(exported.adjustments, out)
 
 
-def _write(bars: Bars, data: str, out: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Bars for a file, and what is recorded of them."""
+
+    bars: Bars
+    data: str
+    """The kind of data: simulated, imported, replay or live."""
+    adjustments: list[str]
+    """What the prices are adjusted for, of `market.provenance.Adjustment`; several only if months of minutes differ."""
+
+
+def _adjustments(bars: Bars, facts: BarFacts) -> list[str]:
+    from openbell.market.provenance import adjustment_of
+
+    return sorted({adjustment_of(bars.instrument, source) for source in facts.sources})
+
+
+def _note_adjustment(adjustments: list[str], out: Path) -> None:
+    """Print what `openbell import` cannot find out from the file about its prices."""
+    if len(adjustments) > 1:
+        typer.echo(
+            f"openbell: parts of the prices are adjusted in different ways ({', '.join(adjustments)}), which the file does "
+            "not record: export them one by one with --from and --to",
+            err=True,
+        )
+    elif adjustments not in ([], ["raw"]) and out.suffix.lower() == ".csv":
+        typer.echo(
+            f"openbell: the prices are adjusted ({adjustments[0]}), which a CSV file does not record: import it with "
+            f"--adjustment {adjustments[0]}",
+            err=True,
+        )
+
+
+def _write(exported: Exported, out: Path) -> None:
     """Write a file under another name first, so that an interrupted command leaves no half of one."""
     beside = out.with_name(f".{out.name}.part")
     try:
         if out.suffix.lower() == ".csv":
-            _write_csv(bars, data, beside)
+            _write_csv(exported, beside)
         else:
-            _write_parquet(bars, data, beside)
+            _write_parquet(exported, beside)
         beside.replace(out)
     finally:
         beside.unlink(missing_ok=True)
 
 
-def _write_csv(bars: Bars, data: str, path: Path) -> None:
+def _write_csv(exported: Exported, path: Path) -> None:
     import numpy as np
 
     from openbell.desk.importing import SIMULATED
 
+    bars = exported.bars
     times = np.datetime_as_string(bars.time.astype("datetime64[s]")).tolist()
     columns = (column.tolist() for column in bars.columns()[1:])
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        if data == "simulated":
+        if exported.data == "simulated":
             file.write(f"{SIMULATED} by Openbell, not real prices\n")
         file.write(f"{HEADER}\n")
         file.writelines(
@@ -97,8 +136,12 @@ def _write_csv(bars: Bars, data: str, path: Path) -> None:
         )
 
 
-def _write_parquet(bars: Bars, data: str, path: Path) -> None:
+def _write_parquet(exported: Exported, path: Path) -> None:
+    from openbell.desk.importing.table_rows import ADJUSTMENT, ORIGIN
     from openbell.stores.arrow import pq
     from openbell.stores.bar_table import table_of
 
-    pq.write_table(table_of(bars, {b"openbell.origin": data.encode()}), path, compression="zstd")
+    meta = {ORIGIN: exported.data.encode()}
+    if len(exported.adjustments) == 1:
+        meta[ADJUSTMENT] = exported.adjustments[0].encode()
+    pq.write_table(table_of(exported.bars, meta), path, compression="zstd")

@@ -27,8 +27,13 @@ class Adjustment(StrEnum):
     """Splits and dividends."""
 
 
-_FORMER_NAMES = {"adjusted": Adjustment.ALL.value}
-"""Names of adjustments that earlier versions have stored."""
+_BY_NAME = {"adjusted": Adjustment.ALL, **{each.value: each for each in Adjustment}}
+"""Adjustments by the names that this and earlier versions have stored."""
+
+
+def parse_adjustment(name: str) -> Adjustment | None:
+    """Returns the adjustment of a name in a store or a file; None if it is not known."""
+    return _BY_NAME.get(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ def adjustment_of(instrument: Instrument, source: Source) -> str:
     """Returns what the prices of an instrument from a source are adjusted for. Only those of stocks ever are."""
     if instrument.asset_class is not AssetClass.STOCK:
         return Adjustment.RAW.value
-    return _FORMER_NAMES.get(source.adjustment, source.adjustment)
+    return str(parse_adjustment(source.adjustment) or source.adjustment)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from openbell.desk.importing.registry import recognise
 from openbell.desk.importing.rows import Rows
 from openbell.desk.importing.series import FileSeries, Options, assemble
 from openbell.desk.importing.sniffing import Text, sniff
-from openbell.desk.importing.table_rows import read_table, sample_of, table_of
+from openbell.desk.importing.table_rows import adjustment_of, read_table, sample_of, table_of
 from openbell.market.errors import BadBars, InputError, InvalidParameter
 from openbell.market.provenance import Adjustment
 
@@ -65,6 +65,8 @@ def _read(part: Part, options: Options, now: float) -> list[FileSeries]:
     text = sniff(part.data) if table is None else None
     sample = sample_of(table, part.name) if text is None else Sample(part.name, text.rows, text.delimiter)
     form, layout = recognise(sample)
+    if table is not None and (stated := adjustment_of(table)):
+        layout = replace(layout, adjustment=stated, intraday_adjustment=None)
     notes = [*(text.notes if text else ()), *layout.notes]
     if layout.skip and (extra := unused(layout, sample.rows[0])):
         notes.append(f"columns that were not used: {listed(extra)}")

@@ -14,7 +14,10 @@ from openbell.desk.importing.layout import PRICES, SHOWN, Layout, Sample, shown
 from openbell.desk.importing.rows import Rows
 from openbell.desk.importing.stamps import read_stamps
 from openbell.market.errors import InvalidParameter
+from openbell.market.provenance import Adjustment, parse_adjustment
 
+ORIGIN, ADJUSTMENT = b"openbell.origin", b"openbell.adjustment"
+"""The metadata of a Parquet file that `openbell export` or the bar store has written."""
 _SAMPLE_ROWS = 40
 
 
@@ -28,6 +31,11 @@ def table_of(data: bytes, name: str) -> Any:
     if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"[", b"{"}:
         return _json(data)
     return None
+
+
+def adjustment_of(table: Any) -> Adjustment | None:
+    """Returns what the prices of a table are adjusted for by its metadata; None if it does not name one that is known."""
+    return parse_adjustment((table.schema.metadata or {}).get(ADJUSTMENT, b"").decode(errors="replace"))
 
 
 def sample_of(table: Any, name: str) -> Sample:
@@ -137,7 +145,7 @@ def _parquet(data: bytes) -> Any:
 
     try:
         file = parquet.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-        if (file.schema_arrow.metadata or {}).get(b"openbell.origin") == b"simulated":
+        if (file.schema_arrow.metadata or {}).get(ORIGIN) == b"simulated":
             raise InvalidParameter("holds simulated bars, which cannot be imported as real ones")
         return file.read()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
