@@ -39,5 +39,10 @@ async def latest_price(bars: BarService, instrument: Instrument, count: int = 1)
     if not len(minutes):
         hint = await stored_instead(bars, instrument)
         raise NoData(f"No price of {instrument} yet: it has no minute bars{hint}", symbol=instrument.symbol)
-    end, now = int(minutes.time[-1]) + MINUTE, bars.clock.epoch()
-    return LatestPrice(minutes, end, now, trading_seconds(instrument, end, now))
+    return price_of(minutes, bars.clock.epoch())
+
+
+def price_of(minutes: Bars, now: float) -> LatestPrice:
+    """Returns the price of the last of some minute bars, with its age at `now`."""
+    end = int(minutes.time[-1]) + MINUTE
+    return LatestPrice(minutes, end, now, trading_seconds(minutes.instrument, end, now))

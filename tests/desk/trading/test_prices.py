@@ -6,18 +6,28 @@ import asyncio
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from openbell.desk.bars import BarService
+from openbell.desk.desk import Desk
+from openbell.desk.settings import load
 from openbell.desk.trading.prices import Prices
 from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.feeds.none.feed import NoFeed
 from openbell.market.clock import FixedClock
+from openbell.market.errors import NoData
 from openbell.market.provenance import Origin, Source
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
+from openbell.trading.orders import Kind, Side
+from openbell.trading.request import request
+from tests.clocks import HandClock
 from tests.desk.scripted import BTC, ScriptedFeed, bars
 from tests.stores.samples import at
+from tests.trading.samples import D
 
 NOW = at("2026-01-07")
+ME = "local"
 
 
 def prices(service: BarService, *, present: bool) -> Prices:
@@ -33,9 +43,8 @@ def test_nothing_is_opened_on_an_imported_price_of_an_instrument_that_the_feed_d
         with closing(ParquetStore(tmp_path)) as store:
             store.write([bars((NOW - 60, 5.0))], IMPORTED, covers=Span(0, NOW))
             service = BarService(store, ScriptedFeed(known=(BTC,)), clock)
-            price = await prices(service, present=True).now(BTC)
-            assert price.stale is not None
-            assert "was imported" in price.stale
+            with pytest.raises(NoData, match="was imported"):
+                await prices(service, present=True).now(BTC)
             assert (await prices(service, present=False).now(BTC)).stale is None, "in a scenario it may be"
             store.write([bars((NOW, 6.0))], LIVE, covers=Span(NOW, NOW + 60))
             later = BarService(store, ScriptedFeed(known=(BTC,)), FixedClock(NOW + 61))
@@ -71,3 +80,37 @@ def test_orders_do_not_fill_on_imported_minutes_of_an_instrument_that_the_feed_d
         assert in_scenario.read(series, 0, NOW + 60).close.tolist() == [1.0, 2.0, 9.0, 9.5, 3.0]
         without_feed = TradedMinutes(BarService(store, NoFeed(), FixedClock(NOW + 61)), present=True)
         assert without_feed.read(series, 0, NOW + 60).close.tolist() == [1.0, 2.0, 9.0, 9.5, 3.0]
+
+
+def test_an_imported_file_does_not_move_the_equity_of_an_account_on_a_feed(tmp_path: Path) -> None:
+    """A position is valued by the feed's last minute, at present and when the day began; nothing is opened meanwhile."""
+    start = NOW - 30 * 60
+    asked = request(BTC, Side.BUY, Kind.MARKET, "1", client_order_id="held")
+    free = {"PAPER_FEE": "0", "PAPER_SLIPPAGE": "0", "PAPER_VOLUME_SHARE": "1"}
+    names = {"HOME": str(tmp_path), "FEED": "none", "TRADE": "1", **free}
+
+    async def main() -> None:
+        desk = Desk(load({f"OPENBELL_{name}": value for name, value in names.items()}))
+        clock = desk.clock = HandClock(start + 1)
+        feed = desk.feed = ScriptedFeed(known=(BTC,))
+        feed.table[BTC] = {start + 60 * n: 100.0 for n in range(-5, 3)}
+        trading = desk.trading
+        await trading.orders.place(ME, asked)
+        clock.advance(180)
+        before = await trading.portfolio.balance(ME)
+        assert before.unrealised is not None
+        file = bars(*((start + 60 * n, 1000.0) for n in range(3, 40)))
+        desk.store.write([file], IMPORTED, covers=Span(start + 180, start + 40 * 60))
+        for seconds in (300, 1800):  # before midnight and after it
+            clock.advance(seconds)
+            (held,) = await trading.portfolio.holdings(ME)
+            assert held.price is not None
+            assert (held.price.value, held.price.end) == (D(100), start + 180)
+            after = await trading.portfolio.balance(ME)
+            assert (after.total, after.unrealised) == (before.total, before.unrealised)
+            verdict = await trading.portfolio.validate(ME, BTC, Side.BUY, D(1), None)
+            assert (verdict.valid, "was imported" in verdict.reason) == (False, True)
+        assert await trading.prices.before(["BTC/USD"], NOW) == {"BTC/USD": D(100)}
+        await trading.close()
+
+    asyncio.run(main())

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from openbell.desk.bars import BarService
-from openbell.desk.latest_price import LatestPrice, latest_price
+from openbell.desk.latest_price import LatestPrice, latest_price, price_of
 from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.market.clock import iso
-from openbell.market.errors import DataError, StoreError, UnknownSymbol
+from openbell.market.errors import DataError, NoData, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import lookback_start
 from openbell.market.series import Series
@@ -46,7 +46,7 @@ class Prices:
         self._bars = bars
         self._stale_after = stale_after
         self.minutes = minutes
-        """The minutes that orders fill on."""
+        """The minutes by which orders fill and positions are valued."""
         self._last: dict[str, Price] = {}
         """By symbol, the latest price that this process has read."""
         self._before: dict[str, tuple[int, Version, Decimal]] = {}
@@ -54,24 +54,30 @@ class Prices:
 
     async def now(self, instrument: Instrument) -> Price:
         """Returns the latest price. Raises `NoData`, `UnknownSymbol` or `FeedUnavailable`."""
-        latest = await latest_price(self._bars, instrument)
+        latest, foreign = await latest_price(self._bars, instrument), None
+        excludes = self.minutes.excludes_imports(instrument)
+        if excludes and not len(await self._bars.threads.run(self.minutes.of, latest.minutes)):
+            latest, foreign = await self._delivered(latest)
         minutes, last = latest.minutes, len(latest.minutes) - 1
         is_stale, is_old = latest.missed > self._stale_after, latest.missed > _OLD * self._stale_after
-        stale = f"the {latest.age}: nothing is opened on a stale price" if is_stale else await self._foreign(latest)
+        stale = f"the {latest.age}: nothing is opened on a stale price" if is_stale else None
         old = f"the newest price of {instrument} is of {iso(latest.end)}" if is_old else None
-        price = Price(amounts.of_bar(minutes.close[last]), latest.end, bar_hash(minutes, last), stale, old)
+        price = Price(amounts.of_bar(minutes.close[last]), latest.end, bar_hash(minutes, last), foreign or stale, old)
         self._last[instrument.symbol] = price
         return price
 
-    async def _foreign(self, latest: LatestPrice) -> str | None:
-        """Why no position is opened on a price of today: a file has it although a feed delivers the instrument."""
-        instrument = latest.minutes.instrument
-        if not self.minutes.excludes_imports(instrument):
-            return None
-        if len(await self._bars.threads.run(self.minutes.of, latest.minutes.tail(1))):
-            return None
+    async def _delivered(self, imported: LatestPrice) -> tuple[LatestPrice, str]:
+        """Returns the last price that the feed has delivered, and why no position is opened on it: a file has a newer one.
+
+        Raises `NoData` if the feed has delivered none.
+        """
+        instrument = imported.minutes.instrument
         name = self._bars.feed.route(instrument).name
-        return f"the newest price of {instrument} was imported: nothing is opened until {name} delivers a newer one"
+        minutes = await self._bars.threads.run(self.minutes.newest, imported.minutes.series, imported.end)
+        reason = f"the newest price of {instrument} was imported: nothing is opened until {name} delivers a newer one"
+        if not len(minutes):
+            raise NoData(reason, symbol=instrument.symbol)
+        return price_of(minutes, imported.now), reason
 
     async def of(self, symbols: Iterable[str]) -> tuple[dict[str, Price], dict[str, str]]:
         """Returns the latest price of each symbol, or the last one read; and for the others why they have none."""
@@ -94,7 +100,7 @@ class Prices:
                 found[symbol] = known[2]
                 continue
             await self._bars.fill(instrument, Span(lookback_start(instrument, Timeframe.M1, 2, moment), moment))
-            bars = await self._bars.threads.run(self._bars.store.tail, Series(instrument), 1, moment)
+            bars = await self._bars.threads.run(self.minutes.newest, Series(instrument), moment)
             if len(bars):
                 found[symbol] = amounts.of_bar(bars.close[-1])
                 self._before[symbol] = (moment, version, found[symbol])
