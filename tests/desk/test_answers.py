@@ -95,12 +95,13 @@ def test_a_file_covers_its_bars_but_not_a_long_silence(
     end = int(file.time[-1]) + 99
     before, after = int(whole.time[4]) if symbol != "AAPL" else closed_at(whole.take(slice(0, 4))), int(file.time[4])
     both = [Span(int(file.time[0]), before), Span(after, end)]
-    assert covered_by_file(file, end) == (both if hole else [Span(int(file.time[0]), end)])
+    assert covered_by_file(file, Span(int(file.time[0]), end)) == (both if hole else [Span(int(file.time[0]), end)])
 
 
 def test_a_weekend_is_no_hole_in_a_file() -> None:
     file = days("AAPL", START, FRIDAY)
-    assert covered_by_file(file, FRIDAY) == [Span(int(file.time[0]), FRIDAY)]
+    whole = Span(int(file.time[0]), FRIDAY)
+    assert covered_by_file(file, whole) == [whole]
 
 
 def test_refused_bars_are_left_out() -> None:

@@ -43,18 +43,17 @@ def covered_by(bars: Bars, refused: Times, span: Span, newest: bool) -> list[Spa
     return found
 
 
-def covered_by_file(bars: Bars, end: int) -> list[Span]:
-    """Returns the spans from the first bar of a file to `end`, without those in which too many bars are missing."""
+def covered_by_file(bars: Bars, span: Span) -> list[Span]:
+    """Returns the parts of a file's span that its bars cover: not those in which too many bars are missing."""
     series = bars.series
     most = _most_silent(series.timeframe)
     ends = bucket_bounds(series.instrument, series.timeframe, bars.time)[1]
-    starts = [int(bars.time[0])]
-    stops = []
+    starts, stops = [span.start], []
     for at in np.flatnonzero(bars.time[1:] - ends[:-1] > most * series.timeframe.seconds).tolist():
         if most_bars(series.instrument, series.timeframe, int(ends[at]), int(bars.time[at + 1])) > most:
             stops.append(int(ends[at]))
             starts.append(int(bars.time[at + 1]))
-    return [Span(start, stop) for start, stop in zip(starts, [*stops, end], strict=True)]
+    return [Span(start, stop) for start, stop in zip(starts, [*stops, span.end], strict=True)]
 
 
 def _most_silent(timeframe: Timeframe) -> int:

@@ -236,7 +236,10 @@ class BarService:
         before = ring.native_parts(first)
         if native_parts(parts, first) != before or again <= first or (before and again < before[-1].end):
             return None
-        fresh = barlib.resample(self.store.read(minutes, again, end), series.timeframe, end).tail(ring.depth)
+        fresh = barlib.resample(self.store.read(minutes, again, end), series.timeframe, end)
+        if series.timeframe is not Timeframe.M1:  # without bars that would be made of a part of their minutes
+            fresh = barlib.merge(barlib.empty_of(series), *(fresh.between(part.start, part.end) for part in parts))
+        fresh = fresh.tail(ring.depth)
         kept = ring.bars.between(0, again).tail(ring.depth - len(fresh))
         # Joined arrays are new ones; a part of others would keep all of them in memory.
         bars = barlib.merge(kept, fresh) if len(kept) and len(fresh) else barlib.merge(kept, fresh).copy()

@@ -9,10 +9,11 @@ from openbell.desk.filling import Failure, History
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.clock import Clock
+from openbell.market.cut_bars import cut_bars, over_closed_hours
 from openbell.market.errors import FeedUnavailable, UnknownSymbol
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.plan import Part, base_of, buckets, parts_of, to_fetch
-from openbell.market.provenance import adjustment_of
+from openbell.market.provenance import Origin, adjustment_of
 from openbell.market.series import Series, bases
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span, Version
@@ -82,9 +83,12 @@ class Sourcing:
 
     def parts(self, series: Series, candidates: Sequence[Series], start: int, end: int) -> list[Part]:
         """What the bars that open in [start, end) are made of, from what is covered now, oldest first."""
-        reach = None if series.timeframe is Timeframe.M1 else self._history.reach(Series(series.instrument))
-        if len(candidates) == 1 and reach is None:
+        if series.timeframe is Timeframe.M1:
             return [Part(Timeframe.M1, start, end)]
+        reach = self._history.reach(Series(series.instrument))
+        cut = self._cut_bars(series, start, end, reach)
+        if len(candidates) == 1 and reach is None:
+            return _without([Part(Timeframe.M1, start, end)], cut)
         covered: dict[Timeframe, list[tuple[int, int]]] = {}
         natives = self._history.known_natives(series.instrument)
         planned = base_of(series.instrument, series.timeframe, natives)
@@ -96,13 +100,30 @@ class Sourcing:
                 reached = self._history.reach(series.at(planned))
                 until = until if reached is None else max(start, min(until, reached))
             covered[base.timeframe] = _covered(self._store.gaps(base, Span(start, until)), start, until)
+        covered[Timeframe.M1] = over_closed_hours(series.instrument, covered[Timeframe.M1])
         # Nothing is covered before this: the buckets of decades need not be looked at one by one.
         known = [reach or end, *(spans[0][0] for spans in covered.values() if spans)]
         first = bucket_start(series.instrument, series.timeframe, max(start, min(known)))
         parts = self._of_one_adjustment(series, parts_of(series, first, end, covered, reach))
         if reach is None and start < first:  # minutes that others have stored are covered by nobody
             parts.insert(0, Part(Timeframe.M1, start, first))
-        return parts
+        return _without(parts, cut)
+
+    def _cut_bars(self, series: Series, start: int, end: int, reach: int | None) -> list[tuple[int, int]]:
+        """The bars in [start, end) that are not made of minutes, because only a part of their minutes is covered.
+
+        Where the feed delivers minutes, only bars with imported ones: the last minutes of a live bar may be covered later.
+        """
+        minutes = Series(series.instrument)
+        gaps = self._store.gaps(minutes, Span(start, end))
+        if not gaps:
+            return []
+        covered = _covered(gaps, start, end)
+        cut = [bar for bar in cut_bars(series.instrument, series.timeframe, covered) if bar[1] <= end]
+        return cut if reach is None else [bar for bar in cut if self._has_imports(minutes, Span(*bar))]
+
+    def _has_imports(self, series: Series, span: Span) -> bool:
+        return any(source.origin is Origin.IMPORTED for source in self._store.sources(series, span))
 
     def _of_one_adjustment(self, series: Series, parts: list[Part]) -> list[Part]:
         """Parts without those whose prices are adjusted otherwise than those of the first base: the bars would jump."""
@@ -171,6 +192,19 @@ class Sourcing:
         """Whether the feed may have bars from before a time."""
         reach = self.reach(series)
         return reach is not None and before > reach
+
+
+def _without(parts: Sequence[Part], cut: Sequence[tuple[int, int]]) -> list[Part]:
+    """Parts whose bars of minutes are without those that are cut."""
+    found: list[Part] = []
+    for part in parts:
+        at = part.start
+        for start, end in cut if part.base is Timeframe.M1 else ():
+            if at < end and start < part.end:
+                found += [Part(part.base, at, start)] if at < start else []
+                at = end
+        found += [Part(part.base, at, part.end)] if at < part.end else []
+    return found
 
 
 def _covered(gaps: Sequence[Span], start: int, end: int) -> list[tuple[int, int]]:

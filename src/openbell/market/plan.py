@@ -102,9 +102,9 @@ def parts_of(
         doubtful = np.logical_or.reduce([_touched(starts, ends, spans) for spans in others])
         if whole_from is not None:
             doubtful = starts < whole_from
-        chosen[doubtful & ~_inside(starts, ends, covered.get(Timeframe.M1, ()))] = -1
+        chosen[doubtful & ~inside(starts, ends, covered.get(Timeframe.M1, ()))] = -1
     for rank in reversed(range(len(order) - 1)):
-        chosen[_inside(starts, ends, covered.get(order[rank], ()))] = rank
+        chosen[inside(starts, ends, covered.get(order[rank], ()))] = rank
     return [Part(order[rank], int(starts[low]), int(ends[high - 1])) for rank, low, high in _runs(chosen) if rank >= 0]
 
 
@@ -116,8 +116,8 @@ def buckets(instrument: Instrument, timeframe: Timeframe, start: int, end: int) 
         if timeframe is Timeframe.W1 and len(starts):
             first = np.flatnonzero(np.append(True, table.week[1:] != table.week[:-1]))
             starts, ends = starts[first], ends[np.append(first[1:], len(ends)) - 1]
-        inside = (starts >= start) & (ends <= end)
-        return starts[inside], ends[inside]
+        within = (starts >= start) & (ends <= end)
+        return starts[within], ends[within]
     anchor, step = _anchor(timeframe), timeframe.seconds
     starts = np.arange(start + (anchor - start) % step, end - step + 1, step, dtype=np.int64)
     return starts, starts + step
@@ -161,14 +161,14 @@ def _touched(starts: Times, ends: Times, spans: Sequence[tuple[int, int]]) -> np
     return touched
 
 
-def _inside(starts: Times, ends: Times, spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+def inside(starts: Times, ends: Times, spans: Sequence[tuple[int, int]]) -> npt.NDArray[np.bool_]:
     """Returns which buckets lie in one of the spans, which are sorted and do not overlap."""
     if not spans:
         return np.zeros(len(starts), dtype=bool)
     begins, stops = np.array(spans, dtype=np.int64).T
     row = np.searchsorted(begins, starts, side="right") - 1
-    inside: npt.NDArray[np.bool_] = (row >= 0) & (ends <= stops[np.maximum(row, 0)])
-    return inside
+    found: npt.NDArray[np.bool_] = (row >= 0) & (ends <= stops[np.maximum(row, 0)])
+    return found
 
 
 def _runs(values: npt.NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from openbell.desk.answers import covered_by_file
+from openbell.desk.importing.file_spans import minute_spans
 from openbell.desk.importing.series import FileSeries
 from openbell.market.bars import Bars, closed_at, empty_of
 from openbell.market.clock import SystemClock
@@ -33,13 +34,14 @@ def store(bar_store: BarStore, found: Sequence[FileSeries], replace: bool, advan
     for series in found:
         (_check_adjustment if replace else _check_conflicts)(bar_store, series)
     by_source: dict[Source, list[Bars]] = {}
+    minutes = [series for series in found if series.bars.timeframe is Timeframe.M1]
+    for series, span in zip(minutes, minute_spans(minutes), strict=True):
+        _write_months(bar_store, series.bars, span, source_of(series), replace, advance)
     for series in found:
-        if series.bars.timeframe is Timeframe.M1:
-            _write_months(bar_store, series.bars, source_of(series), replace, advance)
-        else:
+        if series.bars.timeframe is not Timeframe.M1:
             by_source.setdefault(source_of(series), []).append(series.bars)
     for source, parts in by_source.items():
-        spans = {part.series: covered_by_file(part, _covered_until(part)) for part in parts}
+        spans = {part.series: covered_by_file(part, _span_of(part)) for part in parts}
         covers = {each: some[0] for each, some in spans.items()}
         bar_store.write(parts, source, covers=covers, replace=replace)
         for each, some in spans.items():
@@ -48,12 +50,12 @@ def store(bar_store: BarStore, found: Sequence[FileSeries], replace: bool, advan
     return [int(bars.time[-1]) if len(bars) else None for bars in newest]
 
 
-def _covered_until(bars: Bars) -> int:
-    """Returns the time before which the series can have no other bar: a night belongs to the session before it."""
+def _span_of(bars: Bars) -> Span:
+    """Returns the span in which a series can have no other bar: a night belongs to the session before it."""
     end = closed_at(bars)
     opens, _ = buckets(bars.instrument, bars.timeframe, end, end + 30 * 86400)
     now = int(SystemClock().epoch() // 60 * 60)
-    return max(end, min(int(opens[0]), now)) if len(opens) else end
+    return Span(int(bars.time[0]), max(end, min(int(opens[0]), now)) if len(opens) else end)
 
 
 def source_of(series: FileSeries) -> Source:
@@ -102,15 +104,15 @@ def _hint(bar_store: BarStore, series: FileSeries) -> str:
     )
 
 
-def _write_months(bar_store: BarStore, bars: Bars, source: Source, replace: bool, advance: Advance) -> None:
+def _write_months(bar_store: BarStore, bars: Bars, span: Span, source: Source, replace: bool, advance: Advance) -> None:
     months = list(by_period(bars, source))
     later = (period_span(month)[0] for month, _ in months[1:])
     # A month also covers empty months after it, so that coverage has no gap but those of the file.
-    bounds = pairwise([int(bars.time[0]), *later, closed_at(bars)])
-    covered = covered_by_file(bars, closed_at(bars))
+    bounds = pairwise([span.start, *later, span.end])
+    covered = covered_by_file(bars, span)
     for (_, part), (start, end) in zip(months, bounds, strict=True):
-        cut = [Span(max(start, span.start), min(end, span.end)) for span in covered]
-        spans = [span for span in cut if span.start < span.end]
+        cut = [Span(max(start, each.start), min(end, each.end)) for each in covered]
+        spans = [each for each in cut if each.start < each.end]
         bar_store.write([part], source, covers=spans[0], replace=replace)
         _cover(bar_store, part.series, source, spans[1:])
         advance(len(part))
