@@ -187,6 +187,24 @@ def test_a_feed_that_fails_does_not_keep_the_others_waiting(tmp_path: Path) -> N
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("source", [Source(Origin.LIVE, "scripted"), None], ids=["stored", "not stored"])
+def test_symbols_without_a_route_wait_for_an_edit_and_others_are_collected(
+    tmp_path: Path, source: Source | None
+) -> None:
+    async def main() -> None:
+        crypto = ScriptedFeed(Batch((bars((NOW, 1.0)),), NOW + 60))
+        crypto.source = source
+        feed: Any = RoutedFeed("crypto=x", Origin.LIVE, {AssetClass.CRYPTO: crypto})
+        async with collecting(tmp_path, feed, HandClock(NOW + 600), "AAPL\n") as (collector, _store):
+            await until(lambda: collector.status.state == "nothing to collect")
+            assert collector.status.watched == 0
+            (tmp_path / "watchlist.txt").write_text("AAPL\nBTC/USD\n")
+            await until(lambda: collector.status.batches == 1)
+            assert (collector.status.state, collector.status.watched) == ("collecting", 1)
+
+    asyncio.run(main())
+
+
 def test_a_second_collector_stands_by_until_the_first_leaves(tmp_path: Path) -> None:
     async def main() -> None:
         clock = HandClock(NOW)

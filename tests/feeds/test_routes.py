@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import aclosing, closing
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from openbell.desk.bars import BarService
-from openbell.feeds.port import Batch, Feed
+from openbell.feeds.port import Feeds
 from openbell.feeds.registry import described, feed_of, parts_of
 from openbell.feeds.routes import RoutedFeed, parse_routes
 from openbell.market.clock import FixedClock
-from openbell.market.errors import FeedUnavailable, NoSuchSeries, SettingsError, UnknownSymbol
+from openbell.market.errors import NoSuchSeries, SettingsError, UnknownSymbol
 from openbell.market.instruments import AssetClass, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import Timeframe
@@ -73,7 +73,7 @@ def test_a_route_that_cannot_be_is_refused_at_start(tmp_path: Path, text: str, s
 def test_bars_are_fetched_from_and_stored_as_those_of_the_route(tmp_path: Path) -> None:
     async def main() -> None:
         stocks, crypto, routed = feeds()
-        feed: Feed = routed
+        feed: Feeds = routed
         stocks.table[AAPL] = {NOW - 120: 1.0}
         crypto.table[BTC] = {NOW - 60: 2.0}
         with closing(ParquetStore(tmp_path)) as store:
@@ -92,38 +92,6 @@ def test_bars_are_fetched_from_and_stored_as_those_of_the_route(tmp_path: Path) 
         with pytest.raises(NoSuchSeries):
             await feed.extra("funding", EUR, 0, NOW)
         await feed.close()
-
-    asyncio.run(main())
-
-
-def test_streams_are_merged_and_complete_up_to_the_slowest(tmp_path: Path) -> None:
-    async def main() -> None:
-        stocks, crypto, routed = feeds()
-        stocks.script = [Batch((bars((NOW, 1.0), instrument=AAPL),), NOW + 60), Batch((), NOW + 120)]
-        crypto.script = [Batch((bars((NOW, 2.0)),), NOW + 60)]
-        got: list[Batch] = []
-        async with aclosing(routed.stream([AAPL, BTC], NOW)) as stream:
-            async for batch in stream:
-                got.append(batch)
-                if len(got) == 3:
-                    break
-        assert {part.instrument for batch in got for part in batch.bars} == {AAPL, BTC}
-        until = [batch.complete_until for batch in got]
-        assert until == sorted(until)
-        assert (until[0], until[-1]) == (NOW, NOW + 60), "one feed has reached 120 s, the other 60 s"
-
-    asyncio.run(main())
-
-
-def test_a_stream_that_breaks_ends_all_of_them() -> None:
-    async def main() -> None:
-        stocks, crypto, routed = feeds()
-        stocks.script = [FeedUnavailable("gone")]
-        with pytest.raises(FeedUnavailable, match="gone"):
-            async with aclosing(routed.stream([AAPL, BTC], NOW)) as stream:
-                async for _ in stream:
-                    pass
-        assert crypto.streams == [NOW]
 
     asyncio.run(main())
 

@@ -109,7 +109,7 @@ async def _table(desk: Desk, collector: Collector, room: int) -> Table:
     for name in ("price", "RSI 14", "bar"):
         table.add_column(name, justify="right")
     table.add_column("signals at 1min")
-    if collector.status.state in {"collecting", "standing by"}:
+    if collector.status.state in {"collecting", "nothing to collect", "standing by"}:
         watched = desk.watchlist.read().instruments
         shown = watched if len(watched) <= room else watched[: max(0, room - 1)]
         for instrument in shown:

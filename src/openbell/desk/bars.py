@@ -15,7 +15,7 @@ from openbell.desk.filling import CHUNK, Failure, History
 from openbell.desk.flight import SingleFlight
 from openbell.desk.ring import Ring, native_parts
 from openbell.desk.sourcing import Sourcing
-from openbell.feeds.port import Feed
+from openbell.feeds.port import Feeds
 from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.capacity import most_bars
@@ -44,7 +44,7 @@ GRACE = 20.0
 class BarService:
     """Closed bars for everyone above."""
 
-    def __init__(self, store: BarStore, feed: Feed, clock: Clock, threads: Threads | None = None) -> None:
+    def __init__(self, store: BarStore, feed: Feeds, clock: Clock, threads: Threads | None = None) -> None:
         self.store = store
         self.feed = feed
         self.threads = threads or Threads()

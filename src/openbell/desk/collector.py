@@ -130,6 +130,9 @@ class Collector:
                 asyncio.create_task(self._collect_from(feed, some, lease))
                 for feed, some in self._by_feed(instruments).items()
             ]
+            if not tasks:
+                await self._tidy()
+                self.status.state = "nothing to collect"
             edited = asyncio.create_task(self._wait_for_edit())
             try:
                 await asyncio.wait({edited, *tasks}, return_when=asyncio.FIRST_COMPLETED)
@@ -143,12 +146,13 @@ class Collector:
             log.info("the watchlist has changed")
 
     def _by_feed(self, instruments: Sequence[Instrument]) -> dict[Feed, list[Instrument]]:
-        if self._feed.source is None:
-            return {self._feed: list(instruments)}
         found: dict[Feed, list[Instrument]] = {}
         for instrument in instruments:
-            found.setdefault(self._feed.route(instrument), []).append(instrument)
-        return found or {self._feed: []}
+            try:
+                found.setdefault(self._feed.route(instrument), []).append(instrument)
+            except UnknownSymbol as error:  # no feed has its asset class
+                self._refuse(error)
+        return found
 
     async def _collect_from(self, feed: Feed, instruments: Sequence[Instrument], lease: Lease) -> None:
         """Fill the gap and stream from one feed; start over after every failure."""

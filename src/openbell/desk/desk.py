@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from openbell.desk.quotes import QuoteService
     from openbell.desk.signals import SignalService
     from openbell.desk.trading.desk import TradingDesk
-    from openbell.feeds.port import Feed
+    from openbell.feeds.port import Feeds
     from openbell.market.bars import Bars
     from openbell.stores.port import BarStore
 
@@ -76,7 +76,7 @@ class Desk:
         return ParquetStore(folder, origins)
 
     @cached_property
-    def feed(self) -> Feed:
+    def feed(self) -> Feeds:
         """The feed of bars."""
         settings = self.settings
         parts = FeedParts(

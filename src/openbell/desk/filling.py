@@ -17,7 +17,7 @@ from openbell.desk.adjustments import Compared, factor, is_adjusted, to_compare,
 from openbell.desk.answers import covered_by
 from openbell.desk.screening import screen
 from openbell.desk.writes import SMALL, GroupedWrites
-from openbell.feeds.port import Feed
+from openbell.feeds.port import Feeds
 from openbell.market import bars as barlib
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import Clock
@@ -66,7 +66,7 @@ class _Readjusted(Exception):
 class History:
     """The history of a feed, read through the store."""
 
-    def __init__(self, store: BarStore, feed: Feed, clock: Clock, threads: Threads) -> None:
+    def __init__(self, store: BarStore, feed: Feeds, clock: Clock, threads: Threads) -> None:
         self._store = store
         self._feed = feed
         self._clock = clock

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import RING, BarService
-from openbell.feeds.port import Feed
+from openbell.feeds.port import Feeds
 from openbell.indicators.day_sums import day_starts
 from openbell.indicators.evaluation import Computed, IndicatorRequest, evaluate
 from openbell.indicators.regular_hours import partly_regular, regular_part_from_minutes, session_days
@@ -63,7 +63,7 @@ class _RegularPart:
 class IndicatorService:
     """What charts and alerts ask."""
 
-    def __init__(self, bars: BarService, feed: Feed, worker: Executor) -> None:
+    def __init__(self, bars: BarService, feed: Feeds, worker: Executor) -> None:
         """`worker` computes, so that the event loop goes on."""
         self._bars = bars
         self._feed = feed

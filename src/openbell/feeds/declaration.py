@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:
-    from openbell.feeds.port import Feed
+    from openbell.feeds.port import Feeds
     from openbell.market.clock import Clock
     from openbell.stores.port import BarStore
     from openbell.stores.threads import Threads
@@ -56,7 +56,7 @@ class FeedKind:
     help: str
     source: str
     """The value of `data_source` in payloads; `{argument}` is replaced by the text after the colon."""
-    make: Callable[[FeedParts], Feed]
+    make: Callable[[FeedParts], Feeds]
     argument: str = ""
     """The name of the argument after the colon, in capitals; empty if the feed has none."""
     pattern: str = "[a-z0-9_]+"

@@ -1,4 +1,4 @@
-"""The port that every feed implements."""
+"""The ports of feeds: `Feed` is implemented by every feed, `Feeds` also by several feeds together (`feeds.routes`)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Batch:
     earlier bars may still follow."""
 
 
-class Feed(Protocol):
-    """A source of bars: history at the timeframes that it has, and a stream of minutes.
+class Feeds(Protocol):
+    """A source of bars: history at the timeframes that it has. One feed, or one for each asset class.
 
     Times are epoch seconds in UTC. A feed returns closed bars only, each at the start of its bucket (`bars.bucket_bounds`).
     """
@@ -75,11 +75,15 @@ class Feed(Protocol):
         Raises `NoSuchSeries` if the feed does not have this series for this instrument, and the errors of `history`.
         """
 
+    async def close(self) -> None:
+        """Close all connections."""
+
+
+class Feed(Feeds, Protocol):
+    """A single feed, which also has a stream of minutes."""
+
     def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
         """Yields minute bars from `since` on as they close, first those that are already closed, until the caller closes it.
 
         Raises `FeedUnavailable` if the connection breaks; the caller then fetches the gap and opens a new stream.
         """
-
-    async def close(self) -> None:
-        """Close all connections."""

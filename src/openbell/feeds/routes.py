@@ -5,9 +5,7 @@ A route is not a feed of its own: bars are stored and named by the feed that del
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +15,7 @@ from openbell.market.instruments import AssetClass
 from openbell.market.provenance import Origin, Source
 
 if TYPE_CHECKING:
-    from openbell.feeds.port import Batch, Feed
+    from openbell.feeds.port import Feed, Feeds
     from openbell.market.bars import Bars
     from openbell.market.extras import Extra
     from openbell.market.instruments import Instrument
@@ -55,8 +53,8 @@ def routes_kind(routes: Mapping[AssetClass, FeedKind], text: str) -> FeedKind:
     origin = Origin.LIVE if Origin.LIVE in origins else next(iter(origins))
     feeds = parse_routes(text) or {}
 
-    def make(parts: FeedParts) -> Feed:
-        made: dict[tuple[str, str], Feed] = {}
+    def make(parts: FeedParts) -> Feeds:
+        made: dict[tuple[str, str], Feeds] = {}
         by_class = {}
         for asset_class, kind in routes.items():
             argument = feeds[asset_class].partition(":")[2]
@@ -86,7 +84,7 @@ def source_of(kind: FeedKind, feed: str) -> str:
 class RoutedFeed:
     """Several feeds, one for each asset class. An asset class without a route has no feed."""
 
-    def __init__(self, name: str, origin: Origin, routes: Mapping[AssetClass, Feed]) -> None:
+    def __init__(self, name: str, origin: Origin, routes: Mapping[AssetClass, Feeds]) -> None:
         self.name = name
         self.origin = origin
         self._routes = routes
@@ -127,40 +125,6 @@ class RoutedFeed:
             return await self.route(instrument).extra(kind, instrument, start, end)
         except UnknownSymbol as error:
             raise NoSuchSeries(self.name, kind, instrument.symbol, error.message) from None
-
-    async def stream(self, instruments: Sequence[Instrument], since: int) -> AsyncGenerator[Batch, None]:
-        """Yields the batches of all feeds as they arrive, complete up to the time that every feed has reached."""
-        from openbell.feeds.port import Batch
-
-        groups: dict[Feed, list[Instrument]] = {}
-        for instrument in instruments:
-            groups.setdefault(self.route(instrument), []).append(instrument)
-        arrived: asyncio.Queue[tuple[Feed, Batch]] = asyncio.Queue(maxsize=1)
-
-        async def follow(feed: Feed, some: list[Instrument]) -> None:
-            async with aclosing(feed.stream(some, since)) as batches:
-                async for batch in batches:
-                    await arrived.put((feed, batch))
-
-        tasks = [asyncio.ensure_future(follow(feed, some)) for feed, some in groups.items()]
-        complete = dict.fromkeys(groups, since)
-        waiting: asyncio.Task[tuple[Feed, Batch]] | None = None
-        try:
-            while True:
-                waiting = waiting or asyncio.ensure_future(arrived.get())
-                await asyncio.wait({waiting, *tasks}, return_when=asyncio.FIRST_COMPLETED)
-                for task in tasks:
-                    if task.done():
-                        task.result()  # a feed that has failed ends all: the caller opens them again
-                if waiting.done():
-                    feed, batch = waiting.result()
-                    waiting = None
-                    complete[feed] = max(complete[feed], batch.complete_until)
-                    yield Batch(batch.bars, min(complete.values()))
-        finally:
-            for each in (*tasks, *([waiting] if waiting else [])):
-                each.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def close(self) -> None:
         """Close every feed."""
