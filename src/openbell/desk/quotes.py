@@ -9,8 +9,9 @@ import numpy as np
 
 from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import RING, BarService
+from openbell.desk.day_volume import day_volume
 from openbell.desk.latest_price import latest_price
-from openbell.market.bars import MINUTE, Bars, total
+from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso
 from openbell.market.errors import InsufficientData, StaleData
 from openbell.market.instruments import Instrument
@@ -35,6 +36,8 @@ class Quote:
     """When the bar of the price ended."""
     bar: Bars
     """That bar."""
+    note: str | None
+    """What the volume lacks; None if it lacks nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,8 @@ class QuoteService:
             )
         before = [await self._close_at(minutes, now - ago) for ago in (_HOUR, _DAY)]
         hour, day = (_change(then, price) for then in before)
-        volume = total(minutes.volume[minutes.time >= now - _DAY])
-        return Quote(price, hour, day, volume, latest.end, minutes.tail(1))
+        volume = await day_volume(self._bars, minutes, now)
+        return Quote(price, hour, day, volume.volume, latest.end, minutes.tail(1), volume.note)
 
     async def _close_at(self, minutes: Bars, moment: float) -> float | None:
         """The last close at or before a moment."""

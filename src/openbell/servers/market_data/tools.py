@@ -101,7 +101,7 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Pric
         "timestamp": iso(quote.end),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
-    return Result(price, on_bars(instrument, quote.end, facts))
+    return Result(price, on_bars(instrument, quote.end, facts, quote.note))
 
 
 async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.VolatilityAnswer]:
