@@ -17,17 +17,44 @@ from openbell.strategies.spec import (
     Use,
 )
 
+_PER_CENT, _SIGNED, _SIGN, _NOT_NEGATIVE = (0.0, 100.0), (-100.0, 100.0), (-1.0, 1.0), (0.0, inf)
 _RANGES: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(
-        ("rsi", "mfi", "stoch", "stoch_rsi", "aroon", "ultimate", "choppiness", "adx", "rsi_mfi_stoch"), (0.0, 100.0)
-    ),
+    "adx": _PER_CENT,
+    "aroon": _PER_CENT,
+    "atr": _NOT_NEGATIVE,
+    "choppiness": _PER_CENT,
+    "cipher_b.rsi": _PER_CENT,
+    "cipher_b.stoch_k": _PER_CENT,
+    "cmf": _SIGN,
+    "cmo": _SIGNED,
+    "double_pattern.pattern": _SIGN,
+    "fibonacci.direction": _SIGN,
+    "gann_swing.direction": _SIGN,
+    "histvol": _NOT_NEGATIVE,
+    "kalman_volume": _SIGNED,
+    "mass_index": _NOT_NEGATIVE,
+    "mfi": _PER_CENT,
+    "rainbow.bandwidth": _NOT_NEGATIVE,
+    "range_bars.count": _NOT_NEGATIVE,
+    "range_bars.direction": _SIGN,
+    "relative_volume": _NOT_NEGATIVE,
+    "renko.bricks": _NOT_NEGATIVE,
+    "renko.direction": _SIGN,
+    "rolling_profile.deviation": _NOT_NEGATIVE,
+    "rsi": _PER_CENT,
+    "rsi_mfi_stoch": _PER_CENT,
+    "rvi": _SIGN,
+    "stoch": _PER_CENT,
+    "stoch_rsi": _PER_CENT,
+    "ultimate": _PER_CENT,
+    "volatility_stop.direction": _SIGN,
+    "volume_balance": _PER_CENT,
+    "volume_spread": _NOT_NEGATIVE,
+    "volume_spread.close_position": (0.0, 1.0),
+    "vortex": _NOT_NEGATIVE,
     "williams_r": (-100.0, 0.0),
-    "cmo": (-100.0, 100.0),
-    "cmf": (-1.0, 1.0),
-    "atr": (0.0, inf),
-    "histvol": (0.0, inf),
 }
-"""By indicator, the range that its lines cannot leave."""
+"""By indicator, or by indicator and line, the range that the values cannot leave."""
 _ABOVE = frozenset({ConditionType.OVER, ConditionType.CROSSED_UP})
 _BELOW = frozenset({ConditionType.UNDER, ConditionType.CROSSED_DOWN})
 
@@ -77,11 +104,16 @@ def _opposite(leaves: list[Comparison | Trend]) -> str:
     return ""
 
 
+def range_of(indicator: str, line: str) -> tuple[float, float]:
+    """Returns the range that a line of an indicator cannot leave; infinite if it has none."""
+    return _RANGES.get(f"{indicator}.{line}") or _RANGES.get(indicator) or (-inf, inf)
+
+
 def _range(line: Line, spec: Spec) -> tuple[float, float]:
     if line.indicator is None:
-        return 0.0, inf
+        return _NOT_NEGATIVE
     use = next(each for each in spec.indicators if each.id == line.indicator)
-    return _RANGES.get(use.indicator, (-inf, inf))
+    return range_of(use.indicator, line.name)
 
 
 def _bounds(value: Number | Use, spec: Spec) -> tuple[float, float]:
