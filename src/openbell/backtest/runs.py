@@ -22,6 +22,8 @@ class Backtest:
     """Those of the range. Indexes of trades refer to them."""
     run: Run
     metrics: Metrics
+    note: str = ""
+    """What is missing of the data that the conditions need; empty if nothing is."""
 
 
 def backtest(

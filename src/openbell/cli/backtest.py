@@ -132,6 +132,8 @@ def _print(strategy: Compiled, found: Backtest, data: str, trades: bool) -> None
             )
     if gone := missing(bars):
         typer.echo(f"{gone:,} bars are missing in that time: positions were held across the gaps.")
+    if found.note:
+        typer.echo(f"{found.note}.")
     if "simulated" in data:
         typer.echo("The bars are simulated, not real prices.")
 
