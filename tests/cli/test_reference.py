@@ -14,6 +14,7 @@ from openbell.cli.reference import pages
 from openbell.indicators.registry import all_indicators
 from openbell.protocol.server import declare
 from openbell.servers import NAMES, load
+from openbell.strategies.library import canonical
 from tests.client import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +29,12 @@ def test_every_indicator_has_its_picture() -> None:
     assert {file.stem for file in (ROOT / "docs" / "indicators").glob("*.png")} == set(all_indicators()), (
         "run: make docs"
     )
+
+
+def test_every_strategy_has_its_picture() -> None:
+    sizes = {file.stem: file.stat().st_size for file in (ROOT / "docs" / "strategies").iterdir()}
+    assert set(sizes) == set(canonical()), "run: make docs"
+    assert max(sizes.values()) <= 40_000
 
 
 @pytest.mark.parametrize("name", NAMES)

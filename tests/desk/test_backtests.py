@@ -73,7 +73,9 @@ def store_bars(store: ParquetStore, timeframe: Timeframe, since: int) -> None:
 
 def test_without_minutes_the_error_names_what_to_do(store: ParquetStore) -> None:
     store_bars(store, Timeframe.H1, START)
-    with pytest.raises(NoData, match=r"VWAP Bands on 1h bars of AAPL is computed from minutes.*there are none.*30 minutes or less"):
+    with pytest.raises(
+        NoData, match=r"VWAP Bands on 1h bars of AAPL is computed from minutes.*there are none.*30 minutes or less"
+    ):
         run(store, NoFeed(), Timeframe.H1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,22 +13,31 @@ from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat, decimals_for
 from openbell.charts.panels import Panel, Picture, heights, indicator_panel, price_panel
 from openbell.charts.price import candles_of
-from openbell.charts.scene import Box, Scene
+from openbell.charts.scene import Box, Layer, Scene
 from openbell.charts.themes import THEMES
 from openbell.charts.time_axis import time_ticks
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values
 
+Painter = Callable[[Layer, Picture, Panel], None]
+"""Draws on top of the price panel."""
 _WIDEST_SLOT = 48.0
 """Pixels. Few bars are drawn in the middle instead of filling the width."""
 
 
 def compose(
-    bars: Bars, indicators: list[Computed], look: Look, title: str, badge: str = "", whole: Bars | None = None
+    bars: Bars,
+    indicators: list[Computed],
+    look: Look,
+    title: str,
+    badge: str = "",
+    whole: Bars | None = None,
+    painter: Painter | None = None,
 ) -> Scene:
     """Returns the scene of a chart. `badge` is the label of data that is not real; empty for real data.
 
     `whole` are all available bars up to the last one shown; the style `heikin_ashi` is computed from the first of them on.
+    `painter` draws over the price and its overlays, such as trades.
     """
     theme = THEMES[look.theme]
     scene = Scene(look.width, look.height, theme.background)
@@ -54,6 +64,8 @@ def compose(
         axes.grid(scene, picture, panel)
     axes.times(scene, picture)
     paint.price_panel(scene, picture, panels[0], overlays)
+    if painter:
+        painter(scene.layer(panels[0].box), picture, panels[0])
     for panel in panels[1:]:
         paint.indicator_panel(scene, picture, panel)
     axes.frame(scene, picture, panels)

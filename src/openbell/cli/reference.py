@@ -11,16 +11,15 @@ from openbell.desk.settings import names
 from openbell.protocol.service import Service
 from openbell.protocol.tool import Tool
 from openbell.servers import NAMES, load
-from openbell.strategies.library import canonical
-from openbell.strategies.spec import Complexity, Parameter, Spec
 
 
 def pages() -> dict[str, str]:
     """Returns every generated page by file name."""
-    from openbell.cli.gallery import page
+    from openbell.cli import gallery, strategy_gallery
 
     servers = {f"{name}.md": _server(load(name)) for name in NAMES}
-    return {"settings.md": _settings(), "indicators.md": page(), "strategies.md": _strategies(), **servers}
+    drawn = {"indicators.md": gallery.page(), "strategies.md": strategy_gallery.page()}
+    return {"settings.md": _settings(), **drawn, **servers}
 
 
 def _settings() -> str:
@@ -36,35 +35,6 @@ def _settings() -> str:
         shown = str(default).lower() if isinstance(default, bool) else str(default)
         lines.append(f"| {name} | `{variable}` | {f'`{shown}`' if shown else ''} | {doc} |")
     return "\n".join(lines) + "\n"
-
-
-def _strategies() -> str:
-    specs = canonical().values()
-    lines = [
-        "# Strategies",
-        "",
-        f"{len(specs)} canonical strategies, each a YAML file in `src/openbell/strategies/library/`. A position is opened",
-        "at the open after a close at which all entry conditions hold, and closed at the open after a close at which all",
-        "exit conditions hold. Stops close it inside a bar. A parameter is shown with its default and its range.",
-        "",
-    ]
-    for complexity in Complexity:
-        lines += [f"## {complexity.capitalize()}", ""]
-        lines += ["| name | what it does | source of the idea | indicators | parameters |", "|---|---|---|---|---|"]
-        lines += [_strategy(spec) for spec in specs if spec.complexity is complexity]
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _strategy(spec: Spec) -> str:
-    used = dict.fromkeys(use.indicator for use in spec.indicators)
-    indicators = ", ".join(f"[{name}](indicators.md#{name})" for name in used)
-    parameters = ", ".join(_parameter(each) for each in spec.parameters)
-    return f"| {spec.name} | {spec.description} | {spec.idea} | {indicators} | {parameters} |"
-
-
-def _parameter(parameter: Parameter) -> str:
-    return f"`{parameter.name}` {parameter.default:g} ({parameter.low:g} to {parameter.high:g})"
 
 
 def _server(service: Service) -> str:
@@ -127,14 +97,15 @@ def _errors(service: Service, tool: Tool) -> list[str]:
 
 def write(folder: Path) -> None:
     """Write every page and its pictures."""
-    from openbell.cli.gallery import pictures, showpiece
+    from openbell.cli import gallery, strategy_gallery
 
-    (folder / "chart.png").write_bytes(showpiece())
+    (folder / "chart.png").write_bytes(gallery.showpiece())
     for file, text in pages().items():
         (folder / file).write_text(text, encoding="utf-8")
-    (folder / "indicators").mkdir(exist_ok=True)
-    for name, data in pictures().items():
-        (folder / "indicators" / f"{name}.png").write_bytes(data)
+    for kind, pictures in (("indicators", gallery.pictures()), ("strategies", strategy_gallery.pictures())):
+        (folder / kind).mkdir(exist_ok=True)
+        for name, data in pictures.items():
+            (folder / kind / f"{name}.png").write_bytes(data)
 
 
 if __name__ == "__main__":
