@@ -121,7 +121,7 @@ def _row(computed: Computed, colors: list[Color], theme: Theme, number_format: N
 def _last_bar(picture: Picture, number_format: NumberFormat, room: float) -> Row:
     """Returns open, high, low, close, change and volume of the last bar. Narrow charts drop values, the close last."""
     bars, theme = picture.bars, picture.theme
-    if not len(bars):
+    if not len(bars) or not picture.look.last_bar:
         return []
     color = theme.up if bars.close[-1] >= bars.open[-1] else theme.down
     pairs = _pairs(bars, number_format, picture.look.volume)

@@ -20,6 +20,8 @@ class Look:
     theme: str = "dark"
     price_scale: str = "linear"
     volume: bool = True
+    last_bar: bool = True
+    """Write the prices of the last bar beside the title."""
 
     def __post_init__(self) -> None:
         check_one_of("style", self.style, STYLES)

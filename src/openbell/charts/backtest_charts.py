@@ -1,0 +1,122 @@
+"""Charts of a backtest: the equity beside holding with the drawdown below, and the trades on the price."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from openbell.backtest.runs import Backtest
+from openbell.backtest.trades import Indexes, Trades
+from openbell.charts.compose import compose
+from openbell.charts.look import Look
+from openbell.charts.panels import Panel, Picture
+from openbell.charts.plain_lines import plain
+from openbell.charts.scene import Dot, Layer, Scene
+from openbell.charts.trade_markers import draw_trades, drawn_trades
+from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.evaluation import Computed
+from openbell.market.bars import Bars, Values
+from openbell.market.errors import NotFinite
+
+GROUPS = 500
+"""Of 2,000 bars and more, only the lowest and the highest of 500 groups are drawn, so that no extreme is lost."""
+_MAX_CANDLES = 300
+_LARGEST = 1e100
+"""Larger numbers overflow in the arithmetic of axes and paths."""
+_ENTRY, _EXIT = 2.0, 3.0
+"""The radius of a dot, in pixels."""
+
+
+def equity_scene(found: Backtest, look: Look, title: str, badge: str = "") -> Scene:
+    """Returns the equity and the value of holding, the drawdown below, and a dot at each entry and exit.
+
+    Exits are green for a profit and red for a loss. Raises `NotFinite` if the equity is too large to be drawn.
+    """
+    equity, bars = found.run.equity, found.bars
+    _check(equity)
+    chosen = thinned(equity)
+    holding = equity[0] * bars.close / bars.open[0]
+    lines = [_overlay("Equity", equity[chosen]), _overlay("Holding", holding[chosen])]
+    fall = drawdown(equity, chosen)
+    below = Channels(lines=(Line("Drawdown", fall),), fills=(Fill(np.zeros(len(fall)), fall),), hlines=(0.0,))
+    shown = equity[chosen]
+    # The first value as the open: the last value is green if it is higher, red if it is lower.
+    points = _bars_of(bars, chosen, np.full(len(shown), equity[0]), shown)
+    look = replace(look, style="line", volume=False, last_bar=False)
+    trades = found.run.trades
+    values = equity[trades.entry_index], equity[trades.exit_index]
+    painter = partial(_draw_dots, _moved(trades, chosen), values)
+    return compose(points, [*lines, plain("Drawdown %", below, overlay=False)], look, title, badge, painter=painter)
+
+
+def trades_scene(found: Backtest, look: Look, title: str, badge: str = "") -> Scene:
+    """Returns the price with the trades: candles if there is room for them, otherwise a line of closes."""
+    bars, trades = found.bars, found.run.trades
+    _check(bars.high)
+    if len(bars) <= _MAX_CANDLES:
+        look = replace(look, style="candles", volume=False)
+        return compose(bars, [], look, title, badge, painter=partial(draw_trades, trades))
+    chosen = thinned(bars.close)
+    close = bars.close[chosen]
+    look = replace(look, style="line", volume=False, last_bar=False)
+    painter = partial(draw_trades, _moved(trades, chosen))
+    return compose(_bars_of(bars, chosen, close, close), [], look, title, badge, painter=painter)
+
+
+def thinned(values: Values, groups: int = GROUPS) -> Indexes:
+    """Returns the ascending indexes of the lowest and the highest of each group of values, and of the last value.
+
+    The first and the last of a group represent it if all its values are equal. Groups have at least four values; fewer
+    values are all returned.
+    """
+    count = len(values) - 1
+    if count < 4 * groups:
+        return np.arange(len(values))
+    edges = np.arange(groups + 1) * count // groups
+    found = []
+    for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        low, high = (start + int(each) for each in (values[start:end].argmin(), values[start:end].argmax()))
+        found += sorted((low, high)) if low != high else [start, end - 1]
+    return np.array([*found, count])
+
+
+def drawdown(equity: Values, chosen: Indexes) -> Values:
+    """Returns the drawdown in per cent, 0 or less, at each chosen bar: the deepest since the chosen bar before."""
+    falls = 100.0 * (equity / np.maximum.accumulate(equity) - 1.0)
+    return np.asarray(np.minimum.reduceat(falls, np.append(0, chosen[:-1] + 1)))
+
+
+def _overlay(title: str, values: Values) -> Computed:
+    return plain(title, Channels(lines=(Line(title, values),)), overlay=True)
+
+
+def _bars_of(bars: Bars, chosen: Indexes, opened: Values, values: Values) -> Bars:
+    """Returns one bar for each chosen one, with values in place of prices."""
+    return Bars(
+        bars.instrument, bars.timeframe, bars.time[chosen], opened, values, values, values, np.zeros(len(values))
+    )
+
+
+def _moved(trades: Trades, chosen: Indexes) -> Trades:
+    """Returns the trades with the positions of the chosen bars that are closest to theirs, at or after them."""
+    last = len(chosen) - 1
+    entered, left = (np.minimum(chosen.searchsorted(each), last) for each in (trades.entry_index, trades.exit_index))
+    return replace(trades, entry_index=entered, exit_index=left)
+
+
+def _draw_dots(trades: Trades, values: tuple[Values, Values], layer: Layer, picture: Picture, panel: Panel) -> None:
+    """Draws dots at the equity of each entry and exit, which `values` are."""
+    theme, (entries, exits) = picture.theme, values
+    for at in drawn_trades(trades).tolist():
+        place, left = float(picture.x[trades.entry_index[at]]), float(picture.x[trades.exit_index[at]])
+        color = theme.up if trades.profit[at] > 0 else theme.down
+        layer.items.append(Dot(place, panel.scale.at(float(entries[at])), _ENTRY, theme.faint))
+        layer.items.append(Dot(left, panel.scale.at(float(exits[at])), _EXIT, color))
+
+
+def _check(values: Values) -> None:
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest < _LARGEST:
+        raise NotFinite(f"values up to {largest:g} cannot be drawn")
