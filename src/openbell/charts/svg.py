@@ -13,8 +13,11 @@ from openbell.market.bars import Values
 _ANCHORS = {"left": "start", "center": "middle", "right": "end"}
 
 
-def svg(scene: Scene, scale: float = 1.0) -> str:
-    """Returns a self-contained document that is displayed at `scale` times the size of the scene."""
+def svg(scene: Scene, scale: float = 1.0, prefix: str = "c") -> str:
+    """Returns a self-contained document that is displayed at `scale` times the size of the scene.
+
+    Ids begin with `prefix`: pictures in one HTML page need different ones.
+    """
     shown = f'width="{_n(scene.width * scale)}" height="{_n(scene.height * scale)}"'
     size = f'{shown} viewBox="0 0 {scene.width} {scene.height}"'
     parts = [
@@ -22,15 +25,15 @@ def svg(scene: Scene, scale: float = 1.0) -> str:
         f'<rect width="100%" height="100%" {_fill(scene.background)}/>',
     ]
     for number, layer in enumerate(scene.layers):
-        parts += _layer(number, layer)
+        parts += _layer(f"{prefix}{number}", layer)
     parts.append("</svg>")
     return "\n".join(parts) + "\n"
 
 
-def _layer(number: int, layer: Layer) -> list[str]:
+def _layer(name: str, layer: Layer) -> list[str]:
     clip = layer.clip
     area = f'x="{_n(clip.left)}" y="{_n(clip.top)}" width="{_n(clip.width)}" height="{_n(clip.height)}"'
-    lines = [f'<clipPath id="c{number}"><rect {area}/></clipPath>', f'<g clip-path="url(#c{number})">']
+    lines = [f'<clipPath id="{name}"><rect {area}/></clipPath>', f'<g clip-path="url(#{name})">']
     for item in layer.items:
         lines += _item(item)
     return [*lines, "</g>"]

@@ -1,0 +1,172 @@
+"""A backtest as one HTML page: charts, tables and the data behind them. The page needs no network and has no script.
+
+Every text is escaped, because names and descriptions come from spec files. As a second barrier, a content security policy
+forbids scripts, requests and every style but the page's own.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib import resources
+
+from openbell.backtest.figures import Figure, figures, ratio, share
+from openbell.backtest.rules import Setup
+from openbell.backtest.runs import Backtest
+from openbell.charts.backtest_charts import equity_scene, trades_scene
+from openbell.charts.look import Look
+from openbell.charts.report_tables import Row, figure_table, month_table, pair_table, trade_table
+from openbell.charts.scene import Scene
+from openbell.charts.svg import svg
+from openbell.charts.trade_markers import MAX_DRAWN
+from openbell.market.clock import iso
+from openbell.market.plan import missing
+from openbell.strategies.compiled import Compiled
+
+_LOOK = Look(width=1060, height=520, theme="light")
+_KEY = ("total return", "of holding", "Sharpe", "max drawdown", "trades", "win rate")
+"""The figures that are repeated at the top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overfitting:
+    """How likely it is that figures were found by trying many parameters; one sentence per line."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A backtest and what it was run with."""
+
+    strategy: Compiled
+    found: Backtest
+    setup: Setup
+    data: str
+    """The origins of the bars: `simulated`, or `imported+live`."""
+    source: str
+    """The feeds or files that the bars come from, and the stored bars that they are made of."""
+    overfitting: Overfitting | None = None
+    """For figures that were chosen by a sweep."""
+
+    @property
+    def simulated(self) -> bool:
+        """Returns True if any of the bars are simulated."""
+        return "simulated" in self.data
+
+
+def page(report: Report) -> str:
+    """Returns the whole page. Raises `NotFinite` if a value is too large to be drawn."""
+    found, name = report.found, report.strategy.name
+    bars, badge = found.bars, "SIMULATED" if report.simulated else ""
+    shown = figures(found)
+    equity = equity_scene(found, _LOOK, f"{name} · {bars.series}", badge)
+    trades = trades_scene(found, _LOOK, f"{bars.series}", badge)
+    style = _style()
+    allowed = b64encode(sha256(style.encode()).digest()).decode()
+    parts = [
+        "<!doctype html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{allowed}'\">",
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(f'{name} on {bars.series}')}</title>",
+        f"<style>{style}</style>",
+        "</head>",
+        "<body>",
+        *_head(report, shown),
+        *_section("Equity and drawdown", _chart(equity, "e", "Equity beside holding, and drawdown")),
+        *_section("Monthly returns", month_table(found.run.equity, bars)),
+        *_section("Trades on the price", _marked(found), _chart(trades, "t", "The price with entries and exits")),
+        *_section("Figures", figure_table(shown)),
+        *_section("Data and settings", pair_table(_settings(report))),
+        *(_section("Overfitting", *map(_paragraph, report.overfitting.lines)) if report.overfitting else []),
+        *_section("Trades", trade_table(found.run.trades, bars)),
+        *_foot(),
+        "</body>",
+        "</html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+@cache
+def _style() -> str:
+    return resources.files("openbell.charts").joinpath("report.css").read_text("utf-8")
+
+
+def _head(report: Report, shown: Sequence[Figure]) -> list[str]:
+    bars, spec = report.found.bars, report.strategy.spec
+    span = f"{bars.series}, {len(bars):,} bars from {iso(int(bars.time[0]))} to {iso(int(bars.time[-1]))}"
+    key = [each for each in shown if each.name in _KEY]
+    cells = "".join(f"<div><dt>{escape(each.name)}</dt><dd>{escape(each.text)}</dd></div>" for each in key)
+    notice = '<p class="notice">The bars are simulated, not real prices.</p>' if report.simulated else ""
+    idea = f"Source of the idea: {spec.idea}" if spec.idea else ""
+    return [
+        "<header>",
+        f"<h1>{escape(spec.name)}</h1>",
+        _paragraph(span),
+        *(f'<p class="faint">{escape(text)}</p>' for text in (spec.description, idea) if text),
+        notice,
+        f'<dl class="key">{cells}</dl>',
+        "</header>",
+    ]
+
+
+def _section(title: str, *content: str) -> list[str]:
+    return ["<section>", f"<h2>{escape(title)}</h2>", *filter(None, content), "</section>"]
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
+
+
+def _chart(scene: Scene, prefix: str, label: str) -> str:
+    """Returns a chart as an element of the page, which needs no namespace."""
+    drawn = svg(scene, prefix=prefix).replace(' xmlns="http://www.w3.org/2000/svg"', "", 1)
+    return drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
+
+
+def _marked(found: Backtest) -> str:
+    count = len(found.run.trades)
+    if count <= MAX_DRAWN:
+        return ""
+    return _paragraph(f"{MAX_DRAWN:,} of {count:,} trades are marked: those with the largest profits and losses.")
+
+
+def _settings(report: Report) -> list[Row]:
+    bars, setup, strategy = report.found.bars, report.setup, report.strategy
+    gone = missing(bars)
+    rows = [
+        Row("symbol and timeframe", str(bars.series)),
+        Row("data", f"{report.data}{', not real prices' if report.simulated else ''}"),
+        Row("source", report.source),
+        Row("first bar", iso(int(bars.time[0]))),
+        Row("last bar", iso(int(bars.time[-1]))),
+        Row("bars", f"{len(bars):,}"),
+        Row("missing bars", "not known for this market" if gone is None else f"{gone:,}"),
+        Row("cash at the start", ratio(setup.cash)),
+        Row("fee of a fill", share(setup.fee)),
+        Row("slippage of a fill", share(setup.slippage)),
+        Row("side", strategy.side.lower()),
+        Row("parameters", ", ".join(f"{name} = {value:g}" for name, value in strategy.parameters.items()) or "none"),
+        Row(
+            "stops", ", ".join(f"{kind.lower().replace('_', ' ')} {size:g} %" for kind, size in strategy.stops.items())
+        ),
+        Row("fills", "decided at the close of a bar, filled at the next open; stops fill inside a bar"),
+        Row("note", report.found.note),
+    ]
+    return [row for row in rows if row.text]
+
+
+def _foot() -> list[str]:
+    from openbell import __version__
+
+    text = (
+        f"Made by Openbell {__version__}. Past results do not predict future ones. Nothing here is investment advice."
+    )
+    return ["<footer>", _paragraph(text), "</footer>"]
