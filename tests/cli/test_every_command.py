@@ -122,6 +122,9 @@ def runs_backtest(home: Path) -> None:
     assert "Sharpe" in shown
     assert done(home, *words) == shown, "the same request has the same answer"
     assert len(done(home, *words, "--trades").splitlines()) > len(shown.splitlines())
+    assert "equity.svg: " in done(home, *words, "-o", str(home / "equity.svg"), "--report", str(home / "report.html"))
+    assert (home / "equity.svg").read_text().startswith("<svg")
+    assert (home / "report.html").read_text().startswith("<!doctype html>")
     assert done(home, "backtest", "SMA_EMA_CROSSOVER", "NOPE", *AT, code=1) == ""
 
 

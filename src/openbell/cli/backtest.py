@@ -1,4 +1,4 @@
-"""`openbell backtest`: trade a strategy on past bars, and print its figures."""
+"""`openbell backtest`: trade a strategy on past bars, print its figures, and write a picture or a report."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import AsOf, app, plain_errors, settings_for
+from openbell.cli.backtest_files import PAGES, Ran, equity_picture, report_page
+from openbell.cli.output_files import PICTURES, check_output, write_output
+from openbell.cli.progress import progress
 from openbell.cli.span import Until, moment
 from openbell.cli.spec_files import read_spec_file
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter
-from openbell.market.timeframes import SHORT, parse_timeframe
+from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
 
 if TYPE_CHECKING:
-    from openbell.backtest.runs import Backtest
+    from openbell.backtest.rules import Setup
+    from openbell.desk.settings import Settings
     from openbell.strategies.compiled import Compiled
+
+Span = tuple[int | None, int | None]
+"""The first time and the time after the last, in seconds since 1970; None for the default."""
 
 
 @app.command("backtest")
@@ -40,6 +47,13 @@ def backtest(
     fee: Annotated[float, typer.Option("--fee", help="The fee of a fill in per cent.")] = 0.1,
     slippage: Annotated[float, typer.Option("--slippage", help="The slippage of a fill in per cent.")] = 0.0,
     trades: Annotated[bool, typer.Option("--trades", help="Print every trade too.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write equity and drawdown as a picture (.png, .jpg or .svg)."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write charts, figures and trades as one page (.html).")
+    ] = None,
     as_of: AsOf = None,
 ) -> None:
     """Trade a strategy on past bars, and print its figures beside holding the symbol.
@@ -48,30 +62,47 @@ def backtest(
 
     \b
     Example:
-      openbell backtest MACD_CROSSOVER AAPL --from 2020 --set fastPeriod=8
+      openbell backtest MACD_CROSSOVER AAPL --from 2020 --set fastPeriod=8 --report macd.html
     """  # noqa: D301 (click reads the backspace)
     settings = settings_for(as_of)
     with plain_errors():
+        for file, endings in ((output, tuple(PICTURES)), (report, PAGES)):
+            if file:
+                check_output(file, endings)
         from openbell.backtest.rules import Setup
 
         chosen = _strategy(strategy, parameter or [])
         wanted = parse_timeframe(timeframe, SHORT)
         setup = Setup(cash, fee / 100, slippage / 100)
-        start, end = (moment(text, name) if text else None for text, name in ((since, "--from"), (until, "--to")))
+        span = moment(since, "--from") if since else None, moment(until, "--to") if until else None
+        files = [(file, make) for file, make in ((output, equity_picture), (report, report_page)) if file]
+        with progress("backtest", 1 + len(files), least=2) as advance:
+            done = asyncio.run(_run(settings, symbol, wanted, chosen, setup, span))
+            advance(1)
+            for file, make in files:
+                write_output(file, make(done, file))
+                advance(1)
+    _print(done, trades)
+    for file, _ in files:
+        typer.echo(f"{file}: {file.stat().st_size:,} bytes")
 
-        async def run() -> tuple[Backtest, str]:
-            from openbell.desk.desk import Desk
-            from openbell.market.series import Series
 
-            async with Desk(settings) as desk:
-                series = Series(await desk.bars.find(symbol), wanted)
-                found = await desk.backtests.run(chosen, series, setup, start, end)
-                facts = await desk.facts(found.bars)
-                sources = sorted({source.origin.value for source in facts.sources}) or [desk.data]
-                return found, "+".join(sources)
+async def _run(
+    settings: Settings, symbol: str, timeframe: Timeframe, strategy: Compiled, setup: Setup, span: Span
+) -> Ran:
+    """Returns the backtest over the bars that open in a span, and the data behind it."""
+    from openbell.desk.desk import Desk
+    from openbell.market.series import Series
 
-        found, data = asyncio.run(run())
-    _print(chosen, found, data, trades)
+    async with Desk(settings) as desk:
+        series = Series(await desk.bars.find(symbol), timeframe)
+        found = await desk.backtests.run(strategy, series, setup, *span)
+        facts = await desk.facts(found.bars)
+    origins = sorted({source.origin.value for source in facts.sources}) or [desk.data]
+    feeds = sorted({f"{source.feed} ({source.adjustment})" for source in facts.sources}) or [desk.feed.name]
+    made_of = f", made of {facts.made_of} bars" if facts.made_of else ""
+    failure = f"; {facts.failure}" if facts.failure else ""
+    return Ran(strategy, found, setup, "+".join(origins), f"{', '.join(feeds)}{made_of}{failure}")
 
 
 def _strategy(name: str, parameters: list[str]) -> Compiled:
@@ -97,38 +128,23 @@ def _strategy(name: str, parameters: list[str]) -> Compiled:
     return compiled(known[name.upper()], values)
 
 
-def _print(strategy: Compiled, found: Backtest, data: str, trades: bool) -> None:
+def _print(done: Ran, trades: bool) -> None:
+    from openbell.backtest.figures import figures
     from openbell.market.plan import missing
 
-    bars, metrics = found.bars, found.metrics
+    strategy, found, data = done.strategy, done.found, done.data
+    bars = found.bars
     first, last = iso(int(bars.time[0])), iso(int(bars.time[-1]))
     settings = ", ".join(f"{name}={value:g}" for name, value in strategy.parameters.items())
     typer.echo(f"{strategy.name} ({settings}) on {bars.series}, {len(bars):,} {data} bars from {first} to {last}")
-    held = float(bars.close[-1] / bars.open[0] - 1)
-    rows = [
-        ("total return", _share(metrics.total_return)),
-        ("of holding", _share(held)),
-        ("annual return", _share(metrics.annual_return)),
-        ("volatility", _share(metrics.volatility)),
-        ("Sharpe", _ratio(metrics.sharpe)),
-        ("Sortino", _ratio(metrics.sortino)),
-        ("Calmar", _ratio(metrics.calmar)),
-        ("max drawdown", _share(metrics.max_drawdown)),
-        ("trades", str(metrics.trades)),
-        ("win rate", _share(metrics.win_rate)),
-        ("profit factor", _ratio(metrics.profit_factor)),
-        ("exposure", _share(metrics.exposure)),
-        ("turnover", _ratio(metrics.turnover)),
-        ("score", _ratio(metrics.score)),
-    ]
-    for name, value in rows:
-        typer.echo(f"  {name:14} {value:>10}")
+    for each in figures(found):
+        typer.echo(f"  {each.name:14} {each.text:>10}")
     if trades:
-        for each in found.run.trades:
+        for trade in found.run.trades:
             typer.echo(
-                f"  {iso(int(bars.time[each.entry_index]))} {each.side.lower():5} {each.quantity:.8g} at "
-                f"{each.entry_price:.8g}, {iso(int(bars.time[each.exit_index]))} at {each.exit_price:.8g} "
-                f"({each.reason.lower().replace('_', ' ')}): {each.profit:+,.2f}"
+                f"  {iso(int(bars.time[trade.entry_index]))} {trade.side.lower():5} {trade.quantity:.8g} at "
+                f"{trade.entry_price:.8g}, {iso(int(bars.time[trade.exit_index]))} at {trade.exit_price:.8g} "
+                f"({trade.reason.lower().replace('_', ' ')}): {trade.profit:+,.2f}"
             )
     if gone := missing(bars):
         typer.echo(f"{gone:,} bars are missing in that time: positions were held across the gaps.")
@@ -136,11 +152,3 @@ def _print(strategy: Compiled, found: Backtest, data: str, trades: bool) -> None
         typer.echo(f"{found.note}.")
     if "simulated" in data:
         typer.echo("The bars are simulated, not real prices.")
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value * 100:,.2f} %"
-
-
-def _ratio(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.2f}"

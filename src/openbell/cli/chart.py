@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import shutil
 from pathlib import Path
@@ -12,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
+from openbell.cli.app import AsOf, app, plain_errors, settings_for
+from openbell.cli.output_files import PICTURES, check_output, write_output
 from openbell.market.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from openbell.charts.look import Look
     from openbell.desk.settings import Settings
-
-_FORMS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".svg": "svg"}
 
 
 @app.command("chart")
@@ -52,10 +50,9 @@ def chart(
 
     Example: openbell chart BTC/USD -t 4h -i bbands -i rsi:length=21 -o btc.png
     """
-    if output.suffix.lower() not in _FORMS:
-        fail(f"{output} must end in {', '.join(_FORMS)}")
     settings = settings_for(as_of)
     with plain_errors():
+        check_output(output, PICTURES)
         from openbell.charts.look import Look
 
         width, height = _size(size)
@@ -65,21 +62,9 @@ def chart(
         )
     if drawn < bars:
         typer.echo(f"openbell: only {drawn} of {bars} bars are available", err=True)
-    try:
-        _write_atomically(output.resolve(), data)
-    except OSError as error:
-        fail(f"cannot write {output}: {error.strerror}")
+    with plain_errors():
+        write_output(output, data)
     typer.echo(f"{output}: {len(data):,} bytes")
-
-
-def _write_atomically(file: Path, data: bytes) -> None:
-    """Write a temporary file and rename it, so that readers never see half a picture."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -126,7 +111,7 @@ async def _draw(
         instrument = await desk.bars.find(symbol)
         shown = await desk.indicators.evaluate(instrument, span, count, wanted)
         badge = "SIMULATED" if desk.data == "simulated" else ""
-        picture = await desk.charts.draw(shown, look, f"{instrument} · {timeframe}", badge, _FORMS[ending])
+        picture = await desk.charts.draw(shown, look, f"{instrument} · {timeframe}", badge, PICTURES[ending])
     for each in shown.indicators:
         if each.note:
             typer.echo(f"openbell: {each.request.label} is {each.note}", err=True)
