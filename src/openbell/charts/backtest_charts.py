@@ -14,6 +14,7 @@ from openbell.charts.look import Look
 from openbell.charts.panels import Panel, Picture
 from openbell.charts.plain_lines import plain
 from openbell.charts.scene import Dot, Layer, Scene
+from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import draw_trades, drawn_trades
 from openbell.indicators.channels import Channels, Fill, Line
 from openbell.indicators.evaluation import Computed
@@ -52,16 +53,19 @@ def equity_scene(found: Backtest, look: Look, title: str, badge: str = "") -> Sc
 
 
 def trades_scene(found: Backtest, look: Look, title: str, badge: str = "") -> Scene:
-    """Returns the price with the trades: candles if there is room for them, otherwise a line of closes."""
-    bars, trades = found.bars, found.run.trades
+    """Returns the price with the trades: candles if there is room for them, otherwise a line of closes.
+
+    Entries are orange, because the line is blue.
+    """
+    bars, trades, orange = found.bars, found.run.trades, THEMES[look.theme].lines[1]
     _check(bars.high)
     if len(bars) <= _MAX_CANDLES:
         look = replace(look, style="candles", volume=False)
-        return compose(bars, [], look, title, badge, painter=partial(draw_trades, trades))
+        return compose(bars, [], look, title, badge, painter=partial(draw_trades, trades, entry_color=orange))
     chosen = thinned(bars.close)
     close = bars.close[chosen]
     look = replace(look, style="line", volume=False, last_bar=False)
-    painter = partial(draw_trades, _moved(trades, chosen))
+    painter = partial(draw_trades, _moved(trades, chosen), entry_color=orange)
     return compose(_bars_of(bars, chosen, close, close), [], look, title, badge, painter=painter)
 
 

@@ -132,10 +132,12 @@ def _chart(scene: Scene, prefix: str, label: str) -> str:
 
 
 def _marked(found: Backtest) -> str:
+    """Returns what the arrows mean, and how many trades have none."""
     count = len(found.run.trades)
-    if count <= MAX_DRAWN:
-        return ""
-    return _paragraph(f"{MAX_DRAWN:,} of {count:,} trades are marked: those with the largest profits and losses.")
+    text = "Entries are orange. Exits are green for a profit and red for a loss after fees."
+    if count > MAX_DRAWN:
+        text += f" {MAX_DRAWN:,} of {count:,} trades are marked: those with the largest profits and losses."
+    return f'<p class="faint">{escape(text)}</p>'
 
 
 def _settings(report: Report) -> list[Row]:

@@ -24,11 +24,12 @@ def drawn_trades(trades: Trades) -> Indexes:
     return np.sort(np.argsort(-np.abs(trades.profit), kind="stable")[:MAX_DRAWN])
 
 
-def draw_trades(trades: Trades, layer: Layer, picture: Picture, panel: Panel) -> None:
+def draw_trades(trades: Trades, layer: Layer, picture: Picture, panel: Panel, entry_color: Color | None = None) -> None:
     """Draws trades whose indexes refer to the picture's bars. A trade that is open at the end has no arrow at its exit.
 
-    Entries have the accent colour; exits and lines are green for a profit and red for a loss.
+    Entries have the accent colour unless another is given; exits and lines are green for a profit and red for a loss.
     """
+    opened = entry_color or picture.theme.accent
     theme, bars, scale = picture.theme, picture.candles, panel.scale
     long = trades.side is Side.LONG
     below, above = scale.y(bars.low) + _GAP, scale.y(bars.high) - _GAP
@@ -39,7 +40,7 @@ def draw_trades(trades: Trades, layer: Layer, picture: Picture, panel: Panel) ->
         y = scale.y(np.array([trades.entry_price[at], trades.exit_price[at]]))
         if left > entered:
             layer.items.append(Stroke(x, y, faded(color, 200), 1.5, (3.0, 3.0)))
-        layer.items.append(_arrow(float(x[0]), float((below if long else above)[entered]), theme.accent, up=long))
+        layer.items.append(_arrow(float(x[0]), float((below if long else above)[entered]), opened, up=long))
         if trades.reason[at] != END:
             layer.items.append(_arrow(float(x[1]), float((above if long else below)[left]), color, up=not long))
 
