@@ -1,0 +1,87 @@
+"""What a strategy earned in a period, in all and by month."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from openbell.backtest.engine import simulate
+from openbell.backtest.rules import END, Setup
+from openbell.backtest.standing import part_of
+from openbell.backtest.trades import Trades
+from openbell.market.bars import Bars, Values
+from openbell.strategies.compiled import compiled
+from openbell.strategies.evaluation import evaluate
+from openbell.strategies.spec import Number, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """The trades that were entered in a month, and the return of its bars."""
+
+    name: str
+    """2026-09."""
+    signals: int
+    right: int
+    closed: int
+    total_return: float
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The trades that were entered in a period."""
+
+    signals: int
+    closed: int
+    right: int
+    average_return: float | None
+    """Mean return of the closed trades, after costs. None without any."""
+    sharpe: float | None
+    months: tuple[Month, ...]
+
+
+def period_of(
+    spec: Spec, parameters: Mapping[str, Number], bars: Bars, setup: Setup, start: int, regular: Bars | None = None
+) -> Period:
+    """Returns what a strategy earned on the bars since `start`. It runs over the earlier bars too, without counting them."""
+    strategy = compiled(spec, parameters)
+    conditions = evaluate(strategy, bars, regular)
+    run = simulate(bars, conditions, strategy.side, strategy.stops, setup)
+    first = int(bars.time.searchsorted(start))
+    whole = part_of(run, bars, first, len(bars))
+    trades = run.trades
+    counted = (trades.entry_index >= first) & (trades.reason != END)
+    returns = trades.profit[counted] / (trades.quantity[counted] * trades.entry_price[counted])
+    return Period(
+        whole.metrics.trades,
+        whole.closed,
+        whole.right,
+        float(returns.mean()) if len(returns) else None,
+        whole.metrics.sharpe,
+        tuple(_months(run.equity, bars, trades, first)),
+    )
+
+
+def _months(equity: Values, bars: Bars, trades: Trades, first: int) -> list[Month]:
+    months = bars.time.astype("datetime64[s]").astype("datetime64[M]")
+    found = []
+    for month in np.unique(months[first:]):
+        inside = np.flatnonzero(months == month)
+        inside = inside[inside >= first]
+        start, end = int(inside[0]), int(inside[-1])
+        before = float(equity[start - 1]) if start else float(equity[start])
+        entered = (trades.entry_index >= start) & (trades.entry_index <= end)
+        closed = entered & (trades.reason != END)
+        right = closed & (trades.profit > 0.0)
+        found.append(
+            Month(
+                str(month),
+                int(entered.sum()),
+                int(right.sum()),
+                int(closed.sum()),
+                float(equity[end]) / before - 1.0 if before > 0.0 else 0.0,
+            )
+        )
+    return found

@@ -1,0 +1,130 @@
+"""The search for implementations: the parameters of each spec that suit a series, and whether they hold out of sample.
+
+Each spec is tested walk-forward with a few combinations of its parameters. The parameters of the last window, which were
+chosen on bars before its test part, become the implementation. Whether it is VALIDATED depends on how many specs were tried
+on the same series: the best of many looks good by luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from openbell.backtest.grids import grid
+from openbell.backtest.overfitting import deflated_sharpe
+from openbell.backtest.rules import Setup
+from openbell.backtest.walk_forward import WalkForward, usual_windows, walk_forward
+from openbell.market.bars import Bars, Values
+from openbell.market.errors import DataError, InvalidParameter
+from openbell.strategies.evaluation import Known
+from openbell.strategies.promotion import Step, Validation, validation
+from openbell.strategies.spec import Number, Spec
+
+COMBINATIONS = 8
+"""Combinations of parameters that are tried of each spec."""
+FEWEST_BARS = 300
+"""A series with fewer is not searched."""
+_FEWEST_RETURNS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What is known about the returns out of sample, one for each bar."""
+
+    sharpe: float
+    """Mean divided by the deviation; not annual."""
+    skew: float
+    kurtosis: float
+    """3 for a normal distribution."""
+    bars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The result of one spec on one series."""
+
+    parameters: Mapping[str, Number]
+    trained_until: int
+    """Open time of the first bar that was not used to choose them."""
+    why_not: str
+    """Why the walk-forward test refused it; empty if it passed."""
+    trades: int
+    sharpe: float | None
+    drawdown: float | None
+    in_sample_sharpe: float
+    moments: Moments | None
+    """None if the returns are too few, or do not differ."""
+
+
+def search(specs: Sequence[Spec], bars: Bars, setup: Setup, regular: Bars | None = None) -> list[Tried | None]:
+    """Returns the result of each spec; None if it cannot be computed from these bars.
+
+    Raises `InvalidParameter` if there are fewer than `FEWEST_BARS`.
+    """
+    if len(bars) < FEWEST_BARS:
+        raise InvalidParameter(f"{len(bars)} bars are too few to search, {FEWEST_BARS} are needed")
+    known: Known = {}
+    return [_tried(spec, bars, setup, regular, known) for spec in specs]
+
+
+def judged(found: Tried, per_bar_sharpes: Sequence[float]) -> tuple[Step, float | None]:
+    """Returns the status of a result and its deflated Sharpe ratio.
+
+    `per_bar_sharpes` are those of every spec that was tried on the series, this one included.
+    """
+    tries = max(1, len(per_bar_sharpes))
+    deflated = None
+    if found.moments is not None:
+        variance = float(np.var(per_bar_sharpes, ddof=1)) if len(per_bar_sharpes) > 1 else 0.0
+        # Without skill the Sharpe ratio of T returns deviates by 1 / √T: few or similar tries must not seem easier.
+        variance = max(variance, 1.0 / found.moments.bars)
+        deflated = deflated_sharpe(
+            found.moments.sharpe, tries, variance, found.moments.skew, found.moments.kurtosis, found.moments.bars
+        )
+    checked = Validation(not found.why_not, found.why_not, found.trades, found.sharpe, deflated, tries)
+    return validation(checked), deflated
+
+
+def _tried(spec: Spec, bars: Bars, setup: Setup, regular: Bars | None, known: Known) -> Tried | None:
+    try:
+        found = walk_forward(
+            spec,
+            bars,
+            grid(spec, most=COMBINATIONS).combinations,
+            setup,
+            usual_windows(len(bars)),
+            regular=regular,
+            known=known,
+        )
+    except DataError:  # for example, there are no minutes from which regular hours could be computed
+        return None
+    metrics, last = found.out_of_sample.metrics, found.windows[-1]
+    return Tried(
+        last.parameters,
+        int(bars.time[last.test.start]),
+        "; ".join(found.reasons),
+        metrics.trades,
+        metrics.sharpe,
+        metrics.max_drawdown,
+        found.in_sample_sharpe,
+        _moments(found),
+    )
+
+
+def _moments(found: WalkForward) -> Moments | None:
+    equity = found.out_of_sample.run.equity
+    if len(equity) <= _FEWEST_RETURNS or float(equity.min()) <= 0.0:
+        return None
+    returns: Values = np.diff(equity) / equity[:-1]
+    deviation = float(returns.std(ddof=1))
+    if not deviation > 0.0:
+        return None
+    scaled = (returns - returns.mean()) / float(returns.std())
+    return Moments(
+        float(returns.mean()) / deviation,
+        float(np.mean(scaled**3)),
+        float(np.mean(scaled**4)),
+        len(returns),
+    )

@@ -1,0 +1,118 @@
+"""The catalogue of specs: their ranking, their implementations, and new ones."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from openbell.desk.strategies.figures import Figures, FigureService
+from openbell.desk.strategies.opinions import OpinionService
+from openbell.desk.strategies.searching import SearchService
+from openbell.desk.strategies.specs import KnownSpec, Origin, SpecService
+from openbell.desk.watchlist import WatchlistFile
+from openbell.market.instruments import Instrument
+from openbell.stores.records.records import Access, Records
+from openbell.strategies.implementations import Implementation, Status
+
+SOURCES = (*(each.value for each in Origin), "ALL")
+STATUSES = (*(each.value for each in Status), "ALL")
+
+
+@dataclass(frozen=True, slots=True)
+class SpecStanding:
+    """A spec and how its implementations do."""
+
+    known: KnownSpec
+    implementations: int
+    """Those that are not retired."""
+    average_sharpe: float | None
+    """Mean of their Sharpe ratios since their parameters were chosen. None if there is none."""
+
+
+class Catalogue:
+    """Specs and implementations of all symbols."""
+
+    def __init__(
+        self,
+        records: Records,
+        specs: SpecService,
+        searching: SearchService,
+        figures: FigureService,
+        opinions: OpinionService,
+        watchlist: WatchlistFile,
+        settle: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`settle` brings the records of a scenario up to date before they are read or written."""
+        self._records = records
+        self._specs = specs
+        self._searching = searching
+        self._figures = figures
+        self._opinions = opinions
+        self._watchlist = watchlist
+        self._settle = settle
+
+    async def specs(self, principal: str, source: str) -> list[SpecStanding]:
+        """Returns the specs of a source, the highest mean Sharpe ratio first; those without any last."""
+        await self._settle()
+        known = [each for each in await self._specs.all(principal) if source in {"ALL", each.origin.value}]
+        found = await self._active(principal)
+        sharpes = await self._sharpes(principal, found)
+        by_spec: dict[str, list[Implementation]] = defaultdict(list)
+        for each in found:
+            by_spec[each.spec_id].append(each)
+        standings = []
+        for spec in known:
+            made = by_spec[spec.id]
+            values = [value for each in made if (value := sharpes.get(each.id)) is not None]
+            standings.append(SpecStanding(spec, len(made), sum(values) / len(values) if values else None))
+        return sorted(standings, key=lambda each: (-_last(each.average_sharpe), each.known.id))
+
+    async def _active(self, principal: str) -> list[Implementation]:
+        """Returns the implementations that are not retired; if there is none at all, those of a first symbol."""
+        found = await self._searching.implementations(principal)
+        if not found and (first := self._first()) is not None:
+            await self._opinions.on(principal, first)
+            found = await self._searching.implementations(principal)
+        return [each for each in found if each.status is not Status.RETIRED]
+
+    def _first(self) -> Instrument | None:
+        return next(iter(self._watchlist.read().instruments), None)
+
+    async def _sharpes(self, principal: str, wanted: list[Implementation]) -> dict[str, float | None]:
+        """Returns the Sharpe ratio of each implementation as it was computed last; at a past time it is computed now."""
+        if self._records.access is Access.PRESENT:
+            figures = await self._figures.kept(wanted)
+        else:
+            figures = await self._figures.of(wanted, await self._opinions.specs(principal))
+        return {each: value.untrained.sharpe for each, value in figures.items()}
+
+    async def implementations(
+        self, principal: str, spec_id: str, status: str, limit: int, offset: int
+    ) -> tuple[list[tuple[Implementation, Figures | None]], int]:
+        """Returns a page of a spec's implementations, the highest Sharpe ratio first, and how many there are.
+
+        Figures are None if the spec has changed since, or there are no bars. Raises `UnknownSpec`.
+        """
+        await self._settle()
+        known = await self._specs.find(principal, spec_id)
+        found = await self._searching.implementations(principal, spec_id=known.id)
+        chosen = [each for each in found if status in {"ALL", each.status.value}]
+        figures = await self._figures.kept(chosen)
+        chosen.sort(
+            key=lambda each: (-_last(figures[each.id].untrained.sharpe if each.id in figures else None), each.id)
+        )
+        page = chosen[offset : offset + limit]
+        current = await self._figures.of(page, await self._opinions.specs(principal))
+        return [(each, current.get(each.id)) for each in page], len(chosen)
+
+    async def submit(self, principal: str, raw: Mapping[str, Any], reasoning: str) -> KnownSpec:
+        """Record a spec. Raises as `SpecService.submit` does."""
+        await self._settle()
+        return await self._specs.submit(principal, raw, reasoning)
+
+
+def _last(value: float | None) -> float:
+    """Returns a number that sorts after all others if it is None."""
+    return -1e300 if value is None else value

@@ -1,0 +1,141 @@
+"""The services of strategies, composed from the settings. Each part is made on first use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from openbell.backtest.rules import Setup
+from openbell.desk.strategies.catalogue import Catalogue
+from openbell.desk.strategies.figures import FigureService
+from openbell.desk.strategies.following import StrategyFollower
+from openbell.desk.strategies.history import PerformanceService
+from openbell.desk.strategies.opinions import OpinionService
+from openbell.desk.strategies.searching import SearchService
+from openbell.desk.strategies.seeding import Seeding, SeedingServices
+from openbell.desk.strategies.specs import SpecService
+from openbell.desk.workers import Workers
+from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.strategies.spec import Number, Spec
+
+if TYPE_CHECKING:
+    from openbell.desk.desk import Desk
+    from openbell.desk.trading.desk import TradingDesk
+
+_CASH = 10_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A strategy to run on any symbol."""
+
+    spec: Spec
+    parameters: Mapping[str, Number]
+    timeframe: Timeframe
+
+    @property
+    def timeframe_name(self) -> str:
+        """1d, 1h, …"""
+        return name_of(self.timeframe, SHORT)
+
+
+class StrategyDesk:
+    """Specs, their implementations, and what they advise. Everything is kept in the records of a trading desk."""
+
+    def __init__(self, desk: Desk, trading: TradingDesk) -> None:
+        self._desk = desk
+        self._trading = trading
+        self._seeding: asyncio.Task[None] | None = None
+
+    @cached_property
+    def setup(self) -> Setup:
+        """The costs of paper trading: strategies are judged by what they would have earned here."""
+        settings = self._desk.settings
+        return Setup(_CASH, float(settings.paper_fee), float(settings.paper_slippage))
+
+    @cached_property
+    def workers(self) -> Workers:
+        """The process that computes what calls ask for."""
+        return Workers()
+
+    @cached_property
+    def background(self) -> Workers:
+        """The process that searches in the background."""
+        return Workers(background=True)
+
+    @cached_property
+    def specs(self) -> SpecService:
+        """Canonical and submitted specs."""
+        return SpecService(self._trading.records)
+
+    @cached_property
+    def searching(self) -> SearchService:
+        """The search for implementations."""
+        records, bars, writes = self._trading.records, self._desk.bars, self._trading.writes
+        return SearchService(records, bars, self.specs, self.workers, self.setup, writes=writes)
+
+    @cached_property
+    def figures(self) -> FigureService:
+        """Figures and signals of implementations."""
+        records, writes = self._trading.records, self._trading.writes
+        return FigureService(records, self._desk.bars, self.workers, self.setup, writes=writes)
+
+    @cached_property
+    def opinions(self) -> OpinionService:
+        """Rankings, signals and consensus."""
+        settle = self._trading.settle_scenario
+        return OpinionService(self._desk.bars, self.specs, self.searching, self.figures, settle)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """Specs and implementations of all symbols."""
+        records, watchlist, settle = self._trading.records, self._desk.watchlist, self._trading.settle_scenario
+        return Catalogue(records, self.specs, self.searching, self.figures, self.opinions, watchlist, settle)
+
+    @cached_property
+    def performance(self) -> PerformanceService:
+        """What strategies have earned in a period."""
+        return PerformanceService(self._desk.bars, self.workers, self.setup)
+
+    async def choose(self, principal: str, strategy_id: str) -> Chosen:
+        """Returns what an id names: an implementation, or a spec with its default parameters on daily bars.
+
+        Raises `UnknownStrategy`.
+        """
+        found = await self.searching.find(principal, strategy_id.strip())
+        if found is None:
+            known = await self.opinions.spec(principal, strategy_id)
+            return Chosen(known.spec, known.spec.defaults(), Timeframe.D1)
+        specs = await self.opinions.specs(principal)
+        return Chosen(specs[found.spec_id].spec, found.parameters, SHORT[found.timeframe])
+
+    @cached_property
+    def follower(self) -> StrategyFollower:
+        """The engine's step for strategies."""
+        return StrategyFollower(self._trading.records, self._desk.bars, self.specs, self.figures)
+
+    @cached_property
+    def seeding(self) -> Seeding:
+        """The search in the background."""
+        desk = self._desk
+        services = SeedingServices(self.specs, self.searching, self.figures, self.background)
+        return Seeding(self._trading.records, services, desk.watchlist, desk.hub)
+
+    def start(self) -> None:
+        """Search the watched series in the background, if this desk may write to the present's records."""
+        if self._seeding is None and self._trading.writes and self._desk.clock.moving:
+            self._seeding = asyncio.create_task(self.seeding.run(), name="search")
+
+    async def close(self) -> None:
+        """Stop the search and the process that computes."""
+        if self._seeding is not None:
+            self._seeding.cancel()
+            await asyncio.gather(self._seeding, return_exceptions=True)
+        if "searching" in self.__dict__:
+            await self.searching.close()
+        for name in ("workers", "background"):
+            if name in self.__dict__:
+                self.__dict__[name].close()

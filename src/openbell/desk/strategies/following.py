@@ -1,0 +1,160 @@
+"""Follows the active implementations: on each closed bar their signals, the rules of promotion, and the consensus.
+
+Only changes are recorded. A signal's entry names the bar that it was decided by, and a consensus the entries of the signals
+that it counts, so that the ledger shows why an order was placed. The rules are applied when the engine runs, to all bars
+that have closed by then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from openbell.desk.bars import BarService
+from openbell.desk.strategies.figures import Figures, FigureService
+from openbell.desk.strategies.opinions import vote_of
+from openbell.desk.strategies.series_bars import series_named
+from openbell.desk.strategies.specs import KnownSpec, SpecService
+from openbell.market.errors import DataError, UnknownSymbol
+from openbell.market.lookback import bucket_start
+from openbell.market.series import Series
+from openbell.stores.port import Lease
+from openbell.stores.records import strategies as queries
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.records import Records
+from openbell.stores.records.strategies import EVERYONE
+from openbell.strategies.consensus import consensus_of
+from openbell.strategies.implementations import Implementation
+from openbell.strategies.promotion import after
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vote:
+    """An active implementation, its figures, and the ledger entry of its signal; None if it has none."""
+
+    implementation: Implementation
+    figures: Figures
+    entry: int | None
+
+
+class StrategyFollower:
+    """One step of the engine."""
+
+    def __init__(self, records: Records, bars: BarService, specs: SpecService, figures: FigureService) -> None:
+        self._records = records
+        self._bars = bars
+        self._specs = specs
+        self._figures = figures
+        self._seen: dict[Series, object] = {}
+        """What was known of each series when it was followed last."""
+
+    async def step(self, lease: Lease | None, until: int) -> int:
+        """Follow the series that have new bars; returns how many entries were recorded."""
+        followed = await self._records.read(queries.followed)
+        symbols: dict[str, list[Implementation]] = defaultdict(list)
+        for each in followed:
+            symbols[each.symbol].append(each)
+        changes = 0
+        for symbol, some in symbols.items():
+            states = {series: self._state(series, until) for series in _series_of(some)}
+            if any(self._seen.get(series) != (state, _ids(some)) for series, state in states.items()):
+                try:
+                    changes += await self._follow(symbol, some, lease)
+                except (DataError, UnknownSymbol) as error:
+                    log.debug("%s: %s", symbol, error)
+                    continue
+                self._seen |= {series: (state, _ids(some)) for series, state in states.items()}
+        return changes
+
+    def _state(self, series: Series, until: int) -> object:
+        """Returns a value that differs if a bar of the series has closed, or its stored bars have changed."""
+        return bucket_start(series.instrument, series.timeframe, until), self._bars.store.version(series)
+
+    async def _follow(self, symbol: str, wanted: Sequence[Implementation], lease: Lease | None) -> int:
+        specs: dict[str, KnownSpec] = {}
+        for principal in sorted({each.principal for each in wanted}):
+            specs |= {each.id: each for each in await self._specs.all(principal)}
+        figures = await self._figures.of(wanted, specs)
+        if not figures:
+            return 0
+        return await self._records.write(lambda journal: _record(journal, symbol, wanted, figures), lease)
+
+
+def _series_of(wanted: Iterable[Implementation]) -> set[Series]:
+    return {series_named(each.symbol, each.timeframe) for each in wanted}
+
+
+def _ids(wanted: Iterable[Implementation]) -> frozenset[tuple[str, str]]:
+    return frozenset((each.id, each.status.value) for each in wanted)
+
+
+def _record(journal: Journal, symbol: str, wanted: Sequence[Implementation], figures: Mapping[str, Figures]) -> int:
+    """Record new signals, then promotions, then the consensus of every principal that sees them."""
+    before = journal.seq
+    recorded = queries.signals_of(journal.view, figures)
+    votes = []
+    for each in wanted:
+        if each.id not in figures:
+            continue
+        now, row = figures[each.id], recorded.get(each.id)
+        entry = None if row is None else int(row["seq"])
+        known = None if row is None else (row["signal"], row["triggered_at"])
+        if now.action is not None and known != (now.action.value, float(now.triggered_at or 0)):
+            entry = journal.put("signal", _signal_row(each, now), new=row is None, happened=now.until)
+        promoted = _promoted(journal, each, now)
+        if promoted.status.active:
+            votes.append(_Vote(promoted, now, entry))
+    for principal in sorted({EVERYONE, *(each.principal for each in wanted)}):
+        seen = [each for each in votes if each.implementation.principal in {EVERYONE, principal}]
+        _record_consensus(journal, symbol, principal, seen, max(each.until for each in figures.values()))
+    return journal.seq - before
+
+
+def _signal_row(implementation: Implementation, figures: Figures) -> dict[str, object]:
+    return {
+        "implementation_id": implementation.id,
+        "symbol": implementation.symbol,
+        "signal": figures.action.value if figures.action else "",
+        "confidence": figures.confidence,
+        "triggered_at": float(figures.triggered_at or 0),
+        "bar_hash": figures.bar_hash,
+    }
+
+
+def _promoted(journal: Journal, implementation: Implementation, figures: Figures) -> Implementation:
+    """Apply the rules of promotion, and record the step if there is one."""
+    step = after(implementation.status, figures.as_forward())
+    if step is None:
+        return implementation
+    found = replace(implementation, status=step.status, reason=step.reason, changed_at=journal.at)
+    journal.put("implementation", found, happened=figures.until)
+    return found
+
+
+def _record_consensus(journal: Journal, symbol: str, principal: str, votes: Sequence[_Vote], until: int) -> None:
+    """Record the consensus if it differs from the one before."""
+    key = queries.consensus_id(symbol, principal)
+    row = queries.consensus(journal.view, key)
+    if row is None and not votes:
+        return
+    found = consensus_of([vote_of(each.figures) for each in votes])
+    entries = sorted(each.entry for each in votes if each.entry is not None)
+    new = {
+        "id": key,
+        "principal": principal,
+        "symbol": symbol,
+        "bullish": found.bullish,
+        "bearish": found.bearish,
+        "neutral": found.neutral,
+        "consensus": found.opinion.value,
+        "confidence": found.confidence,
+        "signals": entries,
+        "at": float(until),
+    }
+    compared = ("bullish", "bearish", "neutral", "consensus", "signals")
+    if row is None or any(row[name] != new[name] for name in compared):
+        journal.put("consensus", new, new=row is None, happened=until)

@@ -1,0 +1,130 @@
+"""Searches the watched series in the background, so that rankings have figures, and keeps those figures current.
+
+One process of a home searches at a time: the one that holds the lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from openbell.desk.events import Hub, SpecSubmitted, WatchlistChanged
+from openbell.desk.strategies.figures import FigureService
+from openbell.desk.strategies.searching import SearchService
+from openbell.desk.strategies.series_bars import SEARCHED
+from openbell.desk.strategies.specs import SpecService
+from openbell.desk.watchlist import WatchlistFile
+from openbell.desk.workers import Workers
+from openbell.market.errors import LeaseHeld, LeaseLost, OpenbellError, StoreError
+from openbell.market.series import Series
+from openbell.market.timeframes import SHORT, name_of
+from openbell.stores.leases import this_process
+from openbell.stores.port import Lease
+from openbell.stores.records import leases
+from openbell.stores.records import strategies as queries
+from openbell.stores.records.records import Records
+from openbell.stores.records.strategies import EVERYONE
+
+log = logging.getLogger(__name__)
+
+_LEASE = "search"
+_LEASE_SECONDS = 120.0
+_STANDBY_SECONDS = 5.0
+_AGAIN_SECONDS = 600.0
+"""After so long all series are looked at again: bars have closed, and some may have enough bars by now."""
+
+
+@dataclass(slots=True)
+class SeedingStatus:
+    """How far the search is, for displays."""
+
+    state: str = "starting"
+    done: int = 0
+    total: int = 0
+    series: str = ""
+
+    def __str__(self) -> str:
+        if self.state != "searching":
+            return self.state
+        return f"searching {self.series}: {self.done} of {self.total} series done"
+
+
+@dataclass(frozen=True, slots=True)
+class SeedingServices:
+    """What the search uses."""
+
+    specs: SpecService
+    searching: SearchService
+    figures: FigureService
+    workers: Workers
+
+
+class Seeding:
+    """The search in the background."""
+
+    def __init__(self, records: Records, services: SeedingServices, watchlist: WatchlistFile, hub: Hub) -> None:
+        self._records = records
+        self._services = services
+        self._watchlist = watchlist
+        self._hub = hub
+        self.status = SeedingStatus()
+
+    async def run(self) -> None:
+        """Search all watched series, then again when the watchlist or the specs change. Ends only if cancelled."""
+        with self._hub.listen(WatchlistChanged, SpecSubmitted) as changed:
+            while True:
+                try:
+                    await self._all()
+                    self.status.state = "all watched series are searched"
+                    await changed.wait(_AGAIN_SECONDS)
+                except LeaseHeld:
+                    self.status.state = "another process searches"
+                    await asyncio.sleep(_STANDBY_SECONDS)
+                except OpenbellError as error:
+                    log.warning("the search for strategies waits: %s", error)
+                    self.status.state = f"waiting: {error.message}"
+                    await asyncio.sleep(_STANDBY_SECONDS)
+
+    async def _all(self) -> None:
+        wanted = list(self._series())
+        owners = [EVERYONE, *await self._records.read(queries.owners)]
+        holder = this_process(_LEASE)
+        lease = await self._records.write(lambda journal: leases.acquire(journal.view, _LEASE, holder, _LEASE_SECONDS))
+        self.status.total, self.status.done = len(wanted), 0
+        try:
+            for series in wanted:
+                self.status.state, self.status.series = "searching", f"{series}"
+                await self._renew(lease)
+                await self._one(series, owners)
+                self.status.done += 1
+        finally:
+            with suppress(StoreError, LeaseLost):
+                await self._records.write(lambda journal: leases.release(journal.view, lease))
+
+    def _series(self) -> Iterator[Series]:
+        """Daily bars of every symbol first: they are the quickest."""
+        watched = self._watchlist.read().instruments
+        for timeframe in SEARCHED:
+            for instrument in watched:
+                yield Series(instrument, timeframe)
+
+    async def _one(self, series: Series, owners: list[str]) -> None:
+        services, symbol, timeframe = self._services, series.instrument.symbol, name_of(series.timeframe, SHORT)
+        try:
+            for owner in owners:
+                await services.searching.ensure(owner, series, services.workers)
+            found = await self._records.read(lambda view: queries.series_of(view, symbol, timeframe))
+            for owner in owners:
+                specs = {each.id: each for each in await services.specs.all(owner)}
+                own = [each for each in found if each.principal == owner]
+                await services.figures.of(own, specs, services.workers)
+        except StoreError:
+            raise
+        except OpenbellError as error:
+            log.info("%s is not searched: %s", series, error.message)
+
+    async def _renew(self, lease: Lease) -> None:
+        await self._records.write(lambda journal: leases.renew(journal.view, lease, _LEASE_SECONDS))

@@ -1,0 +1,57 @@
+"""The bars that strategies of a series are computed from, and what was traded of them in regular hours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from zlib import crc32
+
+from openbell.desk.bars import BarService
+from openbell.market.bars import Bars, closed_at
+from openbell.market.instruments import parse
+from openbell.market.lookback import lookback_start
+from openbell.market.series import Series
+from openbell.market.timeframes import SHORT, Timeframe
+
+SEARCHED = {Timeframe.D1: 3000, Timeframe.H1: 6000}
+"""The timeframes that are searched for strategies, and the bars that are used: years of both."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesBars:
+    """Closed bars of a series since a fixed first one."""
+
+    bars: Bars
+    digest: int
+    """Differs if any of the bars differs; 0 if it was not computed."""
+
+    @property
+    def until(self) -> int:
+        """When the last bar closed; 0 if there is none."""
+        return closed_at(self.bars) if len(self.bars) else 0
+
+
+def series_named(symbol: str, timeframe: str) -> Series:
+    """Returns the series of an implementation."""
+    return Series(parse(symbol), SHORT[timeframe])
+
+
+async def newest_bars(service: BarService, series: Series) -> SeriesBars:
+    """Returns the newest closed bars, as many as a search uses, fetched as needed. Raises as `BarService.span` does."""
+    count = SEARCHED[series.timeframe]
+    first = lookback_start(series.instrument, series.timeframe, count, service.closed_until())
+    # Stocks have more bars than that, because extended hours are not counted.
+    bars = (await service.span(series, first, None)).tail(count)
+    return SeriesBars(bars, 0)
+
+
+async def bars_since(service: BarService, series: Series, first: int) -> SeriesBars:
+    """Returns the closed bars since a time, fetched as needed. Raises as `BarService.span` does."""
+    bars = await service.span(series, first, None)
+
+    def digest() -> int:
+        found = 0
+        for column in bars.columns():
+            found = crc32(column.tobytes(), found)
+        return found
+
+    return SeriesBars(bars, await service.threads.run(digest) if len(bars) else 0)

@@ -1,0 +1,131 @@
+"""The specs that a principal may use: the canonical ones and those that it has submitted."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+from openbell.market.errors import InvalidParameter
+from openbell.market.nearest import did_you_mean
+from openbell.stores.records import strategies as queries
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.records import Records
+from openbell.stores.records.strategies import EVERYONE
+from openbell.stores.records.view import View
+from openbell.strategies.errors import DuplicateName, SpecRefused, UnknownSpec, by_part
+from openbell.strategies.implementations import fingerprint_of
+from openbell.strategies.library import canonical
+from openbell.strategies.reading import read_spec
+from openbell.strategies.spec import Spec
+
+log = logging.getLogger(__name__)
+
+MOST_SPECS = 1000
+"""That a principal can submit: each is tried on every watched series."""
+
+
+class Origin(StrEnum):
+    """Who wrote a spec; the value is the contract's."""
+
+    CANONICAL = "CANONICAL"
+    SUBMITTED = "LLM_GENERATED"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSpec:
+    """A spec with an id."""
+
+    id: str
+    """The name of a canonical spec."""
+    principal: str
+    """Its owner; empty for canonical specs."""
+    origin: Origin
+    spec: Spec
+    fingerprint: str
+
+
+@cache
+def canonical_specs() -> tuple[KnownSpec, ...]:
+    """All canonical specs, by name."""
+    return tuple(
+        KnownSpec(name, EVERYONE, Origin.CANONICAL, spec, fingerprint_of(spec)) for name, spec in canonical().items()
+    )
+
+
+class SpecService:
+    """Specs of principals."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._read: dict[str, KnownSpec] = {}
+        """Submitted specs by id; a spec is written once."""
+
+    async def all(self, principal: str) -> list[KnownSpec]:
+        """Returns the canonical specs and the principal's own."""
+        return [*canonical_specs(), *await self.own(principal)]
+
+    async def own(self, principal: str) -> list[KnownSpec]:
+        """Returns the specs that a principal has submitted, oldest first."""
+        rows = await self._records.read(lambda view: queries.specs_of(view, principal))
+        found = []
+        for row in rows:
+            try:
+                found.append(self._known(row))
+            except SpecRefused as refused:  # it was submitted to another version of this program
+                log.warning("%s is left out: %s", row["name"], refused.message)
+        return found
+
+    async def find(self, principal: str, text: str) -> KnownSpec:
+        """Returns the spec of an id or a name. Raises `UnknownSpec`."""
+        known = await self.all(principal)
+        wanted = text.strip()
+        for each in known:
+            if wanted in {each.id, each.spec.name} or wanted.upper() == each.spec.name:
+                return each
+        advice = did_you_mean(wanted.upper(), [each.spec.name for each in known]) or "; get_top_specs lists specs"
+        raise UnknownSpec(f"no spec {wanted[:80]!r}{advice}", spec_id=wanted[:80])
+
+    async def submit(self, principal: str, raw: Mapping[str, Any], reasoning: str) -> KnownSpec:
+        """Record a spec. Raises `SpecRefused` with every problem, and `DuplicateName`."""
+        try:
+            spec = read_spec(raw)
+        except SpecRefused as refused:
+            raise by_part(refused) from None
+        row = {
+            "id": f"spec_{sha256(json.dumps([principal, spec.name]).encode()).hexdigest()[:16]}",
+            "principal": principal,
+            "name": spec.name,
+            "content": dict(raw),
+            "reasoning": reasoning,
+        }
+        if spec.name in canonical():
+            raise DuplicateName(f"{spec.name} is the name of a canonical spec", spec_id=spec.name)
+
+        def work(journal: Journal) -> None:
+            _refuse_duplicate(journal.view, principal, row)
+            journal.put("spec", {**row, "created_at": journal.at}, new=True)
+
+        await self._records.write(work)
+        return self._known(row)
+
+    def _known(self, row: Mapping[str, Any]) -> KnownSpec:
+        found = self._read.get(row["id"])
+        if found is None:
+            spec = read_spec(row["content"])
+            found = KnownSpec(row["id"], row["principal"], Origin.SUBMITTED, spec, fingerprint_of(spec))
+            self._read[found.id] = found
+        return found
+
+
+def _refuse_duplicate(view: View, principal: str, row: Mapping[str, Any]) -> None:
+    own = queries.specs_of(view, principal)
+    if len(own) >= MOST_SPECS:
+        raise InvalidParameter(f"you have {len(own)} specs, which is the most")
+    if any(each["name"] == row["name"] for each in own):
+        raise DuplicateName(f"you have a spec of the name {row['name']} already", spec_id=row["id"])

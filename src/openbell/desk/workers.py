@@ -1,0 +1,75 @@
+"""A process of its own for long calculations, so that the event loop and its threads stay quick.
+
+The process is started on first use. It ends with this one, also if this one is killed, and it ignores Ctrl-C, which reaches
+every process of a terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import wait
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_NICE = 10
+
+
+class Workers:
+    """Calls functions in a process of its own, one at a time. Functions, arguments and results must be picklable."""
+
+    def __init__(self, *, background: bool = False) -> None:
+        """With `background`, the process gives way to everything else on the machine."""
+        self._nice = _NICE if background else 0
+        self._executor: ProcessPoolExecutor | None = None
+
+    async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Returns the result of a call. If the process has died, another one is started, once."""
+        loop = asyncio.get_running_loop()
+        call: Callable[[], T] = partial(work, *args, **kwargs)
+        try:
+            return await loop.run_in_executor(self._started(), call)
+        except BrokenProcessPool:
+            self._executor = None
+            return await loop.run_in_executor(self._started(), call)
+
+    def _started(self) -> Executor:
+        if self._executor is None:
+            # Not forked: threads of this process may hold locks.
+            context = multiprocessing.get_context("spawn")
+            self._executor = ProcessPoolExecutor(1, context, initializer=_prepare, initargs=(self._nice,))
+        return self._executor
+
+    def close(self) -> None:
+        """End the process without waiting for its work, which changes nothing outside."""
+        if self._executor is None:
+            return
+        processes: dict[int, Any] = dict(self._executor._processes or {})  # noqa: SLF001 - there is no public way
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        for process in processes.values():
+            process.kill()
+        self._executor = None
+
+
+def _prepare(nice: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError, AttributeError):  # Windows has no nice
+        os.nice(nice)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(0)

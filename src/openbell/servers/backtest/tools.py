@@ -1,0 +1,216 @@
+"""run_backtest and get_historical_performance."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from openbell.backtest.rules import Setup
+from openbell.desk.strategies.history import PERIODS
+from openbell.market.bars import closed_at
+from openbell.market.clock import iso
+from openbell.market.errors import CallTimeout, DataError, InsufficientData, InvalidSymbol, StoreError, UnknownSymbol
+from openbell.market.instruments import parse
+from openbell.market.nearest import did_you_mean
+from openbell.market.series import Series
+from openbell.protocol.call import Call, Result, on_bars
+from openbell.protocol.tool import Absent, Arguments, Reads, Tool, without_default
+from openbell.protocol.truth import data_source
+from openbell.strategies.compiled import compiled
+from openbell.strategies.errors import InvalidDateRange, InvalidPeriod, NoPerformance, UnknownStrategy
+
+StrategyId = Annotated[str, Field(description="of get_top_strategies, or a spec's name")]
+
+
+class Window(TypedDict):
+    """The bars that a result rests on."""
+
+    timeframe: str
+    bars: int
+    start: str
+    end: str
+
+
+class BacktestAnswer(TypedDict):
+    """The figures of a run; those that are undefined without trades are left out."""
+
+    total_return: float
+    sharpe_ratio: NotRequired[float]
+    max_drawdown: float
+    win_rate: NotRequired[float]
+    trades: int
+    annual_return: NotRequired[float]
+    window: Window
+    data_source: str
+
+
+class MonthItem(TypedDict):
+    """One month of a strategy."""
+
+    month: str
+    total_signals: int
+    accuracy: NotRequired[float]
+    total_return: float
+
+
+class PerformanceAnswer(TypedDict):
+    """What a strategy has earned in a period."""
+
+    total_signals: int
+    accuracy: float
+    avg_return: float
+    sharpe: NotRequired[float]
+    performance_by_month: list[MonthItem]
+    strategy_id: str
+    symbol: str
+    timeframe: str
+    data_source: str
+
+
+def _day_schema(schema: dict[str, object]) -> None:
+    without_default(schema)
+    schema["format"] = "date"
+
+
+Day = Annotated[str | Absent, Field(json_schema_extra=_day_schema)]
+
+
+class BacktestInput(Arguments):
+    """Input of run_backtest."""
+
+    strategy_id: StrategyId
+    symbol: str
+    start_date: Day = None
+    end_date: Day = None
+
+
+class PerformanceInput(Arguments):
+    """Input of get_historical_performance."""
+
+    strategy_id: StrategyId
+    symbol: Annotated[str | Absent, Field(json_schema_extra=without_default)] = None
+    period: Annotated[str, Field(json_schema_extra={"enum": list(PERIODS)})] = "3m"
+    force_refresh: Annotated[bool, Field(description="bypass the cache")] = False
+
+
+async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswer]:
+    """Trade a strategy on the bars of both days and those between."""
+    start, end = _days(given.start_date, given.end_date)
+    chosen = await call.desk.strategies.choose(call.principal, given.strategy_id)
+    instrument = await call.desk.bars.find(given.symbol)
+    strategy = compiled(chosen.spec, chosen.parameters)
+    series = Series(instrument, chosen.timeframe)
+    found = await call.desk.backtests.run(strategy, series, Setup(), start, end)
+    bars, metrics = found.bars, found.metrics
+    facts = await call.desk.facts(bars)
+    answer: BacktestAnswer = {
+        "total_return": metrics.total_return or 0.0,
+        "max_drawdown": metrics.max_drawdown or 0.0,
+        "trades": metrics.trades,
+        "window": {
+            "timeframe": chosen.timeframe_name,
+            "bars": len(bars),
+            "start": iso(int(bars.time[0])),
+            "end": iso(closed_at(bars)),
+        },
+        "data_source": data_source(call.desk, instrument, facts.sources),
+    }
+    if metrics.sharpe is not None:
+        answer["sharpe_ratio"] = metrics.sharpe
+    if metrics.win_rate is not None:
+        answer["win_rate"] = metrics.win_rate
+    if metrics.annual_return is not None:
+        answer["annual_return"] = metrics.annual_return
+    return Result(answer, on_bars(instrument, closed_at(bars), facts))
+
+
+def _days(start: str | None, end: str | None) -> tuple[int | None, int | None]:
+    """Returns the start of the first day and the end of the last one. Raises `InvalidDateRange`."""
+    first, last = _day(start, "start_date"), _day(end, "end_date")
+    if first is not None and last is not None and first >= last:
+        raise InvalidDateRange("start_date must be before end_date", start_date=start, end_date=end)
+    until = None if last is None else last + timedelta(days=1)
+    return _epoch(first), _epoch(until)
+
+
+def _day(text: str | None, name: str) -> date | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.strptime(text, "%Y-%m-%d").date()  # noqa: DTZ007 - a day has no zone
+    except ValueError:
+        raise InvalidDateRange(f"{name} must be a day such as 2026-01-31, not {text[:40]!r}") from None
+    if not 1900 <= found.year < 3000:
+        raise InvalidDateRange(f"{name} must be a day between 1900 and 2999")
+    return found
+
+
+def _epoch(day: date | None) -> int | None:
+    return None if day is None else int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+
+
+async def get_historical_performance(call: Call, given: PerformanceInput) -> Result[PerformanceAnswer]:
+    """Return what a strategy has earned in a period up to now, in all and by month."""
+    if given.period not in PERIODS:
+        listed = f"{', '.join(PERIODS[:-1])} or {PERIODS[-1]}"
+        raise InvalidPeriod(f"period must be {listed}{did_you_mean(given.period, PERIODS)}")
+    strategy = await call.desk.strategies.opinions.strategy(call.principal, given.strategy_id, given.symbol)
+    found, stretch = await call.desk.strategies.performance.of(strategy, given.period)
+    made = strategy.implementation
+    instrument = parse(made.symbol)
+    months: list[MonthItem] = []
+    for each in found.months:
+        month: MonthItem = {
+            "month": each.name,
+            "total_signals": each.signals,
+            "total_return": each.total_return,
+        }
+        if each.closed:
+            month["accuracy"] = each.right / each.closed
+        months.append(month)
+    answer: PerformanceAnswer = {
+        "total_signals": found.signals,
+        "accuracy": found.right / found.closed,
+        "avg_return": found.average_return or 0.0,
+        "performance_by_month": months,
+        "strategy_id": made.id,
+        "symbol": made.symbol,
+        "timeframe": made.timeframe,
+        "data_source": data_source(call.desk, instrument),
+    }
+    if found.sharpe is not None:
+        answer["sharpe"] = found.sharpe
+    return Result(answer, on_bars(instrument, stretch.until, await call.desk.facts(stretch.bars)))
+
+
+_ANY = (InvalidSymbol, UnknownSymbol, UnknownStrategy, StoreError, CallTimeout, DataError)
+
+TOOLS = (
+    Tool(
+        name="run_backtest",
+        description=(
+            "Trade a strategy on past bars from start_date to end_date, both included. A spec's name runs with its default "
+            "parameters on daily bars, by default the newest 1,250."
+        ),
+        arguments=BacktestInput,
+        returns=BacktestAnswer,
+        handler=run_backtest,
+        toolset="backtests",
+        reads=Reads.BARS,
+        errors=(*_ANY, InvalidDateRange, InsufficientData),
+    ),
+    Tool(
+        name="get_historical_performance",
+        description="What a strategy would have earned in the last period, after costs, in all and by month.",
+        arguments=PerformanceInput,
+        returns=PerformanceAnswer,
+        handler=get_historical_performance,
+        toolset="backtests",
+        reads=Reads.RECORDS,
+        cache="cache_performance",
+        errors=(*_ANY, InvalidPeriod, NoPerformance),
+    ),
+)

@@ -1,0 +1,222 @@
+"""get_top_strategies, get_strategy_signal and get_strategy_consensus."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from openbell.desk.strategies.opinions import METRICS, Ranked
+from openbell.market.clock import iso
+from openbell.market.errors import CallTimeout, InvalidSymbol, StoreError, UnknownSymbol
+from openbell.market.instruments import parse
+from openbell.market.nearest import did_you_mean
+from openbell.protocol.call import Basis, Call, Result
+from openbell.protocol.pages import Pagination, pagination
+from openbell.protocol.tool import Arguments, Reads, Tool
+from openbell.protocol.truth import data_source
+from openbell.strategies.errors import InvalidMetric, NoActiveStrategies, NoSignal, NoStrategies, UnknownStrategy
+
+Symbol = Annotated[str, Field(description="BTC/USD, AAPL")]
+Refresh = Annotated[bool, Field(description="bypass the cache")]
+
+
+class Strategy(TypedDict):
+    """One strategy of a ranking."""
+
+    strategy_id: str
+    name: str
+    timeframe: str
+    status: str
+    score: float
+    sharpe: float
+    accuracy: float
+    signals_count: int
+
+
+class StrategyPage(TypedDict):
+    """Strategies, the best first."""
+
+    items: list[Strategy]
+    pagination: Pagination
+    data_source: str
+
+
+class SignalAnswer(TypedDict):
+    """What a strategy advises."""
+
+    signal: str
+    confidence: float
+    confidence_basis: str
+    triggered_at: str
+    parameters: dict[str, float]
+    strategy_id: str
+    timeframe: str
+    status: str
+    data_source: str
+
+
+class ConsensusAnswer(TypedDict):
+    """What the active strategies of a symbol advise."""
+
+    bullish_count: int
+    bearish_count: int
+    neutral_count: int
+    consensus: str
+    confidence: float
+    data_source: str
+
+
+class TopInput(Arguments):
+    """Input of get_top_strategies."""
+
+    symbol: Symbol
+    limit: Annotated[int, Field(ge=1, le=100)] = 5
+    offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+    metric: Annotated[str, Field(json_schema_extra={"enum": list(METRICS)})] = "sharpe"
+    force_refresh: Refresh = False
+
+
+class SignalInput(Arguments):
+    """Input of get_strategy_signal."""
+
+    strategy_id: Annotated[str, Field(description="of get_top_strategies, or a spec's name")]
+    symbol: Symbol
+    force_refresh: Refresh = False
+
+
+class ConsensusInput(Arguments):
+    """Input of get_strategy_consensus."""
+
+    symbol: Symbol
+    force_refresh: Refresh = False
+
+
+async def get_top_strategies(call: Call, given: TopInput) -> Result[StrategyPage]:
+    """Return a page of the strategies of a symbol, the best by a metric first."""
+    if given.metric not in METRICS:
+        raise InvalidMetric(
+            f"metric must be {', '.join(METRICS[:-1])} or {METRICS[-1]}{did_you_mean(given.metric, METRICS)}"
+        )
+    ranked = await call.desk.strategies.opinions.ranking(call.principal, given.symbol, given.metric)
+    page = ranked[given.offset : given.offset + given.limit]
+    return Result(
+        {
+            "items": [_item(each, given.metric) for each in page],
+            "pagination": pagination(given.offset, given.limit, len(ranked)),
+            "data_source": data_source(call.desk, parse(given.symbol)),
+        },
+        _basis(call, given.symbol, ranked),
+    )
+
+
+def _item(each: Ranked, metric: str) -> Strategy:
+    made, part = each.implementation, each.figures.untrained
+    return {
+        "strategy_id": made.id,
+        "name": each.known.spec.name,
+        "timeframe": made.timeframe,
+        "status": made.status.value,
+        "score": each.score(metric) or 0.0,
+        "sharpe": part.sharpe or 0.0,
+        "accuracy": part.accuracy or 0.0,
+        "signals_count": part.trades,
+    }
+
+
+async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAnswer]:
+    """Return what a strategy advises at the last closed bar."""
+    found = await call.desk.strategies.opinions.strategy(call.principal, given.strategy_id, given.symbol)
+    figures, made = found.figures, found.implementation
+    if figures.action is None or figures.triggered_at is None:
+        raise NoSignal(
+            f"{found.known.spec.name} has not decided anything on {made.symbol} {made.timeframe} bars yet",
+            strategy_id=made.id,
+        )
+    part = figures.untrained
+    since = iso(made.trained_until)
+    return Result(
+        {
+            "signal": figures.action.value,
+            "confidence": figures.confidence,
+            "confidence_basis": (
+                f"{part.right} of {part.closed} trades closed since {since} made a profit: (right + 1) / (closed + 2)"
+            ),
+            "triggered_at": iso(figures.triggered_at),
+            "parameters": dict(made.parameters),
+            "strategy_id": made.id,
+            "timeframe": made.timeframe,
+            "status": made.status.value,
+            "data_source": data_source(call.desk, parse(given.symbol)),
+        },
+        _basis(call, given.symbol, [found]),
+    )
+
+
+async def get_strategy_consensus(call: Call, given: ConsensusInput) -> Result[ConsensusAnswer]:
+    """Return the votes of the validated and deployed strategies of a symbol."""
+    found, voters = await call.desk.strategies.opinions.consensus(call.principal, given.symbol)
+    return Result(
+        {
+            "bullish_count": found.bullish,
+            "bearish_count": found.bearish,
+            "neutral_count": found.neutral,
+            "consensus": found.opinion.value,
+            "confidence": found.confidence,
+            "data_source": data_source(call.desk, parse(given.symbol)),
+        },
+        _basis(call, given.symbol, voters),
+    )
+
+
+def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> Basis:
+    """Returns the basis of figures: of several series, the end of the newest bar."""
+    instrument = parse(symbol)
+    note = call.desk.strategies.opinions.pending(call.principal, instrument)
+    return Basis(instrument, max((each.figures.until for each in strategies), default=None), note=note)
+
+
+_ANY = (InvalidSymbol, UnknownSymbol, StoreError, CallTimeout)
+
+TOOLS = (
+    Tool(
+        name="get_top_strategies",
+        description=(
+            "Strategies of a symbol, the best by metric first (score is that metric). Figures are out of sample, after "
+            "costs; status CANDIDATE means that it failed validation."
+        ),
+        arguments=TopInput,
+        returns=StrategyPage,
+        handler=get_top_strategies,
+        toolset="strategies",
+        reads=Reads.RECORDS,
+        cache="cache_strategies",
+        errors=(*_ANY, InvalidMetric, NoStrategies),
+    ),
+    Tool(
+        name="get_strategy_signal",
+        description=(
+            "What a strategy advises now: BUY while it holds a position (triggered_at says since when), SELL for 5 bars "
+            "after it left, else HOLD."
+        ),
+        arguments=SignalInput,
+        returns=SignalAnswer,
+        handler=get_strategy_signal,
+        toolset="strategies",
+        reads=Reads.RECORDS,
+        cache="cache_signal",
+        errors=(*_ANY, UnknownStrategy, NoSignal),
+    ),
+    Tool(
+        name="get_strategy_consensus",
+        description="Votes of the validated and deployed strategies of a symbol: 50 % make BUY or SELL, 70 % STRONG_.",
+        arguments=ConsensusInput,
+        returns=ConsensusAnswer,
+        handler=get_strategy_consensus,
+        toolset="strategies",
+        reads=Reads.RECORDS,
+        cache="cache_consensus",
+        errors=(*_ANY, NoActiveStrategies),
+    ),
+)

@@ -1,0 +1,235 @@
+"""get_top_specs, get_implementations and submit_new_spec."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from openbell.desk.strategies.catalogue import SOURCES, STATUSES, SpecStanding
+from openbell.desk.strategies.figures import Figures
+from openbell.desk.trading.decisions import LONGEST_REASONING
+from openbell.market.errors import CallTimeout, InvalidParameter, Refused, StoreError
+from openbell.market.nearest import did_you_mean
+from openbell.protocol.call import Call, Result
+from openbell.protocol.pages import Pagination, pagination
+from openbell.protocol.storable import require_storable
+from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
+from openbell.protocol.truth import data_source
+from openbell.strategies.errors import DuplicateName, InvalidSource, InvalidStatus, SpecRefused, UnknownSpec
+from openbell.strategies.implementations import Implementation
+
+Refresh = Annotated[bool, Field(description="bypass the cache")]
+Part = Annotated[Any, Field(json_schema_extra={"type": "object", "properties": {}})]
+"""A part of a spec, which is checked as a whole."""
+
+
+class SpecItem(TypedDict):
+    """One spec of a ranking."""
+
+    spec_id: str
+    name: str
+    source: str
+    indicators: list[str]
+    avg_sharpe: NotRequired[float]
+    implementations_count: int
+
+
+class SpecPage(TypedDict):
+    """Specs, the best first."""
+
+    items: list[SpecItem]
+    pagination: Pagination
+    data_source: str
+
+
+class ImplementationItem(TypedDict):
+    """One implementation of a spec."""
+
+    impl_id: str
+    parameters: dict[str, float]
+    symbol: str
+    timeframe: str
+    sharpe: NotRequired[float]
+    forward_sharpe: NotRequired[float]
+    forward_accuracy: NotRequired[float]
+    forward_signals: NotRequired[int]
+    status: str
+    reason: str
+
+
+class ImplementationPage(TypedDict):
+    """Implementations, the best first."""
+
+    items: list[ImplementationItem]
+    pagination: Pagination
+    data_source: str
+
+
+class Submitted(TypedDict):
+    """The id of a recorded spec."""
+
+    spec_id: str
+    created: bool
+    validation_errors: list[str]
+
+
+class SpecsInput(Arguments):
+    """Input of get_top_specs."""
+
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+    offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+    source: Annotated[str, Field(json_schema_extra={"enum": list(SOURCES)})] = "ALL"
+    force_refresh: Refresh = False
+
+
+class ImplementationsInput(Arguments):
+    """Input of get_implementations."""
+
+    spec_id: Annotated[str, Field(description="or the spec's name")]
+    status: Annotated[str, Field(json_schema_extra={"enum": list(STATUSES)})] = "VALIDATED"
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+    offset: Annotated[int, Field(ge=0, le=100_000_000)] = 0
+    force_refresh: Refresh = False
+
+
+class SubmitInput(Arguments):
+    """Input of submit_new_spec."""
+
+    name: Annotated[str, Field(description="letters, digits, _")]
+    description: Annotated[str | Absent, Field(json_schema_extra=without_default)] = None
+    indicators: Annotated[list[Part], Field(description='[{"id": "fast", "type": "EMA", "params": {"length": 9}}]')]
+    entry_conditions: Annotated[
+        list[Part],
+        Field(description='[{"type": "CROSSED_UP", "indicator": "fast", "params": {"crosses": "slow"}}]'),
+    ]
+    exit_conditions: Annotated[list[Part], Field(description='or [{"type": "STOP_LOSS", "params": {"percentage": 5}}]')]
+    parameters: Annotated[
+        list[Part],
+        Field(description='used as "${n}": [{"name": "n", "type": "INTEGER", "min": 5, "max": 20, "defaultValue": 9}]'),
+    ]
+    reasoning: Annotated[str | Absent, Field(json_schema_extra=without_default)] = None
+
+
+async def get_top_specs(call: Call, given: SpecsInput) -> Result[SpecPage]:
+    """Return a page of specs, the highest mean Sharpe ratio first."""
+    if given.source not in SOURCES:
+        raise InvalidSource(f"source must be {_choice(SOURCES)}{did_you_mean(given.source, SOURCES)}")
+    found = await call.desk.strategies.catalogue.specs(call.principal, given.source)
+    page = found[given.offset : given.offset + given.limit]
+    return Result(
+        {
+            "items": [_spec(each) for each in page],
+            "pagination": pagination(given.offset, given.limit, len(found)),
+            "data_source": data_source(call.desk),
+        }
+    )
+
+
+def _spec(each: SpecStanding) -> SpecItem:
+    item: SpecItem = {
+        "spec_id": each.known.id,
+        "name": each.known.spec.name,
+        "source": each.known.origin.value,
+        "indicators": list(dict.fromkeys(use.indicator for use in each.known.spec.indicators)),
+        "implementations_count": each.implementations,
+    }
+    if each.average_sharpe is not None:
+        item["avg_sharpe"] = each.average_sharpe
+    return item
+
+
+async def get_implementations(call: Call, given: ImplementationsInput) -> Result[ImplementationPage]:
+    """Return a page of the implementations of a spec, the highest Sharpe ratio out of sample first."""
+    if given.status not in STATUSES:
+        raise InvalidStatus(f"status must be {_choice(STATUSES)}{did_you_mean(given.status, STATUSES)}")
+    page, total = await call.desk.strategies.catalogue.implementations(
+        call.principal, given.spec_id, given.status, given.limit, given.offset
+    )
+    return Result(
+        {
+            "items": [_implementation(made, figures) for made, figures in page],
+            "pagination": pagination(given.offset, given.limit, total),
+            "data_source": data_source(call.desk),
+        }
+    )
+
+
+def _implementation(made: Implementation, figures: Figures | None) -> ImplementationItem:
+    item: ImplementationItem = {
+        "impl_id": made.id,
+        "parameters": dict(made.parameters),
+        "symbol": made.symbol,
+        "timeframe": made.timeframe,
+        "status": made.status.value,
+        "reason": made.reason,
+    }
+    if figures is None:
+        return item
+    part, forward = figures.untrained, figures.forward
+    item["forward_signals"] = forward.trades
+    if part.sharpe is not None:
+        item["sharpe"] = part.sharpe
+    # Without a closed trade the Sharpe ratio is of one open position: it is left out with the accuracy.
+    if forward.sharpe is not None and forward.closed:
+        item["forward_sharpe"] = forward.sharpe
+    if forward.accuracy is not None:
+        item["forward_accuracy"] = forward.accuracy
+    return item
+
+
+async def submit_new_spec(call: Call, given: SubmitInput) -> Result[Submitted]:
+    """Record a spec that has no problems."""
+    reasoning = given.reasoning or ""
+    if len(reasoning) > LONGEST_REASONING:
+        raise InvalidParameter(f"the reasoning has {len(reasoning)} characters, the most is {LONGEST_REASONING}")
+    raw = given.model_dump(exclude={"reasoning"}, exclude_none=True)
+    require_storable(reasoning + given.name, "the spec", raw)
+    found = await call.desk.strategies.catalogue.submit(call.principal, raw, reasoning)
+    return Result({"spec_id": found.id, "created": True, "validation_errors": []})
+
+
+def _choice(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+_ANY = (StoreError, CallTimeout, Refused)
+
+TOOLS = (
+    Tool(
+        name="get_top_specs",
+        description="Strategy specs by the mean Sharpe ratio of their implementations, out of sample.",
+        arguments=SpecsInput,
+        returns=SpecPage,
+        handler=get_top_specs,
+        toolset="strategies",
+        reads=Reads.RECORDS,
+        cache="cache_specs",
+        errors=(*_ANY, InvalidSource),
+    ),
+    Tool(
+        name="get_implementations",
+        description="Implementations of a spec on symbols, with status and its reason; forward_ is since it was found.",
+        arguments=ImplementationsInput,
+        returns=ImplementationPage,
+        handler=get_implementations,
+        toolset="strategies",
+        reads=Reads.RECORDS,
+        cache="cache_implementations",
+        errors=(*_ANY, UnknownSpec, InvalidStatus),
+    ),
+    Tool(
+        name="submit_new_spec",
+        description="Record a strategy spec for good. Errors list every problem with its path and the fix.",
+        arguments=SubmitInput,
+        returns=Submitted,
+        handler=submit_new_spec,
+        toolset="strategies",
+        reads=Reads.RECORDS,
+        effect=Effect.WRITE,
+        idempotent=False,
+        changes=("get_top_specs", "get_implementations"),
+        errors=(*_ANY, SpecRefused, DuplicateName),
+    ),
+)

@@ -1,0 +1,165 @@
+"""Queries about strategy specs, implementations, signals, consensus and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, delete, insert, select
+
+from openbell.stores.records import past
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.strategy_tables import (
+    consensuses,
+    implementations,
+    performance,
+    searches,
+    signals,
+    specs,
+)
+from openbell.stores.records.view import View
+from openbell.strategies.implementations import Implementation, Status
+from openbell.trading.rows import from_row
+
+_ACTIVE = tuple(each.value for each in Status if each.active)
+_CHUNK = 500
+EVERYONE = ""
+"""The principal of canonical specs and their implementations."""
+
+
+# Specs
+
+
+def specs_of(view: View, principal: str) -> list[Mapping[str, Any]]:
+    """The specs that a principal has submitted, oldest first."""
+    wanted = specs.c.principal == principal
+    if view.until is not None:
+        wanted &= specs.c.created_at <= view.until  # a spec is written once, at that time
+    return [row._asdict() for row in view.execute(select(specs).where(wanted).order_by(specs.c.seq))]
+
+
+def owners(view: View) -> list[str]:
+    """The principals that have submitted specs."""
+    return list(view.execute(select(specs.c.principal).distinct().order_by(specs.c.principal)).scalars())
+
+
+# Implementations
+
+
+def implementations_of(
+    view: View, principal: str, *, symbol: str | None = None, spec_id: str | None = None
+) -> list[Implementation]:
+    """The implementations that a principal sees, oldest first: those of canonical specs and of its own."""
+    wanted: ColumnElement[bool] = implementations.c.principal.in_({EVERYONE, principal})
+    if symbol is not None:
+        wanted &= implementations.c.symbol == symbol
+    if spec_id is not None:
+        wanted &= implementations.c.spec_id == spec_id
+    return _found(view, wanted)
+
+
+def implementation(view: View, principal: str, implementation_id: str) -> Implementation | None:
+    """The implementation of an id, if the principal sees it."""
+    seen = implementations.c.principal.in_({EVERYONE, principal})
+    return next(iter(_found(view, seen & (implementations.c.id == implementation_id))), None)
+
+
+def followed(view: View) -> list[Implementation]:
+    """All active implementations, of every principal, oldest first."""
+    return _found(view, implementations.c.status.in_(_ACTIVE))
+
+
+def has_followed(view: View) -> bool:
+    """Returns True if an implementation is active."""
+    found = select(implementations.c.id).where(implementations.c.status.in_(_ACTIVE)).limit(1)
+    return view.execute(found).first() is not None
+
+
+def series_of(view: View, symbol: str, timeframe: str) -> list[Implementation]:
+    """All implementations on a series, of every principal, oldest first."""
+    return _found(view, (implementations.c.symbol == symbol) & (implementations.c.timeframe == timeframe))
+
+
+def _found(view: View, wanted: ColumnElement[bool]) -> list[Implementation]:
+    if view.until is None:
+        rows = view.execute(select(implementations).where(wanted).order_by(implementations.c.seq, implementations.c.id))
+        return [from_row(Implementation, _without_seq(row._asdict())) for row in rows]
+    then = wanted & (implementations.c.found_at <= view.until)
+    ids = list(view.execute(select(implementations.c.id).where(then).order_by(implementations.c.found_at)).scalars())
+    bodies = past.bodies_at(view, "implementation", ids)
+    return [from_row(Implementation, bodies[each]) for each in ids if each in bodies]
+
+
+def _without_seq(row: dict[str, Any]) -> dict[str, Any]:
+    row.pop("seq", None)
+    return row
+
+
+# Searches
+
+
+def search(view: View, search_id: str) -> Mapping[str, Any] | None:
+    """The last search of a series; None if it was never searched."""
+    if view.until is not None:
+        return past.body_at(view, "search", search_id)
+    row = view.execute(select(searches).where(searches.c.id == search_id)).first()
+    return row._asdict() if row else None
+
+
+# Signals and consensus
+
+
+def signals_of(view: View, ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    """The recorded signals of implementations, by id, each with the number of its ledger entry."""
+    wanted, found = list(ids), dict[str, Mapping[str, Any]]()
+    for start in range(0, len(wanted), _CHUNK):
+        chosen = signals.c.implementation_id.in_(wanted[start : start + _CHUNK])
+        found |= {row.implementation_id: row._asdict() for row in view.execute(select(signals).where(chosen))}
+    return found
+
+
+def consensus(view: View, consensus_id: str) -> Mapping[str, Any] | None:
+    """The recorded consensus of a symbol and principal, with the number of its ledger entry; None if there is none."""
+    row = view.execute(select(consensuses).where(consensuses.c.id == consensus_id)).first()
+    return row._asdict() if row else None
+
+
+def latest_consensus(view: View, symbol: str, principal: str) -> int | None:
+    """The ledger entry of the consensus that a principal sees of a symbol; None if none was recorded."""
+    keys = (consensus_id(symbol, principal), consensus_id(symbol, EVERYONE))
+    rows = view.execute(select(consensuses.c.id, consensuses.c.seq).where(consensuses.c.id.in_(keys))).all()
+    found = {row.id: int(row.seq) for row in rows}
+    return found.get(keys[0], found.get(keys[1]))
+
+
+def consensus_id(symbol: str, principal: str) -> str:
+    """The key of a symbol's consensus for a principal."""
+    return f"{symbol} {principal}".strip()
+
+
+# Figures
+
+
+def figures(view: View, ids: Iterable[str]) -> dict[str, tuple[float, dict[str, Any]]]:
+    """The stored figures of implementations, by id, each with the time of the last bar that they include.
+
+    There are none at a past time: only the newest ones are stored.
+    """
+    if view.until is not None:
+        return {}
+    wanted, found = list(ids), dict[str, tuple[float, dict[str, Any]]]()
+    for start in range(0, len(wanted), _CHUNK):
+        chosen = performance.c.implementation_id.in_(wanted[start : start + _CHUNK])
+        rows = view.execute(select(performance).where(chosen))
+        found |= {row.implementation_id: (row.until, row.body) for row in rows}
+    return found
+
+
+def keep_figures(journal: Journal, found: Mapping[str, tuple[float, dict[str, Any]]]) -> None:
+    """Store figures of implementations."""
+    ids = list(found)
+    for start in range(0, len(ids), _CHUNK):
+        some = ids[start : start + _CHUNK]
+        journal.view.execute(delete(performance).where(performance.c.implementation_id.in_(some)))
+        rows = [{"implementation_id": each, "until": found[each][0], "body": found[each][1]} for each in some]
+        journal.view.execute(insert(performance), rows)

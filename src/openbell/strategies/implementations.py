@@ -1,0 +1,80 @@
+"""An implementation: a spec with parameters on one series, and how far it has been promoted.
+
+Its id is computed from its content, so that two processes that search the same series find the same implementation. A spec
+that changes has another fingerprint, and therefore other implementations, which begin as candidates.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
+
+from openbell.strategies.spec import Number, Spec
+
+
+class Status(StrEnum):
+    """How far an implementation has been promoted; see `promotion`."""
+
+    CANDIDATE = "CANDIDATE"
+    VALIDATED = "VALIDATED"
+    DEPLOYED = "DEPLOYED"
+    RETIRED = "RETIRED"
+
+    @property
+    def active(self) -> bool:
+        """Whether its signals are followed and count in the consensus."""
+        return self in {Status.VALIDATED, Status.DEPLOYED}
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """A spec with parameters on one series."""
+
+    id: str
+    principal: str
+    """The owner of its spec; empty for canonical specs, which everyone sees."""
+    spec_id: str
+    fingerprint: str
+    """Of the spec that it was made of."""
+    symbol: str
+    timeframe: str
+    parameters: dict[str, Number]
+    status: Status
+    reason: str
+    """Why it has this status."""
+    first: int
+    """Open time of the first bar that its indicators are computed from."""
+    trained_until: int
+    """Its parameters were chosen on bars before this time."""
+    found_at: float
+    """When it was found. Later bars are its forward performance."""
+    changed_at: float
+    """When its status changed last."""
+    tries: int
+    """How many strategies were tried on this series when it was found."""
+    figures: dict[str, Any]
+    """The figures that its status was decided by."""
+
+
+def fingerprint_of(spec: Spec) -> str:
+    """Returns a hash of everything in a spec that decides what it trades; names and descriptions are left out."""
+    body = asdict(spec)
+    for each in ("name", "description", "idea", "complexity"):
+        body.pop(each)
+    return _hash(body)
+
+
+def implementation_id(
+    principal: str, spec_id: str, fingerprint: str, symbol: str, timeframe: str, parameters: Mapping[str, Number]
+) -> str:
+    """Returns the id of an implementation."""
+    values = {name: float(value) for name, value in parameters.items()}
+    return f"impl_{_hash([principal, spec_id, fingerprint, symbol, timeframe, values])[:16]}"
+
+
+def _hash(body: object) -> str:
+    return sha256(json.dumps(body, sort_keys=True, separators=(",", ":"), default=str).encode()).hexdigest()
