@@ -7,6 +7,7 @@ import random
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase, engine_for
 from openbell.stores.records.tables import JOURNALED
 from openbell.stores.records.verify import faults
+from openbell.strategies.implementations import Implementation, Status
 from openbell.trading.accounts import Account
 from openbell.trading.alerts import Alert, Type
 from openbell.trading.fills import fill_of
@@ -67,6 +69,37 @@ def _some(journal: Journal, number: int) -> None:
     row = {"id": f"d{number}", "principal": "me", "symbol": "AAPL", "action": "BUY", "confidence": 0.5}
     more = {"opportunity_score": None, "reasoning": "because", "tool_calls": [{"x": 1.5}], "created_at": 60.0}
     journal.put("decision", {**row, **more}, new=True)
+    _some_strategies(journal, number)
+
+
+def _some_strategies(journal: Journal, number: int) -> None:
+    spec = {"id": f"s{number}", "principal": "me", "name": f"S{number}", "content": {"indicators": []}, "reasoning": ""}
+    journal.put("spec", {**spec, "created_at": 60.0}, new=True)
+    made = Implementation(
+        f"i{number}",
+        "me",
+        f"s{number}",
+        "f",
+        "AAPL",
+        "1d",
+        {"n": 5},
+        Status.VALIDATED,
+        "it passed",
+        0,
+        60,
+        60.0,
+        60.0,
+        3,
+        {},
+    )
+    journal.put("implementation", made, new=True)
+    journal.put("implementation", replace(made, status=Status.RETIRED))
+    searched = {"symbol": "AAPL", "timeframe": "1d", "fingerprint": "f", "tries": 3, "bars": 500, "at": 60.0}
+    journal.put("search", {"id": f"AAPL 1d {number}", **searched})
+    signal = {"symbol": "AAPL", "signal": "BUY", "confidence": 0.5, "triggered_at": 60.0, "bar_hash": "b" * 64}
+    seq = journal.put("signal", {"implementation_id": made.id, **signal})
+    votes = {"bullish": 1, "bearish": 0, "neutral": 0, "consensus": "STRONG_BUY", "confidence": 0.5, "signals": [seq]}
+    journal.put("consensus", {"id": f"AAPL {number}", "principal": "me", "symbol": "AAPL", **votes, "at": 60.0})
 
 
 def found(path: Path, head: Head | None) -> list[Fault]:

@@ -5,30 +5,14 @@ Tables that can be rebuilt from the ledger have a `seq`: the number of the entry
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-)
-from sqlalchemy.dialects.sqlite import INTEGER
+from sqlalchemy import JSON, Boolean, Column, Index, Integer, Table, Text, UniqueConstraint
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-Number = BigInteger().with_variant(INTEGER, "sqlite")
-Time = Float(53)
+from openbell.stores.records import columns
+from openbell.stores.records.columns import Number, Time
+from openbell.stores.records.strategy_tables import consensuses, implementations, searches, signals, specs
+
+metadata = columns.metadata
+"""With all tables."""
 
 ledger = Table(
     "ledger",
@@ -259,5 +243,10 @@ JOURNALED = {
     "decision": (decisions, "id"),
     "alert": (alerts, "id"),
     "switch": (switches, "name"),
+    "spec": (specs, "id"),
+    "implementation": (implementations, "id"),
+    "search": (searches, "id"),
+    "signal": (signals, "implementation_id"),
+    "consensus": (consensuses, "id"),
 }
 """The table and the key column of each kind of ledger entry that has a row. Other kinds are in the ledger only."""
