@@ -24,6 +24,16 @@ BTC, LATER = "BTC/USD", "DOGE/USD"
 UNKNOWN = "nobody-has-this-id"
 _BUY = {"symbol": BTC, "side": "buy", "type": "market", "quantity": "0.02"}
 _DECISION = {"symbol": BTC, "action": "HOLD", "confidence": 0.5, "reasoning": "the sample"}
+_SPEC = {
+    "name": "SAMPLE_CROSSOVER",
+    "indicators": [
+        {"id": "fast", "type": "EMA", "params": {"length": "${n}"}},
+        {"id": "slow", "type": "SMA", "params": {"length": 30}},
+    ],
+    "entry_conditions": [{"type": "CROSSED_UP", "indicator": "fast", "params": {"crosses": "slow"}}],
+    "exit_conditions": [{"type": "CROSSED_DOWN", "indicator": "fast", "params": {"crosses": "slow"}}],
+    "parameters": [{"name": "n", "type": "INTEGER", "min": 5, "max": 20, "defaultValue": 9}],
+}
 
 SAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
     "chart-signals": {
@@ -37,6 +47,35 @@ SAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
             {"symbol": LATER, "timeframe": "1min", "conditions": [{"type": "rsi_oversold"}]},
         ],
         "unsubscribe_alerts": [{"subscription_id": "sub_1"}, {"subscription_id": UNKNOWN}],
+    },
+    "strategy": {
+        "get_top_strategies": [
+            {"symbol": BTC, "limit": 2},
+            {"symbol": LATER},
+            {"symbol": BTC, "metric": "return", "offset": 1},
+        ],
+        "get_strategy_signal": [
+            {"strategy_id": "MACD_CROSSOVER", "symbol": BTC},
+            {"strategy_id": UNKNOWN, "symbol": BTC},
+            {"strategy_id": "MACD_CROSSOVER", "symbol": LATER},
+        ],
+        "get_strategy_consensus": [{"symbol": BTC}, {"symbol": LATER}],
+    },
+    "backtest": {
+        "run_backtest": [{"strategy_id": "MACD_CROSSOVER", "symbol": BTC}, {"strategy_id": UNKNOWN, "symbol": BTC}],
+        "get_historical_performance": [
+            {"strategy_id": "MACD_CROSSOVER", "symbol": BTC, "period": "1y"},
+            {"strategy_id": UNKNOWN},
+        ],
+    },
+    "strategy-db": {
+        "get_top_specs": [{"limit": 2}, {"source": "LLM_GENERATED"}],
+        "get_implementations": [{"spec_id": "MACD_CROSSOVER", "status": "ALL"}, {"spec_id": UNKNOWN}],
+        "submit_new_spec": [
+            _SPEC,
+            {**_SPEC, "name": "MACD_CROSSOVER"},
+            {**_SPEC, "indicators": [{"id": "x", "type": "NONE"}]},
+        ],
     },
     "market-data": {
         "get_candles": [

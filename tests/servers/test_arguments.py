@@ -36,6 +36,12 @@ GOOD: dict[str, Any] = {
     "action": "BUY",
     "confidence": 0.5,
     "reasoning": "because",
+    "strategy_id": "MACD_CROSSOVER",
+    "spec_id": "MACD_CROSSOVER",
+    "name": "SAMPLE",
+    "entry_conditions": [],
+    "exit_conditions": [],
+    "parameters": [],
 }
 LONG = " " * 1_000_000
 

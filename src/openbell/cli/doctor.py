@@ -274,7 +274,7 @@ def _broker(desk: Desk) -> Iterator[Finding]:
         return
     import asyncio
 
-    from openbell.desk.trading.desk import make_broker
+    from openbell.desk.trading.broker_venue import make_broker
     from openbell.trading.broker import BrokerError
 
     async def read_cash() -> str:

@@ -48,10 +48,10 @@ def mcp(
         replies = Replies()
         sdk_server = build(Runner(service, desk), one_client(LOCAL_OPERATOR, replies))
     _tune_allocator()
-    asyncio.run(_serve(sdk_server, desk, replies))
+    asyncio.run(_serve(sdk_server, desk, replies, service.start))
 
 
-async def _serve(server: Any, desk: Any, replies: Any) -> None:
+async def _serve(server: Any, desk: Any, replies: Any, start: Any) -> None:
     """Until the input ends or the process is told to stop."""
     from openbell.protocol.stdio import serve
 
@@ -65,6 +65,8 @@ async def _serve(server: Any, desk: Any, replies: Any) -> None:
     async with desk:
         if desk.settings.trade:
             desk.trading.start()
+        if start is not None:
+            start(desk)
         await serve(server, stop, replies)
 
 

@@ -126,4 +126,5 @@ async def _up(desk: Desk) -> None:
         group.create_task(collector.run())
         if desk.trading.writes:
             group.create_task(desk.trading.engine.run())
+            desk.strategies.start()
         group.create_task((show_table if sys.stdout.isatty() else print_changes)(desk, collector))

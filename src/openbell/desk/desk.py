@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from openbell.desk.indicators import IndicatorService
     from openbell.desk.quotes import QuoteService
     from openbell.desk.signals import SignalService
+    from openbell.desk.strategies.desk import StrategyDesk
     from openbell.desk.trading.desk import TradingDesk
     from openbell.feeds.port import Feeds
     from openbell.market.bars import Bars
@@ -145,6 +146,13 @@ class Desk:
         return BacktestService(self.bars)
 
     @cached_property
+    def strategies(self) -> StrategyDesk:
+        """Strategy specs, their implementations, signals and consensus."""
+        from openbell.desk.strategies.desk import StrategyDesk
+
+        return StrategyDesk(self, self.trading)
+
+    @cached_property
     def _worker(self) -> ThreadPoolExecutor:
         """Computes indicators and draws charts. One thread: a large picture takes 100 MB, and two would not be faster."""
         return ThreadPoolExecutor(1, "charts")
@@ -176,6 +184,8 @@ class Desk:
 
     async def close(self) -> None:
         """Close every part that was made."""
+        if "strategies" in self.__dict__:
+            await self.strategies.close()
         if "trading" in self.__dict__:
             await self.trading.close()
         if "crossing_alerts" in self.__dict__:

@@ -1,4 +1,4 @@
-"""The events of one process: bars have closed, orders or alerts have changed, the watchlist was edited.
+"""The events of one process: bars have closed; orders, alerts or strategies have changed; the watchlist was edited.
 
 One watcher detects the changes of this process and of others: it compares version numbers of the bar store, the records and
 the watchlist file every 100 ms, and at once after a write of this process. Alerts, pushes, waiting calls, the engine and the
@@ -53,12 +53,31 @@ class NotificationAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class SpecSubmitted:
+    """A strategy spec was submitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyChanged:
+    """An implementation of a strategy was found or promoted, or a signal or a consensus has changed."""
+
+
+@dataclass(frozen=True, slots=True)
 class WatchlistChanged:
     """The watchlist file was edited."""
 
 
-Event = BarsClosed | OrderChanged | AlertChanged | AlertFired | NotificationAdded | WatchlistChanged
-Kind = type[BarsClosed | OrderChanged | AlertChanged | AlertFired | NotificationAdded | WatchlistChanged]
+Event = (
+    BarsClosed
+    | OrderChanged
+    | AlertChanged
+    | AlertFired
+    | NotificationAdded
+    | SpecSubmitted
+    | StrategyChanged
+    | WatchlistChanged
+)
+Kind = type[Event]
 
 
 class Source(Protocol):
@@ -174,7 +193,7 @@ class Hub:
 BARS, RECORDS, WATCHLIST = "bars", "records", "watchlist"
 SOURCES: dict[str, frozenset[Kind]] = {
     BARS: frozenset({BarsClosed}),
-    RECORDS: frozenset({OrderChanged, AlertChanged, AlertFired, NotificationAdded}),
+    RECORDS: frozenset({OrderChanged, AlertChanged, AlertFired, NotificationAdded, SpecSubmitted, StrategyChanged}),
     WATCHLIST: frozenset({WatchlistChanged}),
 }
 """Which source reports which events."""

@@ -12,6 +12,8 @@ from openbell.desk.events import (
     Event,
     NotificationAdded,
     OrderChanged,
+    SpecSubmitted,
+    StrategyChanged,
     WatchlistChanged,
 )
 
@@ -58,7 +60,14 @@ class RecordSource:
         if self._seq is None:
             self._seq = await self._records.read(changes.newest, check_head=False)
             self._version = version
-            return (OrderChanged(), AlertChanged(), AlertFired(), NotificationAdded())
+            return (
+                OrderChanged(),
+                AlertChanged(),
+                AlertFired(),
+                NotificationAdded(),
+                SpecSubmitted(),
+                StrategyChanged(),
+            )
         seq = self._seq
         found = await self._records.read(lambda view: changes.changes_after(view, seq), check_head=False)
         if found.complete or not self._records.clock.moving:
@@ -73,6 +82,10 @@ class RecordSource:
             events.append(AlertChanged())
         if found.fired:
             events += (AlertFired(), NotificationAdded())
+        if "spec" in found.kinds:
+            events.append(SpecSubmitted())
+        if found.kinds & {"implementation", "signal", "consensus"}:
+            events.append(StrategyChanged())
         return events
 
     async def close(self) -> None:

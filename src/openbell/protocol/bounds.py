@@ -12,7 +12,9 @@ LONGEST_TEXT = 1_000
 """Most characters of a string in an argument. The longest that a tool accepts, an order's id, has 200."""
 LONGEST_NAME = 100
 SYMBOLS = frozenset({"symbol", "ticker"})
-CHECKED_BY_THE_TOOL = frozenset({"timeframe", "interval", "side", "action", "reasoning", "tool_calls"})
+CHECKED_BY_THE_TOOL = frozenset(
+    "timeframe interval side action reasoning tool_calls metric source status period name start_date end_date".split()
+)
 """Arguments that the tool itself checks first, against a list of names or a length, and refuses with the contract's own
 code."""
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -45,6 +45,8 @@ class Service:
     instructions: str
     tools: tuple[Tool, ...]
     dialect: Dialect
+    start: Callable[[Desk], None] | None = None
+    """Starts work in the background on a desk that serves it."""
     command: str = ""
     """SERVER in `openbell mcp SERVER`, if it differs from the name."""
 

@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 NAMES = {
     "chart-signals": "chart_signals",
+    "strategy": "strategy",
     "market-data": "market_data",
     "portfolio": "portfolio",
+    "backtest": "backtest",
     "decisions": "decisions",
+    "strategy-db": "strategy_db",
     "chartgen": "chartgen",
 }
 """The package of each server by its name in `openbell mcp`. Only the requested server is imported."""

@@ -7,9 +7,13 @@ its id; it is never submitted again.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 
+from openbell.brokers.declaration import BrokerParts
+from openbell.brokers.registry import all_brokers
+from openbell.desk.settings import Settings
 from openbell.desk.trading import reports
 from openbell.desk.trading.endings import end
 from openbell.desk.trading.halts import Halts
@@ -127,3 +131,9 @@ def _apply(journal: Journal, order_id: str, report: Report) -> Order:
     if order.state is State.PENDING or in_doubt:
         return end(journal, order, report.state, report.reason)
     return order
+
+
+def make_broker(settings: Settings) -> Broker | None:
+    """Returns the broker that the settings name; None for paper. Raises `SettingsError`."""
+    make = all_brokers()[settings.broker].make
+    return None if make is None else make(BrokerParts(settings=settings.by_name, environ=os.environ))

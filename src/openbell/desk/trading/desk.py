@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from openbell.brokers.declaration import BrokerParts
-from openbell.brokers.registry import all_brokers
 from openbell.desk.settings import DEFAULT_SCENARIO
 from openbell.desk.trading.accounts import AccountService, OperatorAccount
 from openbell.desk.trading.books import Books
-from openbell.desk.trading.broker_venue import BrokerVenue
+from openbell.desk.trading.broker_venue import BrokerVenue, make_broker
 from openbell.desk.trading.decisions import DecisionService
 from openbell.desk.trading.gate import Gate
 from openbell.desk.trading.halt_file import HALT_FILE, HaltFile
@@ -46,12 +43,12 @@ from openbell.market.errors import (
 from openbell.stores.port import Lease
 from openbell.stores.records import checkpoints, switches
 from openbell.stores.records.records import Access, Records
+from openbell.stores.records.strategies import has_followed
 from openbell.trading.advance import Rules
 from openbell.trading.broker import Broker, BrokerError
 
 if TYPE_CHECKING:
     from openbell.desk.desk import Desk
-    from openbell.desk.settings import Settings
     from openbell.desk.trading.alert_engine import AlertEngine
     from openbell.desk.trading.alerts import AlertService
     from openbell.desk.trading.engine import Engine
@@ -270,6 +267,7 @@ class TradingDesk:
         with _logged():
             await self.matching.step(None, until)
             await self.alert_engine.step(None, until)
+            await self._follow(None, until)
             self._settled = (until, now) if not self.matching.troubled else (0, 0.0)
 
     async def settle_all(self, until: float) -> None:
@@ -295,11 +293,17 @@ class TradingDesk:
                 await self.records.write(lambda journal: checkpoints.write_due(journal.view), lease)
             return 0
 
-        steps = (*(venue.step for venue in self.venues), self.alert_engine.step, checkpoint)
+        steps = (*(venue.step for venue in self.venues), self.alert_engine.step, self._follow, checkpoint)
         desk = self._desk
         # A broker sends no events: it is polled once a second.
         every = 1.0 if self.venue.remote else None
         return Engine(self.records, desk.clock, desk.bars.closed_until, steps, desk.hub, every)
+
+    async def _follow(self, lease: Lease | None, until: int) -> int:
+        """Follow strategies, if there are any to follow: nothing of them is loaded otherwise."""
+        if not await self.records.read(has_followed):
+            return 0
+        return await self._desk.strategies.follower.step(lease, until)
 
     def start(self) -> None:
         """Run the engine in the background, while no other process holds its lease."""
@@ -340,9 +344,3 @@ def _logged() -> Iterator[None]:
         yield
     except (DataError, UnknownSymbol, StoreError, Refused) as error:
         log.warning("the account could not be brought up to date: %s", error)
-
-
-def make_broker(settings: Settings) -> Broker | None:
-    """Returns the broker that the settings name; None for paper. Raises `SettingsError`."""
-    make = all_brokers()[settings.broker].make
-    return None if make is None else make(BrokerParts(settings=settings.by_name, environ=os.environ))

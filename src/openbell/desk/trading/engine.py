@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from openbell.desk.events import AlertChanged, BarsClosed, Hub, Listener, OrderChanged
+from openbell.desk.events import AlertChanged, BarsClosed, Hub, Listener, OrderChanged, StrategyChanged
 from openbell.desk.trading.record_locations import ENGINE as LEASE
 from openbell.market.clock import Clock
 from openbell.market.errors import LeaseHeld, LeaseLost, OpenbellError, Refused, SettingsError, StoreError
@@ -110,7 +110,7 @@ class Engine:
         self.status.state = "working"
         renewing = asyncio.create_task(self._keep_lease(lease))
         try:
-            with self._hub.listen(BarsClosed, OrderChanged, AlertChanged) as changed:
+            with self._hub.listen(BarsClosed, OrderChanged, AlertChanged, StrategyChanged) as changed:
                 while not renewing.done():
                     await self._safely(lease)
                     await self._wait(changed, renewing)

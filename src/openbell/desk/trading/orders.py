@@ -32,6 +32,7 @@ from openbell.market.errors import (
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
+from openbell.stores.records.strategies import latest_consensus
 from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.accounts import Account, slug
@@ -163,7 +164,8 @@ class OrderService:
         if verdict.rule == NO_DATA:
             raise refusal(verdict)  # not recorded: the same id may be judged again when there is data
         order = self._order(journal.at, account, principal, asked, verdict)
-        journal.note("verdict", order.id, verdict_row(order, verdict, sheet.proposed))
+        consensus = latest_consensus(journal.view, order.symbol, principal)
+        journal.note("verdict", order.id, verdict_row(order, verdict, sheet.proposed, consensus))
         journal.put("order", order, new=True)
         queries.add_request(journal.view, order, asked.digest(), received)
         for each in exits_of(order) if verdict.valid else ():

@@ -21,9 +21,14 @@ def refusal(verdict: Verdict, order_id: str | None = None) -> RiskRefused:
     return kind(f"refused by the risk gate: {verdict.reason}{largest}", **details)
 
 
-def verdict_row(order: Order, verdict: Verdict, price: Price | None) -> dict[str, Any]:
-    """Returns what the ledger keeps of a verdict: the bar that it rests on, and the decision."""
+def verdict_row(order: Order, verdict: Verdict, price: Price | None, consensus: int | None) -> dict[str, Any]:
+    """Returns what the ledger keeps of a verdict: the bar that it rests on, and the decision.
+
+    `consensus` is the entry of the consensus of strategies that was recorded last; a verdict without any does not name it.
+    """
+    known = {} if consensus is None else {"consensus": consensus}
     return {
+        **known,
         "order_id": order.id,
         "account": order.account,
         "symbol": order.symbol,

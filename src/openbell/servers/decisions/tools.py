@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.market.clock import iso
-from openbell.market.errors import CallTimeout, InvalidParameter, InvalidSymbol, Refused, StoreError
+from openbell.market.errors import CallTimeout, InvalidSymbol, Refused, StoreError
 from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Call, Result
 from openbell.protocol.pages import Pagination, pagination
+from openbell.protocol.storable import Anything, require_storable
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
 from openbell.trading.errors import InvalidAction, InvalidConfidence, ReasoningTooLong
 
 ACTIONS = ("BUY", "SELL", "HOLD")
-LONGEST_CALLS = 262_144
-_ZERO = re.compile(r"(?<!\\)(\\\\)*\\u0000")
-"""The character 0, escaped in JSON; an even number of backslashes before `u0000` is not such an escape."""
-_FLAT: list[Any] = [{"type": each} for each in ("string", "number", "boolean", "null")]
-_FLAT.append({"type": "object", "properties": {}})
-_NESTED = {"type": "array", "items": {"anyOf": _FLAT}}
-Anything = Annotated[Any, Field(json_schema_extra={"anyOf": [*_FLAT, _NESTED]})]
-"""Any JSON value, without what some clients refuse: a list of types, an array without items, a recursive schema."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Action = Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})]
 
@@ -112,7 +103,7 @@ async def save_decision(call: Call, given: SaveInput) -> Result[Saved]:
     _check_action(given.action)
     if not 0 <= given.confidence <= 1:
         raise InvalidConfidence("confidence must be between 0 and 1")
-    _check_text(given.reasoning, given.tool_calls)
+    require_storable(given.reasoning, "tool_calls", given.tool_calls)
     decision_id = await call.desk.trading.decisions.save(
         call.principal,
         given.symbol,
@@ -128,24 +119,6 @@ async def save_decision(call: Call, given: SaveInput) -> Result[Saved]:
 def _check_action(action: str | None) -> None:
     if action is not None and action not in ACTIONS:
         raise InvalidAction(f"action must be {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}{did_you_mean(action, ACTIONS)}")
-
-
-def _check_text(reasoning: str, tool_calls: list[Any] | None) -> None:
-    """Raises `InvalidParameter` for text that a database or the ledger cannot store, or that is too long."""
-    try:
-        written = json.dumps(tool_calls, ensure_ascii=False, allow_nan=False)
-        size = len(written.encode())
-        reasoning.encode()
-    except UnicodeEncodeError:
-        raise InvalidParameter("the text contains half a surrogate pair") from None
-    except ValueError:
-        raise InvalidParameter("tool_calls contains NaN or an infinity, which JSON does not have") from None
-    except RecursionError:
-        raise InvalidParameter("tool_calls is nested too deeply") from None
-    if "\x00" in reasoning or _ZERO.search(written):
-        raise InvalidParameter("the text contains the character 0")
-    if size > LONGEST_CALLS:
-        raise InvalidParameter(f"tool_calls may take at most {LONGEST_CALLS} bytes as JSON")
 
 
 _ANY = (InvalidSymbol, InvalidAction, StoreError, CallTimeout, Refused)
