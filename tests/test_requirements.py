@@ -46,6 +46,14 @@ MUST_HOLD = {
         "backtest/test_engine.py::test_both_kernels_return_the_same_bits_and_the_same_call_does_too",
         "backtest/test_curve.py::test_random_runs_have_equal_bits",
     ],
+    "a strategy fitted to noise is not promoted: of a thousand random specs on random walks at most 1 % reach VALIDATED": [
+        "backtest/test_search.py::test_strategies_without_skill_are_not_validated",
+        "backtest/test_search.py::test_the_library_on_random_walks_without_costs_is_not_validated_by_luck",
+    ],
+    "submit_new_spec → backtest → promotion → signal → consensus → paper order with its ledger chain, on PostgreSQL": [
+        "servers/test_strategies_end_to_end.py"
+        "::test_a_spec_becomes_a_signal_a_consensus_and_an_order_with_its_ledger_chain"
+    ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
     ],
@@ -448,6 +456,9 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 
 COUNTS = {
+    "a strategy fitted to noise is not promoted: of a thousand random specs on random walks at most 1 % reach VALIDATED": [
+        ("backtest/test_search.py::test_strategies_without_skill_are_not_validated", "WITHOUT_SKILL", 200, 1000),
+    ],
     "no figure of a backtest is NaN or infinite, and the same backtest gives the same bytes": [
         (
             "backtest/test_metrics.py::test_every_figure_is_finite_or_none_and_the_same_call_gives_the_same_bytes",

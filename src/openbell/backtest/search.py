@@ -69,22 +69,19 @@ def search(specs: Sequence[Spec], bars: Bars, setup: Setup, regular: Bars | None
     return [_tried(spec, bars, setup, regular, known) for spec in specs]
 
 
-def judged(found: Tried, per_bar_sharpes: Sequence[float]) -> tuple[Step, float | None]:
-    """Returns the status of a result and its deflated Sharpe ratio.
+def judged(found: Tried, tries: int) -> tuple[Step, float | None]:
+    """Returns the status of a result and its deflated Sharpe ratio against all specs that were tried on the series.
 
-    `per_bar_sharpes` are those of every spec that was tried on the series, this one included.
+    Without skill, the Sharpe ratio of T returns deviates by 1 / √T. The deviation over the tries themselves is not used:
+    specs with real gains and losses differ by more than luck, and would make each other look like luck.
     """
-    tries = max(1, len(per_bar_sharpes))
     deflated = None
-    if found.moments is not None:
-        variance = float(np.var(per_bar_sharpes, ddof=1)) if len(per_bar_sharpes) > 1 else 0.0
-        # Without skill the Sharpe ratio of T returns deviates by 1 / √T: few or similar tries must not seem easier.
-        variance = max(variance, 1.0 / found.moments.bars)
-        deflated = deflated_sharpe(
-            found.moments.sharpe, tries, variance, found.moments.skew, found.moments.kurtosis, found.moments.bars
-        )
-    checked = Validation(not found.why_not, found.why_not, found.trades, found.sharpe, deflated, tries)
-    return validation(checked), deflated
+    if (moments := found.moments) is not None:
+        luck = 1.0 / moments.bars
+        deflated = deflated_sharpe(moments.sharpe, tries, luck, moments.skew, moments.kurtosis, moments.bars)
+    return validation(
+        Validation(not found.why_not, found.why_not, found.trades, found.sharpe, deflated, tries)
+    ), deflated
 
 
 def _tried(spec: Spec, bars: Bars, setup: Setup, regular: Bars | None, known: Known) -> Tried | None:

@@ -198,19 +198,18 @@ def _judged(
     wanted: _Wanted, tried: Sequence[Implementation], results: Sequence[Tried | None], first: int, at: float
 ) -> list[Implementation]:
     """Returns the implementations of results, each with the status that the rules give it."""
-    sharpes = [value for each in tried if (value := each.figures.get("sharpe_per_bar")) is not None]
-    sharpes += [each.moments.sharpe for each in results if each is not None and each.moments is not None]
+    tries = len(tried) + sum(each is not None for each in results)
     return [
-        _implementation(wanted, known, result, sharpes, first, at)
+        _implementation(wanted, known, result, tries, first, at)
         for known, result in zip(wanted.specs, results, strict=True)
         if result is not None
     ]
 
 
 def _implementation(
-    wanted: _Wanted, known: KnownSpec, found: Tried, sharpes: Sequence[float], first: int, at: float
+    wanted: _Wanted, known: KnownSpec, found: Tried, tries: int, first: int, at: float
 ) -> Implementation:
-    step, deflated = judged(found, sharpes)
+    step, deflated = judged(found, tries)
     symbol, parameters = wanted.series.instrument.symbol, dict(found.parameters)
     figures: dict[str, Any] = {
         "sharpe": found.sharpe,
@@ -218,7 +217,6 @@ def _implementation(
         "deflated_sharpe": deflated,
         "trades": found.trades,
         "drawdown": found.drawdown,
-        "sharpe_per_bar": found.moments.sharpe if found.moments else None,
     }
     return Implementation(
         implementation_id(known.principal, known.id, known.fingerprint, symbol, wanted.timeframe, parameters),
@@ -234,6 +232,6 @@ def _implementation(
         found.trained_until,
         at,
         at,
-        len(sharpes),
+        tries,
         figures,
     )

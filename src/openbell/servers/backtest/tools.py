@@ -9,12 +9,14 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.backtest.rules import Setup
+from openbell.backtest.runs import Backtest
 from openbell.desk.strategies.history import PERIODS
 from openbell.market.bars import closed_at
 from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, DataError, InsufficientData, InvalidSymbol, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
+from openbell.market.plan import missing
 from openbell.market.series import Series
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.tool import Absent, Arguments, Reads, Tool, without_default
@@ -25,15 +27,6 @@ from openbell.strategies.errors import InvalidDateRange, InvalidPeriod, NoPerfor
 StrategyId = Annotated[str, Field(description="of get_top_strategies, or a spec's name")]
 
 
-class Window(TypedDict):
-    """The bars that a result rests on."""
-
-    timeframe: str
-    bars: int
-    start: str
-    end: str
-
-
 class BacktestAnswer(TypedDict):
     """The figures of a run; those that are undefined without trades are left out."""
 
@@ -42,8 +35,7 @@ class BacktestAnswer(TypedDict):
     max_drawdown: float
     win_rate: NotRequired[float]
     trades: int
-    annual_return: NotRequired[float]
-    window: Window
+    note: str
     data_source: str
 
 
@@ -64,9 +56,7 @@ class PerformanceAnswer(TypedDict):
     avg_return: float
     sharpe: NotRequired[float]
     performance_by_month: list[MonthItem]
-    strategy_id: str
-    symbol: str
-    timeframe: str
+    note: str
     data_source: str
 
 
@@ -110,21 +100,22 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
         "total_return": metrics.total_return or 0.0,
         "max_drawdown": metrics.max_drawdown or 0.0,
         "trades": metrics.trades,
-        "window": {
-            "timeframe": chosen.timeframe_name,
-            "bars": len(bars),
-            "start": iso(int(bars.time[0])),
-            "end": iso(closed_at(bars)),
-        },
+        "note": _note(chosen.timeframe_name, found),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
     if metrics.sharpe is not None:
         answer["sharpe_ratio"] = metrics.sharpe
     if metrics.win_rate is not None:
         answer["win_rate"] = metrics.win_rate
-    if metrics.annual_return is not None:
-        answer["annual_return"] = metrics.annual_return
     return Result(answer, on_bars(instrument, closed_at(bars), facts))
+
+
+def _note(timeframe: str, found: Backtest) -> str:
+    """Returns the bars that a run used, and what is missing of them."""
+    bars = found.bars
+    used = f"{len(bars)} {timeframe} bars from {iso(int(bars.time[0]))} to {iso(closed_at(bars))}"
+    gone = missing(bars)
+    return "; ".join(filter(None, (used, f"{gone} bars are missing in that time" if gone else "", found.note)))
 
 
 def _days(start: str | None, end: str | None) -> tuple[int | None, int | None]:
@@ -176,9 +167,7 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
         "accuracy": found.right / found.closed,
         "avg_return": found.average_return or 0.0,
         "performance_by_month": months,
-        "strategy_id": made.id,
-        "symbol": made.symbol,
-        "timeframe": made.timeframe,
+        "note": f"{made.id}, {made.status.value}, on {made.timeframe} bars of {made.symbol}",
         "data_source": data_source(call.desk, instrument),
     }
     if found.sharpe is not None:

@@ -48,12 +48,9 @@ class SignalAnswer(TypedDict):
 
     signal: str
     confidence: float
-    confidence_basis: str
     triggered_at: str
     parameters: dict[str, float]
-    strategy_id: str
-    timeframe: str
-    status: str
+    note: str
     data_source: str
 
 
@@ -140,14 +137,12 @@ async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAn
         {
             "signal": figures.action.value,
             "confidence": figures.confidence,
-            "confidence_basis": (
-                f"{part.right} of {part.closed} trades closed since {since} made a profit: (right + 1) / (closed + 2)"
-            ),
             "triggered_at": iso(figures.triggered_at),
             "parameters": dict(made.parameters),
-            "strategy_id": made.id,
-            "timeframe": made.timeframe,
-            "status": made.status.value,
+            "note": (
+                f"{made.id}, {made.status.value}, on {made.timeframe} bars. Confidence is (right + 1) / (closed + 2): "
+                f"{part.right} of {part.closed} trades closed since {since} made a profit"
+            ),
             "data_source": data_source(call.desk, parse(given.symbol)),
         },
         _basis(call, given.symbol, [found]),

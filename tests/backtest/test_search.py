@@ -1,0 +1,137 @@
+"""The search: strategies without skill are not promoted, and one with an edge is."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from openbell.backtest.rules import Setup
+from openbell.backtest.search import FEWEST_BARS, Tried, judged, search
+from openbell.market.bars import Bars, make
+from openbell.market.errors import InvalidParameter
+from openbell.market.instruments import parse
+from openbell.market.timeframes import Timeframe
+from openbell.strategies.errors import SpecRefused
+from openbell.strategies.implementations import Status
+from openbell.strategies.library import canonical
+from openbell.strategies.promotion import Step
+from openbell.strategies.reading import read_spec
+from openbell.strategies.spec import Spec
+from tests.counts import runs
+from tests.strategies.specs import crossover, random_spec, walk
+
+COSTS = Setup(10_000.0, 0.001, 0.0005)
+WITHOUT_SKILL = runs(200, soak=1000)
+
+
+def steps(found: list[Tried | None]) -> list[Step]:
+    """The status of each result, judged against all of them."""
+    tried = [each for each in found if each is not None]
+    return [judged(each, len(tried))[0] for each in tried]
+
+
+def reverting(count: int = 3000) -> Bars:
+    """Prices that return to their mean: a strategy that buys low has an edge."""
+    chance = np.random.default_rng(5)
+    away = np.zeros(count)
+    for at in range(1, count):
+        away[at] = 0.7 * away[at - 1] + chance.normal(0, 0.02)
+    close = 100 * np.exp(away)
+    opened = np.concatenate(([100.0], close[:-1]))
+    high, low = np.maximum(opened, close) * 1.001, np.minimum(opened, close) * 0.999
+    times = 1_600_000_000 // 86400 * 86400 + 86400 * np.arange(count)
+    return make(parse("BTC/USD"), Timeframe.D1, times, opened, high, low, close, np.full(count, 1000.0))
+
+
+def buys_low() -> Spec:
+    return read_spec(
+        {
+            "name": "BUYS_LOW",
+            "indicators": [{"id": "rsi", "type": "RSI", "params": {"length": "${n}"}}],
+            "entryConditions": [{"type": "UNDER", "indicator": "rsi", "params": {"value": 35}}],
+            "exitConditions": [{"type": "OVER", "indicator": "rsi", "params": {"value": 55}}],
+            "parameters": [{"name": "n", "type": "INTEGER", "min": 3, "max": 10, "defaultValue": 5}],
+        }
+    )
+
+
+def test_a_strategy_with_an_edge_is_validated_among_many_without() -> None:
+    specs = [buys_low(), *canonical().values()]
+    found = search(specs, reverting(), COSTS)
+    assert found[0] is not None
+    validated = steps(found)[0]
+    assert validated.status is Status.VALIDATED, validated.reason
+
+
+def test_the_parameters_were_chosen_before_the_bars_that_the_figures_are_of() -> None:
+    bars = reverting()
+    (found,) = search([buys_low()], bars, COSTS)
+    assert found is not None
+    upto = int(bars.time.searchsorted(found.trained_until))
+    changed = bars.take(slice(0, upto))
+    later = walk(1, len(bars) - upto, timeframe=Timeframe.D1)
+    other = make(
+        bars.instrument,
+        bars.timeframe,
+        bars.time,
+        *(
+            np.concatenate((getattr(changed, name), getattr(later, name)))
+            for name in ("open", "high", "low", "close", "volume")
+        ),
+    )
+    (again,) = search([buys_low()], other, COSTS)
+    assert again is not None
+    assert again.parameters == found.parameters
+    assert again.sharpe != found.sharpe
+
+
+def test_strategies_without_skill_are_not_validated() -> None:
+    """Random specs on random walks: at most 1 % may pass, however good the best of them looks."""
+    count = WITHOUT_SKILL
+    chance = random.Random(11)
+    specs: list[Spec] = []
+    while len(specs) < count:
+        try:
+            specs.append(read_spec({**random_spec(chance), "name": f"RANDOM_{len(specs)}"}))
+        except SpecRefused:  # its conditions contradict each other
+            continue
+    validated = 0
+    each_walk = 50
+    for at in range(0, count, each_walk):
+        bars = walk(1000 + at, 1500, timeframe=Timeframe.D1)
+        found = steps(search(specs[at : at + each_walk], bars, COSTS))
+        assert len(found) == len(specs[at : at + each_walk])
+        validated += sum(step.status is Status.VALIDATED for step in found)
+    assert validated <= count // 100
+
+
+def test_the_library_on_random_walks_without_costs_is_not_validated_by_luck() -> None:
+    specs = list(canonical().values())
+    results = [
+        step
+        for seed in range(3)
+        for step in steps(search(specs, walk(seed, 1500, timeframe=Timeframe.D1), Setup(fee=0.0)))
+    ]
+    assert sum(step.status is Status.VALIDATED for step in results) <= len(results) // 100
+
+
+def test_the_same_search_twice_is_the_same() -> None:
+    bars = walk(4, 800)
+    specs = list(canonical().values())[:12]
+    assert search(specs, bars, COSTS) == search(specs, bars, COSTS)
+
+
+def test_more_tries_make_it_harder() -> None:
+    (found,) = search([buys_low()], reverting(), COSTS)
+    assert found is not None
+    few, many = (judged(found, tries)[1] for tries in (1, 500))
+    assert few is not None
+    assert many is not None
+    assert many < few
+
+
+def test_too_few_bars_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="too few"):
+        search([read_spec(crossover())], walk(1, FEWEST_BARS - 1), COSTS)
