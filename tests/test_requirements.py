@@ -51,8 +51,7 @@ MUST_HOLD = {
         "backtest/test_search.py::test_the_library_on_random_walks_without_costs_is_not_validated_by_luck",
     ],
     "submit_new_spec → backtest → promotion → signal → consensus → paper order with its ledger chain, on PostgreSQL": [
-        "servers/test_strategies_end_to_end.py"
-        "::test_a_spec_becomes_a_signal_a_consensus_and_an_order_with_its_ledger_chain"
+        "servers/test_strategies_end_to_end.py::test_a_spec_becomes_an_order_with_its_ledger_chain"
     ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
@@ -60,6 +59,13 @@ MUST_HOLD = {
     "strategies are equal as arrays and bar by bar, and never look ahead": [
         "strategies/test_evaluation.py::test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead",
         "strategies/test_running_group.py::test_a_group_gives_what_each_strategy_gives_alone",
+    ],
+    "strategies, rankings and backtests answer the contracts, with every declared error": [
+        "servers/test_strategy.py::test_results_fit_the_contracts_and_name_their_source",
+        "servers/test_strategy.py::test_every_declared_error_is_raised",
+        "servers/test_strategy.py::test_a_backtest_honours_its_dates_to_the_bar_and_equals_the_engine",
+        "servers/test_strategy.py::test_performance_depends_on_the_period_and_adds_up_by_month",
+        "servers/test_strategy.py::test_the_list_of_strategies_is_paged_and_ranked_by_the_metric",
     ],
     "the contract's quick start answers in an empty home": [
         "servers/test_chart_signals.py::test_the_quick_start_answers_with_real_numbers_in_an_empty_home"

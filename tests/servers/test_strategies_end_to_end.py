@@ -41,9 +41,7 @@ def _day_of(text: str) -> int:
     return int(datetime.fromisoformat(text).timestamp() - FIRST) // DAY
 
 
-def test_a_spec_becomes_a_signal_a_consensus_and_an_order_with_its_ledger_chain(
-    tmp_path: Path, postgres: PostgresServer
-) -> None:
+def test_a_spec_becomes_an_order_with_its_ledger_chain(tmp_path: Path, postgres: PostgresServer) -> None:
     url = fresh_database(postgres)
     market = Market(tmp_path / "home", url)
     market.load()

@@ -1,0 +1,298 @@
+"""The contracts of strategy, strategy-db and backtest: over real pipes, and in process where a pipe adds nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from openbell.backtest.rules import Setup
+from openbell.backtest.runs import backtest
+from openbell.market.bars import make
+from openbell.market.instruments import parse
+from openbell.market.timeframes import Timeframe
+from openbell.strategies.compiled import compiled
+from openbell.strategies.library import canonical
+from tests.client import OPENBELL, Client, run
+from tests.servers.desks import (
+    OTHER,
+    Bench,
+    awaited,
+    bench_as_found,
+    check_against_contract,
+    data,
+    error,
+    fresh_database,
+)
+from tests.servers.reverting_market import BUYS_LOW, DAY, FIRST, FOUND, closes, days_file
+
+CONTRACTS = Path(__file__).parent / "contracts"
+SERVERS = ("strategy", "backtest", "strategy-db")
+BTC = "BTC/USD"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Imported days of a market with an edge."""
+    folder = tmp_path_factory.mktemp("market")
+    done = run(folder / "home", "import", str(days_file(folder)), "--symbol", BTC, FEED="none")
+    assert done.returncode == 0, done.stderr
+    return folder / "home"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def clients(request: pytest.FixtureRequest, home: Path) -> Iterator[dict[str, Client]]:
+    """One process of each server, in one scenario."""
+    settings = {"TIMEOUT": "60", "FEED": "none"}
+    if request.param == "postgresql":
+        settings["DATABASE_URL"] = fresh_database(request.getfixturevalue("postgres"))
+    flags = ["--as-of", FOUND, "--scenario", f"on-{request.param}"]
+    made = {name: Client(home, command=[*OPENBELL, "mcp", name, *flags], **settings) for name in SERVERS}
+    try:
+        for client in made.values():
+            client.initialize()
+        made["strategy"].aside = [{"source": request.param}]
+        yield made
+    finally:
+        for client in made.values():
+            client.__exit__(None, None, None)
+
+
+# The contracts
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_names_schemas_enums_limits_and_defaults_are_the_contracts(clients: dict[str, Client], name: str) -> None:
+    check_against_contract(clients[name], json.loads((CONTRACTS / f"{name}.json").read_text()))
+
+
+def test_results_fit_the_contracts_and_name_their_source(clients: dict[str, Client]) -> None:
+    spec_id = data(clients["strategy-db"], "submit_new_spec", **{**BUYS_LOW, "name": "CONTRACT"})["spec_id"]
+    ranked = data(clients["strategy"], "get_top_strategies", symbol=BTC)["items"][0]["strategy_id"]
+    calls: dict[str, list[tuple[str, dict[str, Any]]]] = {
+        "strategy": [
+            ("get_top_strategies", {"symbol": BTC}),
+            ("get_strategy_signal", {"strategy_id": ranked, "symbol": BTC}),
+            ("get_strategy_consensus", {"symbol": BTC}),
+        ],
+        "backtest": [
+            ("run_backtest", {"strategy_id": ranked, "symbol": BTC}),
+            ("get_historical_performance", {"strategy_id": ranked, "period": "1y"}),
+        ],
+        "strategy-db": [
+            ("get_top_specs", {}),
+            ("get_implementations", {"spec_id": spec_id, "status": "ALL"}),
+        ],
+    }
+    source = clients["strategy"].aside[0]["source"]
+    for name, wanted in calls.items():
+        returns = {tool["name"]: tool["returns"] for tool in json.loads((CONTRACTS / f"{name}.json").read_text())}
+        schemas = {tool["name"]: tool for tool in clients[name].request("tools/list")["result"]["tools"]}
+        for tool, arguments in wanted:
+            payload = clients[name].call(tool, arguments)["result"]["structuredContent"]
+            jsonschema.validate(payload, schemas[tool]["outputSchema"])
+            jsonschema.validate(payload["data"], returns[tool])
+            assert set(returns[tool]["properties"]) <= set(payload["data"]), tool
+            assert payload["_metadata"]["source"] == ("parquet" if tool == "run_backtest" else source)
+
+
+def test_the_list_of_strategies_is_paged_and_ranked_by_the_metric(clients: dict[str, Client]) -> None:
+    client = clients["strategy"]
+    for metric in ("sharpe", "accuracy", "return"):
+        whole = data(client, "get_top_strategies", symbol=BTC, metric=metric, limit=100)
+        scores = [each["score"] for each in whole["items"]]
+        assert scores == sorted(scores, reverse=True)
+        if metric != "return":
+            assert scores == [each[metric] for each in whole["items"]]
+        page = data(client, "get_top_strategies", symbol=BTC, metric=metric, limit=3, offset=2)
+        assert page["items"] == whole["items"][2:5]
+        assert page["pagination"] == {
+            "offset": 2,
+            "limit": 3,
+            "total": whole["pagination"]["total"],
+            "has_more": True,
+        }
+
+
+def test_every_declared_error_is_raised(clients: dict[str, Client]) -> None:
+    strategy, backtests, specs = (clients[name] for name in SERVERS)
+    refused: list[tuple[Client, str, dict[str, Any], str]] = [
+        (strategy, "get_top_strategies", {"symbol": "!!"}, "INVALID_SYMBOL"),
+        (strategy, "get_top_strategies", {"symbol": "NFLX"}, "SYMBOL_NOT_FOUND"),
+        (strategy, "get_top_strategies", {"symbol": BTC, "metric": "calmar"}, "INVALID_METRIC"),
+        (strategy, "get_top_strategies", {"symbol": BTC, "limit": 101}, "INVALID_PARAMETER"),
+        (strategy, "get_strategy_signal", {"strategy_id": "nobody", "symbol": BTC}, "STRATEGY_NOT_FOUND"),
+        (strategy, "get_strategy_signal", {"strategy_id": "MACD_CROSSOVER", "symbol": "?"}, "INVALID_SYMBOL"),
+        (strategy, "get_strategy_signal", {"strategy_id": "MACD_CROSSOVER", "symbol": "NFLX"}, "NO_SIGNAL"),
+        (strategy, "get_strategy_consensus", {"symbol": "?"}, "INVALID_SYMBOL"),
+        (strategy, "get_strategy_consensus", {"symbol": "NFLX"}, "NO_ACTIVE_STRATEGIES"),
+        (backtests, "run_backtest", {"strategy_id": "nobody", "symbol": BTC}, "STRATEGY_NOT_FOUND"),
+        (backtests, "run_backtest", {"strategy_id": "MACD_CROSSOVER", "symbol": "?"}, "INVALID_SYMBOL"),
+        (backtests, "get_historical_performance", {"strategy_id": "nobody"}, "STRATEGY_NOT_FOUND"),
+        (
+            backtests,
+            "get_historical_performance",
+            {"strategy_id": "MACD_CROSSOVER", "symbol": BTC, "period": "2y"},
+            "INVALID_PERIOD",
+        ),
+        (
+            backtests,
+            "get_historical_performance",
+            {"strategy_id": "PRICE_GAP", "symbol": BTC, "period": "1w"},
+            "NO_PERFORMANCE_DATA",
+        ),
+        (specs, "get_top_specs", {"source": "MINE"}, "INVALID_SOURCE"),
+        (specs, "get_implementations", {"spec_id": "nobody"}, "SPEC_NOT_FOUND"),
+        (specs, "get_implementations", {"spec_id": "MACD_CROSSOVER", "status": "BEST"}, "INVALID_STATUS"),
+        (specs, "submit_new_spec", {**BUYS_LOW, "name": "!"}, "INVALID_NAME"),
+        (specs, "submit_new_spec", {**BUYS_LOW, "name": "MACD_CROSSOVER"}, "DUPLICATE_NAME"),
+        (specs, "submit_new_spec", {**BUYS_LOW, "parameters": [{"name": "n"}]}, "SCHEMA_VALIDATION_ERROR"),
+    ]
+    bad = {"start_date": "2024-01-02", "end_date": "2024-01-02"}
+    for dates, code in (
+        (bad, "INVALID_DATE_RANGE"),
+        ({"start_date": "yesterday"}, "INVALID_DATE_RANGE"),
+        ({"start_date": "1950-01-01", "end_date": "1951-01-01"}, "INSUFFICIENT_DATA"),
+    ):
+        refused.append((backtests, "run_backtest", {"strategy_id": "MACD_CROSSOVER", "symbol": BTC, **dates}, code))
+    for client, tool, arguments, code in refused:
+        assert error(client, tool, **arguments)["code"] == code, (tool, arguments)
+
+
+def test_a_refused_spec_has_every_problem_with_its_path(clients: dict[str, Client]) -> None:
+    spec = {
+        **BUYS_LOW,
+        "name": "WRONG",
+        "indicators": [{"id": "rsi", "type": "RSY", "params": {"length": "${n}"}}],
+        "exit_conditions": [{"type": "CROSSES", "indicator": "rsi"}],
+    }
+    found = error(clients["strategy-db"], "submit_new_spec", **spec)
+    assert found["code"] == "INVALID_INDICATORS"
+    paths = {each["path"]: each["message"] for each in found["details"]["validation_errors"]}
+    assert "rsi" in paths["indicators[0].type"].lower()
+    assert any(path.startswith("exitConditions[0]") for path in paths)
+    conditions = {**BUYS_LOW, "name": "WRONG", "entry_conditions": [{"type": "OVER", "indicator": "ema"}]}
+    assert error(clients["strategy-db"], "submit_new_spec", **conditions)["code"] == "INVALID_CONDITIONS"
+
+
+def test_a_name_is_taken_once(clients: dict[str, Client]) -> None:
+    spec = {**BUYS_LOW, "name": "ONLY_ONCE"}
+    made = data(clients["strategy-db"], "submit_new_spec", **spec)
+    assert made["created"] is True
+    assert made["validation_errors"] == []
+    again = error(clients["strategy-db"], "submit_new_spec", **{**spec, "name": "only once"})
+    assert again["code"] == "DUPLICATE_NAME"
+    assert again["details"]["spec_id"] == made["spec_id"]
+    listed = data(clients["strategy-db"], "get_top_specs", source="LLM_GENERATED", limit=100, force_refresh=True)[
+        "items"
+    ]
+    assert [each["source"] for each in listed if each["spec_id"] == made["spec_id"]] == ["LLM_GENERATED"]
+
+
+# Figures
+
+
+def test_a_backtest_honours_its_dates_to_the_bar_and_equals_the_engine(clients: dict[str, Client]) -> None:
+    close = closes()
+    opened = np.concatenate(([100.0], close[:-1]))
+    high, low = (np.round(edge, 4) for edge in (np.maximum(opened, close) * 1.001, np.minimum(opened, close) * 0.999))
+    times = FIRST + DAY * np.arange(len(close))
+    bars = make(parse(BTC), Timeframe.D1, times, opened, high, low, close, np.full(len(close), 1e6))
+    start = int(datetime(2021, 3, 1, tzinfo=UTC).timestamp())
+    end = int(datetime(2022, 3, 2, tzinfo=UTC).timestamp())
+    strategy = compiled(canonical()["SMA_RSI"])
+    expected = backtest(strategy, bars, Setup(), start, end).metrics
+    found = data(
+        clients["backtest"],
+        "run_backtest",
+        strategy_id="SMA_RSI",
+        symbol="btcusd",
+        start_date="2021-03-01",
+        end_date="2022-03-01",
+    )
+    assert found["trades"] == expected.trades
+    assert found["total_return"] == pytest.approx(expected.total_return, rel=1e-6)
+    assert "366 1d bars from 2021-03-01" in found["note"]
+
+
+def test_performance_depends_on_the_period_and_adds_up_by_month(clients: dict[str, Client]) -> None:
+    client = clients["backtest"]
+    year, quarter = (
+        data(client, "get_historical_performance", strategy_id="BBAND_WILLIAMS_R", symbol=BTC, period=period)
+        for period in ("1y", "3m")
+    )
+    assert year["total_signals"] > quarter["total_signals"]
+    assert sum(each["total_signals"] for each in year["performance_by_month"]) == year["total_signals"]
+    months = [each["month"] for each in year["performance_by_month"]]
+    assert months == sorted(months)
+    assert (months[0], months[-1]) == ("2024-04", "2025-03")
+
+
+def test_a_signal_explains_its_confidence(clients: dict[str, Client]) -> None:
+    ranked = data(clients["strategy"], "get_top_strategies", symbol=BTC, limit=1)["items"][0]
+    found = data(clients["strategy"], "get_strategy_signal", strategy_id=ranked["strategy_id"], symbol=BTC)
+    right, closed = (int(each) for each in found["note"].split(": ")[1].split(" trades")[0].split(" of "))
+    assert found["confidence"] == pytest.approx((right + 1) / (closed + 2))
+    assert found["triggered_at"] <= FOUND
+
+
+# Who sees what, and when
+
+
+def files_in(home: Path) -> list[Path]:
+    return sorted(path for path in home.rglob("*") if path.is_file())
+
+
+async def submitted(desk: Bench, name: str) -> str:
+    found = await desk.ask("strategy-db", "submit_new_spec", **{**BUYS_LOW, "name": name})
+    return str(found["spec_id"])
+
+
+@awaited
+async def test_nobody_sees_the_specs_of_another(home: Path) -> None:
+    async with bench_as_found(home, FOUND, SCENARIO="apart", FEED="none") as desk:
+        spec_id = await submitted(desk, "MINE")
+        unseen = await desk.refused("strategy-db", "get_implementations", OTHER, spec_id=spec_id)
+        assert unseen["code"] == "SPEC_NOT_FOUND"
+        mine = await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=100)
+        others = await desk.ask("strategy", "get_top_strategies", OTHER, symbol=BTC, limit=100)
+        assert {each["name"] for each in mine["items"]} - {each["name"] for each in others["items"]} == {"MINE"}
+        (own,) = [each["strategy_id"] for each in mine["items"] if each["name"] == "MINE"]
+        hidden = await desk.refused("strategy", "get_strategy_signal", OTHER, strategy_id=own, symbol=BTC)
+        assert hidden["code"] == "STRATEGY_NOT_FOUND"
+        again = await desk.ask("strategy-db", "submit_new_spec", OTHER, **{**BUYS_LOW, "name": "MINE"})
+        assert again["spec_id"] != spec_id
+
+
+@awaited
+async def test_a_desk_that_may_not_write_searches_in_memory_and_has_the_same_answer(home: Path) -> None:
+    answers = []
+    before = files_in(home)
+    for settings in ({"READ_ONLY": "1", "TRADE": ""}, {"TRADE": ""}):
+        async with bench_as_found(home, FOUND, FEED="none", **settings) as desk:
+            answers.append(await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=100))
+            refused = await desk.refused("strategy-db", "submit_new_spec", **BUYS_LOW)
+            assert refused["code"] == "UNAUTHORIZED"
+    assert answers[0] == answers[1]
+    assert files_in(home) == before
+
+
+@awaited
+async def test_the_past_shows_what_the_records_knew_then(home: Path) -> None:
+    async with bench_as_found(home, FOUND, SCENARIO="steps", FEED="none") as desk:
+        early = await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=100)
+        await submitted(desk, "LATE")
+    async with bench_as_found(home, "2025-06-01T00:05:00Z", SCENARIO="steps", FEED="none") as desk:
+        later = await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=100)
+    assert "LATE" in {each["name"] for each in later["items"]}
+    assert "LATE" not in {each["name"] for each in early["items"]}
+    ids = {each["strategy_id"] for each in early["items"]}
+    assert ids <= {each["strategy_id"] for each in later["items"]} | ids
+    counts = {each["strategy_id"]: each["signals_count"] for each in later["items"]}
+    assert any(counts.get(each["strategy_id"], 0) > each["signals_count"] for each in early["items"])
