@@ -21,7 +21,7 @@ from openbell.market.sessions import stock_phase
 from openbell.market.timeframes import Timeframe
 
 CONNECT = "openbell mcp chart-signals"
-_HEADER_LINES = 13
+_HEADER_LINES = 14
 _SHOWN = (BarsClosed, OrderChanged, AlertFired, WatchlistChanged)
 _REFRESH_SECONDS = 1.0
 """The longest time between two updates: the header shows the time."""
@@ -52,6 +52,8 @@ def _line(desk: Desk, collector: Collector) -> str:
     """Returns the state of collector and engine as one line."""
     status = collector.status
     line = f"{status.state}; {status.watched} symbols; {_trading(desk)}"
+    if desk.strategies.searches:
+        line += f"; strategies: {desk.strategies.seeding.status.state}"
     if status.through:
         line += f"; {status.stored} bars stored, through {iso(status.through)}"
     if status.refused:
@@ -85,6 +87,8 @@ def _header(desk: Desk, collector: Collector) -> Panel:
         Text(f"collector: {status.state}; {status.stored:,} bars stored, {status.reconnects} reconnects"),
         Text(_trading(desk)),
     ]
+    if desk.strategies.searches:
+        lines.append(Text(f"strategies: {desk.strategies.seeding.status}"))
     if status.refused:
         lines.append(Text("refused: " + ", ".join(f"{n} {why}" for why, n in status.refused.items()), style="red"))
     lines.append(Text(f"connect an MCP client with: {CONNECT}", style="bold"))

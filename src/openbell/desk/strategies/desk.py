@@ -129,6 +129,11 @@ class StrategyDesk:
         if self._seeding is None and self._trading.writes and self._desk.clock.moving:
             self._seeding = asyncio.create_task(self.seeding.run(), name="search")
 
+    @property
+    def searches(self) -> bool:
+        """Whether the search in the background was started."""
+        return self._seeding is not None
+
     async def close(self) -> None:
         """Stop the search and the process that computes."""
         if self._seeding is not None:

@@ -1,0 +1,83 @@
+"""The search in the background: it covers the watchlist, one process does it, and a kill loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from openbell.desk.strategies.seeding import Seeding
+from tests.client import OPENBELL, Client, run
+from tests.servers.desks import Bench, awaited, bench_as_found, data
+from tests.servers.reverting_market import BUYS_LOW
+from tests.waiting import until, wait_for
+
+BTC = "BTC/USD"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home that watches one symbol."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "watchlist.txt").write_text(f"{BTC}\n")
+    return tmp_path / "home"
+
+
+async def searched(seeding: Seeding) -> None:
+    await until(lambda: seeding.status.state == "all watched series are searched", "the search")
+
+
+async def count(desk: Bench) -> int:
+    found: int = (await desk.ask("strategy-db", "get_implementations", spec_id="MACD_CROSSOVER", status="ALL"))[
+        "pagination"
+    ]["total"]
+    return found
+
+
+@awaited
+async def test_watched_series_are_searched_and_a_new_spec_after_them(home: Path) -> None:
+    async with bench_as_found(home) as desk:
+        desk.desk.strategies.start()
+        seeding = desk.desk.strategies.seeding
+        await searched(seeding)
+        assert (seeding.status.done, seeding.status.total) == (2, 2)
+        assert await count(desk) == 2
+        specs = await desk.ask("strategy-db", "get_top_specs", limit=100)
+        assert sum("avg_sharpe" in each for each in specs["items"]) > 40
+        spec_id = (await desk.ask("strategy-db", "submit_new_spec", **BUYS_LOW))["spec_id"]
+
+        async def tried() -> int:
+            page = await desk.ask(
+                "strategy-db", "get_implementations", spec_id=spec_id, status="ALL", force_refresh=True
+            )
+            total: int = page["pagination"]["total"]
+            return total
+
+        async with asyncio.timeout(60):
+            while await tried() < 2:
+                await asyncio.sleep(0.05)
+
+
+def test_one_process_searches_and_a_killed_one_is_followed(home: Path) -> None:
+    """Two servers at once, the first killed in the middle: every series is searched once, and the ledger is whole."""
+    command = [*OPENBELL, "mcp", "strategy"]
+    settings = {"TIMEOUT": "60", "LOG": "info"}
+    with Client(home, command=command, **settings) as first, Client(home, command=command, **settings) as second:
+        first.initialize()
+        second.initialize()
+        wait_for(lambda: bool(psutil.Process(first.process.pid).children()), "the first's worker")
+        first.process.kill()
+        ranked = data(second, "get_top_strategies", symbol=BTC, limit=100)
+        assert ranked["pagination"]["total"] > 20
+        ids = [each["strategy_id"] for each in ranked["items"]]
+        assert len(set(ids)) == len(ids)
+    done = run(home, "verify")
+    assert done.returncode == 0, done.stdout
+    found = run(home, "call", "strategy-db", "get_implementations", json.dumps({"spec_id": "SMA_RSI", "status": "ALL"}))
+    page: dict[str, Any] = json.loads(found.stdout)["data"]
+    series = [(each["symbol"], each["timeframe"]) for each in page["items"]]
+    assert len(set(series)) == len(series)
