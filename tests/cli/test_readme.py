@@ -42,7 +42,11 @@ class Example:
     def __init__(self, folder: Path, words: list[str]) -> None:
         at = words.index(PROGRAM)
         chosen = dict(word.split("=", 1) for word in words[:at])
-        kept = {key: value for key, value in environment(folder / "home").items() if not key.startswith("ALPACA_")}
+        kept = {
+            key: value
+            for key, value in environment(folder / "home", TIMEOUT="60").items()
+            if not key.startswith("ALPACA_")
+        }
         pipe = subprocess.PIPE
         self.process = Process(
             [*OPENBELL, *words[at + 1 :]], cwd=folder, env=kept | chosen, text=True, stdout=pipe, stderr=pipe

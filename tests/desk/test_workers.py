@@ -96,6 +96,6 @@ def test_the_process_ends_with_its_parent(tmp_path: Path, number: signal.Signals
 
 def _alive(pid: int) -> bool:
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False

@@ -16,6 +16,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from multiprocessing.connection import wait
 from typing import Any, ParamSpec, TypeVar
 
@@ -43,6 +44,10 @@ class Workers:
             self._executor = None
             return await loop.run_in_executor(self._started(), call)
 
+    def prepare(self, *modules: str) -> None:
+        """Start the process and let it import modules, so that the first call need not wait for that."""
+        self._started().submit(_import, modules)
+
     def _started(self) -> Executor:
         if self._executor is None:
             # Not forked: threads of this process may hold locks.
@@ -59,6 +64,11 @@ class Workers:
         for process in processes.values():
             process.kill()
         self._executor = None
+
+
+def _import(modules: tuple[str, ...]) -> None:
+    for each in modules:
+        import_module(each)
 
 
 def _prepare(nice: int) -> None:

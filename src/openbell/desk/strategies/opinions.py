@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -19,8 +18,6 @@ from openbell.strategies.consensus import Action, Consensus, Vote, consensus_of
 from openbell.strategies.errors import NoActiveStrategies, NoSignal, NoStrategies, UnknownSpec, UnknownStrategy
 from openbell.strategies.implementations import Implementation, Status
 
-_PATIENCE_SECONDS = 2.0
-"""How long the search of a further timeframe is waited for."""
 METRICS = ("sharpe", "accuracy", "return")
 
 
@@ -79,22 +76,23 @@ class OpinionService:
     async def on(self, principal: str, instrument: Instrument) -> list[Ranked]:
         """Returns the strategies of a symbol that are not retired, after a search for those that were not tried yet.
 
-        With a moving clock, only the search of the first timeframe is waited for; see `pending`. With a fixed clock all are,
-        because the same question must have the same answer.
+        With a moving clock a call waits for one search; `pending` names those that follow it. With a fixed clock it waits
+        for all, because the same question must have the same answer.
         """
         await self._settle()
-        for at, timeframe in enumerate(SEARCHED):
-            searching = asyncio.ensure_future(self._searching.ensure(principal, Series(instrument, timeframe)))
-            waits = at == 0 or not self._bars.clock.moving
+        waiting = [Series(instrument, timeframe) for timeframe in SEARCHED]
+        while waiting:
             try:
-                async with asyncio.timeout(None if waits else _PATIENCE_SECONDS):
-                    await searching
-            except TimeoutError:
-                continue  # the search itself continues
+                searched = await self._searching.ensure(principal, waiting.pop(0))
             except (DataError, UnknownSymbol):
                 continue  # the series is not there; another timeframe may be
+            if searched and self._bars.clock.moving:
+                break
         found = await self._searching.implementations(principal, symbol=instrument.symbol)
-        return await self.ranked(principal, [each for each in found if each.status is not Status.RETIRED])
+        ranked = await self.ranked(principal, [each for each in found if each.status is not Status.RETIRED])
+        for series in waiting:
+            self._searching.begin(principal, series)
+        return ranked
 
     def pending(self, principal: str, instrument: Instrument) -> str | None:
         """Returns a note about the searches of a symbol that are not finished; None if there are none."""

@@ -96,14 +96,18 @@ class SearchService:
         `workers` compute, instead of those that answer calls. A series with too few bars is left for later. Raises as
         `BarService.span` does.
         """
+        # A caller that gives up leaves the search running: the next one has its result.
+        return await asyncio.shield(self.begin(principal, series, workers))
+
+    def begin(self, principal: str, series: Series, workers: Workers | None = None) -> asyncio.Task[int]:
+        """Start to search a series, if that is not being done; returns the task."""
         key = (series, principal)
         task = self._running.get(key)
         if task is None:
             task = asyncio.ensure_future(self._ensure(principal, series, workers or self._workers))
             self._running[key] = task
             task.add_done_callback(lambda done: self._ended(key, done))
-        # A caller that gives up leaves the search running: the next one has its result.
-        return await asyncio.shield(task)
+        return task
 
     def is_running(self, principal: str, series: Series) -> bool:
         """Returns True while a series is searched for a principal."""
@@ -125,6 +129,7 @@ class SearchService:
         wanted = await self._wanted(principal, series)
         if not wanted.specs:
             return 0
+        workers.prepare(search.__module__)
         stretch = await newest_bars(self._bars, series)
         if len(stretch.bars) < FEWEST_BARS:
             return 0
