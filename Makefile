@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # A byte-code cache makes every start two to three times faster.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test soak check lint bench lock docs clean
+.PHONY: help up test soak check lint bench lock docs proto clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -48,6 +48,9 @@ check: lint test ## lint and test
 
 docs: $(VENV)/tools ## write the generated reference pages anew
 	$(BIN)/python -m openbell.cli.reference docs
+
+proto: $(VENV)/tools ## generate the messages of the gRPC backtester anew
+	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src openbell/backtest/wire/backtester.proto
 
 bench: $(VENV)/tools ## print speed ratios, measured in an environment with run-time dependencies only
 	$(PYTHON) bench/run.py

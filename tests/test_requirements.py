@@ -53,6 +53,9 @@ MUST_HOLD = {
     "submit_new_spec → backtest → promotion → signal → consensus → paper order with its ledger chain, on PostgreSQL": [
         "servers/test_strategies_end_to_end.py::test_a_spec_becomes_an_order_with_its_ledger_chain"
     ],
+    "hostile requests to the backtester (10,000 fuzzed): each is refused or runs": [
+        "backtest/test_wire.py::test_fuzzed_requests_run_or_are_refused"
+    ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
     ],
@@ -482,6 +485,9 @@ COUNTS = {
             3000,
         ),
         ("backtest/test_curve.py::test_random_runs_have_equal_bits", "EQUAL_CURVES", 300, 3000),
+    ],
+    "hostile requests to the backtester (10,000 fuzzed): each is refused or runs": [
+        ("backtest/test_wire.py::test_fuzzed_requests_run_or_are_refused", "FUZZED", 300, 10_000),
     ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         ("strategies/test_reading.py::test_hostile_specs_are_refused_or_run", "HOSTILE", 1500, 10_000),

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.market.errors import FeedUnavailable, InvalidSymbol, OpenbellError, UnknownSymbol
+from openbell.market.errors import CallTimeout, FeedUnavailable, InvalidSymbol, OpenbellError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.protocol.cache import TtlCache
 from openbell.protocol.call import Basis, Call, Result
@@ -69,6 +70,16 @@ def service(
 
 def desk(home: Path, **settings: Any) -> Desk:
     return Desk(load({"OPENBELL_HOME": str(home)}, **settings))
+
+
+def test_errors_of_the_backtester_have_the_contracts_codes() -> None:
+    dialect = EnvelopeDialect({CallTimeout: "TIMEOUT"})
+    for error, code in (
+        (BacktesterUnavailable("gone"), "GRPC_ERROR"),
+        (BacktestTimeout("slow"), "BACKTEST_TIMEOUT"),
+        (CallTimeout("slow"), "TIMEOUT"),
+    ):
+        assert dialect.error(error, Metrics(1.0), "run_backtest").payload["error"]["code"] == code
 
 
 def test_answers_are_cached_by_every_argument_and_principal(tmp_path: Path) -> None:

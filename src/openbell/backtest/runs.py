@@ -42,10 +42,17 @@ def backtest(
     the range. `regular` and `known` are as in `evaluate`; `known` must be of bars that end where the range does.
     """
     keep_freed_memory()
-    first, last = (int(each) for each in bars.time.searchsorted((start, end)))
-    upto = slice(0, max(first, last))
+    first = int(bars.time.searchsorted(start))
+    part = range(first, first + len(traded_bars(bars, start, end)))
+    upto = slice(0, part.stop)
     conditions = evaluate(strategy, bars.take(upto), None if regular is None else regular.take(upto), known)
-    return traded(strategy, conditions, bars, setup, range(first, upto.stop))
+    return traded(strategy, conditions, bars, setup, part)
+
+
+def traded_bars(bars: Bars, start: float, end: float) -> Bars:
+    """Returns the bars that open in [start, end)."""
+    first, last = (int(each) for each in bars.time.searchsorted((start, end)))
+    return bars.take(slice(first, max(first, last)))
 
 
 def traded(strategy: Compiled, conditions: Conditions, bars: Bars, setup: Setup, part: range) -> Backtest:

@@ -211,8 +211,13 @@ def _joined(parts: Sequence[range], tested: Sequence[Backtest], bars: Bars, setu
         at, cash = at + len(each.bars), float(equity[-1][-1])
     columns = [np.concatenate(column) for column in zip(*(each.columns() for each in trades), strict=True)]
     run = Run(Trades(tested[0].run.trades.side, *columns), np.concatenate(equity))
-    traded = bars.take(np.concatenate([np.arange(part.start, part.stop) for part in parts]))
+    traded = tested_bars(bars, parts)
     return Backtest(traded, run, measure(run, traded))
+
+
+def tested_bars(bars: Bars, parts: Sequence[range]) -> Bars:
+    """Returns the bars of all test parts."""
+    return bars.take(np.concatenate([np.arange(part.start, part.stop) for part in parts]))
 
 
 def _moved(trades: Trades, bars: int, factor: float) -> Trades:

@@ -24,6 +24,7 @@ OpenbellError
 │   ├── NotFinite                      a result is not a finite number
 │   ├── SeriesChanged [indicators]     the bars do not continue the series that an indicator followed
 │   └── CallTimeout                    the call exceeded its timeout
+│       └── BacktestTimeout [backtest]  a backtest took longer than its time limit
 ├── StoreError                         the bar store or the records database failed
 │   ├── StoreTimeout                   the store did not respond within its timeout
 │   ├── CorruptFile                    a file failed its checks
@@ -41,6 +42,7 @@ OpenbellError
 │   ├── DuplicateOrder                 the same order within seconds, or a client_order_id that is already used
 │   ├── NoSuchOrder                    the caller has no order with this id
 │   └── TooManyOrders                  more orders per second than the desk accepts
+├── BacktesterUnavailable [backtest]   the backtester cannot be reached, is busy, or ended in the middle of a run
 ├── NoSuchAlert                        the caller has no alert with this id
 ├── AccountNotFound [trading]          no account has this name
 ├── ImpossibleMove [trading]           an order cannot change from its state to the requested one

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.market.errors import InputError, OpenbellError
 from openbell.protocol.media import Media, Picture
 
@@ -112,6 +113,13 @@ class JsonRpcDialect:
         return Reply(payload, is_error=True, code=code)
 
 
+_BACKTESTER: dict[type[OpenbellError], str] = {
+    BacktesterUnavailable: "GRPC_ERROR",
+    BacktestTimeout: "BACKTEST_TIMEOUT",
+}
+"""The contract's codes for the backtester, in every server that uses it."""
+
+
 @dataclass(frozen=True, slots=True)
 class EnvelopeDialect:
     """Results and errors in an envelope with metadata."""
@@ -139,7 +147,7 @@ class EnvelopeDialect:
 
     def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:
         """{error, _metadata}."""
-        codes = {**self.codes, **self.by_tool.get(tool, {})}
+        codes = {**_BACKTESTER, **self.codes, **self.by_tool.get(tool, {})}
         default = "INVALID_PARAMETER" if isinstance(error, InputError) else "INTERNAL_ERROR"
         return self._failure(_lookup(codes, error) or default, error.message, error.details, metrics)
 

@@ -1,0 +1,97 @@
+"""The methods of the gRPC backtester: for each kind of job, its messages and how they are converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from openbell.backtest import jobs
+from openbell.backtest.jobs import Job
+from openbell.backtest.wire import backtester_pb2 as pb
+from openbell.backtest.wire import requests, results
+from openbell.backtest.wire.limits import SERVICE
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method. Its responses have either `progress` or `result`."""
+
+    name: str
+    job: type[Any]
+    request: Any
+    response: Any
+    to_request: Callable[[Any], Any]
+    to_job: Callable[[Any], Job[Any]]
+    """Raises `InputError`."""
+    to_message: Callable[[Any], Any]
+    """Of a result."""
+    to_result: Callable[[Any, Any], Any]
+    """Of a job and the message of its result."""
+
+    @property
+    def path(self) -> str:
+        """Its name in a call."""
+        return f"/{SERVICE}/{self.name}"
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method(
+            "RunBacktest",
+            jobs.BacktestJob,
+            pb.BacktestRequest,
+            pb.BacktestResponse,
+            requests.backtest_request,
+            requests.backtest_job,
+            results.run_message,
+            results.backtest_result,
+        ),
+        Method(
+            "RunBatchBacktest",
+            jobs.BatchJob,
+            pb.BatchRequest,
+            pb.BatchResponse,
+            requests.batch_request,
+            requests.batch_job,
+            results.batch_message,
+            results.batch_result,
+        ),
+        Method(
+            "RunWalkForward",
+            jobs.WalkForwardJob,
+            pb.WalkForwardRequest,
+            pb.WalkForwardResponse,
+            requests.walk_forward_request,
+            requests.walk_forward_job,
+            results.walk_forward_message,
+            results.walk_forward_result,
+        ),
+        Method(
+            "RunMonteCarlo",
+            jobs.MonteCarloJob,
+            pb.MonteCarloRequest,
+            pb.MonteCarloResponse,
+            requests.monte_carlo_request,
+            requests.monte_carlo_job,
+            results.monte_carlo_message,
+            results.monte_carlo_result,
+        ),
+        Method(
+            "RunPortfolio",
+            jobs.PortfolioJob,
+            pb.PortfolioRequest,
+            pb.PortfolioResponse,
+            requests.portfolio_request,
+            requests.portfolio_job,
+            results.portfolio_message,
+            results.portfolio_result,
+        ),
+    )
+}
+
+
+def method_of(job: Job[Any]) -> Method:
+    """Returns the method that runs a job."""
+    return next(each for each in METHODS.values() if isinstance(job, each.job))
