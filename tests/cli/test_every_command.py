@@ -128,6 +128,11 @@ def runs_backtest(home: Path) -> None:
     assert done(home, "backtest", "SMA_EMA_CROSSOVER", "NOPE", *AT, code=1) == ""
 
 
+def runs_backtester(home: Path) -> None:
+    assert "backtester listens on 127.0.0.1:" in first_line(home, "backtester", "--port", "0", "--workers", "1")
+    assert not home.exists(), "it keeps nothing"
+
+
 def runs_strategies_list(home: Path) -> None:
     lines = done(home, "strategies", "list").splitlines()
     assert len(lines) == 60
@@ -250,6 +255,7 @@ RUNS: dict[str, Callable[[Path], None]] = {
     "chart": runs_chart,
     "indicators": runs_indicators,
     "backtest": runs_backtest,
+    "backtester": runs_backtester,
     "strategies list": runs_strategies_list,
     "strategies show": runs_strategies_show,
     "strategies check": runs_strategies_check,

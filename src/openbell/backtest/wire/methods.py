@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from openbell.backtest import jobs
 from openbell.backtest.jobs import Job
 from openbell.backtest.wire import backtester_pb2 as pb
 from openbell.backtest.wire import requests, results
 from openbell.backtest.wire.limits import SERVICE
+from openbell.market.errors import InvalidParameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,22 @@ class Method:
     """Of a result."""
     to_result: Callable[[Any, Any], Any]
     """Of a job and the message of its result."""
+
+    def job_of(self, request: bytes) -> Job[Any]:
+        """Returns the job of a serialized request. Raises `InputError`."""
+        try:
+            message = self.request.FromString(request)
+        except DecodeError:
+            raise InvalidParameter(f"the request is not a {self.request.DESCRIPTOR.name}") from None
+        return self.to_job(message)
+
+    def progress(self, done: int, total: int) -> bytes:
+        """Returns a serialized response that reports progress."""
+        return bytes(self.response(progress=pb.Progress(done=done, total=total)).SerializeToString())
+
+    def response_of(self, result: Any) -> bytes:
+        """Returns the serialized response with a result."""
+        return bytes(self.response(result=self.to_message(result)).SerializeToString())
 
     @property
     def path(self) -> str:

@@ -1,0 +1,72 @@
+"""`openbell backtester`: the gRPC backtester as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbell.cli.app import app, fail, plain_errors, settings_for
+
+if TYPE_CHECKING:
+    from openbell.gateway.backtester.service import Options
+
+_LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+
+@app.command("backtester")
+def backtester(
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0: any free one.")] = 50051,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, max=256, help="Processes that compute; by default one per core.")
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option("--tls-cert", metavar="FILE", help="The certificate for TLS (PEM).")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key (PEM).")] = None,
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-client-ca", metavar="FILE", help="Accept only clients with a certificate of this CA (PEM)."
+        ),
+    ] = None,
+) -> None:
+    """Serve backtests over gRPC, for desks with OPENBELL_BACKTESTER=HOST:PORT.
+
+    It needs no data: requests carry the bars. Ctrl-C lets running backtests finish; a second one ends them.
+
+    \b
+    Example:
+      openbell backtester --port 50051 --workers 4
+    """  # noqa: D301 (click reads the backspace)
+    settings_for()
+    if bool(tls_cert) != bool(tls_key) or (tls_client_ca and not tls_cert):
+        fail("TLS needs --tls-cert and --tls-key")
+    with plain_errors():
+        from openbell.gateway.backtester.service import Options, Tls
+
+        tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
+        if host not in _LOCAL and not tls_client_ca:
+            typer.echo(f"Anyone who can reach {host} can run backtests: --tls-client-ca restricts it.", err=True)
+        asyncio.run(_serve(Options(host, port, workers or os.cpu_count() or 1, tls)))
+
+
+async def _serve(options: Options) -> None:
+    from openbell.gateway.backtester.service import serve
+
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows
+            loop.add_signal_handler(number, stop.set)
+
+    def ready(address: str) -> None:
+        kind = "TLS" if options.tls else "no TLS"
+        typer.echo(f"backtester listens on {address} ({options.workers} workers, {kind})")
+
+    await serve(options, stop, ready)

@@ -1,0 +1,1 @@
+"""Services for other machines: the gRPC backtester."""

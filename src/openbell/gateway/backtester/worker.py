@@ -1,0 +1,108 @@
+"""A worker of the backtester: a process that reads requests from its input, and writes progress and results to its output.
+
+The service kills it to stop a run. It also ends when its input does, so that it never survives the service.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO
+
+from openbell.gateway.backtester.frames import Kind, framed, read_frame
+
+if TYPE_CHECKING:
+    from openbell.backtest.wire.methods import Method
+
+log = logging.getLogger(__name__)
+
+MOST_MEMORY = 4 * 1024**3
+"""Bytes that a worker may allocate; a run that needs more is refused."""
+_EVERY = 0.1
+"""Seconds between reports of progress, at least."""
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the service decides
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever is printed must not mix with frames
+    _limit_memory()
+    from openbell.backtest.wire.methods import METHODS
+
+    waiting: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(requests, waiting), daemon=True).start()
+    _send(answers, framed(Kind.READY))
+    while True:
+        name, request = waiting.get()
+        _send(answers, _answer(METHODS[name], request, answers))
+
+
+def _read(requests: BinaryIO, waiting: queue.SimpleQueue[tuple[str, bytes]]) -> None:
+    """Pass requests on. At the end of the input, or if a request does not fit into memory, end the process, even in the
+    middle of a run.
+    """
+    try:
+        while (method := read_frame(requests)) and (request := read_frame(requests)):
+            waiting.put((method[1].decode(), request[1]))
+    finally:
+        os._exit(0)
+
+
+def _answer(method: Method, request: bytes, answers: BinaryIO) -> bytes:
+    """Returns the last frame of an answer."""
+    from openbell.backtest.wire.limits import MOST_MESSAGE
+    from openbell.market.errors import InputError, OpenbellError
+
+    last = time.monotonic()
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _EVERY:
+            last = time.monotonic()
+            _send(answers, framed(Kind.PROGRESS, method.progress(done, total)))
+
+    try:
+        response = method.response_of(method.job_of(request).run(report))
+    except InputError as error:
+        return _failed("INVALID_ARGUMENT", error.message)
+    except OpenbellError as error:
+        return _failed("FAILED_PRECONDITION", error.message)
+    except MemoryError:
+        return _failed("RESOURCE_EXHAUSTED", f"the run needs more than {MOST_MEMORY // 1024**3} GiB: use fewer bars")
+    except Exception:
+        log.exception("%s failed", method.name)
+        return _failed("INTERNAL", "internal error; the log of the backtester has the details")
+    if len(response) > MOST_MESSAGE:
+        return _failed("RESOURCE_EXHAUSTED", f"the result has more than {MOST_MESSAGE:,} bytes: use fewer bars")
+    return framed(Kind.RESULT, response)
+
+
+def _failed(status: str, message: str) -> bytes:
+    return framed(Kind.ERROR, f"{status}\n{message[:2000]}".encode())
+
+
+def _send(answers: BinaryIO, frame: bytes) -> None:
+    try:
+        answers.write(frame)
+        answers.flush()
+    except BrokenPipeError:  # the service has ended
+        os._exit(0)
+
+
+def _limit_memory() -> None:
+    with suppress(ImportError, ValueError, OSError):  # not on Windows, or a lower limit holds already
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    main()

@@ -1,0 +1,139 @@
+"""The worker processes of the backtester: each runs one request at a time, and is killed if the request is given up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+from openbell.gateway.backtester.frames import HEADER, Kind, framed
+
+_WORKER = "openbell.gateway.backtester.worker"
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+"""Workers compute beside each other: threads of one would only disturb the others."""
+
+
+class Busy(Exception):
+    """All workers are busy, and as many requests as may wait are waiting."""
+
+
+class WorkerEnded(Exception):
+    """A worker process ended by itself, such as for lack of memory."""
+
+
+class Worker:
+    """One worker process."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls) -> Worker:
+        """Start a process, and wait until it accepts requests."""
+        environment = os.environ | _ONE_THREAD
+        command = (sys.executable, "-m", _WORKER)
+        worker = cls(await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=environment))
+        try:
+            await worker.read()
+        except BaseException:
+            await worker.kill()
+            raise
+        return worker
+
+    @property
+    def alive(self) -> bool:
+        """False if the process has ended, also if the event loop has not noticed it yet."""
+        if self._process.returncode is not None:
+            return False
+        if not hasattr(os, "waitid"):  # macOS, Windows
+            return True
+        try:
+            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:
+            return False
+
+    async def send(self, method: str, request: bytes) -> None:
+        """Send a request. Raises `WorkerEnded`."""
+        assert self._process.stdin
+        try:
+            self._process.stdin.write(framed(Kind.METHOD, method.encode()))
+            self._process.stdin.write(framed(Kind.REQUEST, request))
+            await self._process.stdin.drain()
+        except ConnectionError:
+            raise WorkerEnded from None
+
+    async def read(self) -> tuple[Kind, bytes]:
+        """Returns the next frame. Raises `WorkerEnded`."""
+        assert self._process.stdout
+        try:
+            letter, length = HEADER.unpack(await self._process.stdout.readexactly(HEADER.size))
+            return Kind(letter), await self._process.stdout.readexactly(length)
+        except asyncio.IncompleteReadError:
+            raise WorkerEnded from None
+
+    async def kill(self) -> None:
+        """End the process at once, and wait for its end."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+
+class Workers:
+    """A fixed number of workers, and a bounded number of requests that wait for one."""
+
+    def __init__(self, count: int, most_waiting: int) -> None:
+        self._count, self._most = count, count + most_waiting
+        self._turns = asyncio.Semaphore(count)
+        self._requests = 0
+        self._idle: list[Worker] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Start all workers."""
+        self._idle = list(await asyncio.gather(*(Worker.start() for _ in range(self._count))))
+
+    async def answers(self, method: str, request: bytes) -> AsyncGenerator[tuple[Kind, bytes]]:
+        """Yield the frames of an answer. If the caller stops before the last one, the worker is killed.
+
+        Raises `Busy` and `WorkerEnded`.
+        """
+        if self._requests >= self._most:
+            raise Busy
+        self._requests += 1
+        try:
+            await self._turns.acquire()
+            worker: Worker | None = None
+            try:
+                worker = await self._worker()
+                await worker.send(method, request)
+                while (frame := await worker.read())[0] is Kind.PROGRESS:
+                    yield frame
+                self._idle.append(worker)
+                worker = None
+            finally:
+                self._turns.release()
+                if worker:
+                    self._kill(worker)
+        finally:
+            self._requests -= 1
+        yield frame
+
+    async def _worker(self) -> Worker:
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.alive:
+                return worker
+        return await Worker.start()
+
+    def _kill(self, worker: Worker) -> None:
+        """Kill a worker in the background: a request that is given up does not wait."""
+        task = asyncio.create_task(worker.kill())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Kill all workers."""
+        await asyncio.gather(*self._tasks, *(worker.kill() for worker in self._idle))
