@@ -1,93 +1,172 @@
-"""Backtests on bars of the desk: indicators of regular hours are computed from minutes, and missing minutes are reported."""
+"""Backtests on bars of a desk: in this process or at a service, with the same answers, and without blocking."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import closing
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from openbell.backtest.errors import BacktestTimeout
 from openbell.backtest.rules import Setup
-from openbell.backtest.runs import Backtest, backtest
-from openbell.desk.backtests import BacktestService
-from openbell.desk.bars import BarService
-from openbell.feeds.none.feed import NoFeed
-from openbell.feeds.port import Feed
-from openbell.feeds.sim.feed import SimFeed
-from openbell.indicators.regular_hours import regular_part_from_minutes
-from openbell.market.clock import FixedClock
-from openbell.market.errors import InsufficientData, NoData
-from openbell.market.instruments import parse
-from openbell.market.plan import buckets
+from openbell.backtest.walk_forward import Progress
+from openbell.desk.backtester import LocalBacktester, make_backtester
+from openbell.desk.desk import Desk
+from openbell.desk.grpc_backtester import GrpcBacktester
+from openbell.desk.settings import load
+from openbell.market.errors import InvalidParameter, SettingsError
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores.parquet import ParquetStore
-from openbell.stores.port import Span
 from openbell.strategies.compiled import compiled
 from openbell.strategies.library import canonical
-from tests.stores.samples import FILE, at, bars
+from tests.backtest.sample_jobs import image, jobs
+from tests.client import run
+from tests.gateway.services import Service, free_port, long_job
+from tests.waiting import until
 
-AAPL = parse("AAPL")
-VWAP = compiled(canonical()["VWAP_MEAN_REVERSION"])
-START, NOW = at("2025-10-14"), at("2025-12-02T22:00:00Z")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[ParquetStore]:
-    with closing(ParquetStore(tmp_path)) as opened:
-        yield opened
+AT = "2026-03-02T15:00:00Z"
+STRATEGY = compiled(canonical()["MACD_CROSSOVER"])
+COMBINATIONS = [{"fastPeriod": fast} for fast in (6, 12)]
 
 
-def run(store: ParquetStore, feed: Feed, timeframe: Timeframe, start: int = START) -> Backtest:
-    service = BacktestService(BarService(store, feed, FixedClock(NOW)))
-    return asyncio.run(service.run(VWAP, Series(AAPL, timeframe), Setup(), start))
+class Endless:
+    """A job without an end, that shows whether it runs."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.ended = threading.Event()
+
+    def run(self, progress: Progress | None = None) -> None:
+        try:
+            while True:
+                self.steps += 1
+                if progress:
+                    progress(self.steps, 10**9)
+        finally:
+            self.ended.set()
 
 
-@pytest.mark.parametrize("timeframe", [Timeframe.M30, Timeframe.H1, Timeframe.H4])
-def test_vwap_of_bars_that_hold_more_than_regular_hours_is_computed_from_minutes(
-    store: ParquetStore, timeframe: Timeframe
-) -> None:
-    feed = SimFeed(FixedClock(NOW))
-    found = run(store, feed, timeframe)
-    minutes = asyncio.run(feed.history(Series(AAPL), START, NOW))
-    expected = backtest(VWAP, found.bars, Setup(), regular=regular_part_from_minutes(found.bars, minutes))
-    assert list(found.run.trades) == list(expected.run.trades)
-    assert len(found.run.trades) > 5
-    assert found.note == ""
+# In this process
 
 
-def test_a_range_that_begins_within_a_session_uses_the_whole_session(store: ParquetStore) -> None:
-    feed = SimFeed(FixedClock(NOW))
-    whole, late = (run(store, feed, Timeframe.H1, start) for start in (START, at("2025-10-15T17:00:00Z")))
-    trades = {(int(late.bars.time[each.entry_index]), each.entry_price) for each in late.run.trades}
-    assert trades <= {(int(whole.bars.time[each.entry_index]), each.entry_price) for each in whole.run.trades}
-    assert len(trades) > 5
-
-
-def store_bars(store: ParquetStore, timeframe: Timeframe, since: int) -> None:
-    opens = buckets(AAPL, timeframe, since, NOW)[0]
-    store.write([bars(Series(AAPL, timeframe), opens)], FILE, covers=Span(since, NOW))
-
-
-def test_without_minutes_the_error_names_what_to_do(store: ParquetStore) -> None:
-    store_bars(store, Timeframe.H1, START)
-    with pytest.raises(
-        NoData, match=r"VWAP Bands on 1h bars of AAPL is computed from minutes.*there are none.*30 minutes or less"
+def test_the_settings_choose_the_backtester(tmp_path: Path) -> None:
+    home = {"OPENBELL_HOME": str(tmp_path)}
+    assert isinstance(make_backtester(load(home)), LocalBacktester)
+    assert isinstance(make_backtester(load({**home, "OPENBELL_BACKTESTER": "host:50051"})), GrpcBacktester)
+    for wrong in (
+        {"BACKTESTER": "host"},
+        {"BACKTESTER": "http://host:1"},
+        {"BACKTESTER_TLS_CERT": "a", "BACKTESTER_TLS_CA": "b"},
+        {"BACKTESTER_TLS_CERT": "a", "BACKTESTER_TLS_KEY": "b"},
+        {"POOL_BACKTESTER_CONNECTIONS": "0"},
+        {"POOL_BACKTESTER_KEEPALIVE": "1"},
     ):
-        run(store, NoFeed(), Timeframe.H1)
+        with pytest.raises(SettingsError):
+            load({**home, **{f"OPENBELL_{name}": value for name, value in wrong.items()}})
 
 
-def test_bars_without_minutes_are_counted(store: ParquetStore) -> None:
-    store_bars(store, Timeframe.H1, START)
-    store_bars(store, Timeframe.M1, at("2025-12-01T14:00:00Z"))
-    note = run(store, NoFeed(), Timeframe.H1, at("2025-11-28T00:00:00Z")).note
-    # A half day from 9:30 to 13:00 without minutes: four hourly bars. The two days after it have seven each.
-    assert note == "VWAP Bands: computed from minutes of regular hours; 4 of 18 bars have no minutes"
+def test_a_job_in_this_process_is_that_job_and_reports_progress_in_the_event_loop() -> None:
+    async def main() -> None:
+        backtester, seen = LocalBacktester(0), []
+        for job in jobs().values():
+            assert image(await backtester.run(job)) == image(job.run())
+        job, here = jobs()["walk-forward"], threading.get_ident()
+        await backtester.run(job, lambda *each: seen.append((*each, threading.get_ident())))
+        await asyncio.sleep(0)
+        assert [done for done, _, _ in seen] == list(range(1, 26))
+        assert {thread for _, _, thread in seen} == {here}
+        await backtester.close()
+
+    asyncio.run(main())
 
 
-def test_a_range_without_bars_names_what_is_stored(store: ParquetStore) -> None:
-    store_bars(store, Timeframe.H1, START)
-    with pytest.raises(InsufficientData, match="0 closed bars, 2 needed; what is stored are bars of 1h"):
-        run(store, NoFeed(), Timeframe.M1)
+def test_a_job_in_this_process_stops_when_its_caller_is_cancelled_or_too_slow_or_the_desk_closes() -> None:
+    async def main() -> None:
+        backtester, job = LocalBacktester(0), Endless()
+        task = asyncio.create_task(backtester.run(job))
+        await until(lambda: job.steps > 0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await until(job.ended.is_set, "the job to end")
+
+        limited, slow = LocalBacktester(0.2), Endless()
+        with pytest.raises(BacktestTimeout, match=r"longer than 0\.2 s"):
+            await limited.run(slow)
+        await until(slow.ended.is_set, "the job to end")
+
+        last = Endless()
+        task = asyncio.create_task(backtester.run(last))
+        await until(lambda: last.steps > 0)
+        await backtester.close()
+        await until(last.ended.is_set, "the job to end")
+        await asyncio.wait([task])
+        assert task.exception() is not None
+
+    asyncio.run(main())
+
+
+def test_a_job_in_this_process_does_not_block_the_event_loop() -> None:
+    async def main() -> float:
+        backtester, longest, last = LocalBacktester(0), 0.0, time.monotonic()
+        task = asyncio.create_task(backtester.run(long_job(20)))
+        while not task.done():
+            await asyncio.sleep(0.001)
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        await backtester.close()
+        return longest
+
+    assert asyncio.run(main()) < 1.0
+
+
+# On bars of a desk
+
+
+def answers(settings: Any) -> list[Any]:
+    """What a desk answers: a backtest, a walk-forward test, simulations and errors."""
+
+    async def main() -> list[Any]:
+        async with Desk(settings) as desk:
+            series, setup = Series(await desk.bars.find("BTC/USD"), Timeframe.D1), Setup()
+            found = await desk.backtests.run(STRATEGY, series, setup)
+            walked = await desk.backtests.walk_forward(STRATEGY.spec, series, COMBINATIONS, setup)
+            drawn = await desk.backtests.monte_carlo(found, setup.cash, seed=7)
+            errors = []
+            for start in (desk.bars.closed_until(), desk.bars.closed_until() - 10 * 86400):
+                with pytest.raises(InvalidParameter) as caught:
+                    await desk.backtests.walk_forward(STRATEGY.spec, series, COMBINATIONS, setup, start)
+                errors.append(caught.value.message)
+            return [found, walked, drawn, errors]
+
+    return asyncio.run(main())
+
+
+def test_a_desk_answers_the_same_with_a_service_and_without(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    alone = answers(load({"OPENBELL_HOME": str(home)}, as_of=AT))
+    found, walked, drawn, errors = alone
+    assert len(found.bars) == 1250
+    assert [len(each.train) for each in walked.windows] == [552] * 5, "four fifths of each window"
+    assert [len(each.test) for each in walked.windows] == [138] * 5
+    assert walked.out_of_sample.bars.time[-1] == found.bars.time[-1]
+    assert drawn.trades == found.metrics.trades
+    assert errors == ["the start must be before the end", "9 bars are too few for 5 windows"]
+    with Service(home, workers=1) as service:
+        assert image(answers(service.settings(as_of=AT))) == image(alone)
+
+
+def test_the_command_uses_the_service(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    words = ("backtest", "MACD_CROSSOVER", "BTC/USD", "--from", "2024", "--trades", "--as-of", AT)
+    alone = run(home, *words)
+    assert (alone.returncode, alone.stderr) == (0, "")
+    with Service(home, workers=1) as service:
+        there = run(home, *words, BACKTESTER=service.address)
+    assert (there.returncode, there.stdout, there.stderr) == (0, alone.stdout, "")
+    gone = run(home, *words, BACKTESTER=f"127.0.0.1:{free_port()}", POOL_BACKTESTER_CONNECT="0.3")
+    assert (gone.returncode, gone.stdout) == (1, "")
+    assert gone.stderr.startswith("openbell: cannot connect to the backtester at 127.0.0.1:")
+    assert len(gone.stderr.splitlines()) == 1

@@ -48,9 +48,32 @@ def test_the_bar_store_reads_parquet_without_remote_file_systems() -> None:
 
 
 def test_no_command_loads_what_only_some_need() -> None:
-    heavy = ("sqlalchemy", "numpy", "pyarrow", "mcp", "rich", "asyncpg")
+    heavy = ("sqlalchemy", "numpy", "pyarrow", "mcp", "rich", "asyncpg", "grpc", "google.protobuf")
     code = f"import sys, openbell.cli.app; print([name for name in {heavy} if name in sys.modules])"
     assert printed(code) == "[]"
+
+
+def test_a_server_and_a_backtest_in_this_process_load_neither_grpc_nor_protobuf() -> None:
+    code = (
+        "import asyncio, sys, tempfile\n"
+        "from openbell.desk.desk import Desk\n"
+        "from openbell.desk.settings import load\n"
+        "from openbell.backtest.rules import Setup\n"
+        "from openbell.market.series import Series\n"
+        "from openbell.market.timeframes import Timeframe\n"
+        "from openbell.strategies.compiled import compiled\n"
+        "from openbell.strategies.library import canonical\n"
+        "import openbell.protocol.server, openbell.protocol.stdio\n"
+        "from openbell.servers import NAMES, load as server\n"
+        "for name in NAMES: server(name)\n"
+        "async def main():\n"
+        "    async with Desk(load({'OPENBELL_HOME': tempfile.mkdtemp()}, as_of='2026-03-02')) as desk:\n"
+        "        series = Series(await desk.bars.find('BTC/USD'), Timeframe.D1)\n"
+        "        found = await desk.backtests.run(compiled(canonical()['RVI']), series, Setup())\n"
+        "        print(len(found.bars), [name for name in ('grpc', 'google.protobuf') if name in sys.modules])\n"
+        "asyncio.run(main())\n"
+    )
+    assert printed(code) == "1250 []"
 
 
 def test_indicators_do_not_load_pandas_and_leave_it_usable() -> None:

@@ -1,11 +1,24 @@
-"""Backtests of strategies on bars of the desk, fetched as needed."""
+"""Backtests of strategies on bars of the desk, fetched as needed, by the backtester that the settings name."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
 
+from openbell.backtest.jobs import BacktestJob, MonteCarloJob, WalkForwardJob
+from openbell.backtest.monte_carlo import USUAL_SIMULATIONS, MonteCarlo, trade_returns
 from openbell.backtest.rules import Setup
-from openbell.backtest.runs import Backtest, backtest
+from openbell.backtest.runs import Backtest
+from openbell.backtest.walk_forward import (
+    USUAL_TEST_SHARE,
+    USUAL_WINDOWS,
+    By,
+    Progress,
+    WalkForward,
+    usual_windows,
+)
+from openbell.desk.backtester import Backtester
 from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import BarService
 from openbell.desk.regular_parts import RegularPart, regular_part_of
@@ -16,52 +29,124 @@ from openbell.market.lookback import lookback_start
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, name_of
 from openbell.stores.port import Span
-from openbell.strategies.compiled import Compiled
+from openbell.strategies.compiled import Compiled, compiled
+from openbell.strategies.spec import Number, Spec
 
 _USUAL_BARS = 1250
 """The bars of a backtest without a start: five years of days of a stock."""
 _FEWEST = 2
-_SESSIONS = 2 * 86400
-"""Seconds. Indicators of a session need all of the session of the first bar, and some the one before it."""
+_WARM_UP = 800
+"""The fewest bars before the first one that is traded."""
+_SESSIONS = 5 * 86400
+"""Seconds that hold two sessions, also over a long weekend: nothing that needs regular hours looks further back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The bars of a run, with those before them that warm up its indicators."""
+
+    bars: Bars
+    first: int
+    """The time from which it trades."""
+    part: RegularPart | None
+    """What was traded of them in regular hours, if an indicator needs it and the bars hold more than that."""
+    titles: str
+    """The titles of those indicators."""
+
+    @property
+    def count(self) -> int:
+        """The bars that are traded."""
+        return len(self.bars) - int(self.bars.time.searchsorted(self.first))
+
+    @property
+    def regular(self) -> Bars | None:
+        """The bars of `part`."""
+        return self.part.bars if self.part else None
+
+    @property
+    def note(self) -> str:
+        """Says how many bars have no minutes; empty if none lacks them."""
+        note = self.part.note(self.count) if self.part else None
+        return f"{self.titles}: {note}" if note else ""
 
 
 class BacktestService:
     """Runs strategies over closed bars of a series."""
 
-    def __init__(self, bars: BarService) -> None:
+    def __init__(self, bars: BarService, backtester: Backtester) -> None:
         self._bars = bars
+        self._backtester = backtester
 
     async def run(
         self, strategy: Compiled, series: Series, setup: Setup, start: int | None = None, end: int | None = None
     ) -> Backtest:
         """Trade a strategy on the bars that open in [start, end); by default on the newest 1,250.
 
-        Bars before `start` warm up its indicators. Raises `InsufficientData` if there are fewer than two bars, and `NoData`
-        if an indicator needs minutes and there are none.
+        Bars before `start` warm up its indicators. Raises `InsufficientData` if there are fewer than two bars, `NoData` if an
+        indicator needs minutes and there are none, and as `Backtester` does.
         """
+        found = await self.fetched([strategy], series, start, end)
+        job = BacktestJob(strategy, found.bars, setup, found.first, inf if end is None else end, found.regular)
+        return replace(await self._backtester.run(job), note=found.note)
+
+    async def walk_forward(
+        self,
+        spec: Spec,
+        series: Series,
+        combinations: Sequence[Mapping[str, Number]],
+        setup: Setup,
+        start: int | None = None,
+        end: int | None = None,
+        *,
+        windows: int = USUAL_WINDOWS,
+        test_share: float = USUAL_TEST_SHARE,
+        anchored: bool = False,
+        by: By = By.SHARPE,
+        progress: Progress | None = None,
+    ) -> WalkForward:
+        """Test a strategy walk-forward on the bars that `run` trades, in windows of equal length.
+
+        Raises `InvalidParameter`, also if there are too few bars, and as `run` does.
+        """
+        found = await self.fetched([compiled(spec, each) for each in combinations], series, start, end)
+        index = int(found.bars.time.searchsorted(found.first))
+        divided = usual_windows(len(found.bars), windows, test_share, anchored=anchored, first=index)
+        job = WalkForwardJob(spec, found.bars, combinations, setup, divided, by, found.regular)
+        return await self._backtester.run(job, progress)
+
+    async def monte_carlo(
+        self, run: Backtest, cash: float, simulations: int = USUAL_SIMULATIONS, seed: int = 0, drawdown: float = 0.2
+    ) -> MonteCarlo:
+        """Draw the trades of a run that began with `cash` at random, again and again. Raises as `Backtester` does."""
+        returns = trade_returns(run.run.trades, cash)
+        return await self._backtester.run(MonteCarloJob(returns, simulations, seed, drawdown))
+
+    async def fetched(
+        self, strategies: Sequence[Compiled], series: Series, start: int | None, end: int | None
+    ) -> Stretch:
+        """Returns the bars for runs of strategies, fetched as needed. Raises as `run` does."""
         until = self._bars.closed_until() if end is None else end
         first = lookback_start(series.instrument, series.timeframe, _USUAL_BARS, until) if start is None else start
         if first >= until:
             raise InvalidParameter("the start must be before the end")
-        warm = lookback_start(series.instrument, series.timeframe, _warm_up(strategy, series), first)
+        warm = lookback_start(series.instrument, series.timeframe, _warm_up(strategies), first)
         bars = await self._bars.span(series, warm, until)
-        count = len(bars) - int(bars.time.searchsorted(first))
-        if count < _FEWEST:
+        found = Stretch(bars, first, None, _regular_titles(strategies))
+        if found.count < _FEWEST:
             hint = await stored_instead(self._bars, series.instrument)
-            raise InsufficientData(series.instrument.symbol, count, _FEWEST, hint)
-        part = await self._regular(strategy, bars, count)
-        found = await self._bars.threads.run(_run, strategy, bars, setup, first, part)
-        note = part.note(count) if part else None
-        return replace(found, note=f"{_regular_titles(strategy)}: {note}") if note else found
+            raise InsufficientData(series.instrument.symbol, found.count, _FEWEST, hint)
+        return replace(found, part=await self._regular(found))
 
-    async def _regular(self, strategy: Compiled, bars: Bars, count: int) -> RegularPart | None:
+    async def _regular(self, found: Stretch) -> RegularPart | None:
         """Returns the regular-hours part of the bars if an indicator needs it and the bars hold more than that."""
-        if not _regular_titles(strategy) or not partly_regular(bars).any():
+        bars = found.bars
+        if not found.titles or not partly_regular(bars).any():
             return None
-        part = await regular_part_of(self._bars, bars, Span(int(bars.time[0]), closed_at(bars)))
-        missing, overlapping = part.missing(count)
+        since = max(int(bars.time[0]), found.first - _SESSIONS)
+        part = await regular_part_of(self._bars, bars, Span(since, closed_at(bars)))
+        missing, overlapping = part.missing(found.count)
         if overlapping and missing == overlapping:
-            what = f"{_regular_titles(strategy)} on {name_of(bars.timeframe, SHORT)} bars of {bars.instrument}"
+            what = f"{found.titles} on {name_of(bars.timeframe, SHORT)} bars of {bars.instrument}"
             raise NoData(
                 f"{what} is computed from minutes of regular hours, and there are none in this time; use bars of 30 minutes "
                 "or less, or import minutes",
@@ -70,16 +155,14 @@ class BacktestService:
         return part
 
 
-def _warm_up(strategy: Compiled, series: Series) -> int:
-    """Returns the number of bars before the first one that is traded."""
-    by_session = any(step.indicator.regular or step.indicator.by_day for step in strategy.steps)
-    return strategy.warmup + (_SESSIONS // series.timeframe.seconds if by_session else 0)
+def _warm_up(strategies: Sequence[Compiled]) -> int:
+    """Returns the number of bars before the first one that is traded, as charts use them: later trades then hardly depend
+    on where the bars begin.
+    """
+    return max([_WARM_UP, *(24 * each.warmup for each in strategies)])
 
 
-def _regular_titles(strategy: Compiled) -> str:
+def _regular_titles(strategies: Sequence[Compiled]) -> str:
     """Returns the titles of the indicators that are computed on regular hours; empty if none is."""
-    return ", ".join(dict.fromkeys(step.indicator.title for step in strategy.steps if step.indicator.regular))
-
-
-def _run(strategy: Compiled, bars: Bars, setup: Setup, first: int, part: RegularPart | None) -> Backtest:
-    return backtest(strategy, bars, setup, first, regular=part.bars if part else None)
+    used = (step.indicator for strategy in strategies for step in strategy.steps)
+    return ", ".join(dict.fromkeys(each.title for each in used if each.regular))

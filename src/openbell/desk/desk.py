@@ -23,6 +23,7 @@ from openbell.market.provenance import BarFacts, Origin
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
+    from openbell.desk.backtester import Backtester
     from openbell.desk.backtests import BacktestService
     from openbell.desk.bars import BarService
     from openbell.desk.charts import ChartService
@@ -143,7 +144,14 @@ class Desk:
         """Backtests of strategies."""
         from openbell.desk.backtests import BacktestService
 
-        return BacktestService(self.bars)
+        return BacktestService(self.bars, self._backtester)
+
+    @cached_property
+    def _backtester(self) -> Backtester:
+        """Runs backtests, in this process or at a service."""
+        from openbell.desk.backtester import make_backtester
+
+        return make_backtester(self.settings)
 
     @cached_property
     def strategies(self) -> StrategyDesk:
@@ -192,6 +200,8 @@ class Desk:
             await self.crossing_alerts.close()
         if "hub" in self.__dict__:
             await self.hub.close()
+        if "_backtester" in self.__dict__:
+            await self._backtester.close()
         if "_worker" in self.__dict__:
             self._worker.shutdown(wait=False, cancel_futures=True)
         if "feed" in self.__dict__:

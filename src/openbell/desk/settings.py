@@ -91,6 +91,20 @@ class Settings:
     cache_specs: float = _setting(60.0, "seconds for which results of get_top_specs are cached")
     cache_implementations: float = _setting(30.0, "seconds for which results of get_implementations are cached")
     cache_performance: float = _setting(300.0, "seconds for which results of get_historical_performance are cached")
+    backtest_timeout: float = _setting(300.0, "timeout in seconds of one backtest; 0: none")
+    backtester: str = _setting(
+        "",
+        "run backtests at this gRPC service, such as 127.0.0.1:50051 (openbell backtester), instead of in this process",
+    )
+    backtester_tls_ca: str = _setting("", "file of the CA that signed its certificate (PEM): connect with TLS")
+    backtester_tls_cert: str = _setting("", "file of the certificate to present to it (PEM)")
+    backtester_tls_key: str = _setting("", "file of the key of that certificate (PEM)")
+    pool_backtester_connections: int = _setting(3, "the most connections to the backtester")
+    pool_backtester_connect: float = _setting(3.0, "timeout in seconds for connecting to it")
+    pool_backtester_keepalive: float = _setting(30.0, "seconds between pings of a connection to it, at least 15")
+    pool_backtester_keepalive_timeout: float = _setting(
+        10.0, "seconds after which a connection whose ping is not answered is closed"
+    )
     cache_decisions: float = _setting(30.0, "seconds for which results of get_recent_decisions are cached")
     broker: str = _setting("paper", "the broker that carries out orders: ")
     account: str = _setting("", "the account to trade on; the broker's name if left out (openbell account lists them)")

@@ -40,6 +40,11 @@ _RANGES: dict[str, tuple[float, float]] = {
     "risk_leverage": (0.01, 100),
     **dict.fromkeys(("pool_influx_idle", "pool_influx_connect", "pool_influx_timeout"), (0.001, 1e9)),
     "pool_influx_connections": (1, 1000),
+    "backtest_timeout": (0, 1e9),
+    "pool_backtester_connections": (1, 100),
+    "pool_backtester_connect": (0.001, 1e6),
+    "pool_backtester_keepalive": (15, 1e6),
+    "pool_backtester_keepalive_timeout": (0.1, 1e6),
     "replay_speed": (0, 1e6),
 }
 _PATTERNS = {
@@ -47,6 +52,7 @@ _PATTERNS = {
         r"(https?://([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/[!-~]*)?)?",
         "must be like http://HOST:8086, its password in OPENBELL_INFLUX_TOKEN",
     ),
+    "backtester": (r"(([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\]):\d{1,5})?", "must be like HOST:50051"),
     "influx_token": (r"[!-~]*", "holds characters that no token has, such as a space or the end of a line"),
     "scenario": (r"([a-z0-9][a-z0-9-]{0,29})?", "may have lower-case letters, digits and dashes, at most 30"),
     "account": (r"([A-Za-z0-9][A-Za-z0-9_.-]{0,59})?", "may have letters, digits, dots, dashes and underscores"),
@@ -77,6 +83,10 @@ def check(settings: Settings) -> None:
             raise SettingsError(f"{PREFIX}{name.upper()} {hint}")
     if settings.pool_postgres_min > settings.pool_postgres_max:
         raise SettingsError("OPENBELL_POOL_POSTGRES_MIN must not be more than OPENBELL_POOL_POSTGRES_MAX")
+    if bool(settings.backtester_tls_cert) != bool(settings.backtester_tls_key):
+        raise SettingsError("OPENBELL_BACKTESTER_TLS_CERT and OPENBELL_BACKTESTER_TLS_KEY need each other")
+    if settings.backtester_tls_cert and not settings.backtester_tls_ca:
+        raise SettingsError("OPENBELL_BACKTESTER_TLS_CERT needs OPENBELL_BACKTESTER_TLS_CA: without it there is no TLS")
     _check_clock(settings)
     _check_broker(settings)
     _check_texts(settings)

@@ -1,0 +1,428 @@
+"""The gRPC backtester as a real process on a real socket: equal answers, limits, and what happens when something ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+import psutil
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
+from openbell.backtest.jobs import BacktestJob, WalkForwardJob
+from openbell.backtest.walk_forward import Windows
+from openbell.backtest.wire import backtester_pb2
+from openbell.backtest.wire.limits import MOST_MESSAGE, SERVICE
+from openbell.backtest.wire.methods import METHODS
+from openbell.desk.grpc_backtester import GrpcBacktester
+from openbell.desk.settings import load
+from openbell.market.errors import DataError, InvalidParameter
+from openbell.strategies.compiled import compiled
+from tests.backtest.sample_jobs import BARS, COMBINATIONS, SETUP, SPEC, image, jobs
+from tests.client import run
+from tests.gateway.services import Authority, Service, ended, free_port, long_job
+from tests.strategies.specs import walk
+from tests.waiting import until, wait_for
+
+T = TypeVar("T")
+JOBS = jobs()
+SHORT = JOBS["backtest"]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for all tests that leave it as it is."""
+    with Service(tmp_path_factory.mktemp("home")) as made:
+        yield made
+
+
+def using(service: Service, work: Callable[[GrpcBacktester], Awaitable[T]], **settings: Any) -> T:
+    """The result of work with a client."""
+
+    async def main() -> T:
+        client = GrpcBacktester(service.settings(**settings))
+        try:
+            async with asyncio.timeout(60):
+                return await work(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(main())
+
+
+def status_of(service: Service, method: str, request: bytes) -> tuple[grpc.StatusCode, str]:
+    """The status with which the service refuses a request."""
+    with grpc.insecure_channel(service.address, [("grpc.max_send_message_length", -1)]) as channel:
+        call = channel.unary_stream(f"/{SERVICE}/{method}")(request, timeout=30)
+        with pytest.raises(grpc.RpcError) as caught:
+            list(call)
+    return caught.value.code(), caught.value.details()
+
+
+# Answers
+
+
+def test_every_kind_of_job_has_the_same_result_as_in_this_process_to_the_bit(service: Service) -> None:
+    async def work(client: GrpcBacktester) -> dict[str, Any]:
+        return {name: await client.run(job) for name, job in JOBS.items()}
+
+    for name, result in using(service, work).items():
+        assert image(result) == image(JOBS[name].run()), name
+
+
+def test_progress_arrives_before_the_result(service: Service) -> None:
+    seen: list[tuple[int, int]] = []
+    job = WalkForwardJob(SPEC, BARS, COMBINATIONS * 100, SETUP, Windows(500, 100))
+    using(service, lambda client: client.run(job, lambda *each: seen.append(each)))
+    assert seen
+    assert seen == sorted(seen)
+    assert {total for _, total in seen} == {10 * 401}
+
+
+def test_many_jobs_at_once_use_at_most_three_connections(service: Service) -> None:
+    async def work(client: GrpcBacktester) -> tuple[list[Any], int]:
+        most = 0
+
+        async def watched(name: str) -> Any:
+            nonlocal most
+            result = await client.run(JOBS[name])
+            most = max(most, service.connections())
+            return result
+
+        return await asyncio.gather(*(watched(name) for name in ["backtest", "portfolio", "monte carlo"] * 3)), most
+
+    results, most = using(service, work)
+    assert 1 <= most <= 3
+    assert [image(each) for each in results[:3]] == [image(each) for each in results[3:6]]
+
+
+def test_health_is_reported_for_the_server_and_the_service(service: Service) -> None:
+    with grpc.insecure_channel(service.address) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        for name in ("", SERVICE):
+            answer = stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=30)
+            assert answer.status == health_pb2.HealthCheckResponse.SERVING
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.Check(health_pb2.HealthCheckRequest(service="other"), timeout=30)
+        assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_reflection_describes_the_service(service: Service) -> None:
+    with grpc.insecure_channel(service.address) as channel:
+        database = ProtoReflectionDescriptorDatabase(channel)
+        assert set(database.get_services()) >= {SERVICE, "grpc.health.v1.Health"}
+        file = database.FindFileContainingSymbol(SERVICE)
+    assert file.SerializeToString() == backtester_pb2.DESCRIPTOR.serialized_pb
+    assert {each.name for each in file.service[0].method} == set(METHODS)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bytes_that_are_no_request_are_refused(service: Service, method: str) -> None:
+    for request in (b"\xff" * 100, b""):
+        status, message = status_of(service, method, request)
+        assert status in {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION}
+        assert message
+
+
+def test_the_reason_of_a_refusal_arrives(service: Service) -> None:
+    request = METHODS["RunBacktest"].to_request(SHORT)
+    request.strategy.spec = '{"name": "x"}'
+    status, message = status_of(service, "RunBacktest", request.SerializeToString())
+    assert status is grpc.StatusCode.INVALID_ARGUMENT
+    assert "indicators: must be a list" in message
+    wrong = WalkForwardJob(SPEC, BARS, [{"other": 1}], SETUP, Windows(500, 100))
+    with pytest.raises(InvalidParameter, match="no parameter 'other'"):
+        using(service, lambda client: client.run(wrong))
+    few = WalkForwardJob(SPEC, BARS, [{}], SETUP, Windows(5000, 100))
+    with pytest.raises(DataError, match="1500 closed bars, 5100 needed"):
+        using(service, lambda client: client.run(few))
+
+
+def test_a_request_over_the_size_limit_is_refused_and_the_service_goes_on(service: Service) -> None:
+    status, _ = status_of(service, "RunBacktest", bytes(MOST_MESSAGE + 1))
+    assert status is grpc.StatusCode.RESOURCE_EXHAUSTED
+    # Ten million empty strategies are 20 MB.
+    status, _ = status_of(service, "RunBatchBacktest", b"\x0a\x00" * 10_000_000)
+    assert status is grpc.StatusCode.INVALID_ARGUMENT
+    assert image(using(service, lambda client: client.run(SHORT))) == image(SHORT.run())
+
+
+def test_other_methods_do_not_exist(service: Service) -> None:
+    assert status_of(service, "Evaluate", b"1+1")[0] is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_a_port_on_which_nothing_listens_is_unavailable(service: Service) -> None:
+    settings = {"backtester": f"127.0.0.1:{free_port()}", "pool_backtester_connect": 0.5}
+    with pytest.raises(BacktesterUnavailable, match="cannot connect to the backtester at"):
+        using(service, lambda client: client.run(SHORT), **settings)
+
+
+def test_a_port_on_which_something_else_listens_is_unavailable(service: Service) -> None:
+    async def main() -> None:
+        async def close(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            writer.close()
+
+        async with await asyncio.start_server(close, "127.0.0.1", 0) as other:
+            address = f"127.0.0.1:{other.sockets[0].getsockname()[1]}"
+            client = GrpcBacktester(service.settings(backtester=address, pool_backtester_connect=0.5))
+            with pytest.raises(BacktesterUnavailable):
+                await client.run(SHORT)
+            await client.close()
+
+    asyncio.run(main())
+
+
+def test_a_second_service_on_the_same_port_is_refused(service: Service, tmp_path: Path) -> None:
+    done = run(tmp_path, "backtester", "--port", service.address.rpartition(":")[2])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("openbell: cannot listen on 127.0.0.1:")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_incomplete_tls_options_are_refused(tmp_path: Path) -> None:
+    for words in (("--tls-cert", "a"), ("--tls-key", "a"), ("--tls-client-ca", "a")):
+        assert "TLS needs --tls-cert and --tls-key" in run(tmp_path, "backtester", *words).stderr
+    done = run(tmp_path, "backtester", "--port", "0", "--tls-cert", "/none", "--tls-key", "/none")
+    assert (done.returncode, done.stderr) == (1, "openbell: cannot read /none: No such file or directory\n")
+
+
+def test_a_run_that_does_not_fit_into_memory_fails_alone(tmp_path: Path) -> None:
+    with Service(tmp_path, workers=1) as own:
+        (worker,) = own.workers()
+        used = worker.memory_info().vms
+        large = METHODS["RunBacktest"].to_request(BacktestJob(compiled(SPEC), walk(1, 300_000))).SerializeToString()
+        # Room for the request and its message, but not for the indicators.
+        worker.rlimit(psutil.RLIMIT_AS, (used + 3 * len(large), used + 3 * len(large)))
+        status, message = status_of(own, "RunBacktest", large)
+        assert (status, message) == (
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            "the run needs more than 4 GiB: use fewer bars",
+        )
+        # No room for the request.
+        assert status_of(own, "RunBacktest", large * 7)[0] is grpc.StatusCode.INTERNAL
+        assert image(using(own, lambda client: client.run(SHORT))) == image(SHORT.run())
+
+
+# Stopping work
+
+
+def test_a_cancelled_job_stops_computing(tmp_path: Path) -> None:
+    with Service(tmp_path, workers=1) as own:
+
+        async def work(client: GrpcBacktester) -> Any:
+            task = asyncio.create_task(client.run(long_job()))
+            busy = await asyncio.to_thread(own.busy_worker)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await until(lambda: ended(busy), "the worker to end")
+            return await client.run(SHORT)
+
+        assert image(using(own, work)) == image(SHORT.run())
+        assert len(own.workers()) == 1
+
+
+def test_a_job_over_its_deadline_stops_computing(tmp_path: Path) -> None:
+    with Service(tmp_path, workers=1) as own:
+
+        async def work(client: GrpcBacktester) -> Any:
+            began = time.monotonic()
+            task = asyncio.create_task(client.run(long_job()))
+            busy = await asyncio.to_thread(own.busy_worker)
+            with pytest.raises(BacktestTimeout, match="longer than 2 s"):
+                await task
+            assert 2 <= time.monotonic() - began < 15
+            await until(lambda: ended(busy), "the worker to end")
+            return await client.run(SHORT)
+
+        assert image(using(own, work, backtest_timeout=2)) == image(SHORT.run())
+
+
+def test_a_client_that_ends_stops_its_job(tmp_path: Path) -> None:
+    with Service(tmp_path, workers=1) as own:
+        channel = grpc.insecure_channel(own.address)
+        request = METHODS["RunWalkForward"].to_request(long_job()).SerializeToString()
+        call = channel.unary_stream(f"/{SERVICE}/RunWalkForward")(request)
+        busy = own.busy_worker()
+        channel.close()
+        wait_for(lambda: ended(busy), "the worker to end")
+        with suppress(grpc.RpcError):
+            list(call)
+
+
+def test_requests_beyond_the_limit_are_refused_at_once_and_others_wait(tmp_path: Path) -> None:
+    with Service(tmp_path, workers=1) as own:
+
+        async def work(client: GrpcBacktester) -> None:
+            running = [asyncio.create_task(client.run(long_job())) for _ in range(5)]  # one runs, four wait
+            await asyncio.to_thread(own.busy_worker)
+
+            async def refused() -> str:
+                with pytest.raises(BacktesterUnavailable) as caught:
+                    await client.run(SHORT)
+                return caught.value.message
+
+            assert "all workers are busy" in await refused()
+            for task in running[1:]:
+                task.cancel()
+            waiting = asyncio.create_task(client.run(SHORT))
+            running[0].cancel()
+            assert image(await waiting) == image(SHORT.run())
+            await asyncio.gather(*running, return_exceptions=True)
+
+        using(own, work)
+
+
+# Ends
+
+
+def test_a_service_that_is_killed_in_the_middle_is_unavailable_and_leaves_no_worker(tmp_path: Path) -> None:
+    with Service(tmp_path, workers=1) as own:
+
+        async def work(client: GrpcBacktester) -> None:
+            task = asyncio.create_task(client.run(long_job()))
+            busy = await asyncio.to_thread(own.busy_worker)
+            own.process.kill()
+            with pytest.raises(BacktesterUnavailable, match=own.address):
+                await task
+            await until(lambda: ended(busy), "the worker to end")
+
+        using(own, work)
+
+
+def test_a_request_that_was_sent_is_not_sent_again_to_a_service_that_comes_back(tmp_path: Path) -> None:
+    port = free_port()
+    with Service(tmp_path, workers=1, port=port) as first:
+
+        async def work(client: GrpcBacktester) -> Any:
+            task = asyncio.create_task(client.run(long_job()))
+            await asyncio.to_thread(first.busy_worker)
+            first.process.kill()
+            with pytest.raises(BacktesterUnavailable):
+                await task
+            first.process.wait()
+            with await asyncio.to_thread(Service, tmp_path, workers=1, port=port):
+                return await client.run(SHORT)
+
+        found = using(first, work, pool_backtester_connect=20)
+        assert image(found) == image(SHORT.run()), "the same client connects again"
+
+
+def test_a_client_waits_for_a_service_that_starts(tmp_path: Path) -> None:
+    port = free_port()
+
+    async def main() -> Any:
+        client = GrpcBacktester(
+            load(
+                {
+                    "OPENBELL_HOME": str(tmp_path),
+                    "OPENBELL_BACKTESTER": f"127.0.0.1:{port}",
+                    "OPENBELL_POOL_BACKTESTER_CONNECT": "30",
+                }
+            )
+        )
+        task = asyncio.create_task(client.run(SHORT))
+        with await asyncio.to_thread(Service, tmp_path, workers=1, port=port):
+            found = await task
+            await client.close()
+            return found
+
+    assert image(asyncio.run(main())) == image(SHORT.run())
+
+
+def test_a_worker_that_is_killed_fails_its_run_only(tmp_path: Path) -> None:
+    with Service(tmp_path, workers=1) as own:
+
+        async def work(client: GrpcBacktester) -> Any:
+            task = asyncio.create_task(client.run(long_job()))
+            (await asyncio.to_thread(own.busy_worker)).kill()
+            with pytest.raises(BacktesterUnavailable, match="worker process ended"):
+                await task
+            found = await client.run(SHORT)
+            for idle in own.workers():
+                idle.kill()
+                await until(lambda each=idle: ended(each), "it to end")  # type: ignore[misc]
+            again = await client.run(SHORT)
+            return image(found) == image(again)
+
+        assert using(own, work)
+
+
+def test_a_signal_lets_running_jobs_finish_and_refuses_new_ones(tmp_path: Path) -> None:
+    job = long_job(300)
+    with Service(tmp_path, workers=1) as own:
+
+        async def work(client: GrpcBacktester) -> Any:
+            task = asyncio.create_task(client.run(job))
+            await asyncio.to_thread(own.busy_worker)
+            own.process.send_signal(signal.SIGTERM)
+            other = GrpcBacktester(own.settings(pool_backtester_connect=0.5))
+
+            async def refused() -> bool:
+                try:
+                    await other.run(SHORT)
+                except BacktesterUnavailable:
+                    return True
+                return False
+
+            while not await refused():
+                assert not task.done()
+            await other.close()
+            return await task
+
+        found = using(own, work)
+        assert own.process.wait(60) == 0
+    assert image(found) == image(job.run())
+
+
+def test_a_second_signal_ends_running_jobs(tmp_path: Path) -> None:
+    with Service(tmp_path, workers=1) as own:
+
+        async def work(client: GrpcBacktester) -> None:
+            task = asyncio.create_task(client.run(long_job()))
+            await asyncio.to_thread(own.busy_worker)
+            own.process.send_signal(signal.SIGINT)
+            health = GrpcBacktester(own.settings(pool_backtester_connect=0.3))
+            with suppress(BacktesterUnavailable):
+                while True:
+                    await health.run(SHORT)
+            await health.close()
+            own.process.send_signal(signal.SIGINT)
+            with pytest.raises(BacktesterUnavailable):
+                await task
+
+        using(own, work)
+        assert own.process.wait(60) == 0
+
+
+# TLS
+
+
+def test_tls_with_a_client_certificate(tmp_path: Path) -> None:
+    ours, others = Authority(tmp_path / "tls", "ours"), Authority(tmp_path / "tls", "others")
+    server, client, stranger = ours.issue("server"), ours.issue("client"), others.issue("stranger")
+    words = ("--tls-cert", str(server.certificate), "--tls-key", str(server.key), "--tls-client-ca", str(ours.file))
+    with Service(tmp_path, *words, workers=1) as own:
+        assert "TLS)" in own.first_line
+        assert "no TLS" not in own.first_line
+        trusted = {"backtester_tls_ca": ours.file, "pool_backtester_connect": 5}
+        known = {"backtester_tls_cert": client.certificate, "backtester_tls_key": client.key}
+        unknown = {"backtester_tls_cert": stranger.certificate, "backtester_tls_key": stranger.key}
+        found = using(own, lambda each: each.run(SHORT), **trusted, **known)
+        assert image(found) == image(SHORT.run())
+        for wrong in ({}, trusted, {**trusted, **unknown}, {**trusted, **known, "backtester_tls_ca": others.file}):
+            with pytest.raises(BacktesterUnavailable):
+                using(own, lambda each: each.run(SHORT), **{**wrong, "pool_backtester_connect": 0.5})
+        assert own.stop() == 0
