@@ -53,6 +53,28 @@ MUST_HOLD = {
     "submit_new_spec → backtest → promotion → signal → consensus → paper order with its ledger chain, on PostgreSQL": [
         "servers/test_strategies_end_to_end.py::test_a_spec_becomes_an_order_with_its_ledger_chain"
     ],
+    "a backtest over gRPC equals one in this process to the bit, on a real socket": [
+        "gateway/test_backtester.py::test_every_kind_of_job_has_the_same_result_as_in_this_process_to_the_bit",
+        "desk/test_backtests.py::test_a_desk_answers_the_same_with_a_service_and_without",
+        "desk/test_backtests.py::test_the_command_uses_the_service",
+    ],
+    "a backtest that is cancelled or over its deadline stops computing, here and at the service": [
+        "gateway/test_backtester.py::test_a_cancelled_job_stops_computing",
+        "gateway/test_backtester.py::test_a_job_over_its_deadline_stops_computing",
+        "gateway/test_backtester.py::test_a_client_that_ends_stops_its_job",
+        "desk/test_backtests.py::test_a_job_in_this_process_stops_when_its_caller_is_cancelled_or_too_slow_or_the_desk_closes",
+    ],
+    "the backtester is killed, drained, restarted, missing and busy": [
+        "gateway/test_backtester.py::test_a_service_that_is_killed_in_the_middle_is_unavailable_and_leaves_no_worker",
+        "gateway/test_backtester.py::test_a_request_that_was_sent_is_not_sent_again_to_a_service_that_comes_back",
+        "gateway/test_backtester.py::test_a_signal_lets_running_jobs_finish_and_refuses_new_ones",
+        "gateway/test_backtester.py::test_a_port_on_which_nothing_listens_is_unavailable",
+        "gateway/test_backtester.py::test_requests_beyond_the_limit_are_refused_at_once_and_others_wait",
+    ],
+    "TLS with client certificates, and at most three connections": [
+        "gateway/test_backtester.py::test_tls_with_a_client_certificate",
+        "gateway/test_backtester.py::test_many_jobs_at_once_use_at_most_three_connections",
+    ],
     "hostile requests to the backtester (10,000 fuzzed): each is refused or runs": [
         "backtest/test_wire.py::test_fuzzed_requests_run_or_are_refused"
     ],

@@ -165,7 +165,12 @@ def test_the_command_uses_the_service(tmp_path: Path) -> None:
     assert (alone.returncode, alone.stderr) == (0, "")
     with Service(home, workers=1) as service:
         there = run(home, *words, BACKTESTER=service.address)
+        checked = run(home, "doctor", BACKTESTER=service.address)
     assert (there.returncode, there.stdout, there.stderr) == (0, alone.stdout, "")
+    assert f"the backtester at {service.address} computes" in checked.stdout
+    checked = run(home, "doctor", BACKTESTER=service.address, POOL_BACKTESTER_CONNECT="0.3")
+    assert checked.returncode == 1
+    assert "→ openbell backtester, or unset OPENBELL_BACKTESTER" in checked.stdout
     gone = run(home, *words, BACKTESTER=f"127.0.0.1:{free_port()}", POOL_BACKTESTER_CONNECT="0.3")
     assert (gone.returncode, gone.stdout) == (1, "")
     assert gone.stderr.startswith("openbell: cannot connect to the backtester at 127.0.0.1:")

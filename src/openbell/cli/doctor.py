@@ -57,6 +57,7 @@ def doctor(
         _signals,
         _records,
         _broker,
+        _backtester,
     ):
         for finding in _findings(check, desk):
             bad |= finding.state == "bad"
@@ -290,3 +291,30 @@ def _broker(desk: Desk) -> Iterator[Finding]:
         yield Finding("ok", f"broker {settings.broker} ({whose}): {asyncio.run(read_cash())}")
     except BrokerError as error:
         yield Finding("bad", error.message, "check ALPACA_API_KEY, ALPACA_SECRET_KEY and OPENBELL_ALPACA_LIVE")
+
+
+def _backtester(desk: Desk) -> Iterator[Finding]:
+    """Check that the backtester service computes, if one is set."""
+    settings = desk.settings
+    if not settings.backtester:
+        return
+    import asyncio
+
+    import numpy as np
+
+    from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
+    from openbell.backtest.jobs import MonteCarloJob
+    from openbell.desk.backtester import make_backtester
+
+    async def compute() -> None:
+        backtester = make_backtester(settings)
+        try:
+            await backtester.run(MonteCarloJob(np.array([0.1, -0.1]), simulations=1))
+        finally:
+            await backtester.close()
+
+    try:
+        asyncio.run(compute())
+        yield Finding("ok", f"the backtester at {settings.backtester} computes")
+    except (BacktesterUnavailable, BacktestTimeout) as error:
+        yield Finding("bad", error.message, "openbell backtester, or unset OPENBELL_BACKTESTER")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_MOST = 2
+"""Threads: a backtest need not wait for a walk-forward test of minutes."""
+
 
 class Backtester(Protocol):
     """Runs jobs without blocking the event loop. All implementations return the same results to the bit."""
@@ -40,11 +43,11 @@ def make_backtester(settings: Settings) -> Backtester:
 
 
 class LocalBacktester:
-    """Runs jobs in a thread of this process, one at a time. A job that is given up stops at its next step."""
+    """Runs jobs in threads of this process, two at a time. A job that is given up stops at its next step."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
-        self._executor = ThreadPoolExecutor(1, "backtests")
+        self._executor = ThreadPoolExecutor(_MOST, "backtests")
         self._closed = threading.Event()
 
     async def run(self, job: Job[T], progress: Progress | None = None) -> T:

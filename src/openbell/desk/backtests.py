@@ -82,8 +82,8 @@ class BacktestService:
     ) -> Backtest:
         """Trade a strategy on the bars that open in [start, end); by default on the newest 1,250.
 
-        Bars before `start` warm up its indicators. Raises `InsufficientData` if there are fewer than two bars, `NoData` if an
-        indicator needs minutes and there are none, and as `Backtester` does.
+        Bars before `start` warm up its indicators. Raises `InsufficientData` if there are fewer than two bars, `NoData` if
+        an indicator needs minutes and there are none, and as `Backtester` does.
         """
         found = await self.fetched([strategy], series, start, end)
         job = BacktestJob(strategy, found.bars, setup, found.first, inf if end is None else end, found.regular)

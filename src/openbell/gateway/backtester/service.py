@@ -128,7 +128,8 @@ def _handlers(workers: Workers) -> Any:
 
     def handler(method: str) -> Callable[[bytes, Any], Awaitable[None]]:
         async def handle(request: bytes, context: Any) -> None:
-            limit = min(LONGEST, context.time_remaining() or LONGEST)
+            remaining = context.time_remaining()
+            limit = LONGEST if remaining is None else min(LONGEST, remaining)
             try:
                 async with asyncio.timeout(limit), aclosing(workers.answers(method, request)) as answers:
                     async for kind, content in answers:
