@@ -62,7 +62,7 @@ def test_the_settings_choose_the_backtester(tmp_path: Path) -> None:
         {"BACKTESTER_TLS_CERT": "a", "BACKTESTER_TLS_CA": "b"},
         {"BACKTESTER_TLS_CERT": "a", "BACKTESTER_TLS_KEY": "b"},
         {"POOL_BACKTESTER_CONNECTIONS": "0"},
-        {"POOL_BACKTESTER_KEEPALIVE": "1"},
+        {"POOL_BACKTESTER_KEEPALIVE": "0.5"},
     ):
         with pytest.raises(SettingsError):
             load({**home, **{f"OPENBELL_{name}": value for name, value in wrong.items()}})

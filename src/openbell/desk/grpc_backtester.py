@@ -120,6 +120,7 @@ def _open(settings: Settings) -> Any:
         ("grpc.max_send_message_length", MOST_MESSAGE),
         ("grpc.keepalive_time_ms", int(settings.pool_backtester_keepalive * 1000)),
         ("grpc.keepalive_timeout_ms", int(settings.pool_backtester_keepalive_timeout * 1000)),
+        ("grpc.http2.ping_timeout_ms", int(settings.pool_backtester_keepalive_timeout * 1000)),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.initial_reconnect_backoff_ms", 200),

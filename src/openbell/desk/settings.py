@@ -101,7 +101,7 @@ class Settings:
     backtester_tls_key: str = _setting("", "file of the key of that certificate (PEM)")
     pool_backtester_connections: int = _setting(3, "the most connections to the backtester")
     pool_backtester_connect: float = _setting(3.0, "timeout in seconds for connecting to it")
-    pool_backtester_keepalive: float = _setting(30.0, "seconds between pings of a connection to it, at least 15")
+    pool_backtester_keepalive: float = _setting(30.0, "seconds between pings of a connection to it, at least 1")
     pool_backtester_keepalive_timeout: float = _setting(
         10.0, "seconds after which a connection whose ping is not answered is closed"
     )

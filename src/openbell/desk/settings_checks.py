@@ -43,7 +43,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "backtest_timeout": (0, 1e9),
     "pool_backtester_connections": (1, 100),
     "pool_backtester_connect": (0.001, 1e6),
-    "pool_backtester_keepalive": (15, 1e6),
+    "pool_backtester_keepalive": (1, 1e6),
     "pool_backtester_keepalive_timeout": (0.1, 1e6),
     "replay_speed": (0, 1e6),
 }

@@ -16,4 +16,6 @@ MOST_DRAWS = 1_000_000_000
 MOST_MESSAGE = 128 * 1024 * 1024
 """Bytes of a request or a response."""
 KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT = 30.0, 10.0
-"""Seconds between pings of an idle connection, and after which one without an answer is closed."""
+"""Seconds between pings of a connection, and after which one without an answer is closed."""
+LEAST_KEEPALIVE = 1.0
+"""Seconds between pings that the service accepts."""

@@ -18,6 +18,8 @@ class Kind(Enum):
     """The name of a method; its request follows."""
     REQUEST = b"Q"
     """A serialized request."""
+    BEGUN = b"B"
+    """Nothing: the worker has read a request."""
     PROGRESS = b"P"
     """A serialized response that reports progress."""
     RESULT = b"R"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openbell.backtest.wire.limits import KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, MOST_MESSAGE, SERVICE
+from openbell.backtest.wire.limits import KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, LEAST_KEEPALIVE, MOST_MESSAGE, SERVICE
 from openbell.gateway.backtester.frames import Kind
 from openbell.gateway.backtester.workers import Busy, WorkerEnded, Workers
 from openbell.market.errors import Refused, SettingsError
@@ -92,9 +92,10 @@ def _server_options() -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", MOST_MESSAGE),
         ("grpc.keepalive_time_ms", int(KEEPALIVE_INTERVAL * 1000)),
         ("grpc.keepalive_timeout_ms", int(KEEPALIVE_TIMEOUT * 1000)),
+        ("grpc.http2.ping_timeout_ms", int(KEEPALIVE_TIMEOUT * 1000)),  # 60 s otherwise, whatever keepalive says
         ("grpc.keepalive_permit_without_calls", 1),
-        # Pings of clients that come sooner close their connection; half of the interval leaves room for delays.
-        ("grpc.http2.min_ping_interval_without_data_ms", int(KEEPALIVE_INTERVAL * 500)),
+        # Clients that ping more often are disconnected. By default that is every 300 s.
+        ("grpc.http2.min_ping_interval_without_data_ms", int(LEAST_KEEPALIVE * 1000)),
     ]
 
 

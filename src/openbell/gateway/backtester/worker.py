@@ -41,6 +41,7 @@ def main() -> None:
     _send(answers, framed(Kind.READY))
     while True:
         name, request = waiting.get()
+        _send(answers, framed(Kind.BEGUN))
         _send(answers, _answer(METHODS[name], request, answers))
 
 

@@ -43,20 +43,8 @@ class Worker:
             raise
         return worker
 
-    @property
-    def alive(self) -> bool:
-        """False if the process has ended, also if the event loop has not noticed it yet."""
-        if self._process.returncode is not None:
-            return False
-        if not hasattr(os, "waitid"):  # macOS, Windows
-            return True
-        try:
-            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-        except ChildProcessError:
-            return False
-
-    async def send(self, method: str, request: bytes) -> None:
-        """Send a request. Raises `WorkerEnded`."""
+    async def begin(self, method: str, request: bytes) -> None:
+        """Send a request, and wait until the worker has read it. Raises `WorkerEnded`."""
         assert self._process.stdin
         try:
             self._process.stdin.write(framed(Kind.METHOD, method.encode()))
@@ -64,6 +52,7 @@ class Worker:
             await self._process.stdin.drain()
         except ConnectionError:
             raise WorkerEnded from None
+        await self.read()
 
     async def read(self) -> tuple[Kind, bytes]:
         """Returns the next frame. Raises `WorkerEnded`."""
@@ -107,8 +96,7 @@ class Workers:
             await self._turns.acquire()
             worker: Worker | None = None
             try:
-                worker = await self._worker()
-                await worker.send(method, request)
+                worker = await self._begun(method, request)
                 while (frame := await worker.read())[0] is Kind.PROGRESS:
                     yield frame
                 self._idle.append(worker)
@@ -121,12 +109,19 @@ class Workers:
             self._requests -= 1
         yield frame
 
-    async def _worker(self) -> Worker:
-        while self._idle:
-            worker = self._idle.pop()
-            if worker.alive:
+    async def _begun(self, method: str, request: bytes) -> Worker:
+        """Returns a worker that has begun the request. An idle one may have ended in the meantime: another one is used."""
+        while True:
+            idle = bool(self._idle)
+            worker = self._idle.pop() if idle else await Worker.start()
+            try:
+                await worker.begin(method, request)
+            except BaseException as error:
+                self._kill(worker)
+                if not (idle and isinstance(error, WorkerEnded)):
+                    raise
+            else:
                 return worker
-        return await Worker.start()
 
     def _kill(self, worker: Worker) -> None:
         """Kill a worker in the background: a request that is given up does not wait."""
