@@ -134,12 +134,14 @@ def answers(settings: Any) -> list[Any]:
             found = await desk.backtests.run(STRATEGY, series, setup)
             walked = await desk.backtests.walk_forward(STRATEGY.spec, series, COMBINATIONS, setup)
             drawn = await desk.backtests.monte_carlo(found, setup.cash, seed=7)
+            other = Series(await desk.bars.find("AAPL"), Timeframe.D1)
+            account = await desk.backtests.portfolio([(STRATEGY, series, 0.5), (STRATEGY, other, 0.3)], setup)
             errors = []
             for start in (desk.bars.closed_until(), desk.bars.closed_until() - 10 * 86400):
                 with pytest.raises(InvalidParameter) as caught:
                     await desk.backtests.walk_forward(STRATEGY.spec, series, COMBINATIONS, setup, start)
                 errors.append(caught.value.message)
-            return [found, walked, drawn, errors]
+            return [found, walked, drawn, account, errors]
 
     return asyncio.run(main())
 
@@ -147,12 +149,17 @@ def answers(settings: Any) -> list[Any]:
 def test_a_desk_answers_the_same_with_a_service_and_without(tmp_path: Path) -> None:
     home = tmp_path / "home"
     alone = answers(load({"OPENBELL_HOME": str(home)}, as_of=AT))
-    found, walked, drawn, errors = alone
+    found, walked, drawn, account, errors = alone
     assert len(found.bars) == 1250
     assert [len(each.train) for each in walked.windows] == [552] * 5, "four fifths of each window"
     assert [len(each.test) for each in walked.windows] == [138] * 5
     assert walked.out_of_sample.bars.time[-1] == found.bars.time[-1]
     assert drawn.trades == found.metrics.trades
+    coin, stock = (each.bars for each in account.parts)
+    assert len(coin) == 1250
+    assert 0 < stock.time[0] - coin.time[0] < 5 * 86400, "both begin at the same time, stocks at the next session"
+    assert account.metrics.trades == sum(each.metrics.trades for each in account.parts)
+    assert account.parts[0].run.equity.tolist() == pytest.approx((found.run.equity / 2).tolist())
     assert errors == ["the start must be before the end", "9 bars are too few for 5 windows"]
     with Service(home, workers=1) as service:
         assert image(answers(service.settings(as_of=AT))) == image(alone)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from openbell.backtest.jobs import BacktestJob, MonteCarloJob, WalkForwardJob
+from openbell.backtest.jobs import BacktestJob, MonteCarloJob, PortfolioJob, WalkForwardJob
 from openbell.backtest.monte_carlo import USUAL_SIMULATIONS, MonteCarlo, trade_returns
+from openbell.backtest.portfolio import Part, Portfolio
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest
 from openbell.backtest.walk_forward import (
@@ -120,6 +121,27 @@ class BacktestService:
         """Draw the trades of a run that began with `cash` at random, again and again. Raises as `Backtester` does."""
         returns = trade_returns(run.run.trades, cash)
         return await self._backtester.run(MonteCarloJob(returns, simulations, seed, drawdown))
+
+    async def portfolio(
+        self,
+        parts: Sequence[tuple[Compiled, Series, float]],
+        setup: Setup,
+        start: int | None = None,
+        end: int | None = None,
+        progress: Progress | None = None,
+    ) -> Portfolio:
+        """Trade strategies, each on a series and with a share of the cash, on bars that open in [start, end).
+
+        Without a start, they begin where the last of them would begin alone. Raises `InvalidParameter`, also if one has no
+        bars in that time, and as `run` does.
+        """
+        found = [await self.fetched([strategy], series, start, end) for strategy, series, _ in parts]
+        first = max((each.first for each in found), default=0)
+        made = [
+            Part(strategy, each.bars, share, regular=each.regular)
+            for (strategy, _, share), each in zip(parts, found, strict=True)
+        ]
+        return await self._backtester.run(PortfolioJob(made, setup, first, inf if end is None else end), progress)
 
     async def fetched(
         self, strategies: Sequence[Compiled], series: Series, start: int | None, end: int | None
