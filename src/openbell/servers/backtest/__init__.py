@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.market.errors import (
     CallTimeout,
     DataError,
@@ -35,6 +36,8 @@ SERVICE = Service(
             InvalidDateRange: "INVALID_DATE_RANGE",
             InvalidPeriod: "INVALID_PERIOD",
             InsufficientData: "INSUFFICIENT_DATA",
+            BacktestTimeout: "BACKTEST_TIMEOUT",
+            BacktesterUnavailable: "GRPC_ERROR",
             NoPerformance: "NO_PERFORMANCE_DATA",
             NoSignal: "NO_PERFORMANCE_DATA",
             InputError: "INVALID_PARAMETER",

@@ -8,6 +8,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest
 from openbell.desk.strategies.history import PERIODS
@@ -189,7 +190,7 @@ TOOLS = (
         handler=run_backtest,
         toolset="backtests",
         reads=Reads.BARS,
-        errors=(*_ANY, InvalidDateRange, InsufficientData),
+        errors=(*_ANY, InvalidDateRange, InsufficientData, BacktestTimeout, BacktesterUnavailable),
     ),
     Tool(
         name="get_historical_performance",
