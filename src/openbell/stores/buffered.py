@@ -89,8 +89,11 @@ class BufferedStore(PeriodSources):
                     coverage.cover(db, [number], covers[part.series])
             if covers:
                 # What is covered decides what the bars of larger timeframes are made of.
-                for number in (number for number, part in numbered if part.timeframe is not Timeframe.M1):
-                    self._buffer.touch(db, number)
+                for number, part in numbered:
+                    if part.timeframe is not Timeframe.M1:
+                        self._buffer.touch(db, number)
+                    elif source.origin is Origin.IMPORTED and not len(part):  # a file may begin or end inside a bar
+                        self._buffer.end_change(db, number)
 
     def _before_put(self, db: sqlite3.Connection, parts: Sequence[tuple[int, Bars]]) -> None:
         """Called inside a write's transaction before its bars are put into the buffer; does nothing by default."""

@@ -15,17 +15,21 @@ from openbell.desk.importing import Options, read
 from openbell.desk.importing.storing import store
 from openbell.feeds.none.feed import NoFeed
 from openbell.feeds.port import Feed
-from openbell.market.bars import Bars, resample
+from openbell.market.bars import Bars, empty_of, resample
 from openbell.market.clock import FixedClock, iso
 from openbell.market.instruments import parse
+from openbell.market.provenance import Origin, Source
 from openbell.market.timeframes import SHORT, Timeframe
 from openbell.stores.parquet import ParquetStore
+from openbell.stores.port import Span
 from tests.desk.importing.files import NOW, Files, at
 from tests.desk.scripted import ScriptedFeed
+from tests.stores.samples import bars as bars_of
 
 AAPL, BTC, EUR = parse("AAPL"), parse("BTC/USD"), parse("EUR/USD")
 HEADER = "timestamp,open,high,low,close,volume"
 EVER = 2**40
+IMPORTED = Source(Origin.IMPORTED, "import")
 
 
 class Home:
@@ -99,6 +103,16 @@ def test_bars_in_which_a_file_begins_or_ends_are_not_shown_until_the_rest_is_imp
     assert home.shown("BTC/USD", "1d") == [f"2025-09-0{day} 00:00" for day in range(1, 8)]
     assert home.shown("BTC/USD", "1w") == ["2025-09-01 00:00"]
     assert len(home.shown("BTC/USD", "1h")) == 7 * 24
+
+
+def test_coverage_that_is_recorded_after_its_bars_is_seen_by_a_desk_that_has_read_them(home: Home) -> None:
+    """Of a file with a long hole, the parts are covered one after the other."""
+    times = minutes("2025-09-02T00:00", "2025-09-03T10:39")
+    file = bars_of("BTC/USD", times)
+    home.bars.write([file], IMPORTED)
+    assert home.shown("BTC/USD", "1d")[-1] == "2025-09-03 00:00", "nothing is known about the rest of the day"
+    home.bars.write([empty_of(file.series)], IMPORTED, covers=Span(times[0], times[-1] + 60))
+    assert home.shown("BTC/USD", "1d")[-1] == "2025-09-02 00:00"
 
 
 def test_a_stock_s_day_is_whole_when_its_session_is_and_cut_when_the_file_ends_inside(home: Home) -> None:
