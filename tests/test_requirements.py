@@ -400,10 +400,22 @@ MUST_HOLD = {
         "cli/test_killed_commands.py::test_a_killed_import_keeps_what_it_printed_and_the_same_command_completes_it",
         "cli/test_killed_commands.py::test_a_killed_backfill_keeps_what_it_printed_and_the_same_command_completes_it",
         "stores/test_crash.py::test_the_store_recovers_after_dying_at_any_step",
+        "stores/test_influx_replace.py::test_a_replacement_that_is_killed_at_any_step_is_done_by_the_next_one",
     ],
     "prices that are adjusted in different ways are never mixed; the feed is asked once and the user told what to do": [
         "desk/test_series.py::test_a_feed_that_adjusts_otherwise_is_asked_once_and_not_mixed_with_stored_days",
         "cli/test_native_pairs.py::test_a_backfill_of_prices_that_are_adjusted_otherwise_fails_with_what_to_do",
+        "cli/test_native_pairs.py::test_a_file_of_yahoo_joins_a_feed_that_adjusts_for_splits_and_no_raw_one",
+        "feeds/test_yahoo.py::test_an_imported_file_is_not_joined_to_prices_that_were_adjusted_since",
+    ],
+    "a file has the adjustment of its format, which an option overrides and an export keeps": [
+        "desk/importing/test_file_adjustments.py",
+        "cli/test_import.py::test_the_adjustment_can_be_stated_and_check_shows_it",
+        "cli/test_history.py::test_an_export_keeps_what_its_prices_are_adjusted_for",
+    ],
+    "no bar is made of a part of its minutes": ["desk/importing/test_storing.py"],
+    "an imported file does not move the equity of an account on a feed": [
+        "desk/trading/test_prices.py::test_an_imported_file_does_not_move_the_equity_of_an_account_on_a_feed"
     ],
     "a home of the version before native series is used without a step by hand, and nothing is lost": [
         "cli/test_previous_version.py"
@@ -540,6 +552,12 @@ COUNTS = {
             "BACKFILL_KILLS",
             4,
             120,
+        ),
+        (
+            "stores/test_influx_replace.py::test_a_replacement_that_is_killed_at_any_step_is_done_by_the_next_one",
+            "KILLS",
+            7,
+            100,
         ),
     ],
     "kill -9 in the middle of a write of native series loses and doubles nothing": [

@@ -44,6 +44,7 @@ class SourcedInflux(BufferedStore):
     def _announce(self, period: str, bars: Bars, source: Source, lease: Lease | None, replace: bool) -> tuple[int, str]:
         """Make readers read again until `end_change`, record the source, and delete the bars that are replaced.
 
+        What is deleted is no longer covered before it is deleted: if this process is killed, it is known to be missing.
         Returns the id of the series and the period to which the bars go.
         """
         series = bars.series
@@ -58,11 +59,16 @@ class SourcedInflux(BufferedStore):
             self._before_put(db, [(number, bars)])
             if period not in to_replace:
                 self._buffer.set_period_source(db, number, period, source)
-        for other, span in to_replace.items():
-            self._bars.delete_of_source(series, span, slug_of(other))
-            with self._buffer.transaction() as db:
+            for span in to_replace.values():
                 newest_bars.forget(db, number)
                 coverage.uncover(db, number, span)
+                if series.timeframe is Timeframe.M1:
+                    self._rollups.uncover(db, series, span)
+        for other, span in to_replace.items():
+            if series.timeframe is Timeframe.M1:
+                self._rollups.delete(series, span)
+            self._bars.delete_of_source(series, span, slug_of(other))
+            with self._buffer.transaction() as db:
                 self._drop_buffered(db, number, series, span, slug_of(other))
                 if not len(self._times_of(series, other)):
                     self._buffer.clear_period_source(db, number, other)

@@ -91,13 +91,17 @@ class PeriodSources(ABC):
             raise conflict(bars.series, other, owner, source)
 
     def _in_the_way(self, number: int | None, period: str, bars: Bars, source: Source) -> dict[str, Source]:
-        """The periods whose bars of another source cannot stand beside bars of a period."""
+        """The periods whose bars of another source cannot stand beside bars of a period.
+
+        A period without bars is in nobody's way: a process that was killed while it replaced bars may have left its source.
+        """
         owner = self._held(number, bars.series, period)
         own = {} if owner is None or owner == source else {period: owner}
         return own | {
             other: owner
             for other, owner in self._others(period, bars, source).items()
-            if not _alike(bars.series, owner, source) or self._shares_bars(bars, other)
+            if (not _alike(bars.series, owner, source) and len(self._times_of(bars.series, other)))
+            or self._shares_bars(bars, other)
         }
 
     def _to_replace(self, number: int, period: str, bars: Bars, source: Source) -> dict[str, Span]:

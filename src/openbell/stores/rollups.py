@@ -94,9 +94,16 @@ class Rollups:
 
     def drop(self, db: sqlite3.Connection, series: Series, span: Span) -> None:
         """Delete the rollups of the weeks that a span touches, because minutes in it are about to be deleted."""
-        weeks = _units(Timeframe.W1, span)
-        self.invalidate_span(db, series, weeks)
-        self._bars.delete(series, weeks, _ROLLED_UP)
+        self.uncover(db, series, span)
+        self.delete(series, span)
+
+    def uncover(self, db: sqlite3.Connection, series: Series, span: Span) -> None:
+        """Make the rollups of the weeks that a span touches be written again."""
+        self.invalidate_span(db, series, _units(Timeframe.W1, span))
+
+    def delete(self, series: Series, span: Span) -> None:
+        """Delete the rollups of the weeks that a span touches; `uncover` must have been committed."""
+        self._bars.delete(series, _units(Timeframe.W1, span), _ROLLED_UP)
 
     def write_usual(self, minutes: Bars) -> None:
         """Write the usual rollups of minutes; their days must have no other minutes."""
