@@ -25,6 +25,7 @@ from openbell.market.sessions import stock_phase
 from openbell.market.timeframes import SHORT
 
 if TYPE_CHECKING:
+    from openbell.desk.trading.desk import TradingDesk
     from openbell.stores.port import Premature
 
 _SHOWN = 10
@@ -256,6 +257,7 @@ async def _check_records(desk: Desk) -> list[Finding]:
             if dated := ahead_of(order, desk.clock.epoch()):
                 text = f"order {order.id} of {order.symbol} on account {order.account}: {dated}"
                 found.append(Finding("bad", text, "cancel the order"))
+        found += await _positions_before_splits(trading, desk)
         if reason := await trading.halts.reason():
             found.append(Finding("note", f"trading is halted: {reason}", "openbell resume"))
     except StoreError as error:
@@ -265,6 +267,30 @@ async def _check_records(desk: Desk) -> list[Finding]:
         return found
     finally:
         await trading.close()
+
+
+async def _positions_before_splits(trading: TradingDesk, desk: Desk) -> list[Finding]:
+    """Report paper positions that were opened before a split."""
+    from openbell.desk.adjustments import splits_in
+    from openbell.stores.records import orders as queries
+    from openbell.trading.accounts import PAPER
+
+    has_bars = desk.settings.bar_folder.exists() or desk.settings.influx_url
+    splits = splits_in(desk.store.problems()) if has_bars else {}
+    if not splits:
+        return []
+    books = await trading.records.read(
+        lambda view: [(each, trading.books.book(view, each)) for each in queries.all_accounts(view)]
+    )
+    return [
+        Finding(
+            "bad", f"position of {symbol} on account {account.name}: {note}", "close the position and open it again"
+        )
+        for account, book in books
+        if account.broker == PAPER
+        for symbol, held in book.positions.items()
+        if symbol in splits and (note := splits[symbol].note_on(held.quantity, held.opened_at))
+    ]
 
 
 def _broker(desk: Desk) -> Iterator[Finding]:

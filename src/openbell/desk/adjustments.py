@@ -7,15 +7,17 @@ adjusted for the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from openbell.market.bars import Bars, closed_at
+from openbell.market.instruments import Instrument
 from openbell.market.provenance import Adjustment, Origin, Source, adjustment_of
 from openbell.market.series import Series
-from openbell.stores.port import BarStore, Span
+from openbell.stores.port import BarStore, Problem, Span
 
 _COMPARED = 3
 """Bars that are fetched again on each side. A vendor corrects one bar now and then, but not three by the same factor."""
@@ -82,6 +84,42 @@ def factor(compared: Compared, fetched: Bars) -> float | None:
     middle = float(np.median(now / stored.close))
     same = np.abs(now - stored.close * middle) <= _SAME * now + _CENT
     return middle if abs(middle - 1) > least and same.all() and (np.abs(now - stored.close) > _CENT).all() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A split that a vendor's prices have shown."""
+
+    symbol: str
+    found: float
+    """The time at which it was found."""
+    reason: str
+
+    def note_on(self, quantity: object, opened_at: float) -> str | None:
+        """Returns what to say about a position that was opened at a time; None if it was opened after the split."""
+        if opened_at >= self.found:
+            return None
+        return f"the quantity of {quantity} may be from before a split: {self.reason}; paper positions are not adjusted"
+
+
+def described(source: Source, instrument: Instrument, by: float) -> str:
+    """Returns why bars are set aside whose prices were multiplied by `by`; `splits_in` reads it again."""
+    return f"{source.feed} has multiplied its earlier prices of {instrument} by {by:.6g}, as after a split"
+
+
+_DESCRIBED = re.compile(
+    r"\S+ has multiplied its earlier prices of (?P<symbol>\S+) by (?P<by>[0-9.e+-]+), as after a split"
+)
+
+
+def splits_in(problems: Iterable[Problem]) -> dict[str, Split]:
+    """Returns the latest split of each symbol among the bars that were set aside; dividends change prices less."""
+    found: dict[str, Split] = {}
+    for problem in problems:
+        match = _DESCRIBED.match(problem.reason)
+        if match and abs(float(match["by"]) - 1) > _CHANGED_IN_FILE:
+            found[match["symbol"]] = Split(match["symbol"], problem.at, match[0])
+    return found
 
 
 def _span(bars: Bars) -> Span:

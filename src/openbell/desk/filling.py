@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from openbell.desk.adjustments import Compared, factor, is_adjusted, to_compare, widened
+from openbell.desk.adjustments import Compared, described, factor, is_adjusted, to_compare, widened
 from openbell.desk.answers import covered_by
 from openbell.desk.screening import screen
 from openbell.desk.writes import SMALL, GroupedWrites
@@ -220,7 +220,7 @@ class History:
 
     async def _set_aside(self, series: Series, source: Source, owner: Source, by: float) -> None:
         """Stop using bars of `owner` that the vendor has adjusted again since, and raise `_Readjusted`."""
-        reason = f"{source.feed} has multiplied its earlier prices of {series.instrument} by {by:.6g}, as after a split"
+        reason = described(source, series.instrument, by)
         if owner != source:
             reason += " since the import; import a newer file"
         if not await self._threads.run(self._store.set_aside, series.instrument, owner, reason):

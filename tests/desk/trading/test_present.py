@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
+from openbell.desk.adjustments import described
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.desk.trading.alerts import Condition
@@ -23,6 +25,7 @@ from openbell.market.instruments import Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.stores.parquet import ParquetStore
 from openbell.stores.records import orders as queries
 from openbell.stores.records import troubles as stored_troubles
 from openbell.trading.accounts import Unauthorized
@@ -165,6 +168,29 @@ def test_doctor_shows_a_symbol_that_cannot_be_read_until_it_can(tmp_path: Path) 
     assert ": the bars of BTC/USD cannot be read: its file is damaged\n" in told.stdout
     at(tmp_path, 21, bars, lambda it: it.engine.once())
     assert "BTC/USD" not in run(tmp_path, "doctor", FEED="none").stdout
+
+
+def test_doctor_names_a_position_that_was_opened_before_a_split(tmp_path: Path) -> None:
+    """A dividend, a split of another symbol and a position of after the split are not named."""
+    bars = [bars_of(BTC, [100.0] * 60), bars_of(ETH, [10.0] * 60)]
+    at(tmp_path, 5, bars, order("btc", BTC, Side.BUY, "2"))
+    at(tmp_path, 5, bars, order("eth", ETH, Side.BUY, "3"))
+    at(tmp_path, 20, bars, lambda it: it.portfolio.holdings(ME))
+
+    def add(symbol: str, by: float, moment: float) -> None:
+        with closing(ParquetStore(tmp_path / "data")) as store, store._buffer.transaction() as db:
+            reason = described(Source(Origin.LIVE, "yahoo", "split"), parse(symbol), by)
+            db.execute("INSERT INTO problems VALUES (?, ?, ?)", (moment, "AAPL.aside-1", reason))
+
+    for symbol, by, minute in (("ETH/USD", 0.995, 40), ("SOL/USD", 0.5, 40), ("BTC/USD", 0.5, 1)):
+        add(symbol, by, START + minute * MINUTE)
+    assert "before a split" not in run(tmp_path, "doctor", FEED="none").stdout
+    add("BTC/USD", 0.25, START + 40 * MINUTE)
+    told = run(tmp_path, "doctor", FEED="none")
+    assert told.returncode == 1
+    assert told.stdout.count("may be from before a split") == 1
+    text = "position of BTC/USD on account paper: the quantity of 2 may be from before a split: yahoo has multiplied"
+    assert text in " ".join(told.stdout.split())
 
 
 def test_an_accident_with_one_account_is_noted_and_the_others_are_filled(tmp_path: Path) -> None:
