@@ -301,7 +301,8 @@ def test_as_time_goes_on_the_ring_equals_a_fresh_read(
             fresh = await BarService(store, SimFeed(clock), clock).latest(instrument, timeframe)
             assert kept.same_as(fresh)
             end = service.closed_until()
-            whole = resample(minute_bars(instrument, 7, end - 360 * 86400, end), timeframe, end)
+            begin = int(kept.time[0]) // 86400 * 86400 - 86400
+            whole = resample(minute_bars(instrument, 7, begin, end), timeframe, end)
             assert kept.same_as(whole.tail(len(kept)))
             assert len(kept) == 3000 or symbol == "AAPL"
 
