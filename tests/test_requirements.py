@@ -77,6 +77,16 @@ MUST_HOLD = {
     ],
     "hostile requests to the backtester (10,000 fuzzed): each is refused or runs": [
         "backtest/test_wire.py::test_fuzzed_requests_run_or_are_refused"
+    "a row of a sweep is its backtest to the bit, and the same bytes come from threads, processes and Dask": [
+        "backtest/test_sweeps.py::test_each_row_is_its_backtest_alone",
+        "backtest/test_sweeps.py::test_random_strategies_have_the_rows_of_their_backtests",
+        "backtest/test_sweeps.py::test_chunks_and_threads_give_the_same_bytes",
+        "backtest/test_sweeps.py::test_processes_give_the_same_bytes",
+    ],
+    "the best of noise has no edge, and a real edge is found": [
+        "backtest/test_overfitting.py::test_the_best_of_noise_is_near_or_below_one_half",
+        "backtest/test_overfitting.py::test_noise_is_near_one_half_and_an_edge_near_zero",
+        "backtest/test_overfitting.py::test_an_edge_is_found",
     ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
@@ -522,6 +532,13 @@ COUNTS = {
     ],
     "hostile requests to the backtester (10,000 fuzzed): each is refused or runs": [
         ("backtest/test_wire.py::test_fuzzed_requests_run_or_are_refused", "FUZZED", 300, 10_000),
+    "a row of a sweep is its backtest to the bit, and the same bytes come from threads, processes and Dask": [
+        (
+            "backtest/test_sweeps.py::test_random_strategies_have_the_rows_of_their_backtests",
+            "RANDOM_SWEEPS",
+            25,
+            500,
+        ),
     ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         ("strategies/test_reading.py::test_hostile_specs_are_refused_or_run", "HOSTILE", 1500, 10_000),

@@ -21,7 +21,7 @@ from openbell.market.bars import Values
 _GROUP, _LANES = 128, 8
 _WAITING = 64
 """More than the sums that wait to be added at one time, for any number of bars and up to 16 blocks."""
-_LOWEST, _MEAN_EQUITY, _MEAN, _DEVIATION, _DOWNSIDE, _SHARED, _DRAWDOWN, _DRAWDOWN_BARS = range(8)
+_POSITIVE, _MEAN_EQUITY, _MEAN, _DEVIATION, _DOWNSIDE, _SHARED, _DRAWDOWN, _DRAWDOWN_BARS = range(8)
 _inner = njit(nogil=True, error_model="numpy")
 _Held = tuple[Indexes, Indexes, Values, Values, Values, Values]
 """Of each trade its entry bar, exit bar, entry price, signed quantity and entry fee; and the cash."""
@@ -53,9 +53,9 @@ class NumbaCurves:
         inputs = self._close, held, self._moved, self._whole, self._parts
         _curve_compiled(*inputs, self._equity, self._returns, facts, sums, squares)
         growth, count = float(self._equity[-1] / self._equity[0]), len(self._close)
-        lowest, mean_equity, mean, deviation, downside, shared, drawdown, length = facts.tolist()
+        positive, mean_equity, mean, deviation, downside, shared, drawdown, length = facts.tolist()
         curve = Curve(count, growth, mean_equity, drawdown, int(length), Returns(mean, deviation, downside, shared))
-        if count < 2 or lowest <= 0.0:
+        if count < 2 or not positive:
             return curve._replace(returns=None), undefined(self._blocks)
         return curve, BlockSums(sums[: self._blocks] + 0.0, squares[: self._blocks] + 0.0)
 
@@ -114,28 +114,23 @@ def _push(waiting: Values, top: int, total: float, merges: int) -> None:
 
 
 @_inner  # type: ignore[untyped-decorator]
-def _fill(close: Values, trades: _Held, equity: Values, returns: Values) -> float:
-    """Compute the equity at each close and its return. Returns the lowest equity."""
+def _fill(close: Values, trades: _Held, equity: Values, returns: Values) -> bool:
+    """Compute the equity at each close and its return. Returns True if the equity was always more than 0."""
     entered, left, price, quantity, fee, cash = trades
     at = 0
-    lowest: float = cash[0]
-    for trade in range(len(entered) + 1):
-        last, value = trade == len(entered), cash[trade]
-        first = len(close) if last else entered[trade]
-        equity[at:first], returns[at:first] = value, 0.0
-        if at < first:
-            lowest = min(lowest, value)
-        if 0 < at < first:
-            returns[at] = (value - equity[at - 1]) / equity[at - 1]
-        if last:
-            break
+    for trade in range(len(entered)):
+        first, value = entered[trade], cash[trade]
+        equity[at:first] = value
         held, bought, size, at = value - fee[trade], price[trade], quantity[trade], left[trade]
         for bar in range(first, at):
             equity[bar] = held + size * (close[bar] - bought)
-        for bar in range(first, at):
-            returns[bar] = (equity[bar] - equity[bar - 1]) / equity[bar - 1]
-            lowest = min(lowest, equity[bar])
-    return lowest
+    equity[at:] = cash[-1]
+    returns[0], lost = 0.0, 0
+    for bar in range(1, len(close)):
+        returns[bar] = (equity[bar] - equity[bar - 1]) / equity[bar - 1]
+    for bar in range(len(close)):
+        lost |= equity[bar] <= 0.0
+    return lost == 0
 
 
 @_inner  # type: ignore[untyped-decorator]
@@ -215,7 +210,7 @@ def _curve(
     squares: Values,
 ) -> None:
     """Compute the facts of a run, and the sum and the sum of squares of the returns of each block."""
-    facts[_LOWEST] = _fill(close, trades, equity, returns)
+    facts[_POSITIVE] = _fill(close, trades, equity, returns)
     _drawdown(equity, facts)
     (bounds, merges), total, buffer, top = whole, np.empty(_WAITING), np.empty(_GROUP), 0
     for group in range(len(merges)):

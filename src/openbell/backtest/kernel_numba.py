@@ -30,7 +30,10 @@ def _walk(
     entered, left, reasons = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
     entry_prices, exit_prices = np.empty(most), np.empty(most)
     at, held, price, best = -1, False, 0.0, 0.0
+    stops = not (np.isnan(loss) and np.isnan(trail) and np.isnan(target))
     for bar in range(1, count):
+        if held and not stops and not leaving[bar - 1]:
+            continue
         if held and leaving[bar - 1]:
             held, left[at], reasons[at], exit_prices[at] = False, bar, SIGNAL, opened[bar] * leave
             continue
