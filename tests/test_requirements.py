@@ -77,6 +77,7 @@ MUST_HOLD = {
     ],
     "hostile requests to the backtester (10,000 fuzzed): each is refused or runs": [
         "backtest/test_wire.py::test_fuzzed_requests_run_or_are_refused"
+    ],
     "a row of a sweep is its backtest to the bit, and the same bytes come from threads, processes and Dask": [
         "backtest/test_sweeps.py::test_each_row_is_its_backtest_alone",
         "backtest/test_sweeps.py::test_random_strategies_have_the_rows_of_their_backtests",

@@ -67,6 +67,7 @@ def test_values_as_people_write_them(parameter: Parameter, text: str, expected: 
         (FRACTION, "inf", "write numbers"),
         (WHOLE, "5..", "write whole numbers"),
         (WHOLE, "5..9..12", "write whole numbers"),
+        (WHOLE, "5:..9", "write whole numbers"),
         (WHOLE, "20..5", "a step above 0"),
         (WHOLE, "5..20:0", "a step above 0"),
         (WHOLE, "5..20:-5", "a step above 0"),

@@ -47,17 +47,32 @@ def grid(spec: Spec, values: Mapping[str, Sequence[Number]] | None = None, most:
     """
     if not 1 <= most <= MOST_COMBINATIONS:
         raise InvalidParameter(f"the number of combinations must be between 1 and {MOST_COMBINATIONS:,}, not {most}")
-    given = values or {}
-    known = {each.name for each in spec.parameters}
-    for name in given:
-        if name not in known:
-            advice = did_you_mean(name, known) or f"; it has {', '.join(sorted(known)) or 'none'}"
-            raise InvalidParameter(f"{spec.name} has no parameter {str(name)[:80]!r}{advice}")
+    given = {_parameter(spec, name).name: each for name, each in (values or {}).items()}
     axes = [_given(spec, each, given[each.name]) if each.name in given else _usual(each) for each in spec.parameters]
     possible = prod(len(axis) for axis in axes)
     names = [each.name for each in spec.parameters]
     rows = product(*axes) if possible <= most else _sample(spec, axes, possible, most)
     return Grid(tuple(dict(zip(names, row, strict=True)) for row in rows), possible)
+
+
+def read_values(spec: Spec, texts: Sequence[str]) -> dict[str, tuple[Number, ...]]:
+    """Returns the values that texts such as `fastPeriod=5..20:5` give to parameters. Raises `InvalidParameter`."""
+    found: dict[str, tuple[Number, ...]] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals:
+            raise InvalidParameter(f"{text[:40]!r}: write NAME=VALUES, such as {name.strip()[:20] or 'period'}=5..20:5")
+        parameter = _parameter(spec, name.strip())
+        found[parameter.name] = parse_values(parameter, values)
+    return found
+
+
+def _parameter(spec: Spec, name: str) -> Parameter:
+    known = {each.name: each for each in spec.parameters}
+    if name not in known:
+        advice = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+        raise InvalidParameter(f"{spec.name} has no parameter {name[:80]!r}{advice}")
+    return known[name]
 
 
 def parse_values(parameter: Parameter, text: str) -> tuple[Number, ...]:
@@ -70,7 +85,8 @@ def parse_values(parameter: Parameter, text: str) -> tuple[Number, ...]:
 
 def _range(parameter: Parameter, text: str) -> list[Number]:
     span, colon, step_text = text.partition(":")
-    low, high = (_number(parameter, each, text) for each in span.split("..", 1))
+    ends = span.partition("..")
+    low, high = (_number(parameter, each, text) for each in (ends[0], ends[2]))
     if not colon and not parameter.whole:
         raise InvalidParameter(f"{parameter.name}={text.strip()[:40]}: add a step, such as {low:g}..{high:g}:0.5")
     step = _number(parameter, step_text, text) if colon else 1
