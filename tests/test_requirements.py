@@ -83,6 +83,13 @@ MUST_HOLD = {
         "backtest/test_sweeps.py::test_random_strategies_have_the_rows_of_their_backtests",
         "backtest/test_sweeps.py::test_chunks_and_threads_give_the_same_bytes",
         "backtest/test_sweeps.py::test_processes_give_the_same_bytes",
+        "desk/test_sweeps.py::test_dask_gives_the_same_bytes",
+    ],
+    "a sweep that is cancelled, interrupted or loses its workers ends, and so do its processes": [
+        "desk/test_sweeps.py::test_a_cancelled_sweep_stops_its_work",
+        "desk/test_sweeps.py::test_ctrl_c_ends_the_command_and_its_processes",
+        "desk/test_sweeps.py::test_a_process_that_is_killed_is_an_error_and_no_hang",
+        "desk/test_sweeps.py::test_a_scheduler_that_ends_is_an_error_and_no_hang",
     ],
     "the best of noise has no edge, and a real edge is found": [
         "backtest/test_overfitting.py::test_the_best_of_noise_is_near_or_below_one_half",
@@ -533,6 +540,7 @@ COUNTS = {
     ],
     "hostile requests to the backtester (10,000 fuzzed): each is refused or runs": [
         ("backtest/test_wire.py::test_fuzzed_requests_run_or_are_refused", "FUZZED", 300, 10_000),
+    ],
     "a row of a sweep is its backtest to the bit, and the same bytes come from threads, processes and Dask": [
         (
             "backtest/test_sweeps.py::test_random_strategies_have_the_rows_of_their_backtests",

@@ -185,6 +185,9 @@ class Recorder(ThreadPoolExecutor):
 
 def test_progress_counts_to_the_end() -> None:
     seen: list[tuple[int, int]] = []
+    sweep(SPEC, BARS, GRID, Setup(), progress=lambda *each: seen.append(each))
+    assert seen == [(done, 40) for done in range(1, 41)]
+    seen.clear()
     sweep(SPEC, BARS, GRID, Setup(), progress=lambda *each: seen.append(each), chunk=7)
     assert seen == [(done, 40) for done in (7, 14, 21, 28, 35, 40)]
     seen.clear()

@@ -39,9 +39,9 @@ from openbell.strategies.spec import Spec
 RANKED_BY = {"sharpe": "sharpe", "return": "total_return", "score": "score", "calmar": "calmar"}
 """Names of the figures by which rows can be ranked, and the fields of `Metrics`."""
 _CHUNK_BARS = 10_000_000
-"""Bars times combinations of a chunk: 0.1 s of compiled code."""
+"""Bars times combinations of a chunk that an executor runs: 0.1 s of compiled code."""
 _CHUNKS = (10, 100)
-"""The fewest and the most combinations of a chunk."""
+"""The fewest and the most combinations of such a chunk."""
 _NUMBA_FROM, _NUMBA_FROM_WITH_STOPS = 100_000_000, 5_000_000
 """Bars times combinations from which the second that numba takes to load is won back."""
 
@@ -67,18 +67,26 @@ class Sweep:
     rows: tuple[Row, ...]
     """In the order of the combinations."""
     overfitting: Overfitting
+    note: str = ""
+    """What is missing of the data that the conditions need; empty if nothing is."""
 
     def best(self, by: str = "sharpe", count: int | None = None) -> list[Row]:
         """Returns the rows with the highest figure, best first; those without it last. Raises `InvalidParameter`."""
-        if by not in RANKED_BY:
-            advice = did_you_mean(by, RANKED_BY) or f": use {', '.join(RANKED_BY)}"
-            raise InvalidParameter(f"rows cannot be ranked by {by[:40]!r}{advice}")
+        figure = ranking(by)
 
         def key(row: Row) -> float:
-            value: float | None = getattr(row.metrics, RANKED_BY[by])
+            value: float | None = getattr(row.metrics, figure)
             return -inf if value is None else value
 
         return sorted(self.rows, key=key, reverse=True)[:count]
+
+
+def ranking(by: str) -> str:
+    """Returns the field of `Metrics` by which rows are ranked. Raises `InvalidParameter`."""
+    if by not in RANKED_BY:
+        advice = did_you_mean(by, RANKED_BY) or f": use {', '.join(RANKED_BY)}"
+        raise InvalidParameter(f"rows cannot be ranked by {by[:40]!r}{advice}")
+    return RANKED_BY[by]
 
 
 def sweep(
@@ -97,8 +105,9 @@ def sweep(
     """Trade every combination on the bars that open in [start, end).
 
     Parameters that a combination leaves out keep their defaults. Earlier bars warm up indicators; `regular` is as in
-    `evaluate`. Without an executor the combinations run in this thread. If `progress` raises, or the wait is interrupted,
-    chunks that have not begun are cancelled. Raises `InvalidParameter`.
+    `evaluate`. Without an executor the combinations run in this thread. `chunk` is how many an executor runs at a time; the
+    result does not depend on it. If `progress` raises, or the wait is interrupted, chunks that have not begun are cancelled.
+    Raises `InvalidParameter`.
     """
     chosen = [compiled(spec, each).parameters for each in combinations]
     if not chosen:
@@ -109,7 +118,7 @@ def sweep(
     enough = _NUMBA_FROM_WITH_STOPS if spec.stops else _NUMBA_FROM
     numba = upto.stop * len(chosen) >= enough
     work = Work(spec, bars.take(upto), regular.take(upto) if regular else None, setup, first, blocks, numba)
-    size = chunk or min(max(_CHUNK_BARS // max(upto.stop, 1), _CHUNKS[0]), _CHUNKS[1])
+    size = chunk or (1 if executor is None else min(max(_CHUNK_BARS // max(upto.stop, 1), _CHUNKS[0]), _CHUNKS[1]))
     chunks = [chosen[at : at + size] for at in range(0, len(chosen), size)]
     found: dict[int, Tried] = {}
     done = 0

@@ -1,16 +1,18 @@
-"""Backtests of strategies on bars of the desk, fetched as needed, by the backtester that the settings name."""
+"""Backtests and sweeps of strategies on bars of the desk, fetched as needed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
+from openbell.backtest.grids import Combination
 from openbell.backtest.jobs import BacktestJob, MonteCarloJob, PortfolioJob, WalkForwardJob
 from openbell.backtest.monte_carlo import USUAL_SIMULATIONS, MonteCarlo, trade_returns
 from openbell.backtest.portfolio import Part, Portfolio
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest
+from openbell.backtest.sweeps import Sweep
 from openbell.backtest.walk_forward import (
     USUAL_TEST_SHARE,
     USUAL_WINDOWS,
@@ -19,64 +21,24 @@ from openbell.backtest.walk_forward import (
     WalkForward,
     usual_windows,
 )
+from openbell.desk.backtest_bars import BacktestBars, backtest_bars
 from openbell.desk.backtester import Backtester
-from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import BarService
-from openbell.desk.regular_parts import RegularPart, regular_part_of
-from openbell.indicators.regular_hours import partly_regular
-from openbell.market.bars import Bars, closed_at
-from openbell.market.errors import InsufficientData, InvalidParameter, NoData
-from openbell.market.lookback import lookback_start
+from openbell.desk.sweep_runs import SweepRun
+from openbell.market.errors import InvalidParameter
 from openbell.market.series import Series
-from openbell.market.timeframes import SHORT, name_of
-from openbell.stores.port import Span
 from openbell.strategies.compiled import Compiled, compiled
 from openbell.strategies.spec import Number, Spec
-
-_USUAL_BARS = 1250
-"""The bars of a backtest without a start: five years of days of a stock."""
-_FEWEST = 2
-_WARM_UP = 800
-"""The fewest bars before the first one that is traded."""
-_SESSIONS = 5 * 86400
-"""Seconds that hold two sessions, also over a long weekend: nothing that needs regular hours looks further back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """The bars of a run, with those before them that warm up its indicators."""
-
-    bars: Bars
-    first: int
-    """The time from which it trades."""
-    part: RegularPart | None
-    """What was traded of them in regular hours, if an indicator needs it and the bars hold more than that."""
-    titles: str
-    """The titles of those indicators."""
-
-    @property
-    def count(self) -> int:
-        """The bars that are traded."""
-        return len(self.bars) - int(self.bars.time.searchsorted(self.first))
-
-    @property
-    def regular(self) -> Bars | None:
-        """The bars of `part`."""
-        return self.part.bars if self.part else None
-
-    @property
-    def note(self) -> str:
-        """Says how many bars have no minutes; empty if none lacks them."""
-        note = self.part.note(self.count) if self.part else None
-        return f"{self.titles}: {note}" if note else ""
 
 
 class BacktestService:
     """Runs strategies over closed bars of a series."""
 
-    def __init__(self, bars: BarService, backtester: Backtester) -> None:
+    def __init__(self, bars: BarService, backtester: Backtester, dask: str = "") -> None:
+        """`dask` is the address of the scheduler for sweeps; empty if there is none."""
         self._bars = bars
         self._backtester = backtester
+        self._dask = dask
 
     async def run(
         self, strategy: Compiled, series: Series, setup: Setup, start: int | None = None, end: int | None = None
@@ -86,7 +48,7 @@ class BacktestService:
         Bars before `start` warm up its indicators. Raises `InsufficientData` if there are fewer than two bars, `NoData` if
         an indicator needs minutes and there are none, and as `Backtester` does.
         """
-        found = await self.fetched([strategy], series, start, end)
+        found = await self._fetched([strategy], series, start, end)
         job = BacktestJob(strategy, found.bars, setup, found.first, inf if end is None else end, found.regular)
         return replace(await self._backtester.run(job), note=found.note)
 
@@ -109,7 +71,7 @@ class BacktestService:
 
         Raises `InvalidParameter`, also if there are too few bars, and as `run` does.
         """
-        found = await self.fetched([compiled(spec, each) for each in combinations], series, start, end)
+        found = await self._fetched([compiled(spec, each) for each in combinations], series, start, end)
         index = int(found.bars.time.searchsorted(found.first))
         divided = usual_windows(len(found.bars), windows, test_share, anchored=anchored, first=index)
         job = WalkForwardJob(spec, found.bars, combinations, setup, divided, by, found.regular)
@@ -135,7 +97,7 @@ class BacktestService:
         Without a start, they begin where the last of them would begin alone. Raises `InvalidParameter`, also if one has no
         bars in that time, and as `run` does.
         """
-        found = [await self.fetched([strategy], series, start, end) for strategy, series, _ in parts]
+        found = [await self._fetched([strategy], series, start, end) for strategy, series, _ in parts]
         first = max((each.first for each in found), default=0)
         made = [
             Part(strategy, each.bars, share, regular=each.regular)
@@ -143,48 +105,31 @@ class BacktestService:
         ]
         return await self._backtester.run(PortfolioJob(made, setup, first, inf if end is None else end), progress)
 
-    async def fetched(
+    async def sweep(
+        self,
+        spec: Spec,
+        series: Series,
+        combinations: Sequence[Combination],
+        setup: Setup,
+        start: int | None = None,
+        end: int | None = None,
+        *,
+        jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> Sweep:
+        """Trade every combination of parameters on the bars that `run` trades.
+
+        It runs on the Dask scheduler of the settings. Without one it runs in `jobs` processes; by default in this process,
+        or in one process for each processor if it takes long enough to win back their start. `progress` is called in
+        another thread. If the caller is cancelled, the work ends. Raises as `run` does, and `WorkersFailed`.
+        """
+        if not combinations:
+            raise InvalidParameter("a sweep needs at least one combination of parameters")
+        found = await self._fetched([compiled(spec, each) for each in combinations], series, start, end)
+        swept = await SweepRun(spec, found, combinations, setup, self._dask, jobs, progress).result()
+        return replace(swept, note=found.note)
+
+    async def _fetched(
         self, strategies: Sequence[Compiled], series: Series, start: int | None, end: int | None
-    ) -> Stretch:
-        """Returns the bars for runs of strategies, fetched as needed. Raises as `run` does."""
-        until = self._bars.closed_until() if end is None else end
-        first = lookback_start(series.instrument, series.timeframe, _USUAL_BARS, until) if start is None else start
-        if first >= until:
-            raise InvalidParameter("the start must be before the end")
-        warm = lookback_start(series.instrument, series.timeframe, _warm_up(strategies), first)
-        bars = await self._bars.span(series, warm, until)
-        found = Stretch(bars, first, None, _regular_titles(strategies))
-        if found.count < _FEWEST:
-            hint = await stored_instead(self._bars, series.instrument)
-            raise InsufficientData(series.instrument.symbol, found.count, _FEWEST, hint)
-        return replace(found, part=await self._regular(found))
-
-    async def _regular(self, found: Stretch) -> RegularPart | None:
-        """Returns the regular-hours part of the bars if an indicator needs it and the bars hold more than that."""
-        bars = found.bars
-        if not found.titles or not partly_regular(bars).any():
-            return None
-        since = max(int(bars.time[0]), found.first - _SESSIONS)
-        part = await regular_part_of(self._bars, bars, Span(since, closed_at(bars)))
-        missing, overlapping = part.missing(found.count)
-        if overlapping and missing == overlapping:
-            what = f"{found.titles} on {name_of(bars.timeframe, SHORT)} bars of {bars.instrument}"
-            raise NoData(
-                f"{what} is computed from minutes of regular hours, and there are none in this time; use bars of 30 minutes "
-                "or less, or import minutes",
-                symbol=bars.instrument.symbol,
-            )
-        return part
-
-
-def _warm_up(strategies: Sequence[Compiled]) -> int:
-    """Returns the number of bars before the first one that is traded, as charts use them: later trades then hardly depend
-    on where the bars begin.
-    """
-    return max([_WARM_UP, *(24 * each.warmup for each in strategies)])
-
-
-def _regular_titles(strategies: Sequence[Compiled]) -> str:
-    """Returns the titles of the indicators that are computed on regular hours; empty if none is."""
-    used = (step.indicator for strategy in strategies for step in strategy.steps)
-    return ", ".join(dict.fromkeys(each.title for each in used if each.regular))
+    ) -> BacktestBars:
+        return await backtest_bars(self._bars, strategies, series, start, end)

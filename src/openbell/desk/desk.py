@@ -141,10 +141,10 @@ class Desk:
 
     @cached_property
     def backtests(self) -> BacktestService:
-        """Backtests of strategies."""
+        """Backtests and sweeps of strategies."""
         from openbell.desk.backtests import BacktestService
 
-        return BacktestService(self.bars, self._backtester)
+        return BacktestService(self.bars, self._backtester, self.settings.dask)
 
     @cached_property
     def _backtester(self) -> Backtester:

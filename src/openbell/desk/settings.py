@@ -106,6 +106,10 @@ class Settings:
         10.0, "seconds after which a connection whose ping is not answered is closed"
     )
     cache_decisions: float = _setting(30.0, "seconds for which results of get_recent_decisions are cached")
+    dask: str = _setting(
+        "",
+        "run sweeps on this Dask scheduler, such as tcp://127.0.0.1:8786, instead of processes; needs openbell[dask]",
+    )
     broker: str = _setting("paper", "the broker that carries out orders: ")
     account: str = _setting("", "the account to trade on; the broker's name if left out (openbell account lists them)")
     account_token: str = _setting("", "its token, if it has one", secret=True)

@@ -57,6 +57,7 @@ _PATTERNS = {
     "scenario": (r"([a-z0-9][a-z0-9-]{0,29})?", "may have lower-case letters, digits and dashes, at most 30"),
     "account": (r"([A-Za-z0-9][A-Za-z0-9_.-]{0,59})?", "may have letters, digits, dots, dashes and underscores"),
     "database_url": (r"(postgres(ql)?://[!-~]*)?", "must be like postgresql://USER:PASSWORD@HOST/NAME"),
+    "dask": (r"((tcp|tls)://[!-~]+:\d{1,5})?", "must be like tcp://HOST:8786"),
     "influx_database": (r"[A-Za-z0-9_.-]{1,60}", "may have letters, digits, dots, dashes and underscores"),
 }
 

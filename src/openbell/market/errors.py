@@ -45,6 +45,7 @@ OpenbellError
 ├── BacktesterUnavailable [backtest]   the backtester cannot be reached, is busy, or ended in the middle of a run
 ├── NoSuchAlert                        the caller has no alert with this id
 ├── AccountNotFound [trading]          no account has this name
+├── WorkersFailed [desk]               the processes or machines that run a sweep failed
 ├── ImpossibleMove [trading]           an order cannot change from its state to the requested one
 └── BrokerError [trading]              a call to the broker failed
     ├── BrokerRefused [trading]        the broker refused the request and did nothing

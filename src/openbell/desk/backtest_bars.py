@@ -1,0 +1,91 @@
+"""The bars of a backtest, fetched as needed: those that it trades, and earlier ones that warm up its indicators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openbell.desk.bar_facts import stored_instead
+from openbell.desk.bars import BarService
+from openbell.desk.regular_parts import RegularPart, regular_part_of
+from openbell.indicators.regular_hours import partly_regular
+from openbell.market.bars import Bars, closed_at
+from openbell.market.errors import InsufficientData, InvalidParameter, NoData
+from openbell.market.lookback import lookback_start
+from openbell.market.series import Series
+from openbell.market.timeframes import SHORT, name_of
+from openbell.stores.port import Span
+from openbell.strategies.compiled import Compiled
+
+_USUAL_BARS = 1250
+"""The bars of a backtest without a start: five years of days of a stock."""
+_FEWEST = 2
+_WARM_UP = 800
+"""The fewest bars before the first one that is traded."""
+_SESSIONS = 5 * 86400
+"""Seconds that hold two sessions, also over a long weekend: nothing that needs regular hours looks further back."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BacktestBars:
+    """The bars of a backtest."""
+
+    bars: Bars
+    first: int
+    """The time from which they are traded."""
+    regular: Bars | None
+    """Their regular-hours part, if an indicator needs it and the bars hold more than that."""
+    note: str
+    """What is missing of the data that the conditions need; empty if nothing is."""
+
+
+async def backtest_bars(
+    service: BarService, strategies: Sequence[Compiled], series: Series, start: int | None, end: int | None
+) -> BacktestBars:
+    """Returns the bars that open in [start, end), by default the newest 1,250, and those that warm up the strategies.
+
+    Raises `InvalidParameter`, `InsufficientData` if there are fewer than two bars, and `NoData` if an indicator needs
+    minutes and there are none.
+    """
+    until = service.closed_until() if end is None else end
+    first = lookback_start(series.instrument, series.timeframe, _USUAL_BARS, until) if start is None else start
+    if first >= until:
+        raise InvalidParameter("the start must be before the end")
+    warm = lookback_start(series.instrument, series.timeframe, _warm_up(strategies), first)
+    bars = await service.span(series, warm, until)
+    count = len(bars) - int(bars.time.searchsorted(first))
+    if count < _FEWEST:
+        hint = await stored_instead(service, series.instrument)
+        raise InsufficientData(series.instrument.symbol, count, _FEWEST, hint)
+    titles = _regular_titles(strategies)
+    if not titles or not partly_regular(bars).any():
+        return BacktestBars(bars, first, None, "")
+    span = Span(max(int(bars.time[0]), first - _SESSIONS), closed_at(bars))
+    part = await regular_part_of(service, bars, span)
+    _require_minutes(part, bars, count, titles)
+    note = part.note(count)
+    return BacktestBars(bars, first, part.bars, f"{titles}: {note}" if note else "")
+
+
+def _require_minutes(part: RegularPart, bars: Bars, count: int, titles: str) -> None:
+    missing, overlapping = part.missing(count)
+    if overlapping and missing == overlapping:
+        what = f"{titles} on {name_of(bars.timeframe, SHORT)} bars of {bars.instrument}"
+        raise NoData(
+            f"{what} is computed from minutes of regular hours, and there are none in this time; use bars of 30 minutes "
+            "or less, or import minutes",
+            symbol=bars.instrument.symbol,
+        )
+
+
+def _warm_up(strategies: Sequence[Compiled]) -> int:
+    """Returns the number of bars before the first one that is traded, as charts use them: trades then hardly depend on
+    where the bars begin.
+    """
+    return max([_WARM_UP, *(24 * each.warmup for each in strategies)])
+
+
+def _regular_titles(strategies: Sequence[Compiled]) -> str:
+    """Returns the titles of the indicators that are computed on regular hours; empty if none is."""
+    used = (step.indicator for strategy in strategies for step in strategy.steps)
+    return ", ".join(dict.fromkeys(each.title for each in used if each.regular))
