@@ -133,6 +133,23 @@ def runs_backtester(home: Path) -> None:
     assert not home.exists(), "it keeps nothing"
 
 
+def runs_sweep(home: Path) -> None:
+    home.mkdir()
+    table = home / "table.csv"
+    words = ("sweep", "SMA_EMA_CROSSOVER", "BTC/USD", "--from", "2024", "--to", "2026-03", "-o", str(table), *AT)
+    values = ("--set", "emaPeriod=5..20:5", "--set", "smaPeriod=30,50")
+    shown = done(home, *words, *values, "--top", "3")
+    assert "790 simulated bars from 2024-01-01T00:00:00+00:00 to 2026-02-28T00:00:00+00:00" in shown
+    assert "\n8 combinations were tried. The best 3 by sharpe:\n" in shown
+    assert "(deflated Sharpe ratio)" in shown
+    assert "The bars are simulated, not real prices." in shown
+    lines = table.read_text().splitlines()
+    assert (len(lines), lines[0]) == (10, "# simulated by Openbell, not real prices")
+    assert lines[1].startswith("emaPeriod,smaPeriod,total_return,")
+    assert done(home, *words, *values, "--top", "3") == shown, "the same request has the same answer"
+    assert done(home, "sweep", "SMA_EMA_CROSSOVER", "BTC/USD", "--set", "smaPeriod=1", *AT, code=1) == ""
+
+
 def runs_strategies_list(home: Path) -> None:
     lines = done(home, "strategies", "list").splitlines()
     assert len(lines) == 60
@@ -256,6 +273,7 @@ RUNS: dict[str, Callable[[Path], None]] = {
     "indicators": runs_indicators,
     "backtest": runs_backtest,
     "backtester": runs_backtester,
+    "sweep": runs_sweep,
     "strategies list": runs_strategies_list,
     "strategies show": runs_strategies_show,
     "strategies check": runs_strategies_check,

@@ -10,10 +10,12 @@ import typer
 
 from openbell.cli.app import AsOf, app, plain_errors, settings_for
 from openbell.cli.backtest_files import PAGES, Ran, equity_picture, report_page
+from openbell.cli.backtest_options import Cash, Fee, From, Slippage, StrategyName, Symbol, TimeframeName
+from openbell.cli.data_notes import echo_data_notes
 from openbell.cli.output_files import PICTURES, check_output, write_output
 from openbell.cli.progress import progress
 from openbell.cli.span import Until, moment
-from openbell.cli.spec_files import read_spec_file
+from openbell.cli.spec_files import spec_named
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
@@ -29,23 +31,18 @@ Span = tuple[int | None, int | None]
 
 @app.command("backtest")
 def backtest(
-    strategy: Annotated[
-        str, typer.Argument(metavar="STRATEGY", help="A canonical strategy (MACD_CROSSOVER), or a spec file.")
-    ],
-    symbol: Annotated[str, typer.Argument(metavar="SYMBOL", help="AAPL, BTC/USD or EUR/USD.")],
-    timeframe: Annotated[str, typer.Option("--timeframe", "-t", help=f"One of {', '.join(SHORT)}.")] = "1d",
-    since: Annotated[
-        str | None,
-        typer.Option("--from", metavar="TIME", help="The first time; by default 1,250 bars before the end."),
-    ] = None,
+    strategy: StrategyName,
+    symbol: Symbol,
+    timeframe: TimeframeName = "1d",
+    since: From = None,
     until: Until = None,
     parameter: Annotated[
         list[str] | None,
         typer.Option("--set", "-p", metavar="NAME=VALUE", help="A parameter of the strategy; may be repeated."),
     ] = None,
-    cash: Annotated[float, typer.Option("--cash", help="The cash at the start.")] = 10_000.0,
-    fee: Annotated[float, typer.Option("--fee", help="The fee of a fill in per cent.")] = 0.1,
-    slippage: Annotated[float, typer.Option("--slippage", help="The slippage of a fill in per cent.")] = 0.0,
+    cash: Cash = 10_000.0,
+    fee: Fee = 0.1,
+    slippage: Slippage = 0.0,
     trades: Annotated[bool, typer.Option("--trades", help="Print every trade too.")] = False,
     output: Annotated[
         Path | None,
@@ -107,9 +104,7 @@ async def _run(
 
 def _strategy(name: str, parameters: list[str]) -> Compiled:
     """The strategy of a name or a file, with parameters. Raises `OpenbellError`."""
-    from openbell.market.nearest import did_you_mean
     from openbell.strategies.compiled import compiled
-    from openbell.strategies.library import canonical
 
     values: dict[str, int | float] = {}
     for text in parameters:
@@ -118,19 +113,11 @@ def _strategy(name: str, parameters: list[str]) -> Compiled:
             values[key.strip()] = float(value) if equals else float("nan")
         except ValueError:
             raise InvalidParameter(f"--set {text[:40]!r}: write NAME=VALUE with a number") from None
-    path = Path(name)
-    if path.suffix in {".yaml", ".yml", ".json"}:
-        return compiled(read_spec_file(path), values)
-    known = canonical()
-    if name.upper() not in known:
-        advice = did_you_mean(name, known) or "; openbell strategies list has them all"
-        raise InvalidParameter(f"no strategy {name[:80]!r}{advice}")
-    return compiled(known[name.upper()], values)
+    return compiled(spec_named(name), values)
 
 
 def _print(done: Ran, trades: bool) -> None:
     from openbell.backtest.figures import figures
-    from openbell.market.plan import missing
 
     strategy, found, data = done.strategy, done.found, done.data
     bars = found.bars
@@ -146,9 +133,4 @@ def _print(done: Ran, trades: bool) -> None:
                 f"{trade.entry_price:.8g}, {iso(int(bars.time[trade.exit_index]))} at {trade.exit_price:.8g} "
                 f"({trade.reason.lower().replace('_', ' ')}): {trade.profit:+,.2f}"
             )
-    if gone := missing(bars):
-        typer.echo(f"{gone:,} bars are missing in that time: positions were held across the gaps.")
-    if found.note:
-        typer.echo(f"{found.note}.")
-    if "simulated" in data:
-        typer.echo("The bars are simulated, not real prices.")
+    echo_data_notes(bars, found.note, data)

@@ -1,0 +1,175 @@
+"""`openbell sweep`: try many parameters of a strategy on past bars, and print the best and how much of them is luck."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
+from openbell.cli.backtest_options import Cash, Fee, From, Slippage, StrategyName, Symbol, TimeframeName
+from openbell.cli.data_notes import echo_data_notes
+from openbell.cli.output_files import check_output, write_output
+from openbell.cli.progress import progress
+from openbell.cli.span import Until, moment
+from openbell.cli.spec_files import spec_named
+from openbell.market.clock import iso
+from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
+
+if TYPE_CHECKING:
+    from openbell.backtest.grids import Grid
+    from openbell.backtest.rules import Setup
+    from openbell.backtest.sweeps import Row, Sweep
+    from openbell.desk.settings import Settings
+    from openbell.strategies.spec import Spec
+
+_COLUMNS = {
+    "Sharpe": "sharpe",
+    "return": "total_return",
+    "annual": "annual_return",
+    "drawdown": "max_drawdown",
+    "Calmar": "calmar",
+    "trades": "trades",
+    "win rate": "win_rate",
+    "score": "score",
+}
+_SHARES = frozenset({"total_return", "annual_return", "max_drawdown", "win_rate"})
+
+
+@app.command("sweep")
+def sweep(
+    strategy: StrategyName,
+    symbol: Symbol,
+    timeframe: TimeframeName = "1d",
+    since: From = None,
+    until: Until = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            "-p",
+            metavar="NAME=VALUES",
+            help="Values of a parameter: 5,9,12 or 5..20:5; may be repeated. Others are taken from its range.",
+        ),
+    ] = None,
+    most: Annotated[int, typer.Option("--most", help="The most combinations; of more, a sample is tried.")] = 1000,
+    by: Annotated[str, typer.Option("--by", help="Rank by sharpe, return, score or calmar.")] = "sharpe",
+    top: Annotated[int, typer.Option("--top", min=1, max=1000, help="How many of the best to print.")] = 10,
+    cash: Cash = 10_000.0,
+    fee: Fee = 0.1,
+    slippage: Slippage = 0.0,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Processes; by default as many as pay off. 1: none.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write every combination (.csv).")] = None,
+    as_of: AsOf = None,
+) -> None:
+    """Try many parameters of a strategy on past bars, and print the best and how much of them may be luck.
+
+    With OPENBELL_DASK, the combinations run on the workers of that Dask scheduler.
+
+    \b
+    Example:
+      openbell sweep MACD_CROSSOVER AAPL --set fastPeriod=6..16:2 --set slowPeriod=20..40:5
+    """  # noqa: D301 (click reads the backspace)
+    settings = settings_for(as_of)
+    try:
+        with plain_errors():
+            if output:
+                check_output(output, (".csv",))
+            from openbell.backtest.grids import grid, read_values
+            from openbell.backtest.rules import Setup
+            from openbell.backtest.sweeps import ranking
+
+            ranking(by)
+            spec, wanted = spec_named(strategy), parse_timeframe(timeframe, SHORT)
+            tried = grid(spec, read_values(spec, values or []), most)
+            setup = Setup(cash, fee / 100, slippage / 100)
+            span = moment(since, "--from") if since else None, moment(until, "--to") if until else None
+            found, data = asyncio.run(_run(settings, symbol, wanted, spec, tried, setup, span, jobs))
+            if output:
+                write_output(output, _table(found, data))
+    except KeyboardInterrupt:
+        fail("interrupted: nothing was written", 130)
+    _print(found, tried, data, by, top)
+    if output:
+        typer.echo(f"{output}: {len(found.rows):,} combinations")
+
+
+async def _run(
+    settings: Settings,
+    symbol: str,
+    timeframe: Timeframe,
+    spec: Spec,
+    tried: Grid,
+    setup: Setup,
+    span: tuple[int | None, int | None],
+    jobs: int | None,
+) -> tuple[Sweep, str]:
+    """Returns the sweep over the bars that open in a span, and the origin of the bars. Shows a progress bar."""
+    from openbell.desk.desk import Desk
+    from openbell.market.series import Series
+
+    async with Desk(settings) as desk:
+        series = Series(await desk.bars.find(symbol), timeframe)
+        with progress(spec.name, len(tried.combinations), "combinations", least=2) as advance:
+            done = 0
+
+            def step(now: int, _all: int) -> None:
+                nonlocal done
+                advance(now - done)
+                done = now
+
+            sweeping = desk.backtests.sweep(spec, series, tried.combinations, setup, *span, jobs=jobs, progress=step)
+            found = await sweeping
+        facts = await desk.facts(found.bars)
+    return found, "+".join(sorted({source.origin.value for source in facts.sources}) or [desk.data])
+
+
+def _print(found: Sweep, tried: Grid, data: str, by: str, top: int) -> None:
+    bars, count = found.bars, len(found.rows)
+    first, last = iso(int(bars.time[0])), iso(int(bars.time[-1]))
+    typer.echo(f"{found.spec.name} on {bars.series}, {len(bars):,} {data} bars from {first} to {last}")
+    of_all = f" of {tried.possible:,}" if tried.possible > count else ""
+    best = found.best(by, top)
+    typer.echo(f"{count:,}{of_all} combinations were tried. The best {len(best):,} by {by}:")
+    for line in _aligned(best):
+        typer.echo(f"  {line}")
+    held = float(bars.close[-1] / bars.open[0] - 1)
+    typer.echo(f"Holding {bars.instrument} returned {held * 100:,.2f} %.")
+    for sentence in found.overfitting.sentences():
+        typer.echo(sentence)
+    echo_data_notes(bars, found.note, data)
+
+
+def _aligned(rows: list[Row]) -> list[str]:
+    """Returns the lines of a table of parameters and figures."""
+    names = list(rows[0].parameters)
+    cells = [[*names, *_COLUMNS]]
+    cells += [
+        [*(f"{row.parameters[name]:g}" for name in names), *(_figure(row, each) for each in _COLUMNS.values())]
+        for row in rows
+    ]
+    widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
+
+
+def _figure(row: Row, name: str) -> str:
+    value = getattr(row.metrics, name)
+    if value is None:
+        return "–"
+    if name in _SHARES:
+        return f"{value * 100:,.2f} %"
+    return str(value) if isinstance(value, int) else f"{value:,.2f}"
+
+
+def _table(found: Sweep, data: str) -> bytes:
+    """Returns all combinations as CSV, in the order in which they were tried; undefined figures are empty."""
+    from dataclasses import asdict
+
+    note = ["# simulated by Openbell, not real prices"] if "simulated" in data else []
+    rows = [{**row.parameters, **asdict(row.metrics)} for row in found.rows]
+    lines = [",".join("" if each is None else repr(each) for each in row.values()) for row in rows]
+    return "\n".join([*note, ",".join(rows[0]), *lines, ""]).encode()
