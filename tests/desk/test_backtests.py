@@ -76,7 +76,7 @@ def test_a_job_in_this_process_is_that_job_and_reports_progress_in_the_event_loo
         job, here = jobs()["walk-forward"], threading.get_ident()
         await backtester.run(job, lambda *each: seen.append((*each, threading.get_ident())))
         await asyncio.sleep(0)
-        assert [done for done, _, _ in seen] == list(range(1, 26))
+        assert [done for done, _, _ in seen] == list(range(1, 30))
         assert {thread for _, _, thread in seen} == {here}
         await backtester.close()
 
