@@ -17,6 +17,7 @@ from openbell.backtest.runs import backtest
 from openbell.market.bars import make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
+from openbell.stores.records import strategies as queries
 from openbell.strategies.compiled import compiled
 from openbell.strategies.library import canonical
 from tests.client import OPENBELL, Client, run
@@ -296,3 +297,18 @@ async def test_the_past_shows_what_the_records_knew_then(home: Path) -> None:
     assert ids <= {each["strategy_id"] for each in later["items"]} | ids
     counts = {each["strategy_id"]: each["signals_count"] for each in later["items"]}
     assert any(counts.get(each["strategy_id"], 0) > each["signals_count"] for each in early["items"])
+
+
+@awaited
+async def test_steps_do_not_depend_on_when_they_are_looked_for(home: Path) -> None:
+    """One desk jumps ten months, another looks every few weeks: both record the same steps at the same bars."""
+    steps: dict[str, list[tuple[str, str, float]]] = {}
+    for scenario, times in (("jumps", []), ("walks", ["2025-05-07", "2025-07-20", "2025-10-01"])):
+        for as_of in (FOUND, *(f"{each}T00:05:00Z" for each in times), "2025-12-31T00:05:00Z"):
+            async with bench_as_found(home, as_of, SCENARIO=scenario, FEED="none") as desk:
+                await desk.ask("strategy", "get_top_strategies", symbol=BTC)
+                records = desk.desk.trading.records
+                found = await records.read(lambda view: queries.implementations_of(view, "local", symbol=BTC))
+        steps[scenario] = sorted((each.id, each.status.value, each.changed_at) for each in found)
+    assert steps["jumps"] == steps["walks"]
+    assert {status for _, status, _ in steps["walks"]} >= {"CANDIDATE", "DEPLOYED"}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from openbell.backtest.forward import Course, courses
 from openbell.backtest.rules import Setup
 from openbell.backtest.standing import Part, Placed, Standing, standings
 from openbell.desk.bars import BarService
@@ -19,7 +20,6 @@ from openbell.stores.records import strategies as queries
 from openbell.stores.records.records import Records
 from openbell.strategies.consensus import Action
 from openbell.strategies.implementations import Implementation
-from openbell.strategies.promotion import Forward
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,6 @@ class Figures:
     triggered_at: int | None
     bar_hash: str
 
-    def as_forward(self) -> Forward:
-        """Returns the figures that decide about promotion."""
-        part = self.forward
-        return Forward(part.closed, part.sharpe, part.drawdown, self.before.drawdown)
-
 
 class FigureService:
     """Computes the figures of implementations."""
@@ -79,17 +74,26 @@ class FigureService:
 
         `workers` compute, instead of those that answer calls.
         """
-        groups: dict[tuple[Series, int], list[Implementation]] = defaultdict(list)
-        for each in wanted:
-            if each.spec_id in specs and specs[each.spec_id].fingerprint == each.fingerprint:
-                groups[series_named(each.symbol, each.timeframe), each.first].append(each)
         found: dict[str, Figures] = {}
-        for (series, first), some in groups.items():
+        for (series, first), some in _by_series(wanted, specs).items():
             try:
                 stretch = await bars_since(self._bars, series, first)
             except (DataError, UnknownSymbol):
                 continue
             found |= await self._on(stretch, some, specs, workers or self._workers)
+        return found
+
+    async def courses(
+        self, wanted: Sequence[Implementation], figures: Mapping[str, Figures], specs: Mapping[str, KnownSpec]
+    ) -> dict[str, Course]:
+        """Returns the forward performance of implementations at each close, by implementation."""
+        found: dict[str, Course] = {}
+        for (series, first), some in _by_series(wanted, specs).items():
+            stretch = await bars_since(self._bars, series, first)
+            known = [each for each in some if each.id in figures]
+            placed, before = _placed(known, specs), [figures[each.id].before.drawdown for each in known]
+            results = await self._workers.run(courses, placed, before, stretch.bars, self._setup)
+            found |= {each.id: course for each, course in zip(known, results, strict=True)}
         return found
 
     async def kept(self, wanted: Iterable[Implementation]) -> dict[str, Figures]:
@@ -110,10 +114,7 @@ class FigureService:
             found |= {each: _figures(body["figures"]) for each, (_, body) in rows.items() if body["of"] == state}
             missing = [each for each in missing if each.id not in found]
         if missing:
-            placed = [
-                Placed(specs[each.spec_id].spec, each.parameters, each.trained_until, each.found_at) for each in missing
-            ]
-            results = await workers.run(standings, placed, stretch.bars, self._setup)
+            results = await workers.run(standings, _placed(missing, specs), stretch.bars, self._setup)
             new = {
                 each.id: _summary(result) for each, result in zip(missing, results, strict=True) if result is not None
             }
@@ -133,6 +134,21 @@ class FigureService:
             each: (float(figures.until), {"of": state, "figures": asdict(figures)}) for each, figures in new.items()
         }
         await self._records.write(lambda journal: queries.keep_figures(journal, rows))
+
+
+def _by_series(
+    wanted: Iterable[Implementation], specs: Mapping[str, KnownSpec]
+) -> dict[tuple[Series, int], list[Implementation]]:
+    """Returns the implementations whose specs are unchanged, by series and first bar."""
+    groups: dict[tuple[Series, int], list[Implementation]] = defaultdict(list)
+    for each in wanted:
+        if each.spec_id in specs and specs[each.spec_id].fingerprint == each.fingerprint:
+            groups[series_named(each.symbol, each.timeframe), each.first].append(each)
+    return groups
+
+
+def _placed(wanted: Iterable[Implementation], specs: Mapping[str, KnownSpec]) -> list[Placed]:
+    return [Placed(specs[each.spec_id].spec, each.parameters, each.trained_until, each.found_at) for each in wanted]
 
 
 def _summary(standing: Standing) -> Figures:

@@ -1,8 +1,8 @@
 """Follows the active implementations: on each closed bar their signals, the rules of promotion, and the consensus.
 
 Only changes are recorded. A signal's entry names the bar that it was decided by, and a consensus the entries of the signals
-that it counts, so that the ledger shows why an order was placed. The rules are applied when the engine runs, to all bars
-that have closed by then.
+that it counts, so that the ledger shows why an order was placed. The rules are applied to each close in turn, so that an
+engine that was stopped for a while records the steps that it would have recorded otherwise.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from openbell.backtest.forward import Course
 from openbell.desk.bars import BarService
 from openbell.desk.strategies.figures import Figures, FigureService
 from openbell.desk.strategies.opinions import vote_of
@@ -81,7 +82,8 @@ class StrategyFollower:
         figures = await self._figures.of(wanted, specs)
         if not figures:
             return 0
-        return await self._records.write(lambda journal: _record(journal, symbol, wanted, figures), lease)
+        courses = await self._figures.courses(wanted, figures, specs)
+        return await self._records.write(lambda journal: _record(journal, symbol, figures, courses), lease)
 
 
 def _series_of(wanted: Iterable[Implementation]) -> set[Series]:
@@ -92,23 +94,23 @@ def _ids(wanted: Iterable[Implementation]) -> frozenset[tuple[str, str]]:
     return frozenset((each.id, each.status.value) for each in wanted)
 
 
-def _record(journal: Journal, symbol: str, wanted: Sequence[Implementation], figures: Mapping[str, Figures]) -> int:
+def _record(journal: Journal, symbol: str, figures: Mapping[str, Figures], courses: Mapping[str, Course]) -> int:
     """Record new signals, then promotions, then the consensus of every principal that sees them."""
     before = journal.seq
     recorded = queries.signals_of(journal.view, figures)
+    # Read again: another process of the scenario may have recorded a step since the figures were computed.
+    followed = [each for each in queries.followed(journal.view) if each.id in figures]
     votes = []
-    for each in wanted:
-        if each.id not in figures:
-            continue
+    for each in followed:
         now, row = figures[each.id], recorded.get(each.id)
         entry = None if row is None else int(row["seq"])
         known = None if row is None else (row["signal"], row["triggered_at"])
         if now.action is not None and known != (now.action.value, float(now.triggered_at or 0)):
             entry = journal.put("signal", _signal_row(each, now), new=row is None, happened=now.until)
-        promoted = _promoted(journal, each, now)
+        promoted = _promoted(journal, each, courses.get(each.id, []))
         if promoted.status.active:
             votes.append(_Vote(promoted, now, entry))
-    for principal in sorted({EVERYONE, *(each.principal for each in wanted)}):
+    for principal in sorted({EVERYONE, *(each.principal for each in followed)}):
         seen = [each for each in votes if each.implementation.principal in {EVERYONE, principal}]
         _record_consensus(journal, symbol, principal, seen, max(each.until for each in figures.values()))
     return journal.seq - before
@@ -125,13 +127,14 @@ def _signal_row(implementation: Implementation, figures: Figures) -> dict[str, o
     }
 
 
-def _promoted(journal: Journal, implementation: Implementation, figures: Figures) -> Implementation:
-    """Apply the rules of promotion, and record the step if there is one."""
-    step = after(implementation.status, figures.as_forward())
-    if step is None:
-        return implementation
-    found = replace(implementation, status=step.status, reason=step.reason, changed_at=journal.at)
-    journal.put("implementation", found, happened=figures.until)
+def _promoted(journal: Journal, implementation: Implementation, course: Course) -> Implementation:
+    """Apply the rules of promotion to each close since the last step, and record the steps."""
+    found = implementation
+    for at, forward in course:
+        if at <= found.changed_at or (step := after(found.status, forward)) is None:
+            continue
+        found = replace(found, status=step.status, reason=step.reason, changed_at=float(at))
+        journal.put("implementation", found, happened=at)
     return found
 
 
