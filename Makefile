@@ -63,4 +63,4 @@ lock: ## resolve pyproject.toml into requirements.lock and requirements-run.lock
 		-c requirements.lock pyproject.toml --extra alpaca --extra ccxt --group build -o requirements-run.lock
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) $(VENV)-lock .bench-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lock .bench-venv .vectorbt-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

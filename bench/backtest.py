@@ -1,11 +1,17 @@
-"""One backtest of EMA(9, 21) crossings with RSI < 70 on 100,000 bars, indicators included, beside raptorbt."""
+"""EMA crossings with an RSI filter on 100,000 bars: one backtest beside raptorbt, and a sweep beside vectorbt."""
 
 from __future__ import annotations
 
+import json
+import statistics
+import subprocess
 import sys
+import tempfile
 import time
+import venv
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import raptorbt
@@ -13,9 +19,11 @@ import raptorbt
 from measure import ms, row, timed
 from openbell.backtest import kernel_numpy
 from openbell.backtest.engine import Run, simulate
+from openbell.backtest.grids import grid
 from openbell.backtest.kernel import Kernel
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
+from openbell.backtest.sweeps import sweep
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.market.bars import Bars
 from openbell.market.instruments import parse
@@ -56,6 +64,79 @@ def theirs(bars: Bars) -> int:
     config = raptorbt.BacktestConfig(initial_capital=10_000.0, fees=0.001, slippage=0.0, fill_timing="next_bar_open")
     result = raptorbt.run_single_backtest(bars.time * 10**9, *bars.columns()[1:], entry, leave, 1, 1.0, "X", config)
     return int(result.metrics.total_trades)
+
+
+# Vectorbt is no dependency of the project: its environment is made here.
+RIVAL = Path(__file__).resolve().parent.parent / ".vectorbt-venv"
+VECTORBT = "vectorbt==1.2.0"
+FASTS, SLOWS, LEVELS = list(range(5, 15)), list(range(20, 60, 4)), [float(level) for level in range(60, 80, 2)]
+TURNS = 5
+SWEPT = {
+    **SPEC,
+    "indicators": [
+        {"id": "fast", "type": "EMA", "params": {"length": "${fast}"}},
+        {"id": "slow", "type": "EMA", "params": {"length": "${slow}"}},
+        {"id": "rsi", "type": "RSI", "params": {"length": 14}},
+    ],
+    "entryConditions": [
+        {"type": "CROSSED_UP", "indicator": "fast", "params": {"crosses": "slow"}},
+        {"type": "UNDER", "indicator": "rsi", "params": {"value": "${level}"}},
+    ],
+    "parameters": [
+        {"name": "fast", "type": "INTEGER", "min": 2, "max": 30, "defaultValue": 9},
+        {"name": "slow", "type": "INTEGER", "min": 10, "max": 100, "defaultValue": 21},
+        {"name": "level", "type": "DOUBLE", "min": 50, "max": 90, "defaultValue": 70},
+    ],
+}
+
+
+def rival() -> list[str]:
+    """The command that runs vectorbt; its environment is made at the first call. Empty if it cannot be installed."""
+    python = RIVAL / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    stamp = RIVAL / "installed"
+    if not stamp.exists() or stamp.read_text() != VECTORBT:
+        print("making .vectorbt-venv …", file=sys.stderr)
+        venv.create(RIVAL, clear=True, with_pip=True)
+        if subprocess.run([str(python), "-m", "pip", "install", "--quiet", VECTORBT], check=False).returncode:
+            return []
+        stamp.write_text(VECTORBT)
+    return [str(python), "-W", "ignore", str(Path(__file__).with_name("vectorbt_sweep.py"))]
+
+
+def sweeps(bars: Bars) -> None:
+    """1,000 combinations in one thread. Theirs are run in parts between ours, so that other work slows both."""
+    spec = read_spec(SWEPT)
+    chosen = grid(spec, {"fast": FASTS, "slow": SLOWS, "level": LEVELS}).combinations
+    run = partial(sweep, spec, bars, chosen, Setup())
+    found = run()
+    trades = sum(each.metrics.trades for each in found.rows)
+    command = rival()
+    if not command:
+        row(f"{len(chosen):,} combinations, all figures", f"{ms(timed(run, 3)) / 1000:.2f} s", "(no vectorbt)", True)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "bars.npz"
+        np.savez(file, open=bars.open, close=bars.close)
+        pipe = subprocess.PIPE
+        with subprocess.Popen([*command, str(file)], stdin=pipe, stdout=pipe, text=True) as process:
+            assert process.stdin and process.stdout
+            process.stdout.readline()
+            ours, theirs, their_trades = [0.0] * 0, 0.0, 0
+            for turn in range(TURNS):
+                ours += timed(run, 1)
+                process.stdin.write(json.dumps([FASTS[turn::TURNS], SLOWS, LEVELS]) + "\n")
+                process.stdin.flush()
+                seconds, count = json.loads(process.stdout.readline())
+                theirs, their_trades = theirs + seconds, their_trades + count
+            process.stdin.close()
+    mine = statistics.median(ours)
+    ratio, what = theirs / mine, f"{len(chosen):,} combinations, all figures / vectorbt's three"
+    row(
+        f"{what} ({trades:,} / {their_trades:,} trades)",
+        f"{ratio:.0f} × ({mine:.2f} / {theirs:.1f} s)",
+        "≥ 20 ×",
+        ratio >= 20,
+    )
 
 
 def main() -> int:
@@ -100,6 +181,7 @@ def main() -> int:
         True,
     )
     row("the same with three stops", f"{found['numba stops']:.2f} / {found['numpy stops']:.2f} ms", "(none)", True)
+    sweeps(bars)
     return 0
 
 
