@@ -87,7 +87,7 @@ MUST_HOLD = {
     ],
     "a sweep that is cancelled, interrupted or loses its workers ends, and so do its processes": [
         "desk/test_sweeps.py::test_a_cancelled_sweep_stops_its_work",
-        "desk/test_sweeps.py::test_ctrl_c_ends_the_command_and_its_processes",
+        "cli/test_sweep.py::test_ctrl_c_ends_the_command_and_its_processes",
         "desk/test_sweeps.py::test_a_process_that_is_killed_is_an_error_and_no_hang",
         "desk/test_sweeps.py::test_a_scheduler_that_ends_is_an_error_and_no_hang",
     ],

@@ -147,6 +147,9 @@ def runs_sweep(home: Path) -> None:
     assert (len(lines), lines[0]) == (10, "# simulated by Openbell, not real prices")
     assert lines[1].startswith("emaPeriod,smaPeriod,total_return,")
     assert done(home, *words, *values, "--top", "3") == shown, "the same request has the same answer"
+    page = home / "best.html"
+    assert f"{page}: " in done(home, *words, *values, "--report", str(page))
+    assert "(deflated Sharpe ratio)" in page.read_text()
     assert done(home, "sweep", "SMA_EMA_CROSSOVER", "BTC/USD", "--set", "smaPeriod=1", *AT, code=1) == ""
 
 

@@ -31,7 +31,7 @@ from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.strategies.compiled import compiled
 from openbell.strategies.library import canonical
-from tests.client import OPENBELL, PATIENCE, environment
+from tests.client import PATIENCE
 from tests.strategies.specs import walk
 
 SPEC = canonical()["SMA_EMA_CROSSOVER"]
@@ -192,27 +192,6 @@ def test_a_cancelled_sweep_stops_its_work(where: str, request: pytest.FixtureReq
     stopped(SweepRun(SLOW, LONG, chosen, Setup(), dask, {"here": 1, "processes": 2}.get(where), progress), begun)
     assert done[-1] < 300
     until(lambda: len(children() - before) <= 2, "a process goes on")
-
-
-def test_ctrl_c_ends_the_command_and_its_processes(tmp_path: Path) -> None:
-    words = ["sweep", "VOLUME_PROFILE", "BTC/USD", "-t", "1h", "--from", "2025", "--jobs", "2", "--as-of", AS_OF]
-    command = [*OPENBELL, *words, "-o", str(tmp_path / "out.csv")]
-    with subprocess.Popen(
-        command, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
-    ) as process:
-        try:
-            family = psutil.Process(process.pid)
-            until(lambda: len(family.children(recursive=True)) >= 4, "no process starts")
-            workers = family.children(recursive=True)
-            os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it, to all of them
-            _, errors = process.communicate(timeout=PATIENCE)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    assert (process.returncode, errors) == (130, "openbell: interrupted: nothing was written\n")
-    assert not (tmp_path / "out.csv").exists()
-    _, alive = psutil.wait_procs(workers, PATIENCE)
-    assert alive == []
 
 
 # Failures

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import AsOf, app, plain_errors, settings_for
-from openbell.cli.backtest_files import PAGES, Ran, equity_picture, report_page
+from openbell.cli.backtest_files import PAGES, Ran, Span, equity_picture, report_page, run_backtest
 from openbell.cli.backtest_options import Cash, Fee, From, Slippage, StrategyName, Symbol, TimeframeName
 from openbell.cli.data_notes import echo_data_notes
 from openbell.cli.output_files import PICTURES, check_output, write_output
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from openbell.backtest.rules import Setup
     from openbell.desk.settings import Settings
     from openbell.strategies.compiled import Compiled
-
-Span = tuple[int | None, int | None]
-"""The first time and the time after the last, in seconds since 1970; None for the default."""
 
 
 @app.command("backtest")
@@ -93,13 +90,7 @@ async def _run(
 
     async with Desk(settings) as desk:
         series = Series(await desk.bars.find(symbol), timeframe)
-        found = await desk.backtests.run(strategy, series, setup, *span)
-        facts = await desk.facts(found.bars)
-    origins = sorted({source.origin.value for source in facts.sources}) or [desk.data]
-    feeds = sorted({f"{source.feed} ({source.adjustment})" for source in facts.sources}) or [desk.feed.name]
-    made_of = f", made of {facts.made_of} bars" if facts.made_of else ""
-    failure = f"; {facts.failure}" if facts.failure else ""
-    return Ran(strategy, found, setup, "+".join(origins), f"{', '.join(feeds)}{made_of}{failure}")
+        return await run_backtest(desk, strategy, series, setup, span)
 
 
 def _strategy(name: str, parameters: list[str]) -> Compiled:

@@ -1,4 +1,4 @@
-"""The files that `openbell backtest` writes: the picture of the equity, and the report as a page."""
+"""A backtest with the data behind it, and the files that are made of it: the picture of the equity, the report as a page."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from openbell.cli.output_files import PICTURES
 if TYPE_CHECKING:
     from openbell.backtest.rules import Setup
     from openbell.backtest.runs import Backtest
+    from openbell.desk.desk import Desk
+    from openbell.market.series import Series
     from openbell.strategies.compiled import Compiled
 
+Span = tuple[int | None, int | None]
+"""The first time and the time after the last, in seconds since 1970; None for the default."""
 PAGES = (".html", ".htm")
 
 
@@ -27,6 +31,19 @@ class Ran:
     """The origins of the bars, joined by +."""
     source: str
     """Where the bars come from and what they are made of."""
+    overfitting: tuple[str, ...] = ()
+    """How much of the figures may be luck, in sentences, if a sweep chose the parameters."""
+
+
+async def run_backtest(desk: Desk, strategy: Compiled, series: Series, setup: Setup, span: Span) -> Ran:
+    """Returns the backtest over the bars that open in a span, and the data behind it."""
+    found = await desk.backtests.run(strategy, series, setup, *span)
+    facts = await desk.facts(found.bars)
+    origins = sorted({source.origin.value for source in facts.sources}) or [desk.data]
+    feeds = sorted({f"{source.feed} ({source.adjustment})" for source in facts.sources}) or [desk.feed.name]
+    made_of = f", made of {facts.made_of} bars" if facts.made_of else ""
+    failure = f"; {facts.failure}" if facts.failure else ""
+    return Ran(strategy, found, setup, "+".join(origins), f"{', '.join(feeds)}{made_of}{failure}")
 
 
 def equity_picture(done: Ran, file: Path) -> bytes:
@@ -42,6 +59,7 @@ def equity_picture(done: Ran, file: Path) -> bytes:
 
 def report_page(done: Ran, _file: Path) -> bytes:
     """Returns the page. Raises `NotFinite`."""
-    from openbell.charts.report import Report, page
+    from openbell.charts.report import Overfitting, Report, page
 
-    return page(Report(done.strategy, done.found, done.setup, done.data, done.source)).encode()
+    luck = Overfitting(done.overfitting) if done.overfitting else None
+    return page(Report(done.strategy, done.found, done.setup, done.data, done.source, luck)).encode()

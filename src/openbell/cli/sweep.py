@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
+from openbell.cli.backtest_files import PAGES, Ran, Span, report_page, run_backtest
 from openbell.cli.backtest_options import Cash, Fee, From, Slippage, StrategyName, Symbol, TimeframeName
 from openbell.cli.data_notes import echo_data_notes
 from openbell.cli.output_files import check_output, write_output
@@ -64,6 +66,9 @@ def sweep(
         int | None, typer.Option("--jobs", "-j", help="Processes; by default as many as pay off. 1: none.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write every combination (.csv).")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write the backtest of the best combination as one page (.html).")
+    ] = None,
     as_of: AsOf = None,
 ) -> None:
     """Try many parameters of a strategy on past bars, and print the best and how much of them may be luck.
@@ -77,8 +82,9 @@ def sweep(
     settings = settings_for(as_of)
     try:
         with plain_errors():
-            if output:
-                check_output(output, (".csv",))
+            for file, endings in ((output, (".csv",)), (report, PAGES)):
+                if file:
+                    check_output(file, endings)
             from openbell.backtest.grids import grid, read_values
             from openbell.backtest.rules import Setup
             from openbell.backtest.sweeps import ranking
@@ -88,33 +94,46 @@ def sweep(
             tried = grid(spec, read_values(spec, values or []), most)
             setup = Setup(cash, fee / 100, slippage / 100)
             span = moment(since, "--from") if since else None, moment(until, "--to") if until else None
-            found, data = asyncio.run(_run(settings, symbol, wanted, spec, tried, setup, span, jobs))
+            swept = _Sweeping(spec, tried, setup, span, jobs, by if report else None)
+            found, data, best = asyncio.run(_run(settings, symbol, wanted, swept))
             if output:
                 write_output(output, _table(found, data))
+            if report and best:
+                write_output(report, report_page(best, report))
     except KeyboardInterrupt:
         fail("interrupted: nothing was written", 130)
     _print(found, tried, data, by, top)
     if output:
         typer.echo(f"{output}: {len(found.rows):,} combinations")
+    if report:
+        typer.echo(f"{report}: {report.stat().st_size:,} bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sweeping:
+    """What is to be swept."""
+
+    spec: Spec
+    tried: Grid
+    setup: Setup
+    span: Span
+    jobs: int | None
+    best_by: str | None
+    """The figure by which the best combination is chosen for a report; None without a report."""
 
 
 async def _run(
-    settings: Settings,
-    symbol: str,
-    timeframe: Timeframe,
-    spec: Spec,
-    tried: Grid,
-    setup: Setup,
-    span: tuple[int | None, int | None],
-    jobs: int | None,
-) -> tuple[Sweep, str]:
-    """Returns the sweep over the bars that open in a span, and the origin of the bars. Shows a progress bar."""
+    settings: Settings, symbol: str, timeframe: Timeframe, wanted: _Sweeping
+) -> tuple[Sweep, str, Ran | None]:
+    """Returns the sweep, the origin of its bars, and the backtest of the best combination. Shows a progress bar."""
     from openbell.desk.desk import Desk
     from openbell.market.series import Series
+    from openbell.strategies.compiled import compiled
 
+    spec, combinations = wanted.spec, wanted.tried.combinations
     async with Desk(settings) as desk:
         series = Series(await desk.bars.find(symbol), timeframe)
-        with progress(spec.name, len(tried.combinations), "combinations", least=2) as advance:
+        with progress(spec.name, len(combinations), "combinations", least=2) as advance:
             done = 0
 
             def step(now: int, _all: int) -> None:
@@ -122,10 +141,16 @@ async def _run(
                 advance(now - done)
                 done = now
 
-            sweeping = desk.backtests.sweep(spec, series, tried.combinations, setup, *span, jobs=jobs, progress=step)
-            found = await sweeping
+            found = await desk.backtests.sweep(
+                spec, series, combinations, wanted.setup, *wanted.span, jobs=wanted.jobs, progress=step
+            )
         facts = await desk.facts(found.bars)
-    return found, "+".join(sorted({source.origin.value for source in facts.sources}) or [desk.data])
+        data = "+".join(sorted({source.origin.value for source in facts.sources}) or [desk.data])
+        if wanted.best_by is None:
+            return found, data, None
+        best = compiled(spec, found.best(wanted.best_by, 1)[0].parameters)
+        ran = await run_backtest(desk, best, series, wanted.setup, wanted.span)
+    return found, data, replace(ran, overfitting=found.overfitting.sentences())
 
 
 def _print(found: Sweep, tried: Grid, data: str, by: str, top: int) -> None:
