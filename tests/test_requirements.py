@@ -102,6 +102,8 @@ MUST_HOLD = {
     "strategies are equal as arrays and bar by bar, and never look ahead": [
         "strategies/test_evaluation.py::test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead",
         "strategies/test_running_group.py::test_a_group_gives_what_each_strategy_gives_alone",
+        "strategies/test_library.py::test_arrays_and_bars_one_by_one_are_the_same_and_never_look_ahead",
+        "strategies/test_evaluation.py::test_a_strategy_that_looks_ahead_on_purpose_is_found",
     ],
     "strategies, rankings and backtests answer the contracts, with every declared error": [
         "servers/test_strategy.py::test_results_fit_the_contracts_and_name_their_source",

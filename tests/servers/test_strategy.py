@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,17 @@ import pytest
 
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
+from openbell.desk.strategies.specs import canonical_specs
 from openbell.market.bars import make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
 from openbell.stores.records import strategies as queries
 from openbell.strategies.compiled import compiled
+from openbell.strategies.implementations import fingerprint_of
 from openbell.strategies.library import canonical
+from openbell.strategies.spec import ConditionType, Stop
 from tests.client import OPENBELL, Client, run
+from tests.gateway.services import free_port
 from tests.servers.desks import (
     OTHER,
     Bench,
@@ -312,3 +317,52 @@ async def test_steps_do_not_depend_on_when_they_are_looked_for(home: Path) -> No
         steps[scenario] = sorted((each.id, each.status.value, each.changed_at) for each in found)
     assert steps["jumps"] == steps["walks"]
     assert {status for _, status, _ in steps["walks"]} >= {"CANDIDATE", "DEPLOYED"}
+
+
+@awaited
+async def test_a_changed_spec_begins_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with bench_as_found(home, FOUND, SCENARIO="changed", FEED="none") as desk:
+        before = await desk.ask("strategy-db", "get_implementations", spec_id="SMA_RSI", status="ALL")
+        assert before["pagination"]["total"] == 0, "nothing was searched yet"
+        await desk.ask("strategy", "get_top_strategies", symbol=BTC)
+        (old,) = (
+            await desk.ask("strategy-db", "get_implementations", spec_id="SMA_RSI", status="ALL", force_refresh=True)
+        )["items"]
+    known = canonical_specs()
+    changed = replace(canonical()["SMA_RSI"], stops=(Stop(ConditionType.STOP_LOSS, 7.0),))
+    new = replace(
+        next(each for each in known if each.id == "SMA_RSI"), spec=changed, fingerprint=fingerprint_of(changed)
+    )
+    rest = tuple(each for each in known if each.id != "SMA_RSI")
+    monkeypatch.setattr("openbell.desk.strategies.specs.canonical_specs", lambda: (*rest, new))
+    async with bench_as_found(home, FOUND, SCENARIO="changed", FEED="none") as desk:
+        await desk.ask("strategy", "get_top_strategies", symbol=BTC)
+        listed = await desk.ask("strategy-db", "get_implementations", spec_id="SMA_RSI", status="ALL")
+        items = {each["impl_id"]: each for each in listed["items"]}
+        assert items[old["impl_id"]]["status"] == "RETIRED"
+        assert "changed" in items[old["impl_id"]]["reason"]
+        (begun,) = [each for name, each in items.items() if name != old["impl_id"]]
+        assert begun["status"] in {"CANDIDATE", "VALIDATED"}
+
+
+# The backtester
+
+
+@awaited
+async def test_a_backtester_that_is_not_there_or_too_slow_has_the_contracts_codes(home: Path) -> None:
+    asked = {"strategy_id": "SMA_RSI", "symbol": BTC}
+    async with bench_as_found(home, FOUND, FEED="none", BACKTESTER=f"127.0.0.1:{free_port()}") as desk:
+        refused = await desk.refused("backtest", "run_backtest", **asked)
+        assert refused["code"] == "GRPC_ERROR", refused
+    async with bench_as_found(home, FOUND, FEED="none", BACKTEST_TIMEOUT="0.000001") as desk:
+        refused = await desk.refused("backtest", "run_backtest", **asked)
+        assert refused["code"] == "BACKTEST_TIMEOUT", refused
+
+
+@awaited
+async def test_the_same_backtest_twice_has_the_same_bytes(home: Path) -> None:
+    answers = []
+    for _ in range(2):
+        async with bench_as_found(home, FOUND, FEED="none") as desk:
+            answers.append(json.dumps(await desk.ask("backtest", "run_backtest", strategy_id="ATR_CCI", symbol=BTC)))
+    assert answers[0] == answers[1]

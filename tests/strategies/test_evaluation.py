@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from openbell.indicators.channels import Channels, Line
 from openbell.market.bars import Bars, make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
@@ -16,6 +18,7 @@ from openbell.strategies.evaluation import Conditions, evaluate
 from openbell.strategies.reading import read_spec
 from openbell.strategies.running import Running
 from tests.counts import runs
+from tests.strategies.cutting import looks_ahead
 from tests.strategies.specs import crossover, random_spec, walk
 
 RANDOM_SPECS = runs(300, soak=10_000)
@@ -96,13 +99,25 @@ def test_random_specs_are_the_same_as_arrays_and_bar_by_bar_and_never_look_ahead
             assert all("can never hold" in each.message for each in error.problems), (raw, error)
             continue
         accepted += 1
-        whole, running, early = (
-            evaluate(strategy, bars),
-            one_by_one(strategy, bars),
-            evaluate(strategy, bars.take(slice(0, cut))),
-        )
+        whole, running = evaluate(strategy, bars), one_by_one(strategy, bars)
         for name in ("entry", "exit"):
-            as_arrays = getattr(whole, name)
-            assert as_arrays.tolist() == getattr(running, name).tolist(), raw
-            assert as_arrays[:cut].tolist() == getattr(early, name).tolist(), raw
+            assert getattr(whole, name).tolist() == getattr(running, name).tolist(), raw
+        assert not looks_ahead(strategy, bars, cut, whole=whole), raw
     assert accepted > RANDOM_SPECS * 0.8
+
+
+def test_a_strategy_that_looks_ahead_on_purpose_is_found() -> None:
+    """It knows tomorrow's close: what the cut test is there for."""
+    honest = compiled(read_spec(crossover()))
+
+    def tomorrow(bars: Bars, **_settings: object) -> Channels:
+        return Channels(lines=(Line("SMA", np.append(bars.close[1:], bars.close[-1:])),))
+
+    first = honest.steps[0]
+    cheating = replace(
+        honest, steps=(replace(first, indicator=replace(first.indicator, compute=tomorrow)), *honest.steps[1:])
+    )
+    bars = walk(7, 300)
+    found = [cut for cut in range(100, 300) if looks_ahead(cheating, bars, cut)]
+    assert len(found) > 20
+    assert not any(looks_ahead(honest, bars, cut) for cut in range(100, 300, 7))
