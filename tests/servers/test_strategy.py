@@ -350,7 +350,7 @@ async def test_a_changed_spec_begins_again(home: Path, monkeypatch: pytest.Monke
 
 @awaited
 async def test_a_backtester_that_is_not_there_or_too_slow_has_the_contracts_codes(home: Path) -> None:
-    asked = {"strategy_id": "SMA_RSI", "symbol": BTC}
+    asked: dict[str, Any] = {"strategy_id": "SMA_RSI", "symbol": BTC}
     async with bench_as_found(home, FOUND, FEED="none", BACKTESTER=f"127.0.0.1:{free_port()}") as desk:
         refused = await desk.refused("backtest", "run_backtest", **asked)
         assert refused["code"] == "GRPC_ERROR", refused

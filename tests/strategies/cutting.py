@@ -14,4 +14,5 @@ def looks_ahead(
     found = evaluate(strategy, bars, regular) if whole is None else whole
     some = slice(0, cut)
     early = evaluate(strategy, bars.take(some), None if regular is None else regular.take(some))
-    return found.entry[some].tolist() != early.entry.tolist() or found.exit[some].tolist() != early.exit.tolist()
+    pairs = ((found.entry, early.entry), (found.exit, early.exit))
+    return any(list(late[some]) != list(one) for late, one in pairs)
