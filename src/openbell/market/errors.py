@@ -13,6 +13,16 @@ OpenbellError
 │   ├── InvalidAction [trading]        the action is neither buy, sell nor hold
 │   ├── InvalidConfidence [trading]    the confidence is not between 0 and 1
 │   ├── SpecRefused [strategies]       a strategy spec has problems; all of them are listed
+│   │   ├── InvalidName [strategies]        the first one concerns its name
+│   │   ├── InvalidIndicators [strategies]  the first one concerns its indicators
+│   │   ├── InvalidConditions [strategies]  the first one concerns its conditions
+│   │   └── InvalidSchema [strategies]      the first one concerns another part
+│   ├── DuplicateName [strategies]     a spec of this name exists
+│   ├── InvalidMetric [strategies]     a ranking has no such metric
+│   ├── InvalidSource [strategies]     specs have no such source
+│   ├── InvalidStatus [strategies]     implementations have no such status
+│   ├── InvalidPeriod [strategies]     there is no such period
+│   ├── InvalidDateRange [strategies]  a date is not a date, or the start is not before the end
 │   └── ReasoningTooLong [trading]     the reasoning is longer than a journal entry may be
 ├── UnknownSymbol                      a valid symbol that is neither watched, stored nor listed by the feed
 ├── DataError                          the data for a valid request is missing or unusable
@@ -22,6 +32,10 @@ OpenbellError
 │   ├── FeedUnavailable                the feed failed and the store does not have the bars
 │   ├── NoSuchSeries                   the feed does not have this series for this instrument
 │   ├── NotFinite                      a result is not a finite number
+│   ├── NoStrategies [strategies]      nothing was found for the symbol
+│   ├── NoSignal [strategies]          the strategy has no signal for the symbol
+│   ├── NoActiveStrategies [strategies]  no strategy of the symbol is validated or deployed
+│   ├── NoPerformance [strategies]     the strategy has not traded in the period
 │   ├── SeriesChanged [indicators]     the bars do not continue the series that an indicator followed
 │   └── CallTimeout                    the call exceeded its timeout
 │       └── BacktestTimeout [backtest]  a backtest took longer than its time limit
@@ -42,6 +56,8 @@ OpenbellError
 │   ├── DuplicateOrder                 the same order within seconds, or a client_order_id that is already used
 │   ├── NoSuchOrder                    the caller has no order with this id
 │   └── TooManyOrders                  more orders per second than the desk accepts
+├── UnknownStrategy [strategies]       no implementation and no spec has this id
+├── UnknownSpec [strategies]           no spec has this id
 ├── BacktesterUnavailable [backtest]   the backtester cannot be reached, is busy, or ended in the middle of a run
 ├── NoSuchAlert                        the caller has no alert with this id
 ├── AccountNotFound [trading]          no account has this name

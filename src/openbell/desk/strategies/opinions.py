@@ -90,8 +90,9 @@ class OpinionService:
                 break
         found = await self._searching.implementations(principal, symbol=instrument.symbol)
         ranked = await self.ranked(principal, [each for each in found if each.status is not Status.RETIRED])
-        for series in waiting:
-            self._searching.begin(principal, series)
+        if self._searching.writes:  # otherwise nothing may run on after the answer: the next call searches
+            for series in waiting:
+                self._searching.begin(principal, series)
         return ranked
 
     def pending(self, principal: str, instrument: Instrument) -> str | None:

@@ -62,7 +62,7 @@ class SearchService:
         self._specs = specs
         self._workers = workers
         self._setup = setup
-        self._writes = writes
+        self.writes = writes
         self._running: dict[tuple[Series, str], asyncio.Task[int]] = {}
         self._memory: dict[tuple[Series, str], list[Implementation]] = {}
         """The results of a desk that may not write, by series and principal."""
@@ -136,7 +136,7 @@ class SearchService:
         first = int(stretch.bars.time[0])
         chosen = [each.spec for each in wanted.specs]
         results = await workers.run(search, chosen, stretch.bars, self._setup)
-        if self._writes:
+        if self.writes:
             await self._records.write(lambda journal: self._record(journal, wanted, results, stretch, first))
         else:
             found = _judged(wanted, wanted.tried, results, first, self._bars.clock.epoch())
