@@ -28,6 +28,8 @@ from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa
 _MEMORY = Path("/dev/shm")
 _ENOUGH = 4 * 2**30
 """Bytes that must be free there; the tests use a part of this at any time."""
+_DISK = "TESTS_DISK"
+"""The variable with the folder for temporary files that is not in memory, if others are; processes of tests inherit it."""
 
 
 def pytest_configure() -> None:
@@ -35,8 +37,16 @@ def pytest_configure() -> None:
     if "TMPDIR" in os.environ or not _MEMORY.is_dir() or os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC:
         return
     if shutil.disk_usage(_MEMORY).free >= _ENOUGH:
+        os.environ[_DISK] = tempfile.gettempdir()
         os.environ["TMPDIR"] = str(_MEMORY)
         tempfile.tempdir = None  # read again from the environment
+
+
+@pytest.fixture
+def disk_path() -> Iterator[Path]:
+    """A temporary folder on a disk: writing a file takes long enough there to kill the process meanwhile."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get(_DISK)) as folder:
+        yield Path(folder)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -36,6 +36,12 @@ COLLECTOR_KILLS = runs(8, soak=200)
 SEED = int(os.environ.get("OPENBELL_SEED", "20250901"))
 
 
+@pytest.fixture
+def tmp_path(disk_path: Path) -> Path:
+    """On a disk, because these tests wait until a file is being written."""
+    return disk_path
+
+
 def leftovers(folder: Path) -> list[Path]:
     """Temporary files of killed writers."""
     return sorted(folder.glob("*/1min/*.tmp"))
