@@ -15,6 +15,7 @@ from itertools import cycle
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import parse_time
@@ -39,6 +40,12 @@ BACKFILL_KILLS = runs(4, soak=120)
 SEED = int(os.environ.get("OPENBELL_SEED", "20241202"))
 LIVE = Source(Origin.LIVE, "alpaca:iex")
 ACKNOWLEDGED = re.compile(r"imported ([\d,]+) bars of (\S+), (\S+), (\S+) to (\S+), into .*")
+
+
+@pytest.fixture
+def tmp_path(disk_path: Path) -> Path:
+    """On a disk, because these tests wait until a file is being written."""
+    return disk_path
 
 
 def command(home: Path, *words: str, **settings: str) -> Child:

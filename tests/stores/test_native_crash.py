@@ -23,8 +23,8 @@ def unfinished(folder: Path) -> set[Path]:
     return set(folder.glob("*/*/*.tmp"))
 
 
-def test_a_killed_writer_of_native_series_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
+def test_a_killed_writer_of_native_series_loses_nothing_that_it_acknowledged(disk_path: Path) -> None:
+    folder = disk_path / "data"
     chance = random.Random(SEED)
     model, watching = Model(), ParquetStore(folder)
     readers = [Reader(series) for series in SERIES]
