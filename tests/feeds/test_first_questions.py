@@ -206,18 +206,34 @@ def questions(server: str, tool: Tool, symbol: str) -> list[dict[str, Any]]:
         ("portfolio", "validate_trade"): [{"symbol": symbol, "side": "BUY", "size": 0.01}],
         ("chartgen", "generate_chart"): [question(symbol, each, DEMANDING) for each in SHORT],
         ("chartgen", "get_indicators"): [{"symbol": symbol, "interval": each, "indicators": ["rsi"]} for each in SHORT],
+        ("strategy", "get_top_strategies"): [{"symbol": symbol}],
+        ("strategy", "get_strategy_signal"): [{"symbol": symbol, "strategy_id": "MACD_CROSSOVER"}],
+        ("strategy", "get_strategy_consensus"): [{"symbol": symbol}],
+        ("strategy-db", "get_implementations"): [{"spec_id": "MACD_CROSSOVER", "status": "ALL"}],
+        ("backtest", "run_backtest"): [{"strategy_id": "MACD_CROSSOVER", "symbol": symbol}],
+        ("backtest", "get_historical_performance"): [
+            {"strategy_id": "MACD_CROSSOVER", "symbol": symbol, "period": "1y"}
+        ],
     }
     return asked.get((server, tool.name), [{}])
+
+
+SEARCHING = {"strategy", "strategy-db", "get_historical_performance"}
+"""Servers and tools that search for strategies, which takes seconds of computing: they are asked on one exchange."""
 
 
 async def ask_everything(bench: Bench, vendor: Vendor) -> None:
     for server, tool in every_tool():
         if not reads(server, tool) or tool.name in {"unsubscribe_alerts", "subscribe_alerts"}:
             continue
+        if {server, tool.name} & SEARCHING and "binance" not in vendor.feed:
+            continue
         for arguments in questions(server, tool, vendor.symbol):
             before = vendor.seconds
             reply = await bench.reply(server, tool.name, arguments)
-            assert not reply.is_error, (server, tool.name, arguments, reply.payload)
+            # Random prices have no strategy that passes validation.
+            known = reply.is_error and reply.payload.get("error", {}).get("code") == "NO_ACTIVE_STRATEGIES"
+            assert known or not reply.is_error, (server, tool.name, arguments, reply.payload)
             assert vendor.seconds - before <= 0.8 * TIMEOUT, (server, tool.name, arguments, vendor.server.counts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -213,7 +214,7 @@ def test_a_backtest_honours_its_dates_to_the_bar_and_equals_the_engine(clients: 
     start = int(datetime(2021, 3, 1, tzinfo=UTC).timestamp())
     end = int(datetime(2022, 3, 2, tzinfo=UTC).timestamp())
     strategy = compiled(canonical()["SMA_RSI"])
-    expected = backtest(strategy, bars, Setup(), start, end).metrics
+    expected = backtest(strategy, bars, Setup(10_000.0, 0.001, 0.0005), start, end).metrics
     found = data(
         clients["backtest"],
         "run_backtest",
@@ -334,7 +335,8 @@ async def test_a_changed_spec_begins_again(home: Path, monkeypatch: pytest.Monke
         next(each for each in known if each.id == "SMA_RSI"), spec=changed, fingerprint=fingerprint_of(changed)
     )
     rest = tuple(each for each in known if each.id != "SMA_RSI")
-    monkeypatch.setattr("openbell.desk.strategies.specs.canonical_specs", lambda: (*rest, new))
+    for module in ("specs", "searching"):
+        monkeypatch.setattr(f"openbell.desk.strategies.{module}.canonical_specs", lambda: (*rest, new))
     async with bench_as_found(home, FOUND, SCENARIO="changed", FEED="none") as desk:
         await desk.ask("strategy", "get_top_strategies", symbol=BTC)
         listed = await desk.ask("strategy-db", "get_implementations", spec_id="SMA_RSI", status="ALL")
@@ -343,6 +345,118 @@ async def test_a_changed_spec_begins_again(home: Path, monkeypatch: pytest.Monke
         assert "changed" in items[old["impl_id"]]["reason"]
         (begun,) = [each for name, each in items.items() if name != old["impl_id"]]
         assert begun["status"] in {"CANDIDATE", "VALIDATED"}
+
+
+def rewritten(folder: Path, name: str, change: Any) -> Path:
+    """The file of days with its rows changed."""
+    path = days_file(folder, name)
+    header, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([header, *change(rows), ""]))
+    return path
+
+
+def imported(home: Path, path: Path) -> None:
+    done = run(home, "import", str(path), "--symbol", BTC, FEED="none")
+    assert done.returncode == 0, done.stderr
+
+
+async def statuses(home: Path, as_of: str, **settings: str) -> tuple[set[str], dict[str, int]]:
+    """The ids of the ranking of a scenario, and how many implementations of a spec have each status."""
+    async with bench_as_found(home, as_of, SCENARIO="s", FEED="none", **settings) as desk:
+        ranked = await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=100)
+        listed = await desk.ask("strategy-db", "get_implementations", spec_id="BBAND_WILLIAMS_R", status="ALL")
+        specs = await desk.ask("strategy-db", "get_top_specs", limit=100)
+        (spec,) = [each for each in specs["items"] if each["spec_id"] == "BBAND_WILLIAMS_R"]
+        current = [each for each in listed["items"] if each["status"] != "RETIRED"]
+        assert spec["avg_sharpe"] == pytest.approx(current[0]["sharpe"]), "two tools must not contradict each other"
+        counts: dict[str, int] = {}
+        for each in listed["items"]:
+            counts[each["status"]] = counts.get(each["status"], 0) + 1
+        return {each["strategy_id"] for each in ranked["items"]}, counts
+
+
+@pytest.mark.parametrize("cause", ["corrected bars", "more history", "other costs"])
+def test_a_series_is_judged_again_when_its_bars_or_costs_change(tmp_path: Path, cause: str) -> None:
+    home = tmp_path / "home"
+    whole = days_file(tmp_path)
+    if cause == "more history":
+        imported(home, rewritten(tmp_path, "late.csv", lambda rows: rows[2600:]))
+    else:
+        imported(home, whole)
+    first, counts = asyncio.run(statuses(home, FOUND))
+    assert "RETIRED" not in counts
+    settings = {}
+    if cause == "corrected bars":
+        # The second half of the time runs in another order: nothing of it can be predicted from the first search.
+        corrected = rewritten(tmp_path, "new.csv", lambda rows: [*rows[:1500], *_shuffled(rows[1500:])])
+        imported(home, corrected)
+    elif cause == "more history":
+        imported(home, whole)
+    else:
+        settings = {"PAPER_FEE": "0.01"}
+    again, counts = asyncio.run(statuses(home, FOUND, **settings))
+    assert counts["RETIRED"] == 1
+    assert sum(counts.values()) == 2
+    assert not first & again
+    same, repeated = asyncio.run(statuses(home, FOUND, **settings))
+    assert (same, repeated) == (again, counts), "it is judged once"
+    assert run(home, "verify", "--scenario", "s", FEED="none").returncode == 0
+
+
+def _shuffled(rows: list[str]) -> list[str]:
+    """The same days with the prices of other days."""
+    prices = [row.partition(",")[2] for row in rows]
+    order = np.random.default_rng(3).permutation(len(rows)).tolist()
+    return [f"{row.partition(',')[0]},{prices[at]}" for row, at in zip(rows, order, strict=True)]
+
+
+@awaited
+async def test_signals_of_old_bars_do_not_count(home: Path) -> None:
+    """The file ends on 14 January 2026: a week later nothing can be said any more."""
+    async with bench_as_found(home, "2026-01-10T00:05:00Z", SCENARIO="old", FEED="none") as desk:
+        votes = await desk.ask("strategy", "get_strategy_consensus", symbol=BTC)
+        assert votes["data_source"] == "Imported bars"
+        ranked = (await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=1))["items"][0]["strategy_id"]
+    async with bench_as_found(home, "2026-02-01T00:05:00Z", SCENARIO="old", FEED="none") as desk:
+        refused = await desk.refused("strategy", "get_strategy_consensus", symbol=BTC)
+        assert refused["code"] == "NO_ACTIVE_STRATEGIES"
+        assert "2026-01-14" in refused["message"]
+        signal = await desk.refused("strategy", "get_strategy_signal", strategy_id=ranked, symbol=BTC)
+        assert signal["code"] == "NO_SIGNAL"
+
+
+@awaited
+async def test_a_scenario_that_has_gone_on_still_answers_at_an_earlier_time(home: Path) -> None:
+    for as_of in (FOUND, "2025-06-01T00:05:00Z"):
+        async with bench_as_found(home, as_of, SCENARIO="gone-on", FEED="none") as desk:
+            found = await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=100)
+            if as_of == FOUND:
+                before = found
+    async with bench_as_found(home, FOUND, SCENARIO="gone-on", FEED="none") as desk:
+        assert await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=100) == before
+
+
+@awaited
+async def test_ids_are_valid_in_every_process_of_a_desk_that_may_not_write(home: Path) -> None:
+    settings = {"READ_ONLY": "1", "TRADE": "", "FEED": "none"}
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        ranked = (await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=1))["items"][0]["strategy_id"]
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        assert (await desk.ask("backtest", "run_backtest", strategy_id=ranked, symbol=BTC))["trades"] > 0
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        one, two = [
+            await desk.ask("strategy-db", "get_implementations", spec_id="SMA_RSI", status="ALL", force_refresh=True)
+            for _ in range(2)
+        ]
+        assert one == two
+
+
+@awaited
+async def test_a_name_cannot_pass_for_an_id(home: Path) -> None:
+    async with bench_as_found(home, FOUND, SCENARIO="names", FEED="none") as desk:
+        spec_id = await submitted(desk, "VICTIM")
+        refused = await desk.refused("strategy-db", "submit_new_spec", **{**BUYS_LOW, "name": spec_id})
+        assert refused["code"] == "INVALID_NAME"
 
 
 # The backtester

@@ -6,6 +6,7 @@ import copy
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from openbell.strategies.errors import Kind, SpecRefused
 from openbell.strategies.evaluation import evaluate
 from openbell.strategies.reading import read_spec
 from openbell.strategies.spec import ConditionType, Side
+from openbell.strategies.yaml_text import read_yaml
 from tests.counts import runs
 from tests.strategies.specs import Raw, crossover, random_spec, walk
 
@@ -286,3 +288,13 @@ def _damaged(raw: Any, chance: random.Random) -> Any:
     else:
         changed[at] = _damaged(changed[at], chance)
     return changed
+
+
+def test_the_example_of_the_docs_is_a_spec() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "specs.md").read_text(encoding="utf-8")
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+    spec = read_spec(read_yaml(example))
+    assert spec.name == "DIP_IN_TREND"
+    assert len(spec.indicators) == 3
+    missing = [each.value for each in ConditionType if each.value not in page]
+    assert missing == []

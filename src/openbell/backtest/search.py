@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import process_time
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from openbell.backtest.rules import Setup
 from openbell.backtest.walk_forward import WalkForward, usual_windows, walk_forward
 from openbell.market.bars import Bars, Values
 from openbell.market.errors import DataError, InvalidParameter
-from openbell.strategies.evaluation import Known
+from openbell.strategies.compiled import compiled
+from openbell.strategies.evaluation import Known, evaluate
 from openbell.strategies.promotion import Step, Validation, validation
 from openbell.strategies.spec import Number, Spec
 
@@ -27,6 +29,8 @@ COMBINATIONS = 8
 FEWEST_BARS = 300
 """A series with fewer is not searched."""
 _FEWEST_RETURNS = 30
+_SLOWEST = 1.0
+"""Seconds of computing that one evaluation may take; a spec that takes longer is not tried, so that others are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,11 @@ def judged(found: Tried, tries: int) -> tuple[Step, float | None]:
 
 def _tried(spec: Spec, bars: Bars, setup: Setup, regular: Bars | None, known: Known) -> Tried | None:
     try:
+        began = process_time()
+        evaluate(compiled(spec), bars, regular, known)
+        if process_time() - began > _SLOWEST:
+            return None
+
         found = walk_forward(
             spec,
             bars,

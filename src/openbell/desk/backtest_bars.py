@@ -54,9 +54,10 @@ async def backtest_bars(
     warm = lookback_start(series.instrument, series.timeframe, _warm_up(strategies), first)
     bars = await service.span(series, warm, until)
     count = len(bars) - int(bars.time.searchsorted(first))
-    if count < _FEWEST:
+    needed = min((each.warmup for each in strategies), default=0)
+    if count < _FEWEST or len(bars) < needed:
         hint = await stored_instead(service, series.instrument)
-        raise InsufficientData(series.instrument.symbol, count, _FEWEST, hint)
+        raise InsufficientData(series.instrument.symbol, len(bars) if count else 0, max(needed, _FEWEST), hint)
     titles = _regular_titles(strategies)
     if not titles or not partly_regular(bars).any():
         return BacktestBars(bars, first, None, "")

@@ -119,7 +119,9 @@ class DaskWorkers(Executor):
         try:
             self._client = Client(address, timeout=_CONNECT, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise WorkersFailed(f"the Dask scheduler at {address} (OPENBELL_DASK) cannot be reached: {error}") from None
+            shown = address.rpartition("@")[2]
+            why = str(error).replace(address, shown)
+            raise WorkersFailed(f"the Dask scheduler at {shown} (OPENBELL_DASK) cannot be reached: {why}") from None
         self._executor = self._client.get_executor(pure=False)
         self._shared: tuple[object, Any] | None = None
         self._futures: list[Future[Any]] = []

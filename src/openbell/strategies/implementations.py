@@ -1,7 +1,8 @@
 """An implementation: a spec with parameters on one series, and how far it has been promoted.
 
-Its id is computed from its content, so that two processes that search the same series find the same implementation. A spec
-that changes has another fingerprint, and therefore other implementations, which begin as candidates.
+Its id is computed from its content and from the bars and costs of its search, so that two processes that search the same
+bars find the same implementation. A spec that changes has another fingerprint, and therefore other implementations, which
+begin as candidates.
 """
 
 from __future__ import annotations
@@ -69,11 +70,19 @@ def fingerprint_of(spec: Spec) -> str:
 
 
 def implementation_id(
-    principal: str, spec_id: str, fingerprint: str, symbol: str, timeframe: str, parameters: Mapping[str, Number]
+    principal: str,
+    spec_id: str,
+    fingerprint: str,
+    series: tuple[str, str],
+    parameters: Mapping[str, Number],
+    basis: Any,
 ) -> str:
-    """Returns the id of an implementation."""
+    """Returns the id of an implementation.
+
+    `series` is its symbol and timeframe, `basis` the bars and costs of its search.
+    """
     values = {name: float(value) for name, value in parameters.items()}
-    return f"impl_{_hash([principal, spec_id, fingerprint, symbol, timeframe, values])[:16]}"
+    return f"impl_{_hash([principal, spec_id, fingerprint, series, values, basis])[:16]}"
 
 
 def _hash(body: object) -> str:

@@ -94,7 +94,8 @@ def _some_strategies(journal: Journal, number: int) -> None:
     )
     journal.put("implementation", made, new=True)
     journal.put("implementation", replace(made, status=Status.RETIRED))
-    searched = {"symbol": "AAPL", "timeframe": "1d", "fingerprint": "f", "tries": 3, "bars": 500, "at": 60.0}
+    searched = {"symbol": "AAPL", "timeframe": "1d", "fingerprint": "f", "tries": 3, "bars": 500}
+    searched |= {"first": 0, "until": 60, "digest": 7, "costs": [0.001, 0.0], "at": 60.0}
     journal.put("search", {"id": f"AAPL 1d {number}", **searched})
     signal = {"symbol": "AAPL", "signal": "BUY", "confidence": 0.5, "triggered_at": 60.0, "bar_hash": "b" * 64}
     seq = journal.put("signal", {"implementation_id": made.id, **signal})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,8 @@ from openbell.desk.strategies.searching import SearchService
 from openbell.desk.strategies.specs import KnownSpec, Origin, SpecService
 from openbell.desk.watchlist import WatchlistFile
 from openbell.market.instruments import Instrument
-from openbell.stores.records.records import Access, Records
+from openbell.market.provenance import BarFacts
+from openbell.stores.records.records import Records
 from openbell.strategies.implementations import Implementation, Status
 
 SOURCES = (*(each.value for each in Origin), "ALL")
@@ -29,6 +30,26 @@ class SpecStanding:
     """Those that are not retired."""
     average_sharpe: float | None
     """Mean of their Sharpe ratios since their parameters were chosen. None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImplementationList:
+    """A page of a spec's implementations."""
+
+    items: list[tuple[Implementation, Figures | None]]
+    """Figures are None if the spec has changed since, or there are no bars."""
+    total: int
+    by_status: dict[str, int]
+    """How many there are of each status, on this page or not."""
+    facts: BarFacts
+
+
+@dataclass(frozen=True, slots=True)
+class SpecList:
+    """The specs of a source, the best first."""
+
+    items: list[SpecStanding]
+    facts: BarFacts
 
 
 class Catalogue:
@@ -53,7 +74,7 @@ class Catalogue:
         self._watchlist = watchlist
         self._settle = settle
 
-    async def specs(self, principal: str, source: str) -> list[SpecStanding]:
+    async def specs(self, principal: str, source: str) -> SpecList:
         """Returns the specs of a source, the highest mean Sharpe ratio first; those without any last."""
         await self._settle()
         known = [each for each in await self._specs.all(principal) if source in {"ALL", each.origin.value}]
@@ -67,7 +88,8 @@ class Catalogue:
             made = by_spec[spec.id]
             values = [value for each in made if (value := sharpes.get(each.id)) is not None]
             standings.append(SpecStanding(spec, len(made), sum(values) / len(values) if values else None))
-        return sorted(standings, key=lambda each: (-_last(each.average_sharpe), each.known.id))
+        ranked = sorted(standings, key=lambda each: (-_last(each.average_sharpe), each.known.id))
+        return SpecList(ranked, await self._opinions.facts(found))
 
     async def _active(self, principal: str) -> list[Implementation]:
         """Returns the implementations that are not retired; if there is none at all, those of a first symbol."""
@@ -81,31 +103,27 @@ class Catalogue:
         return next(iter(self._watchlist.read().instruments), None)
 
     async def _sharpes(self, principal: str, wanted: list[Implementation]) -> dict[str, float | None]:
-        """Returns the Sharpe ratio of each implementation as it was computed last; at a past time it is computed now."""
-        if self._records.access is Access.PRESENT:
-            figures = await self._figures.kept(wanted)
-        else:
-            figures = await self._figures.of(wanted, await self._opinions.specs(principal))
+        """Returns the Sharpe ratio of each implementation since its parameters were chosen."""
+        figures = await self._figures.of(wanted, await self._opinions.specs(principal))
         return {each: value.untrained.sharpe for each, value in figures.items()}
 
     async def implementations(
         self, principal: str, spec_id: str, status: str, limit: int, offset: int
-    ) -> tuple[list[tuple[Implementation, Figures | None]], int]:
-        """Returns a page of a spec's implementations, the highest Sharpe ratio first, and how many there are.
-
-        Figures are None if the spec has changed since, or there are no bars. Raises `UnknownSpec`.
-        """
+    ) -> ImplementationList:
+        """Returns a page of a spec's implementations, the highest Sharpe ratio first. Raises `UnknownSpec`."""
         await self._settle()
         known = await self._specs.find(principal, spec_id)
+        await self._active(principal)
         found = await self._searching.implementations(principal, spec_id=known.id)
         chosen = [each for each in found if status in {"ALL", each.status.value}]
-        figures = await self._figures.kept(chosen)
+        figures = await self._figures.of(chosen, await self._opinions.specs(principal))
         chosen.sort(
             key=lambda each: (-_last(figures[each.id].untrained.sharpe if each.id in figures else None), each.id)
         )
         page = chosen[offset : offset + limit]
-        current = await self._figures.of(page, await self._opinions.specs(principal))
-        return [(each, current.get(each.id)) for each in page], len(chosen)
+        counts = Counter(each.status.value for each in found)
+        items = [(each, figures.get(each.id)) for each in page]
+        return ImplementationList(items, len(chosen), dict(counts), await self._opinions.facts(page))
 
     async def submit(self, principal: str, raw: Mapping[str, Any], reasoning: str) -> KnownSpec:
         """Record a spec. Raises as `SpecService.submit` does."""

@@ -18,6 +18,7 @@ from openbell.desk.strategies.searching import SearchService
 from openbell.desk.strategies.seeding import Seeding, SeedingServices
 from openbell.desk.strategies.specs import SpecService
 from openbell.desk.workers import Workers
+from openbell.market.instruments import Instrument
 from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.strategies.spec import Number, Spec
 
@@ -100,12 +101,12 @@ class StrategyDesk:
         """What strategies have earned in a period."""
         return PerformanceService(self._desk.bars, self.workers, self.setup)
 
-    async def choose(self, principal: str, strategy_id: str) -> Chosen:
+    async def choose(self, principal: str, strategy_id: str, instrument: Instrument) -> Chosen:
         """Returns what an id names: an implementation, or a spec with its default parameters on daily bars.
 
         Raises `UnknownStrategy`.
         """
-        found = await self.searching.find(principal, strategy_id.strip())
+        found = await self.opinions.implementation(principal, strategy_id, instrument)
         if found is None:
             known = await self.opinions.spec(principal, strategy_id)
             return Chosen(known.spec, known.spec.defaults(), Timeframe.D1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from openbell.desk.bars import BarService
 from openbell.desk.strategies.series_bars import SeriesBars, bars_since, series_named
 from openbell.desk.strategies.specs import KnownSpec
 from openbell.desk.workers import Workers
-from openbell.market.errors import DataError, UnknownSymbol
+from openbell.market.errors import DataError, Refused, UnknownSymbol
 from openbell.market.series import Series
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.records import Records
@@ -96,13 +97,6 @@ class FigureService:
             found |= {each.id: course for each, course in zip(known, results, strict=True)}
         return found
 
-    async def kept(self, wanted: Iterable[Implementation]) -> dict[str, Figures]:
-        """Returns the figures that were computed last, without looking at bars; by implementation."""
-        ids = [each.id for each in wanted]
-        rows = await self._records.read(lambda view: queries.figures(view, ids))
-        memory = {each: self._computed[each][1] for each in ids if each in self._computed}
-        return {each: _figures(body["figures"]) for each, (_, body) in rows.items()} | memory
-
     async def _on(
         self, stretch: SeriesBars, wanted: list[Implementation], specs: Mapping[str, KnownSpec], workers: Workers
     ) -> dict[str, Figures]:
@@ -133,7 +127,8 @@ class FigureService:
         rows = {
             each: (float(figures.until), {"of": state, "figures": asdict(figures)}) for each, figures in new.items()
         }
-        await self._records.write(lambda journal: queries.keep_figures(journal, rows))
+        with suppress(Refused):  # the scenario has gone on to a later time: this desk only reads it
+            await self._records.write(lambda journal: queries.keep_figures(journal, rows))
 
 
 def _by_series(

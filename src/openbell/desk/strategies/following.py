@@ -16,7 +16,7 @@ from openbell.backtest.forward import Course
 from openbell.desk.bars import BarService
 from openbell.desk.strategies.figures import Figures, FigureService
 from openbell.desk.strategies.opinions import vote_of
-from openbell.desk.strategies.series_bars import series_named
+from openbell.desk.strategies.series_bars import is_current, series_named
 from openbell.desk.strategies.specs import KnownSpec, SpecService
 from openbell.market.errors import DataError, UnknownSymbol
 from openbell.market.lookback import bucket_start
@@ -108,9 +108,11 @@ def _record(journal: Journal, symbol: str, figures: Mapping[str, Figures], cours
         if now.action is not None and known != (now.action.value, float(now.triggered_at or 0)):
             entry = journal.put("signal", _signal_row(each, now), new=row is None, happened=now.until)
         promoted = _promoted(journal, each, courses.get(each.id, []))
-        if promoted.status.active:
+        if promoted.status.active and is_current(series_named(each.symbol, each.timeframe), now.until, journal.at):
             votes.append(_Vote(promoted, now, entry))
-    for principal in sorted({EVERYONE, *(each.principal for each in followed)}):
+    # Also those whose own strategies have all been retired.
+    owners = {EVERYONE, *(each.principal for each in followed), *queries.consensus_owners(journal.view, symbol)}
+    for principal in sorted(owners):
         seen = [each for each in votes if each.implementation.principal in {EVERYONE, principal}]
         _record_consensus(journal, symbol, principal, seen, max(each.until for each in figures.values()))
     return journal.seq - before

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
+from openbell.backtest.search import FEWEST_BARS
+from openbell.desk.bar_facts import bar_facts
 from openbell.desk.bars import BarService
 from openbell.desk.strategies.figures import Figures, FigureService
 from openbell.desk.strategies.searching import SearchService
-from openbell.desk.strategies.series_bars import SEARCHED
+from openbell.desk.strategies.series_bars import SEARCHED, bars_since, is_current, series_named
 from openbell.desk.strategies.specs import KnownSpec, SpecService
-from openbell.market.errors import DataError, UnknownSymbol
+from openbell.market.clock import iso
+from openbell.market.errors import DataError, OpenbellError, UnknownSymbol
 from openbell.market.instruments import Instrument
+from openbell.market.provenance import BarFacts
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, name_of
 from openbell.strategies.consensus import Action, Consensus, Vote, consensus_of
@@ -19,6 +25,10 @@ from openbell.strategies.errors import NoActiveStrategies, NoSignal, NoStrategie
 from openbell.strategies.implementations import Implementation, Status
 
 METRICS = ("sharpe", "accuracy", "return")
+_PATIENCE = 3.0
+"""Seconds."""
+FEWEST_RANKED = 5
+"""Closed trades that a strategy needs to be ranked: fewer say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +70,19 @@ class OpinionService:
     async def ranking(self, principal: str, symbol: str, metric: str) -> list[Ranked]:
         """Returns the strategies of a symbol that are not retired, the best first. Raises `NoStrategies`.
 
-        Those are left out whose figures are undefined: they have not closed a trade since their parameters were chosen.
+        Those with fewer than five closed trades since their parameters were chosen are left out.
         """
         instrument = await self._bars.find(symbol)
         found = await self.on(principal, instrument)
-        ranked = [each for each in found if all(each.score(name) is not None for name in METRICS)]
+        ranked = [
+            each
+            for each in found
+            if each.figures.untrained.closed >= FEWEST_RANKED and all(each.score(name) is not None for name in METRICS)
+        ]
         if not ranked:
             raise NoStrategies(
-                f"no strategy of {instrument} has closed a trade yet on bars that did not choose its parameters; it may "
-                "have too few bars (openbell backfill fetches more)",
+                f"none of {len(found)} strategies of {instrument} has closed {FEWEST_RANKED} trades after the bars that "
+                f"chose its parameters; nothing is tried with fewer than {FEWEST_BARS} bars (openbell backfill gets more)",
                 symbol=instrument.symbol,
             )
         return sorted(ranked, key=lambda each: (-(each.score(metric) or 0.0), each.implementation.id))
@@ -81,14 +95,23 @@ class OpinionService:
         """
         await self._settle()
         waiting = [Series(instrument, timeframe) for timeframe in SEARCHED]
+        failure: OpenbellError | None = None
+        known = self._bars.clock.moving and await self._searching.implementations(principal, symbol=instrument.symbol)
         while waiting:
             try:
-                searched = await self._searching.ensure(principal, waiting.pop(0))
-            except (DataError, UnknownSymbol):
-                continue  # the series is not there; another timeframe may be
+                # With strategies to answer with, a search of others is not waited for long.
+                async with asyncio.timeout(_PATIENCE if known else None):
+                    searched = await self._searching.ensure(principal, waiting.pop(0))
+            except TimeoutError:
+                continue
+            except (DataError, UnknownSymbol) as error:
+                failure = error  # the series is not there; another timeframe may be
+                continue
             if searched and self._bars.clock.moving:
                 break
         found = await self._searching.implementations(principal, symbol=instrument.symbol)
+        if failure is not None and not found:
+            raise failure
         ranked = await self.ranked(principal, [each for each in found if each.status is not Status.RETIRED])
         if self._searching.writes:  # otherwise nothing may run on after the answer: the next call searches
             for series in waiting:
@@ -115,8 +138,8 @@ class OpinionService:
 
         Raises `UnknownStrategy`, and `NoSignal` if it is not on this symbol.
         """
-        found = await self._searching.find(principal, strategy_id.strip())
         instrument = await self._bars.find(symbol) if symbol is not None else None
+        found = await self.implementation(principal, strategy_id, instrument)
         if found is not None:
             if instrument is not None and found.symbol != instrument.symbol:
                 raise NoSignal(f"{found.id} trades {found.symbol}, not {instrument}", strategy_id=found.id)
@@ -132,6 +155,20 @@ class OpinionService:
             raise NoSignal(f"{strategy_id[:80]} has no bars to be computed from", strategy_id=strategy_id[:80])
         return max(ranked, key=lambda each: (each.implementation.status.active, each.score("sharpe") or -1e9))
 
+    async def implementation(
+        self, principal: str, strategy_id: str, instrument: Instrument | None
+    ) -> Implementation | None:
+        """Returns the implementation of an id; None if there is none.
+
+        A desk that may not write keeps implementations in memory: it searches the symbol again if it does not know the id.
+        """
+        wanted = strategy_id.strip()
+        found = await self._searching.find(principal, wanted)
+        if found is None and wanted.startswith("impl_") and instrument is not None and not self._searching.writes:
+            await self.on(principal, instrument)
+            found = await self._searching.find(principal, wanted)
+        return found
+
     async def spec(self, principal: str, text: str) -> KnownSpec:
         """Returns the spec of an id or a name. Raises `UnknownStrategy`."""
         try:
@@ -139,15 +176,41 @@ class OpinionService:
         except UnknownSpec as unknown:
             raise UnknownStrategy(unknown.message.replace("no spec", "no strategy", 1), strategy_id=text[:80]) from None
 
+    def is_current(self, strategy: Ranked) -> bool:
+        """Returns False if the signal of a strategy is old, because its series has no new bars."""
+        made = strategy.implementation
+        return is_current(series_named(made.symbol, made.timeframe), strategy.figures.until, self._bars.clock.epoch())
+
+    async def facts(self, implementations: Iterable[Implementation]) -> BarFacts:
+        """Returns what the bars of implementations are made of, and their sources."""
+        found = []
+        for (symbol, timeframe), first in {
+            (each.symbol, each.timeframe): each.first for each in implementations
+        }.items():
+            with suppress(DataError, UnknownSymbol):  # then their figures are not there either
+                stretch = await bars_since(self._bars, series_named(symbol, timeframe), first)
+                found.append(await bar_facts(self._bars, stretch.bars))
+        made_of = "+".join(dict.fromkeys(name for each in found if each.made_of for name in each.made_of.split("+")))
+        failure = next((each.failure for each in found if each.failure), None)
+        return BarFacts(made_of or None, frozenset().union(*(each.sources for each in found)), failure)
+
     async def consensus(self, principal: str, symbol: str) -> tuple[Consensus, list[Ranked]]:
         """Returns the consensus of the validated and deployed strategies of a symbol. Raises `NoActiveStrategies`."""
         instrument = await self._bars.find(symbol)
         found = await self.on(principal, instrument)
-        active = [each for each in found if each.implementation.status.active]
+        passed = [each for each in found if each.implementation.status.active]
+        active = [each for each in passed if self.is_current(each)]
+        if passed and not active:
+            newest = max(each.figures.until for each in passed)
+            raise NoActiveStrategies(
+                f"the {len(passed)} validated strategies of {instrument} have no current bars: the last one closed at "
+                f"{iso(newest)}",
+                symbol=instrument.symbol,
+            )
         if not active:
             raise NoActiveStrategies(
-                f"none of {len(found)} strategies of {instrument} has passed validation; get_implementations with status "
-                "CANDIDATE gives the reasons",
+                f"none of {len(found)} strategies of {instrument} has passed validation; get_top_strategies ranks them, and "
+                "get_implementations (server strategy-db) has the reason for each status",
                 symbol=instrument.symbol,
                 candidates=len(found),
             )

@@ -1,5 +1,8 @@
 """Finds implementations on a series: every spec that was not tried there yet is searched, and the results are recorded.
 
+The record of a search has the bars and the costs that it used. If those bars are corrected, many earlier ones are added, or
+the costs change, the series is searched again and the implementations of the search before are retired.
+
 A desk that may not write keeps its results in memory: one that is read-only, or one that looks at the past. At a past time
 the records are used as they were then; only if they had nothing about the series, it is searched with the bars of that time.
 """
@@ -8,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -16,15 +19,21 @@ from typing import Any
 from openbell.backtest.rules import Setup
 from openbell.backtest.search import FEWEST_BARS, Tried, judged, search
 from openbell.desk.bars import BarService
-from openbell.desk.strategies.series_bars import SeriesBars, newest_bars
-from openbell.desk.strategies.specs import KnownSpec, SpecService
+from openbell.desk.strategies.series_bars import SeriesBars, bars_since, digest_of, newest_bars
+from openbell.desk.strategies.specs import KnownSpec, SpecService, canonical_specs
 from openbell.desk.workers import Workers
+from openbell.market.errors import Refused
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, name_of
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
+from openbell.stores.records.strategies import EVERYONE
+from openbell.stores.records.view import View
 from openbell.strategies.implementations import Implementation, Status, implementation_id
+
+_MORE_HISTORY = 0.2
+"""A series is searched again when so many more earlier bars are stored, as a share of those that were used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +42,16 @@ class _Wanted:
 
     series: Series
     principal: str
+    stretch: SeriesBars
     specs: list[KnownSpec]
     """Those that were not tried yet."""
-    tried: list[Implementation]
-    """The implementations on the series, of every principal."""
     fingerprint: str
-    """Of all specs of the principal, tried or not."""
+    """Of all specs that it is about, tried or not."""
+    costs: list[float]
+    outdated: str
+    """Why the implementations of the search before are no longer valid; empty if they are."""
+    seen: float
+    """When the series was searched before; 0 if it was not."""
 
     @property
     def timeframe(self) -> str:
@@ -46,9 +59,14 @@ class _Wanted:
         return name_of(self.series.timeframe, SHORT)
 
     @property
-    def search_id(self) -> str:
-        """The key of this search in the records."""
-        return f"{self.series.instrument.symbol} {self.timeframe} {self.principal}".strip()
+    def symbol(self) -> str:
+        """The symbol."""
+        return self.series.instrument.symbol
+
+    @property
+    def first(self) -> int:
+        """Open time of the first bar."""
+        return int(self.stretch.bars.time[0])
 
 
 class SearchService:
@@ -66,6 +84,8 @@ class SearchService:
         self._running: dict[tuple[Series, str], asyncio.Task[int]] = {}
         self._memory: dict[tuple[Series, str], list[Implementation]] = {}
         """The results of a desk that may not write, by series and principal."""
+        self._outdated: set[Series] = set()
+        """Series of which those results replace recorded ones."""
 
     async def implementations(
         self, principal: str, *, symbol: str | None = None, spec_id: str | None = None
@@ -74,8 +94,11 @@ class SearchService:
         found = await self._records.read(
             lambda view: queries.implementations_of(view, principal, symbol=symbol, spec_id=spec_id)
         )
+        old = {(each.instrument.symbol, name_of(each.timeframe, SHORT)) for each in self._outdated}
+        found = [each for each in found if (each.symbol, each.timeframe) not in old]
         known = {each.id for each in found}
-        kept = [each for (_, owner), some in self._memory.items() if owner == principal for each in some]
+        owners = {EVERYONE, principal}
+        kept = [each for (_, owner), some in self._memory.items() if owner in owners for each in some]
         return found + [
             each
             for each in kept
@@ -86,7 +109,7 @@ class SearchService:
         """Returns the implementation of an id, if the principal sees it."""
         for (_, owner), some in self._memory.items():
             for each in some:
-                if owner == principal and each.id == wanted:
+                if owner in {EVERYONE, principal} and each.id == wanted:
                     return each
         return await self._records.read(lambda view: queries.implementation(view, principal, wanted))
 
@@ -97,10 +120,13 @@ class SearchService:
         `BarService.span` does.
         """
         # A caller that gives up leaves the search running: the next one has its result.
-        return await asyncio.shield(self.begin(principal, series, workers))
+        count = await asyncio.shield(self.begin(EVERYONE, series, workers))
+        if principal != EVERYONE and await self._specs.own(principal):
+            count += await asyncio.shield(self.begin(principal, series, workers))
+        return count
 
     def begin(self, principal: str, series: Series, workers: Workers | None = None) -> asyncio.Task[int]:
-        """Start to search a series, if that is not being done; returns the task."""
+        """Start to search a series for canonical specs, or for those of a principal; returns the task."""
         key = (series, principal)
         task = self._running.get(key)
         if task is None:
@@ -111,7 +137,7 @@ class SearchService:
 
     def is_running(self, principal: str, series: Series) -> bool:
         """Returns True while a series is searched for a principal."""
-        return (series, principal) in self._running
+        return (series, principal) in self._running or (series, EVERYONE) in self._running
 
     def _ended(self, key: tuple[Series, str], task: asyncio.Task[int]) -> None:
         self._running.pop(key, None)
@@ -126,72 +152,112 @@ class SearchService:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _ensure(self, principal: str, series: Series, workers: Workers) -> int:
-        wanted = await self._wanted(principal, series)
-        if not wanted.specs:
-            return 0
         workers.prepare(search.__module__)
-        stretch = await newest_bars(self._bars, series)
-        if len(stretch.bars) < FEWEST_BARS:
+        wanted = await self._wanted(principal, series)
+        if not wanted.specs or len(wanted.stretch.bars) < FEWEST_BARS:
             return 0
-        first = int(stretch.bars.time[0])
         chosen = [each.spec for each in wanted.specs]
-        results = await workers.run(search, chosen, stretch.bars, self._setup)
+        results = await workers.run(search, chosen, wanted.stretch.bars, self._setup)
         if self.writes:
-            await self._records.write(lambda journal: self._record(journal, wanted, results, stretch, first))
+            try:
+                await self._records.write(lambda journal: self._record(journal, wanted, results))
+            except Refused:  # the scenario has gone on to a later time: this desk only reads it
+                self._keep(wanted, results)
         else:
-            found = _judged(wanted, wanted.tried, results, first, self._bars.clock.epoch())
-            self._memory[series, principal] = self._memory.get((series, principal), []) + found
+            self._keep(wanted, results)
         return len(chosen)
 
-    async def _wanted(self, principal: str, series: Series) -> _Wanted:
-        specs = await self._specs.all(principal)
-        fingerprint = sha256(json.dumps(sorted([each.id, each.fingerprint] for each in specs)).encode()).hexdigest()
-        empty = _Wanted(series, principal, [], [], fingerprint)
-        done = await self._records.read(lambda view: queries.search(view, empty.search_id))
-        if done is not None and done["fingerprint"] == fingerprint:
-            return empty
-        tried = await self._records.read(
-            lambda view: queries.series_of(view, series.instrument.symbol, empty.timeframe)
-        )
-        tried = tried + self._memory.get((series, principal), [])
-        return replace(empty, specs=_untried(specs, tried), tried=tried)
+    def _keep(self, wanted: _Wanted, results: Sequence[Tried | None]) -> None:
+        """Keep results in memory."""
+        key = (wanted.series, wanted.principal)
+        kept = [] if wanted.outdated else self._memory.get(key, [])
+        self._memory[key] = kept + _judged(wanted, len(kept), results, self._bars.clock.epoch())
+        if wanted.outdated:
+            self._outdated.add(wanted.series)
 
-    def _record(
-        self,
-        journal: Journal,
-        wanted: _Wanted,
-        results: Sequence[Tried | None],
-        stretch: SeriesBars,
-        first: int,
-    ) -> None:
-        """Record what was found, unless another process has recorded it meanwhile."""
-        tried = queries.series_of(journal.view, wanted.series.instrument.symbol, wanted.timeframe)
+    async def _wanted(self, principal: str, series: Series) -> _Wanted:
+        specs = list(canonical_specs()) if principal == EVERYONE else await self._specs.own(principal)
+        fingerprint = sha256(json.dumps(sorted([each.id, each.fingerprint] for each in specs)).encode()).hexdigest()
+        symbol, timeframe = series.instrument.symbol, name_of(series.timeframe, SHORT)
+        key, costs = search_id(symbol, timeframe, principal), [self._setup.fee, self._setup.slippage]
+        stretch = await newest_bars(self._bars, series)
+
+        def work(view: View) -> tuple[Mapping[str, Any] | None, list[Implementation]]:
+            return queries.search(view, key), queries.series_of(view, symbol, timeframe)
+
+        done, tried = await self._records.read(work)
+        reason = "" if done is None else await self._outdated_by(done, series, stretch, costs)
+        kept = self._memory.get((series, principal), [])
+        if reason and not kept:
+            tried = [each for each in tried if each.principal != principal]
+        elif done is not None and done["fingerprint"] == fingerprint and not reason:
+            specs = []
+        untried = _untried(specs, [*(each for each in tried if each.status is not Status.RETIRED), *kept])
+        seen = 0.0 if done is None else float(done["at"])
+        return _Wanted(series, principal, stretch, untried, fingerprint, costs, reason, seen)
+
+    async def _outdated_by(
+        self, done: Mapping[str, Any], series: Series, stretch: SeriesBars, costs: list[float]
+    ) -> str:
+        """Returns why the results of a search are no longer valid; empty if they are."""
+        if done["costs"] != costs:
+            return f"the costs of paper trading have changed from {done['costs']} to {costs} (fee, slippage)"
+        bars = stretch.bars
+        if len(bars) and bars.time[0] > done["first"]:
+            bars = (await bars_since(self._bars, series, int(done["first"]))).bars
+        if int(bars.time.searchsorted(done["first"])) > _MORE_HISTORY * done["bars"]:
+            return "there are many more earlier bars now"
+        used = bars.between(int(done["first"]), int(done["until"]))
+        if digest_of(used) != done["digest"]:
+            return "the bars that it was found with were corrected"
+        return ""
+
+    def _record(self, journal: Journal, wanted: _Wanted, results: Sequence[Tried | None]) -> None:
+        """Record what was found, unless another process has searched the series meanwhile."""
+        key = search_id(wanted.symbol, wanted.timeframe, wanted.principal)
+        done = queries.search(journal.view, key)
+        if done is not None and float(done["at"]) != wanted.seen:
+            return
+        tried = queries.series_of(journal.view, wanted.symbol, wanted.timeframe)
+        mine = [each for each in tried if each.principal == wanted.principal]
+        if wanted.outdated:
+            for each in mine:
+                _retire(journal, each, wanted.outdated)
+            tried = [each for each in tried if each.principal != wanted.principal]
+            mine = []
         present = {each.id for each in tried}
-        for each in _judged(wanted, tried, results, first, journal.at):
-            if each.id not in present:
-                self._retire_changed(journal, tried, each)
-                journal.put("implementation", each, new=True)
+        for new in _judged(wanted, len(tried), results, journal.at):
+            if new.id in present:
+                continue
+            for each in mine:
+                if (each.spec_id, each.principal) == (new.spec_id, new.principal):
+                    _retire(journal, each, f"the spec has changed; {new.id} begins again")
+            journal.put("implementation", new, new=not wanted.outdated)
         row = {
-            "id": wanted.search_id,
-            "symbol": wanted.series.instrument.symbol,
+            "id": key,
+            "symbol": wanted.symbol,
             "timeframe": wanted.timeframe,
             "fingerprint": wanted.fingerprint,
-            "tries": len(wanted.tried) + len(wanted.specs),
-            "bars": len(stretch.bars),
+            "tries": len(tried) + len(wanted.specs),
+            "bars": len(wanted.stretch.bars),
+            "first": wanted.first,
+            "until": wanted.stretch.until,
+            "digest": wanted.stretch.digest,
+            "costs": wanted.costs,
             "at": journal.at,
         }
         journal.put("search", row)
 
-    @staticmethod
-    def _retire_changed(journal: Journal, tried: list[Implementation], new: Implementation) -> None:
-        """Retire the implementations of the same spec as it was before it changed."""
-        for each in tried:
-            changed = each.fingerprint != new.fingerprint and each.status is not Status.RETIRED
-            if (each.spec_id, each.principal) == (new.spec_id, new.principal) and changed:
-                reason = f"the spec has changed; {new.id} begins again"
-                journal.put(
-                    "implementation", replace(each, status=Status.RETIRED, reason=reason, changed_at=journal.at)
-                )
+
+def search_id(symbol: str, timeframe: str, principal: str) -> str:
+    """Returns the key of a search in the records."""
+    return f"{symbol} {timeframe} {principal}".strip()
+
+
+def _retire(journal: Journal, implementation: Implementation, reason: str) -> None:
+    if implementation.status is not Status.RETIRED:
+        ended = replace(implementation, status=Status.RETIRED, reason=reason, changed_at=journal.at)
+        journal.put("implementation", ended)
 
 
 def _untried(specs: Sequence[KnownSpec], tried: Sequence[Implementation]) -> list[KnownSpec]:
@@ -199,41 +265,39 @@ def _untried(specs: Sequence[KnownSpec], tried: Sequence[Implementation]) -> lis
     return [each for each in specs if (each.principal, each.id, each.fingerprint) not in known]
 
 
-def _judged(
-    wanted: _Wanted, tried: Sequence[Implementation], results: Sequence[Tried | None], first: int, at: float
-) -> list[Implementation]:
-    """Returns the implementations of results, each with the status that the rules give it."""
-    tries = len(tried) + sum(each is not None for each in results)
+def _judged(wanted: _Wanted, tried: int, results: Sequence[Tried | None], at: float) -> list[Implementation]:
+    """Returns the implementations of results, each with the status that the rules give it; `tried` were tried before."""
+    tries = tried + sum(each is not None for each in results)
     return [
-        _implementation(wanted, known, result, tries, first, at)
+        _implementation(wanted, known, result, tries, at)
         for known, result in zip(wanted.specs, results, strict=True)
         if result is not None
     ]
 
 
-def _implementation(
-    wanted: _Wanted, known: KnownSpec, found: Tried, tries: int, first: int, at: float
-) -> Implementation:
+def _implementation(wanted: _Wanted, known: KnownSpec, found: Tried, tries: int, at: float) -> Implementation:
     step, deflated = judged(found, tries)
-    symbol, parameters = wanted.series.instrument.symbol, dict(found.parameters)
+    parameters = dict(found.parameters)
     figures: dict[str, Any] = {
         "sharpe": found.sharpe,
         "in_sample_sharpe": found.in_sample_sharpe,
         "deflated_sharpe": deflated,
         "trades": found.trades,
         "drawdown": found.drawdown,
+        "bars": wanted.stretch.digest,
+        "costs": wanted.costs,
     }
+    series, basis = (wanted.symbol, wanted.timeframe), [wanted.stretch.digest, wanted.costs]
     return Implementation(
-        implementation_id(known.principal, known.id, known.fingerprint, symbol, wanted.timeframe, parameters),
+        implementation_id(known.principal, known.id, known.fingerprint, series, parameters, basis),
         known.principal,
         known.id,
         known.fingerprint,
-        symbol,
-        wanted.timeframe,
+        *series,
         parameters,
         step.status,
         step.reason,
-        first,
+        wanted.first,
         found.trained_until,
         at,
         at,

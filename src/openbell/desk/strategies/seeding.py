@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openbell.desk.events import Hub, SpecSubmitted, WatchlistChanged
 from openbell.desk.strategies.figures import FigureService
@@ -45,6 +45,8 @@ class SeedingStatus:
     done: int = 0
     total: int = 0
     series: str = ""
+    failed: list[str] = field(default_factory=list)
+    """Why series could not be searched."""
 
     def __str__(self) -> str:
         if self.state != "searching":
@@ -78,7 +80,10 @@ class Seeding:
             while True:
                 try:
                     await self._all()
-                    self.status.state = "all watched series are searched"
+                    failed = self.status.failed
+                    self.status.state = "all watched series are searched" if not failed else f"{failed[0]}"
+                    if len(failed) > 1:
+                        self.status.state += f"; {len(failed) - 1} more series failed"
                     await changed.wait(_AGAIN_SECONDS)
                 except LeaseHeld:
                     self.status.state = "another process searches"
@@ -93,7 +98,7 @@ class Seeding:
         owners = [EVERYONE, *await self._records.read(queries.owners)]
         holder = this_process(_LEASE)
         lease = await self._records.write(lambda journal: leases.acquire(journal.view, _LEASE, holder, _LEASE_SECONDS))
-        self.status.total, self.status.done = len(wanted), 0
+        self.status.total, self.status.done, self.status.failed = len(wanted), 0, []
         try:
             for series in wanted:
                 self.status.state, self.status.series = "searching", f"{series}"
@@ -125,6 +130,7 @@ class Seeding:
             raise
         except OpenbellError as error:
             log.info("%s is not searched: %s", series, error.message)
+            self.status.failed.append(f"{series} is not searched: {error.message}")
 
     async def _renew(self, lease: Lease) -> None:
         await self._records.write(lambda journal: leases.renew(journal.view, lease, _LEASE_SECONDS))

@@ -7,13 +7,18 @@ from zlib import crc32
 
 from openbell.desk.bars import BarService
 from openbell.market.bars import Bars, closed_at
-from openbell.market.instruments import parse
+from openbell.market.freshness import trading_seconds
+from openbell.market.instruments import AssetClass, parse
 from openbell.market.lookback import lookback_start
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, Timeframe
 
 SEARCHED = {Timeframe.D1: 3000, Timeframe.H1: 6000}
 """The timeframes that are searched for strategies, and the bars that are used: years of both."""
+_SESSION = 23_400
+"""Seconds of a regular session."""
+_GRACE = 900
+"""Seconds in which a bar may arrive late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class SeriesBars:
 
     bars: Bars
     digest: int
-    """Differs if any of the bars differs; 0 if it was not computed."""
+    """See `digest_of`."""
 
     @property
     def until(self) -> int:
@@ -41,17 +46,27 @@ async def newest_bars(service: BarService, series: Series) -> SeriesBars:
     first = lookback_start(series.instrument, series.timeframe, count, service.closed_until())
     # Stocks have more bars than that, because extended hours are not counted.
     bars = (await service.span(series, first, None)).tail(count)
-    return SeriesBars(bars, 0)
+    return SeriesBars(bars, await service.threads.run(digest_of, bars))
 
 
 async def bars_since(service: BarService, series: Series, first: int) -> SeriesBars:
     """Returns the closed bars since a time, fetched as needed. Raises as `BarService.span` does."""
     bars = await service.span(series, first, None)
+    return SeriesBars(bars, await service.threads.run(digest_of, bars))
 
-    def digest() -> int:
-        found = 0
-        for column in bars.columns():
-            found = crc32(column.tobytes(), found)
-        return found
 
-    return SeriesBars(bars, await service.threads.run(digest) if len(bars) else 0)
+def digest_of(bars: Bars) -> int:
+    """Returns a number that differs if any of the bars differs."""
+    found = 0
+    for column in bars.columns():
+        found = crc32(column.tobytes(), found)
+    return found
+
+
+def is_current(series: Series, until: int, now: float) -> bool:
+    """Returns False if the market has traded for more than two bars since the last bar closed: its signals are old."""
+    instrument, timeframe = series.instrument, series.timeframe
+    bar = timeframe.seconds
+    if not timeframe.intraday and instrument.asset_class is AssetClass.STOCK:
+        bar = _SESSION * (1 if timeframe is Timeframe.D1 else 5)
+    return trading_seconds(instrument, until, now) <= 2 * bar + _GRACE

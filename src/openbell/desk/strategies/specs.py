@@ -18,7 +18,7 @@ from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.strategies import EVERYONE
 from openbell.stores.records.view import View
-from openbell.strategies.errors import DuplicateName, SpecRefused, UnknownSpec, by_part
+from openbell.strategies.errors import DuplicateName, Kind, Problem, SpecRefused, UnknownSpec, by_part
 from openbell.strategies.implementations import fingerprint_of
 from openbell.strategies.library import canonical
 from openbell.strategies.reading import read_spec
@@ -26,6 +26,7 @@ from openbell.strategies.spec import Spec
 
 log = logging.getLogger(__name__)
 
+_RESERVED = ("SPEC_", "IMPL_")
 MOST_SPECS = 1000
 """That a principal can submit: each is tried on every watched series."""
 
@@ -85,9 +86,9 @@ class SpecService:
         """Returns the spec of an id or a name. Raises `UnknownSpec`."""
         known = await self.all(principal)
         wanted = text.strip()
-        for each in known:
-            if wanted in {each.id, each.spec.name} or wanted.upper() == each.spec.name:
-                return each
+        for key in (lambda each: each.id == wanted, lambda each: each.spec.name == wanted.upper()):
+            if found := next(filter(key, known), None):
+                return found
         advice = did_you_mean(wanted.upper(), [each.spec.name for each in known]) or "; get_top_specs lists specs"
         raise UnknownSpec(f"no spec {wanted[:80]!r}{advice}", spec_id=wanted[:80])
 
@@ -104,6 +105,9 @@ class SpecService:
             "content": dict(raw),
             "reasoning": reasoning,
         }
+        if spec.name.startswith(_RESERVED):
+            problem = Problem(Kind.NAME, "name", "must not begin with SPEC_ or IMPL_, as ids do")
+            raise by_part(SpecRefused(spec.name, [problem]))
         if spec.name in canonical():
             raise DuplicateName(f"{spec.name} is the name of a canonical spec", spec_id=spec.name)
 

@@ -300,10 +300,10 @@ class TradingDesk:
         return Engine(self.records, desk.clock, desk.bars.closed_until, steps, desk.hub, every)
 
     async def _follow(self, lease: Lease | None, until: int) -> int:
-        """Follow strategies, if there are any to follow: nothing of them is loaded otherwise."""
-        if not await self.records.read(has_followed):
-            return 0
-        return await self._desk.strategies.follower.step(lease, until)
+        """Follow strategies, if there are any to follow: nothing of them is loaded otherwise. They are not counted."""
+        if await self.records.read(has_followed):
+            await self._desk.strategies.follower.step(lease, until)
+        return 0
 
     def start(self) -> None:
         """Run the engine in the background, while no other process holds its lease."""

@@ -24,8 +24,8 @@ SERVICE = Service(
     command="backtest",
     title="Openbell backtests",
     instructions=(
-        "Decisions are made at the close of a bar and filled at the next open, with a fee of 0.1 %. Returns are shares: "
-        "0.05 is 5 %."
+        "Decisions are made at the close of a bar and filled at the next open, with the costs of paper trading. Returns are "
+        "shares: 0.05 is 5 %."
     ),
     tools=tools.TOOLS,
     dialect=EnvelopeDialect(

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest
+from openbell.desk.strategies.desk import Chosen
 from openbell.desk.strategies.history import PERIODS
 from openbell.market.bars import closed_at
 from openbell.market.clock import iso
@@ -90,18 +91,19 @@ class PerformanceInput(Arguments):
 async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswer]:
     """Trade a strategy on the bars of both days and those between."""
     start, end = _days(given.start_date, given.end_date)
-    chosen = await call.desk.strategies.choose(call.principal, given.strategy_id)
     instrument = await call.desk.bars.find(given.symbol)
+    chosen = await call.desk.strategies.choose(call.principal, given.strategy_id, instrument)
     strategy = compiled(chosen.spec, chosen.parameters)
     series = Series(instrument, chosen.timeframe)
-    found = await call.desk.backtests.run(strategy, series, Setup(), start, end)
+    setup = call.desk.strategies.setup
+    found = await call.desk.backtests.run(strategy, series, setup, start, end)
     bars, metrics = found.bars, found.metrics
     facts = await call.desk.facts(bars)
     answer: BacktestAnswer = {
         "total_return": metrics.total_return or 0.0,
         "max_drawdown": metrics.max_drawdown or 0.0,
         "trades": metrics.trades,
-        "note": _note(chosen.timeframe_name, found),
+        "note": _note(chosen, found, setup),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
     if metrics.sharpe is not None:
@@ -111,10 +113,14 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
     return Result(answer, on_bars(instrument, closed_at(bars), facts))
 
 
-def _note(timeframe: str, found: Backtest) -> str:
-    """Returns the bars that a run used, and what is missing of them."""
+def _note(chosen: Chosen, found: Backtest, setup: Setup) -> str:
+    """Returns the parameters, bars and costs of a run, and what is missing of the bars."""
     bars = found.bars
-    used = f"{len(bars)} {timeframe} bars from {iso(int(bars.time[0]))} to {iso(closed_at(bars))}"
+    settings = ", ".join(f"{name}={value:g}" for name, value in chosen.parameters.items()) or "no parameters"
+    used = (
+        f"{settings}; {len(bars)} {chosen.timeframe_name} bars from {iso(int(bars.time[0]))} to {iso(closed_at(bars))}"
+    )
+    used += f"; fee {setup.fee:.3%}, slippage {setup.slippage:.3%}"
     gone = missing(bars)
     return "; ".join(filter(None, (used, f"{gone} bars are missing in that time" if gone else "", found.note)))
 
@@ -152,7 +158,7 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
     strategy = await call.desk.strategies.opinions.strategy(call.principal, given.strategy_id, given.symbol)
     found, stretch = await call.desk.strategies.performance.of(strategy, given.period)
     made = strategy.implementation
-    instrument = parse(made.symbol)
+    instrument, facts = parse(made.symbol), await call.desk.facts(stretch.bars)
     months: list[MonthItem] = []
     for each in found.months:
         month: MonthItem = {
@@ -168,12 +174,15 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
         "accuracy": found.right / found.closed,
         "avg_return": found.average_return or 0.0,
         "performance_by_month": months,
-        "note": f"{made.id}, {made.status.value}, on {made.timeframe} bars of {made.symbol}",
-        "data_source": data_source(call.desk, instrument),
+        "note": (
+            f"{made.id}, {made.status.value}, on {made.timeframe} bars of {made.symbol}; its parameters were chosen on bars "
+            f"before {iso(made.trained_until)}"
+        ),
+        "data_source": data_source(call.desk, instrument, facts.sources),
     }
     if found.sharpe is not None:
         answer["sharpe"] = found.sharpe
-    return Result(answer, on_bars(instrument, stretch.until, await call.desk.facts(stretch.bars)))
+    return Result(answer, on_bars(instrument, stretch.until, facts))
 
 
 _ANY = (InvalidSymbol, UnknownSymbol, UnknownStrategy, StoreError, CallTimeout, DataError)

@@ -12,7 +12,7 @@ from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, InvalidSymbol, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
-from openbell.protocol.call import Basis, Call, Result
+from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.tool import Arguments, Reads, Tool
 from openbell.protocol.truth import data_source
@@ -98,13 +98,14 @@ async def get_top_strategies(call: Call, given: TopInput) -> Result[StrategyPage
         )
     ranked = await call.desk.strategies.opinions.ranking(call.principal, given.symbol, given.metric)
     page = ranked[given.offset : given.offset + given.limit]
+    basis, source = await _basis(call, given.symbol, ranked)
     return Result(
         {
             "items": [_item(each, given.metric) for each in page],
             "pagination": pagination(given.offset, given.limit, len(ranked)),
-            "data_source": data_source(call.desk, parse(given.symbol)),
+            "data_source": source,
         },
-        _basis(call, given.symbol, ranked),
+        basis,
     )
 
 
@@ -131,8 +132,15 @@ async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAn
             f"{found.known.spec.name} has not decided anything on {made.symbol} {made.timeframe} bars yet",
             strategy_id=made.id,
         )
+    opinions = call.desk.strategies.opinions
+    if not opinions.is_current(found):
+        raise NoSignal(
+            f"{made.symbol} has no current {made.timeframe} bars: the last one closed at {iso(figures.until)}",
+            strategy_id=made.id,
+        )
     part = figures.untrained
     since = iso(made.trained_until)
+    basis, source = await _basis(call, given.symbol, [found])
     return Result(
         {
             "signal": figures.action.value,
@@ -143,15 +151,16 @@ async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAn
                 f"{made.id}, {made.status.value}, on {made.timeframe} bars. Confidence is (right + 1) / (closed + 2): "
                 f"{part.right} of {part.closed} trades closed since {since} made a profit"
             ),
-            "data_source": data_source(call.desk, parse(given.symbol)),
+            "data_source": source,
         },
-        _basis(call, given.symbol, [found]),
+        basis,
     )
 
 
 async def get_strategy_consensus(call: Call, given: ConsensusInput) -> Result[ConsensusAnswer]:
     """Return the votes of the validated and deployed strategies of a symbol."""
     found, voters = await call.desk.strategies.opinions.consensus(call.principal, given.symbol)
+    basis, source = await _basis(call, given.symbol, voters)
     return Result(
         {
             "bullish_count": found.bullish,
@@ -159,17 +168,19 @@ async def get_strategy_consensus(call: Call, given: ConsensusInput) -> Result[Co
             "neutral_count": found.neutral,
             "consensus": found.opinion.value,
             "confidence": found.confidence,
-            "data_source": data_source(call.desk, parse(given.symbol)),
+            "data_source": source,
         },
-        _basis(call, given.symbol, voters),
+        basis,
     )
 
 
-def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> Basis:
-    """Returns the basis of figures: of several series, the end of the newest bar."""
-    instrument = parse(symbol)
-    note = call.desk.strategies.opinions.pending(call.principal, instrument)
-    return Basis(instrument, max((each.figures.until for each in strategies), default=None), note=note)
+async def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> tuple[Basis, str]:
+    """Returns the basis of figures, and their source. Of several series, the age is that of the oldest one."""
+    instrument, opinions = parse(symbol), call.desk.strategies.opinions
+    facts = await opinions.facts(each.implementation for each in strategies)
+    until = min((each.figures.until for each in strategies), default=None)
+    note = opinions.pending(call.principal, instrument)
+    return on_bars(instrument, until, facts, note), data_source(call.desk, instrument, facts.sources)
 
 
 _ANY = (InvalidSymbol, UnknownSymbol, StoreError, CallTimeout)
@@ -178,8 +189,8 @@ TOOLS = (
     Tool(
         name="get_top_strategies",
         description=(
-            "Strategies of a symbol, the best by metric first (score is that metric). Figures are out of sample, after "
-            "costs; status CANDIDATE means that it failed validation."
+            "Strategies of a symbol, the best by metric first (score is that metric). Figures are of bars after those that "
+            "chose its parameters, after costs; status CANDIDATE means that it failed validation."
         ),
         arguments=TopInput,
         returns=StrategyPage,

@@ -12,12 +12,22 @@ from openbell.desk.strategies.figures import Figures
 from openbell.desk.trading.decisions import LONGEST_REASONING
 from openbell.market.errors import CallTimeout, InvalidParameter, Refused, StoreError
 from openbell.market.nearest import did_you_mean
-from openbell.protocol.call import Call, Result
+from openbell.market.provenance import BarFacts
+from openbell.protocol.call import Basis, Call, Result
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.storable import require_storable
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
 from openbell.protocol.truth import data_source
-from openbell.strategies.errors import DuplicateName, InvalidSource, InvalidStatus, SpecRefused, UnknownSpec
+from openbell.strategies.errors import (
+    DuplicateName,
+    InvalidConditions,
+    InvalidIndicators,
+    InvalidName,
+    InvalidSchema,
+    InvalidSource,
+    InvalidStatus,
+    UnknownSpec,
+)
 from openbell.strategies.implementations import Implementation
 
 Refresh = Annotated[bool, Field(description="bypass the cache")]
@@ -64,6 +74,7 @@ class ImplementationPage(TypedDict):
 
     items: list[ImplementationItem]
     pagination: Pagination
+    note: NotRequired[str]
     data_source: str
 
 
@@ -117,13 +128,14 @@ async def get_top_specs(call: Call, given: SpecsInput) -> Result[SpecPage]:
     if given.source not in SOURCES:
         raise InvalidSource(f"source must be {_choice(SOURCES)}{did_you_mean(given.source, SOURCES)}")
     found = await call.desk.strategies.catalogue.specs(call.principal, given.source)
-    page = found[given.offset : given.offset + given.limit]
+    page = found.items[given.offset : given.offset + given.limit]
     return Result(
         {
             "items": [_spec(each) for each in page],
-            "pagination": pagination(given.offset, given.limit, len(found)),
-            "data_source": data_source(call.desk),
-        }
+            "pagination": pagination(given.offset, given.limit, len(found.items)),
+            "data_source": data_source(call.desk, None, found.facts.sources),
+        },
+        _basis(found.facts),
     )
 
 
@@ -144,16 +156,22 @@ async def get_implementations(call: Call, given: ImplementationsInput) -> Result
     """Return a page of the implementations of a spec, the highest Sharpe ratio out of sample first."""
     if given.status not in STATUSES:
         raise InvalidStatus(f"status must be {_choice(STATUSES)}{did_you_mean(given.status, STATUSES)}")
-    page, total = await call.desk.strategies.catalogue.implementations(
+    found = await call.desk.strategies.catalogue.implementations(
         call.principal, given.spec_id, given.status, given.limit, given.offset
     )
-    return Result(
-        {
-            "items": [_implementation(made, figures) for made, figures in page],
-            "pagination": pagination(given.offset, given.limit, total),
-            "data_source": data_source(call.desk),
-        }
-    )
+    page: ImplementationPage = {
+        "items": [_implementation(made, figures) for made, figures in found.items],
+        "pagination": pagination(given.offset, given.limit, found.total),
+        "data_source": data_source(call.desk, None, found.facts.sources),
+    }
+    if not found.total:
+        others = ", ".join(f"{count} {status}" for status, count in found.by_status.items())
+        page["note"] = (
+            f"of other statuses there are: {others}"
+            if others
+            else "it was not tried on any symbol yet: openbell up tries it on watched ones, get_top_strategies on its symbol"
+        )
+    return Result(page, _basis(found.facts))
 
 
 def _implementation(made: Implementation, figures: Figures | None) -> ImplementationItem:
@@ -188,6 +206,10 @@ async def submit_new_spec(call: Call, given: SubmitInput) -> Result[Submitted]:
     require_storable(reasoning + given.name, "the spec", raw)
     found = await call.desk.strategies.catalogue.submit(call.principal, raw, reasoning)
     return Result({"spec_id": found.id, "created": True, "validation_errors": []})
+
+
+def _basis(facts: BarFacts) -> Basis:
+    return Basis(note=facts.failure, made_of=facts.made_of, sources=facts.sources)
 
 
 def _choice(names: tuple[str, ...]) -> str:
@@ -230,6 +252,6 @@ TOOLS = (
         effect=Effect.WRITE,
         idempotent=False,
         changes=("get_top_specs", "get_implementations"),
-        errors=(*_ANY, SpecRefused, DuplicateName),
+        errors=(*_ANY, InvalidName, InvalidIndicators, InvalidConditions, InvalidSchema, DuplicateName),
     ),
 )

@@ -53,6 +53,11 @@ def message(error: BaseException) -> str:
     return (lines[0] if lines else type(cause).__name__).rpartition(">: ")[2][:300]
 
 
+def is_deadlock(error: SQLAlchemyError) -> bool:
+    """Returns True if the database has ended the transaction because it and another one waited for each other."""
+    return isinstance(error, DBAPIError) and _state(error) == "40P01"
+
+
 def is_lost(error: SQLAlchemyError) -> bool:
     """Returns True if the connection has ended."""
     return isinstance(error, DBAPIError) and (error.connection_invalidated or _state(error).startswith(_LOST))

@@ -32,6 +32,7 @@ T = TypeVar("T")
 _READING = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 _WRITING = text("SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE")
 """Set explicitly: a writer that has waited for the lock must see what was committed meanwhile."""
+_DROP_TRIES = 3
 _SWEEP_SECONDS = 15.0
 
 log = logging.getLogger(__name__)
@@ -122,7 +123,15 @@ class PostgresDatabase:
     async def drop_schema(self, name: str) -> None:
         """Drop a schema of the database and everything in it. Raises `StoreError`."""
         with failures.translated(self.where):
-            await self.run(lambda connection: schemas.drop(connection, name), writing=True)
+            for left in reversed(range(_DROP_TRIES)):
+                try:
+                    await self.run(lambda connection: schemas.drop(connection, name), writing=True)
+                except SQLAlchemyError as error:
+                    # Readers lock its tables one after the other, in another order than this does.
+                    if not left or not failures.is_deadlock(error):
+                        raise
+                else:
+                    return
 
     async def close(self) -> None:
         """Close all connections, after waiting for those in use."""

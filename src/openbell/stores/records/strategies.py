@@ -124,6 +124,11 @@ def consensus(view: View, consensus_id: str) -> Mapping[str, Any] | None:
     return row._asdict() if row else None
 
 
+def consensus_owners(view: View, symbol: str) -> set[str]:
+    """The principals for whom a consensus of a symbol was recorded."""
+    return set(view.execute(select(consensuses.c.principal).where(consensuses.c.symbol == symbol)).scalars())
+
+
 def latest_consensus(view: View, symbol: str, principal: str) -> int | None:
     """The ledger entry of the consensus that a principal sees of a symbol; None if none was recorded."""
     keys = (consensus_id(symbol, principal), consensus_id(symbol, EVERYONE))

@@ -53,6 +53,10 @@ searches = Table(
     Column("fingerprint", Text, nullable=False),
     Column("tries", Integer, nullable=False),
     Column("bars", Integer, nullable=False),
+    Column("first", Number, nullable=False),
+    Column("until", Number, nullable=False),
+    Column("digest", Number, nullable=False),
+    Column("costs", JSON, nullable=False),
     Column("at", Time, nullable=False),
     Column("seq", Number, nullable=False),
 )

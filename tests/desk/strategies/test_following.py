@@ -1,0 +1,71 @@
+"""What the engine records: signals, promotions, and the consensus of everyone who sees a symbol."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from openbell.desk.strategies.figures import Figures, PartFigures
+from openbell.desk.strategies.following import _record
+from openbell.stores.records import strategies as queries
+from openbell.stores.records.journal import Journal
+from openbell.strategies.consensus import Action
+from openbell.strategies.implementations import Implementation, Status
+from openbell.strategies.promotion import Forward
+from tests.servers.desks import awaited, bench_as_found
+
+AT = "2026-03-02T15:00:00Z"
+NOW = 1_772_463_600
+BTC = "BTC/USD"
+
+
+def implementation(name: str, principal: str) -> Implementation:
+    dates = (0, NOW - 86400 * 300, NOW - 86400 * 200.0, NOW - 86400 * 200.0)
+    return Implementation(name, principal, "SMA_RSI", "f", BTC, "1h", {}, Status.VALIDATED, "", *dates, 3, {})
+
+
+def figures(action: Action) -> Figures:
+    part = PartFigures(20, 20, 12, 0.6, 1.0, 0.1, 0.05)
+    return Figures(NOW, part, part, part, 0.6, action, NOW - 7200, "b" * 64)
+
+
+@awaited
+async def test_the_consensus_of_a_principal_follows_after_its_own_strategies_are_retired(tmp_path: Path) -> None:
+    async with bench_as_found(tmp_path, AT, SCENARIO="s") as desk:
+        records = desk.desk.trading.records
+        shared, own = implementation("impl_shared", ""), implementation("impl_own", "local")
+
+        def begin(journal: Journal) -> None:
+            for each in (shared, own):
+                journal.put("implementation", each, new=True)
+
+        await records.write(begin)
+        now = {"impl_shared": figures(Action.BUY), "impl_own": figures(Action.SELL)}
+        await records.write(lambda journal: _record(journal, BTC, now, {}))
+        first = await records.read(lambda view: queries.consensus(view, f"{BTC} local"))
+        assert first is not None
+        assert (first["bullish"], first["bearish"]) == (1, 1)
+
+        await records.write(lambda journal: journal.put("implementation", replace(own, status=Status.RETIRED)))
+        await records.write(lambda journal: _record(journal, BTC, {"impl_shared": figures(Action.BUY)}, {}))
+        after = await records.read(lambda view: queries.consensus(view, f"{BTC} local"))
+        assert after is not None
+        assert (after["bullish"], after["bearish"], after["consensus"]) == (1, 0, "STRONG_BUY")
+        named = await records.read(lambda view: queries.latest_consensus(view, BTC, "local"))
+        assert named == after["seq"]
+
+
+@awaited
+async def test_a_step_is_recorded_once_at_its_own_bar(tmp_path: Path) -> None:
+    good = Forward(12, 1.0, 0.02, 0.1)
+    course = [(NOW - 7200, replace(good, trades=9)), (NOW - 3600, good), (NOW, good)]
+    async with bench_as_found(tmp_path, AT, SCENARIO="s") as desk:
+        records = desk.desk.trading.records
+        await records.write(lambda journal: journal.put("implementation", implementation("impl_a", ""), new=True))
+        for _ in range(2):
+            now = {"impl_a": figures(Action.BUY)}
+            await records.write(lambda journal: _record(journal, BTC, now, {"impl_a": course}))  # noqa: B023
+        (found,) = await records.read(lambda view: queries.implementations_of(view, "", symbol=BTC))
+        assert (found.status, found.changed_at) == (Status.DEPLOYED, NOW - 3600)
+        entries = await desk.entries()
+        assert entries == 4, "the implementation, its signal, the step and the consensus"
