@@ -40,6 +40,17 @@ _COLUMNS = {
 _SHARES = frozenset({"total_return", "annual_return", "max_drawdown", "win_rate"})
 
 
+ValuesOf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        "-p",
+        metavar="NAME=VALUES",
+        help="Values of a parameter: 5,9,12 or 5..20:5; may be repeated. Others are taken from its range.",
+    ),
+]
+
+
 @app.command("sweep")
 def sweep(
     strategy: StrategyName,
@@ -47,15 +58,7 @@ def sweep(
     timeframe: TimeframeName = "1d",
     since: From = None,
     until: Until = None,
-    values: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            "-p",
-            metavar="NAME=VALUES",
-            help="Values of a parameter: 5,9,12 or 5..20:5; may be repeated. Others are taken from its range.",
-        ),
-    ] = None,
+    values: ValuesOf = None,
     most: Annotated[int, typer.Option("--most", help="The most combinations; of more, a sample is tried.")] = 1000,
     by: Annotated[str, typer.Option("--by", help="Rank by sharpe, return, score or calmar.")] = "sharpe",
     top: Annotated[int, typer.Option("--top", min=1, max=1000, help="How many of the best to print.")] = 10,
@@ -96,17 +99,20 @@ def sweep(
             span = moment(since, "--from") if since else None, moment(until, "--to") if until else None
             swept = _Sweeping(spec, tried, setup, span, jobs, by if report else None)
             found, data, best = asyncio.run(_run(settings, symbol, wanted, swept))
-            if output:
-                write_output(output, _table(found, data))
-            if report and best:
-                write_output(report, report_page(best, report))
+            _write(output, report, found, data, best)
     except KeyboardInterrupt:
         fail("interrupted: nothing was written", 130)
     _print(found, tried, data, by, top)
+    for file in (output, report):
+        if file:
+            typer.echo(f"{file}: {file.stat().st_size:,} bytes")
+
+
+def _write(output: Path | None, report: Path | None, found: Sweep, data: str, best: Ran | None) -> None:
     if output:
-        typer.echo(f"{output}: {len(found.rows):,} combinations")
-    if report:
-        typer.echo(f"{report}: {report.stat().st_size:,} bytes")
+        write_output(output, _table(found, data))
+    if report and best:
+        write_output(report, report_page(best, report))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.backtest.sweeps import Progress, Sweep, sweep
 from openbell.desk.backtest_bars import BacktestBars
-from openbell.desk.sweep_workers import DaskWorkers, ProcessWorkers, WorkersFailed
+from openbell.desk.sweep_workers import DaskWorkers, ProcessWorkers
 from openbell.market.errors import InvalidParameter
 from openbell.strategies.compiled import compiled
 from openbell.strategies.spec import Spec
@@ -61,14 +61,16 @@ class SweepRun:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
             self._stop()
-            with suppress(_Stopped, WorkersFailed):
+            # Whatever the work raises now, such as for a pipe that was closed, is because it was stopped.
+            with suppress(Exception):
                 await work
             raise
 
     def _stop(self) -> None:
         self._stopping.set()
         if self._workers:
-            self._workers.stop()
+            with suppress(OSError):
+                self._workers.stop()
 
     def _run(self) -> Sweep:
         seconds = self._seconds_of_one()
