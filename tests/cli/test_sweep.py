@@ -37,7 +37,10 @@ def test_ctrl_c_ends_the_command_and_its_processes(tmp_path: Path) -> None:
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-    assert (process.returncode, errors) == (130, "openbell: interrupted: nothing was written\n")
+    assert process.returncode == 130
+    # Before it, Python itself may report an interrupt that arrived in the middle of an import.
+    assert errors.endswith("openbell: interrupted: nothing was written\n"), errors
+    assert "sweep" not in errors.removesuffix("openbell: interrupted: nothing was written\n")
     assert not (tmp_path / "out.csv").exists()
     _, alive = psutil.wait_procs(workers, PATIENCE)
     assert alive == []
