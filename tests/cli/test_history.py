@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import signal
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -195,3 +196,21 @@ def read(path: Path) -> list[tuple[float, ...]]:
         return list(zip(times, *(table[name].to_pylist() for name in table.column_names[1:]), strict=True))
     with path.open() as file:
         return [(int(parse_time(time)), *map(float, rest)) for time, *rest in list(csv.reader(file))[1:]]
+
+
+def test_an_imported_day_need_not_wait_until_the_feed_has_published_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Yahoo's day of a coin counts as published a day later; nothing is reached here."""
+    monkeypatch.setenv("YAHOO_PROXY_URL", "http://127.0.0.1:9/")
+    last = int(time.time()) // 86400 * 86400 - 86400
+    days = [np.datetime_as_string(np.datetime64(last - 86400 * back, "s"), "D") for back in reversed(range(40))]
+    path = tmp_path / "days.csv"
+    rows = [f"{day},{100 + at},{102 + at},{99 + at},{101 + at},5" for at, day in enumerate(days)]
+    path.write_text("\n".join(["time,open,high,low,close,volume", *rows, ""]))
+    home = tmp_path / "home"
+    assert run(home, "import", str(path), "--symbol", "BTC/USD", FEED="none").returncode == 0
+    for feed in ("none", "yahoo"):
+        done = run(home, "export", "BTC/USD", "-t", "1d", "-o", str(tmp_path / f"{feed}.csv"), FEED=feed)
+        assert done.returncode == 0, done.stderr
+        assert "40 bars of BTC/USD 1d" in done.stdout, (feed, done.stdout)

@@ -95,6 +95,8 @@ class Sourcing:
         for base in candidates:
             # At an earlier clock, a bar that the vendor had not published by then is made of what there was.
             until = self._history.complete(base, end) if base.timeframe in natives else end
+            if until < end and self._has_later_imports(base, Span(until, end)):
+                until = end
             if planned and base.timeframe not in {planned, Timeframe.M1}:
                 # Whether it is covered may depend on other questions; what the planned base can make must not.
                 reached = self._history.reach(series.at(planned))
@@ -121,6 +123,11 @@ class Sourcing:
         covered = _covered(gaps, start, end)
         cut = [bar for bar in cut_bars(series.instrument, series.timeframe, covered) if bar[1] <= end]
         return cut if reach is None else [bar for bar in cut if self._has_imports(minutes, Span(*bar))]
+
+    def _has_later_imports(self, base: Series, span: Span) -> bool:
+        """Returns True if bars of a span that the vendor has not published yet were imported: a file need not wait."""
+        covered = _covered(self._store.gaps(base, span), span.start, span.end)
+        return bool(covered) and self._has_imports(base, span)
 
     def _has_imports(self, series: Series, span: Span) -> bool:
         return any(source.origin is Origin.IMPORTED for source in self._store.sources(series, span))
