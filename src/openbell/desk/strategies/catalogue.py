@@ -14,7 +14,6 @@ from openbell.desk.strategies.specs import KnownSpec, Origin, SpecService
 from openbell.desk.watchlist import WatchlistFile
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts
-from openbell.stores.records.records import Records
 from openbell.strategies.implementations import Implementation, Status
 
 SOURCES = (*(each.value for each in Origin), "ALL")
@@ -57,7 +56,6 @@ class Catalogue:
 
     def __init__(
         self,
-        records: Records,
         specs: SpecService,
         searching: SearchService,
         figures: FigureService,
@@ -66,7 +64,6 @@ class Catalogue:
         settle: Callable[[], Awaitable[None]],
     ) -> None:
         """`settle` brings the records of a scenario up to date before they are read or written."""
-        self._records = records
         self._specs = specs
         self._searching = searching
         self._figures = figures

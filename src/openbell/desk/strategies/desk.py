@@ -93,8 +93,8 @@ class StrategyDesk:
     @cached_property
     def catalogue(self) -> Catalogue:
         """Specs and implementations of all symbols."""
-        records, watchlist, settle = self._trading.records, self._desk.watchlist, self._trading.settle_scenario
-        return Catalogue(records, self.specs, self.searching, self.figures, self.opinions, watchlist, settle)
+        watchlist, settle = self._desk.watchlist, self._trading.settle_scenario
+        return Catalogue(self.specs, self.searching, self.figures, self.opinions, watchlist, settle)
 
     @cached_property
     def performance(self) -> PerformanceService:
