@@ -230,6 +230,9 @@ def test_a_scheduler_that_is_not_there_or_has_no_workers(tmp_path: Path, monkeyp
     monkeypatch.setattr("openbell.desk.sweep_workers._CONNECT", 0.5)
     with pytest.raises(WorkersFailed, match=r"tcp://127\.0\.0\.1:9 \(OPENBELL_DASK\) cannot be reached"):
         DaskWorkers("tcp://127.0.0.1:9")
+    with pytest.raises(WorkersFailed, match=r"127\.0\.0\.1:9 \(OPENBELL_DASK\) cannot be reached") as refused:
+        DaskWorkers("tcp://desk:hunter2@127.0.0.1:9")
+    assert "hunter2" not in str(refused.value)
     with (
         DaskCluster(tmp_path, workers=0) as address,
         pytest.raises(WorkersFailed, match="has no workers: start some with: dask worker"),

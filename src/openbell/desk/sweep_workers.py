@@ -119,8 +119,8 @@ class DaskWorkers(Executor):
         try:
             self._client = Client(address, timeout=_CONNECT, set_as_default=False)
         except (OSError, ValueError) as error:
-            shown = address.rpartition("@")[2]
-            why = str(error).replace(address, shown)
+            secret = f"{address.rpartition('@')[0].rpartition('//')[2]}@"  # user and password
+            shown, why = address.replace(secret, ""), str(error).replace(secret, "")
             raise WorkersFailed(f"the Dask scheduler at {shown} (OPENBELL_DASK) cannot be reached: {why}") from None
         self._executor = self._client.get_executor(pure=False)
         self._shared: tuple[object, Any] | None = None
