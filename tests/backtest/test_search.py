@@ -135,3 +135,12 @@ def test_more_tries_make_it_harder() -> None:
 def test_too_few_bars_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="too few"):
         search([read_spec(crossover())], walk(1, FEWEST_BARS - 1), COSTS)
+
+
+def test_a_spec_that_takes_too_long_is_not_tried_and_the_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = canonical()["VOLUME_PROFILE"]
+    assert None not in search([buys_low(), slow], reverting(), COSTS)
+    monkeypatch.setattr("openbell.backtest.search._SLOWEST", 0.005)  # the profile takes twice that
+    quick, refused = search([buys_low(), slow], reverting(), COSTS)
+    assert quick is not None
+    assert refused is None

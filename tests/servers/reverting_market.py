@@ -34,13 +34,13 @@ def closes(count: int = DAYS) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.round(100 * np.exp(away), 4)
 
 
-def days_file(folder: Path, name: str = "BTC_USD_1d.csv") -> Path:
-    """All days."""
+def days_file(folder: Path, name: str = "BTC_USD_1d.csv", first: int = FIRST, step: int = DAY) -> Path:
+    """All days, or as many bars of another length from another time on."""
     close = closes()
     opened = np.concatenate(([100.0], close[:-1]))
     rows = ["time,open,high,low,close,volume"]
     for at, (o, c) in enumerate(zip(opened.tolist(), close.tolist(), strict=True)):
-        day = datetime.fromtimestamp(FIRST + at * DAY, UTC).strftime("%Y-%m-%d")
+        day = datetime.fromtimestamp(first + at * step, UTC).strftime("%Y-%m-%d" if step == DAY else "%Y-%m-%dT%H:%MZ")
         rows.append(f"{day},{o},{max(o, c) * 1.001:.4f},{min(o, c) * 0.999:.4f},{c},1000000")
     path = folder / name
     path.write_text("\n".join(rows) + "\n")

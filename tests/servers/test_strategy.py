@@ -37,7 +37,7 @@ from tests.servers.desks import (
     error,
     fresh_database,
 )
-from tests.servers.reverting_market import BUYS_LOW, DAY, FIRST, FOUND, closes, days_file
+from tests.servers.reverting_market import BUYS_LOW, DAY, DAYS, FIRST, FOUND, closes, days_file
 
 CONTRACTS = Path(__file__).parent / "contracts"
 SERVERS = ("strategy", "backtest", "strategy-db")
@@ -408,6 +408,21 @@ def _shuffled(rows: list[str]) -> list[str]:
     prices = [row.partition(",")[2] for row in rows]
     order = np.random.default_rng(3).permutation(len(rows)).tolist()
     return [f"{row.partition(',')[0]},{prices[at]}" for row, at in zip(rows, order, strict=True)]
+
+
+@awaited
+async def test_days_that_are_old_do_not_hide_the_votes_of_hours(tmp_path: Path, quick_search: None) -> None:
+    """The first call after both were imported waits for the strategies that can vote."""
+    home = tmp_path / "home"
+    now = int(datetime.now(UTC).timestamp()) // 3600 * 3600
+    imported(home, days_file(tmp_path))
+    imported(home, days_file(tmp_path, "BTC_USD_1h.csv", now - 3600 * DAYS, 3600))
+    async with bench_as_found(home, FEED="none") as desk:
+        await submitted(desk, "BUYS_LOW")
+        votes = await desk.ask("strategy", "get_strategy_consensus", symbol=BTC)
+        voters = (await desk.ask("strategy-db", "get_implementations", spec_id="BUYS_LOW", status="ALL"))["items"]
+    assert sum(votes[side] for side in ("bullish_count", "bearish_count", "neutral_count")) == 1, votes
+    assert {each["timeframe"] for each in voters} == {"1d", "1h"}
 
 
 @awaited

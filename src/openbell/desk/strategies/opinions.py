@@ -12,7 +12,7 @@ from openbell.desk.bar_facts import bar_facts
 from openbell.desk.bars import BarService
 from openbell.desk.strategies.figures import Figures, FigureService
 from openbell.desk.strategies.searching import SearchService
-from openbell.desk.strategies.series_bars import SEARCHED, bars_since, is_current, series_named
+from openbell.desk.strategies.series_bars import SEARCHED, bars_since, is_current, newest_bars, series_named
 from openbell.desk.strategies.specs import KnownSpec, SpecService
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, OpenbellError, UnknownSymbol
@@ -90,24 +90,25 @@ class OpinionService:
     async def on(self, principal: str, instrument: Instrument) -> list[Ranked]:
         """Returns the strategies of a symbol that are not retired, after a search for those that were not tried yet.
 
-        With a moving clock a call waits for one search; `pending` names those that follow it. With a fixed clock it waits
-        for all, because the same question must have the same answer.
+        With a moving clock a call waits for the first search of a series that has new bars; `pending` names those that
+        follow it. With a fixed clock it waits for all, because the same question must have the same answer.
         """
         await self._settle()
         waiting = [Series(instrument, timeframe) for timeframe in SEARCHED]
         failure: OpenbellError | None = None
         known = self._bars.clock.moving and await self._searching.implementations(principal, symbol=instrument.symbol)
         while waiting:
+            series = waiting.pop(0)
             try:
                 # With strategies to answer with, a search of others is not waited for long.
                 async with asyncio.timeout(_PATIENCE if known else None):
-                    searched = await self._searching.ensure(principal, waiting.pop(0))
+                    searched = await self._searching.ensure(principal, series)
             except TimeoutError:
                 continue
             except (DataError, UnknownSymbol) as error:
                 failure = error  # the series is not there; another timeframe may be
                 continue
-            if searched and self._bars.clock.moving:
+            if searched and self._bars.clock.moving and await self._has_new_bars(series):
                 break
         found = await self._searching.implementations(principal, symbol=instrument.symbol)
         if failure is not None and not found:
@@ -117,6 +118,10 @@ class OpinionService:
             for series in waiting:
                 self._searching.begin(principal, series)
         return ranked
+
+    async def _has_new_bars(self, series: Series) -> bool:
+        """Returns False if the signals of a series are old, so that its strategies have no vote."""
+        return is_current(series, (await newest_bars(self._bars, series)).until, self._bars.clock.epoch())
 
     def pending(self, principal: str, instrument: Instrument) -> str | None:
         """Returns a note about the searches of a symbol that are not finished; None if there are none."""
