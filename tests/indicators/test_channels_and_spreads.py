@@ -86,9 +86,9 @@ def area_around(amounts: list[float]) -> tuple[int, int, int]:
     return fullest, chosen[0], chosen[-1]
 
 
-def profile_of(bars: Bars, length: int, bins: int) -> list[tuple[float, ...]]:
+def profile_of(bars: Bars, length: int, bins: int, mult: float) -> list[tuple[float, ...]]:
     """Window by window: rows as for the volume profile; the moments of even distributions in exact fractions."""
-    out: list[tuple[float, ...]] = [(nan,) * 5] * (length - 1)
+    out: list[tuple[float, ...]] = [(nan,) * 6] * (length - 1)
     for end in range(length, len(bars) + 1):
         part = bars.take(slice(end - length, end))
         fullest, first, last = area_around(volume_at_price(part, bins))
@@ -103,17 +103,18 @@ def profile_of(bars: Bars, length: int, bins: int) -> list[tuple[float, ...]]:
             square += traded * (low * low + low * high + high * high) / 3
         mean, square = mean / volume, square / volume
         rows = (bottom + height * (fullest + 0.5), bottom + height * (last + 1), bottom + height * first)
-        out.append((*rows, float(mean), sqrt(square - mean * mean)))
+        room = mult * sqrt(square - mean * mean)
+        out.append((*rows, float(mean), float(mean) + room, float(mean) - room))
     return out
 
 
 class TestRollingProfile:
-    @pytest.mark.parametrize(("length", "bins"), [(100, 24), (20, 10), (2, 2), (35, 50)])
-    def test_rolling_profile(self, bars: Bars, length: int, bins: int) -> None:
+    @pytest.mark.parametrize(("length", "bins", "mult"), [(100, 24, 2.0), (20, 10, 1.0), (2, 2, 0.5), (35, 50, 3.0)])
+    def test_rolling_profile(self, bars: Bars, length: int, bins: int, mult: float) -> None:
         some = bars.take(slice(0, 140))
-        expected = profile_of(some, length, bins)
+        expected = profile_of(some, length, bins, mult)
 
-        found = lines("rolling_profile", some, length=length, bins=bins)
+        found = lines("rolling_profile", some, length=length, bins=bins, mult=mult)
 
         for (label, values), column in zip(found.items(), zip(*expected, strict=True), strict=True):
             assert agree(values, column), label
@@ -132,7 +133,7 @@ class TestRollingProfile:
     def test_a_price_without_a_range_is_every_level(self) -> None:
         found = lines("rolling_profile", closes([10.1] * 120))
 
-        assert [set(values[99:].tolist()) for values in found.values()] == [{10.1}, {10.1}, {10.1}, {10.1}, {0.0}]
+        assert [set(values[99:].tolist()) for values in found.values()] == [{10.1}] * 6
 
     def test_single_prices_belong_to_one_row(self) -> None:
         data = replace(closes([10.0, 20.0, 12.0, 13.0, 19.0]), volume=np.array([1.0, 1.0, 3.0, 4.0, 1.0]))

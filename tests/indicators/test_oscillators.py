@@ -232,6 +232,25 @@ class TestAgainstDefinitions:
         if fast > 1:
             assert agree(found, talib.MASSI(bars.high, bars.low, fast, length))
 
+    @pytest.mark.parametrize(("bulge", "settled"), [(27.0, 26.5), (25.6, 25.1), (25.1, 25.6)])
+    def test_mass_bulge(self, bars: Bars, bulge: float, settled: float) -> None:
+        """Dorsey 1992: a bulge lasts from a value above the upper level until a value below the lower one."""
+        mass = talib.MASSI(bars.high, bars.low, 9, 25).tolist()
+        lasts = [
+            any(
+                value > bulge and not min(mass[begin : at + 1]) < settled
+                for begin, value in enumerate(mass[: at + 1])
+                if value == value
+            )
+            for at in range(len(mass))
+        ]
+        expected = [float(on) if value == value else nan for on, value in zip(lasts, mass, strict=True)]
+
+        assert agree(lines("mass_bulge", bars, bulge=bulge, settled=settled)["bulge"], expected)
+        if bulge < 27:
+            assert 0.0 in expected
+            assert 1.0 in expected
+
     @pytest.mark.parametrize("length", [1, 2, 14])
     def test_vortex(self, bars: Bars, columns: dict[str, list[float]], length: int) -> None:
         """Botes and Siepman 2010, and TA-Lib's VORTEX."""

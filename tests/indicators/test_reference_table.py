@@ -29,7 +29,7 @@ REFERENCES = {
             name: f"test_{name}"
             for name in (
                 *("ultimate", "awesome", "cmo", "ppo", "kst", "elder_ray", "force", "klinger"),
-                *("mass_index", "vortex", "choppiness"),
+                *("mass_index", "mass_bulge", "vortex", "choppiness"),
             )
         },
     },

@@ -246,6 +246,81 @@ def double_bottoms(rows: Rows) -> list[int]:
     return found
 
 
+def bulge_ends(rows: Rows) -> list[bool]:
+    """The mass index has been above 27 and falls below 26.5 at this bar."""
+    once = ema([row.high - row.low for row in rows], 9)[8:]
+    ratios = [a / b for a, b in zip(once[8:], ema(once, 9)[8:], strict=True)]  # type: ignore[arg-type, operator]
+    found = [False] * (len(rows) - len(ratios) + 24)
+    swollen = False
+    for at in range(24, len(ratios)):
+        mass = sum(ratios[at - 24 : at + 1])
+        found.append(swollen and mass < 26.5)
+        swollen = mass > 27 or (swollen and mass >= 26.5)
+    return found
+
+
+def mass_index(rows: Rows) -> list[int]:
+    close = [row.close for row in rows]
+    average, ends = ema(close, 9), bulge_ends(rows)
+
+    def holds(at: int) -> bool:
+        dropped = close[at] < average[at] and close[at - 1] >= average[at - 1]  # type: ignore[operator]
+        return ends[at] and average[at] < average[at - 1] and not dropped  # type: ignore[operator]
+
+    return where(len(rows), holds)
+
+
+def mass_index_exits(rows: Rows) -> list[int]:
+    close = [row.close for row in rows]
+    average, ends = ema(close, 9), bulge_ends(rows)
+
+    def holds(at: int) -> bool:
+        dropped = close[at] < average[at] and close[at - 1] >= average[at - 1]  # type: ignore[operator]
+        rising = ends[at] and average[at] > average[at - 1]  # type: ignore[operator]
+        return at > 40 and (dropped or rising)  # the mass index begins at bar 40
+
+    return where(len(rows), holds)
+
+
+def deviation_lines(rows: Rows) -> tuple[Series, Series]:
+    """Mean and lower line (two deviations) of the prices of the last 100 bars; a bar trades evenly over its range."""
+    means: Series = [None] * 99
+    lower: Series = [None] * 99
+    for end in range(100, len(rows) + 1):
+        window = rows[end - 100 : end]
+        volume = sum(row.volume for row in window)
+        mean = sum(row.volume * (row.high + row.low) / 2 for row in window) / volume
+        parts = (
+            row.volume * (((row.high + row.low) / 2 - mean) ** 2 + (row.high - row.low) ** 2 / 12) for row in window
+        )
+        means.append(mean)
+        lower.append(mean - 2 * (sum(parts) / volume) ** 0.5)
+    return means, lower
+
+
+def volume_profile_deviations(rows: Rows) -> list[int]:
+    close: Series = [row.close for row in rows]
+    mean, lower = deviation_lines(rows)
+    return where(len(rows), lambda at: crossed(close, lower, at) and close[at] < mean[at])  # type: ignore[operator]
+
+
+def volume_profile_deviations_exits(rows: Rows) -> list[int]:
+    close: Series = [row.close for row in rows]
+    mean, lower = deviation_lines(rows)
+    return where(len(rows), lambda at: close[at] > mean[at] or crossed(lower, close, at))  # type: ignore[operator]
+
+
+def momentum_pinball_exits(rows: Rows) -> list[int]:
+    changes = [100 * (now.close - then.close) / then.close for then, now in pairwise(rows)]
+    pinball = [None, *rsi(changes, 3)]
+    return where(len(rows), lambda at: pinball[at] > 70)  # type: ignore[operator]
+
+
+EXITS: dict[str, Callable[[Rows], list[int]]] = {
+    "MASS_INDEX": mass_index_exits,
+    "MOMENTUM_PINBALL": momentum_pinball_exits,
+    "VOLUME_PROFILE_DEVIATIONS": volume_profile_deviations_exits,
+}
 RULES: dict[str, Callable[[Rows], list[int]]] = {
     "MACD_CROSSOVER": macd_crossover,
     "DONCHIAN_BREAKOUT": donchian_breakout,
@@ -258,4 +333,6 @@ RULES: dict[str, Callable[[Rows], list[int]]] = {
     "VOLATILITY_STOP": volatility_stop,
     "FIBONACCI_RETRACEMENTS": fibonacci_retracements,
     "DOUBLE_TOP_BOTTOM": double_bottoms,
+    "MASS_INDEX": mass_index,
+    "VOLUME_PROFILE_DEVIATIONS": volume_profile_deviations,
 }

@@ -37,7 +37,6 @@ DRAWINGS = {
     "range_bars": Drawing(hidden=_DIRECTION | {"count"}),
     "regression_channel": Drawing(hidden=frozenset({"slope"})),
     "renko": Drawing(hidden=_DIRECTION | {"bricks"}),
-    "rolling_profile": Drawing(hidden=frozenset({"deviation"})),
     "sar": Drawing(lines="dots"),
     "squeeze": Drawing(green=frozenset({"squeeze_off"})),
     "supertrend": Drawing(lines="trail"),

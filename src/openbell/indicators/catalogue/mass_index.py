@@ -27,13 +27,16 @@ def _compute(bars: Bars, fast: int, length: int) -> Channels:
     return Channels(lines=(Line("Mass", mass_index(bars.high, bars.low, fast, length)),), hlines=(SETTLED, BULGE))
 
 
-class _Stream:
+class RunningMass:
+    """The mass index, bar by bar."""
+
     def __init__(self, fast: int, length: int) -> None:
         self._once = RunningAverage(fast)
         self._twice = RunningAverage(fast)
         self._sum = RunningSum(length)
 
-    def update(self, bar: Bar) -> tuple[float, ...]:
+    def update(self, bar: Bar) -> tuple[float]:
+        """Returns the value after a bar; NaN before warm-up."""
         once = self._once.update(bar.high - bar.low)
         twice = self._twice.update(once)
         return (self._sum.update(once / twice if twice else 1.0),)
@@ -45,7 +48,7 @@ INDICATOR = Indicator(
     description="Sum of the ratios of the range's EMA to its double EMA: a bulge above 27 warns of a reversal",
     overlay=False,
     compute=_compute,
-    stream=_Stream,
+    stream=RunningMass,
     warmup=lambda fast, length: 2 * fast + length - 2,
     parameters=(Parameter("fast", 9, 1, 200), Parameter("length", 25, 1, 500)),
     inputs=("high", "low"),

@@ -2,8 +2,8 @@
 
 The range of the window is divided into rows of equal height, and the volume of a bar is spread evenly between its low and
 its high. `poc` is the middle of the row with the most volume, the lowest of such rows; `val` and `vah` are the ends of the
-value area around it, which holds 70 per cent of the volume. `mean` and `deviation` are those of the price, weighted by the
-volume so spread. All are NaN if the window has no volume.
+value area around it, which holds 70 per cent of the volume. `mean` is the mean price, weighted by the volume so spread;
+`upper` and `lower` are `mult` standard deviations of that distribution away. All are NaN if the window has no volume.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from openbell.indicators.sums import total
 from openbell.indicators.value_area import control_row, value_area, value_areas
 from openbell.market.bars import Bars, Values
 
-LINES = ("poc", "vah", "val", "mean", "deviation")
+LINES = ("poc", "vah", "val", "mean", "upper", "lower")
 THINNEST = 1e-9
 """Least height of a bar, as a share of the window's range: the volume of a bar without a range belongs to one row."""
 _CHUNK = 128
@@ -103,8 +103,8 @@ def _stretches(bottom: Values, top: Values, longest: int) -> tuple[Indices, Indi
     return first[order], count[order]
 
 
-def _moments(bars: Bars, length: int, traded: Values) -> Values:
-    """Mean and deviation of the price, in two passes relative to the latest bar."""
+def _bands(bars: Bars, length: int, mult: float, traded: Values) -> Values:
+    """The mean price and the lines `mult` deviations from it, in two passes relative to the latest bar."""
     tall, middle = bars.high - bars.low, (bars.high + bars.low) / 2.0
     within = tall * tall / 12.0  # the square deviation within a bar
     base = middle[length - 1 :]
@@ -113,10 +113,11 @@ def _moments(bars: Bars, length: int, traded: Values) -> Values:
         apart = total(bars.volume[part] * (middle[part] - base) for part in parts) / traded
         away = ((part, middle[part] - base - apart) for part in parts)
         squares = total(bars.volume[part] * (each * each + within[part]) for part, each in away) / traded
-    return np.stack((base + apart, np.sqrt(squares)))
+    mean, room = base + apart, mult * np.sqrt(squares)
+    return np.stack((mean, mean + room, mean - room))
 
 
-def _compute(bars: Bars, length: int, bins: int) -> Channels:
+def _compute(bars: Bars, length: int, bins: int, mult: float) -> Channels:
     out = np.full((len(LINES), len(bars)), np.nan)
     if len(bars) >= length:
         windows = _Windows(bars, length, bins)
@@ -126,13 +127,13 @@ def _compute(bars: Bars, length: int, bins: int) -> Channels:
         rows = np.stack((control + 0.5, last + 1.0, first))
         rows[:, ~(below[-1] > 0.0)] = np.nan
         out[:3, length - 1 :] = windows.bottom + windows.height * rows
-        out[3:, length - 1 :] = _moments(bars, length, below[-1])
+        out[3:, length - 1 :] = _bands(bars, length, mult, below[-1])
     return Channels(lines=tuple(map(Line, LINES, out)))
 
 
 class _Stream:
-    def __init__(self, length: int, bins: int) -> None:
-        self._length, self._bins = length, bins
+    def __init__(self, length: int, bins: int, mult: float) -> None:
+        self._length, self._bins, self._mult = length, bins, mult
         self._extremes, self._latest = RunningExtremes(length), Latest(length, 5)
         self._age = 0
         self._range = (nan, nan)
@@ -152,7 +153,7 @@ class _Stream:
         control = int(control_row(below[1:] - below[:-1], below[-1]))
         first, last = value_area(below.tolist(), control)
         levels = (bottom + height * (control + 0.5), bottom + height * (last + 1.0), bottom + height * first)
-        return *levels, *_moments_of(window, below.item(-1))
+        return *levels, *_bands_of(window, self._mult, below.item(-1))
 
     def _add(self, window: Values, bottom: float, top: float, height: float) -> Values:
         """Add the latest bar. Returns the volume below each edge, as in `_Windows`."""
@@ -175,8 +176,8 @@ class _Stream:
         return np.asarray(self._sums[0])
 
 
-def _moments_of(window: Values, traded: float) -> tuple[float, float]:
-    """`_moments` of one window, bit for bit equal."""
+def _bands_of(window: Values, mult: float, traded: float) -> tuple[float, float, float]:
+    """`_bands` of one window, bit for bit equal."""
     _, _, volume, middle, within = window
     base = middle.item(-1)
     away = middle - base
@@ -185,17 +186,18 @@ def _moments_of(window: Values, traded: float) -> tuple[float, float]:
     away *= away
     away += within
     away *= volume
-    return base + apart, sqrt(sum_of(away) / traded)
+    mean, room = base + apart, mult * sqrt(sum_of(away) / traded)
+    return mean, mean + room, mean - room
 
 
 INDICATOR = Indicator(
     name="rolling_profile",
     title="Rolling Profile",
-    description="Point of control, value area, mean and deviation of the volume at each price of the latest bars",
+    description="Point of control, value area, mean and deviation bands of the volume at each price of the latest bars",
     overlay=True,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda length, bins: length,  # noqa: ARG005 - takes every parameter
-    parameters=(Parameter("length", 100, 2, 500), Parameter("bins", 24, 2, 100)),
+    warmup=lambda length, **_: length,
+    parameters=(Parameter("length", 100, 2, 500), Parameter("bins", 24, 2, 100), Parameter("mult", 2.0, 0.1, 10.0)),
     inputs=("high", "low", "volume"),
 )
