@@ -12,6 +12,7 @@ from openbell.desk.events import Hub, NotificationAdded
 from openbell.desk.trading.inbox import Inbox
 from openbell.market.clock import FixedClock
 from openbell.stores.records import alerts as queries
+from openbell.stores.records.alerts import Notification
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
@@ -67,13 +68,24 @@ def test_a_push_is_queued_for_at_most_an_hour(tmp_path: Path) -> None:
     assert asyncio.run(play()) == [1, 1, 0]
 
 
+class CountingInbox(Inbox):
+    """Counts how often its connections have read the queue."""
+
+    reads = 0
+
+    async def _queued(self, principal: str, after: int | None) -> tuple[list[Notification], int]:
+        found = await super()._queued(principal, after)
+        self.reads += 1
+        return found
+
+
 def test_a_slow_connection_gets_what_a_quick_one_has_had(tmp_path: Path) -> None:
     """How far a principal's pushes have come is where its next connection begins, and nothing to those that are there."""
 
     async def play() -> tuple[list[str], list[str]]:
         records = records_in(tmp_path)
         hub = Hub()
-        inbox = Inbox(records, nothing, hub)
+        inbox = CountingInbox(records, nothing, hub)
         quick: list[str] = []
         slow: list[str] = []
         released = asyncio.Event()
@@ -105,6 +117,7 @@ def test_a_slow_connection_gets_what_a_quick_one_has_had(tmp_path: Path) -> None
 
         await inbox.subscribe("me", Filter())
         connections = [asyncio.create_task(inbox.push("me", each)) for each in (send, send_slowly)]
+        await until(lambda: inbox.reads == 2, "both connections to begin")
         for number in (1, 2):
             await fire(number)
         released.set()
