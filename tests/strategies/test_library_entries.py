@@ -12,9 +12,13 @@ from openbell.strategies.library import canonical
 from tests.strategies.plain_rules import RULES, Row
 from tests.strategies.stretches import simulated
 
+SYMBOLS = {"MASS_INDEX": ("TSLA", "BTC/USD")}
+"""Where a strategy is too rare on the usual symbols."""
 
-@pytest.mark.parametrize("symbol", ["AAPL", "NVDA"])
-@pytest.mark.parametrize("name", RULES)
+
+@pytest.mark.parametrize(
+    ("name", "symbol"), [(name, symbol) for name in RULES for symbol in SYMBOLS.get(name, ("AAPL", "NVDA"))]
+)
 def test_the_entries_are_those_of_a_plain_calculation(name: str, symbol: str) -> None:
     bars = simulated(symbol, Timeframe.D1, 3600).bars
     rows = [Row(*row) for row in zip(*(column.tolist() for column in bars.columns()[1:]), strict=True)]
