@@ -1,4 +1,4 @@
-"""The entries of some canonical strategies at their defaults, by loops over lists, from the published definitions.
+"""Calculations by loops over lists, and the entries of some canonical strategies, from the published definitions.
 
 Nothing of the indicators or of the evaluation is used. A value that does not exist yet is None.
 """
@@ -60,18 +60,26 @@ def rsi(values: Sequence[float], length: int) -> Series:
 
 def average_ranges(rows: Rows, length: int) -> Series:
     """Wilder's average true range."""
-    ranges = [rows[0].high - rows[0].low]
-    ranges += [max(now.high, then.close) - min(now.low, then.close) for then, now in pairwise(rows)]
-    found = [sum(ranges[:length]) / length]
-    for each in ranges[length:]:
+    return wilder([rows[0].high - rows[0].low, *true_ranges(rows)], length)
+
+
+def true_ranges(rows: Rows) -> list[float]:
+    """From the second bar on."""
+    return [max(now.high, then.close) - min(now.low, then.close) for then, now in pairwise(rows)]
+
+
+def wilder(values: Sequence[float], length: int) -> Series:
+    """Wilder's average, which starts with the simple one."""
+    found = [sum(values[:length]) / length]
+    for each in values[length:]:
         found.append((found[-1] * (length - 1) + each) / length)
     return later(found, length - 1)
 
 
-def where(count: int, holds: Callable[[int], bool]) -> list[int]:
+def where(count: int, holds: Callable[[int], bool], first: int = 1) -> list[int]:
     """The bars at which a rule holds; a rule that needs a missing value does not."""
     found = []
-    for at in range(1, count):
+    for at in range(first, count):
         try:
             if holds(at):
                 found.append(at)
@@ -80,31 +88,14 @@ def where(count: int, holds: Callable[[int], bool]) -> list[int]:
     return found
 
 
-def crossed(line: Series, other: Series, at: int) -> bool:
-    return line[at] > other[at] and line[at - 1] <= other[at - 1]  # type: ignore[operator]
+def over(value: float | None, other: float | None) -> bool:
+    """Returns True if a value is greater by more than rounding. Raises `TypeError` if one is missing."""
+    return value - other > 1e-12 * max(abs(value), abs(other))  # type: ignore[operator, arg-type]
 
 
-def macd_crossover(rows: Rows) -> list[int]:
-    close = [row.close for row in rows]
-    both = zip(ema(close, 12)[25:], ema(close, 26)[25:], strict=True)
-    macd = [fast - slow for fast, slow in both]  # type: ignore[operator]
-    line, signal = later(macd, 25), [*[None] * 25, *ema(macd, 9)]
-    return where(len(rows), lambda at: crossed(line, signal, at))
-
-
-def donchian_breakout(rows: Rows) -> list[int]:
-    def holds(at: int) -> bool:
-        new_high = at >= 20 and rows[at].high > max(row.high for row in rows[at - 20 : at])
-        new_low = at >= 10 and rows[at].low < min(row.low for row in rows[at - 10 : at])
-        return new_high and not new_low
-
-    return where(len(rows), holds)
-
-
-def sma_rsi(rows: Rows) -> list[int]:
-    close = [row.close for row in rows]
-    trend, short = sma(close, 200), rsi(close, 2)
-    return where(len(rows), lambda at: close[at] > trend[at] and short[at] < 5)  # type: ignore[operator]
+def crossed(line: Sequence[float | None], other: Sequence[float | None], at: int) -> bool:
+    """Returns True if a line is above another and was not at the bar before."""
+    return over(line[at], other[at]) and not over(line[at - 1], other[at - 1])
 
 
 def momentum_pinball(rows: Rows) -> list[int]:
@@ -112,42 +103,6 @@ def momentum_pinball(rows: Rows) -> list[int]:
     pinball = [None, *rsi(changes, 3)]
     low: Series = [30.0] * len(rows)
     return where(len(rows), lambda at: crossed(pinball, low, at) and pinball[at] < 70)  # type: ignore[operator]
-
-
-def ichimoku_cloud(rows: Rows) -> list[int]:
-    def middle(at: int, length: int) -> float:
-        window = rows[at - length + 1 : at + 1]
-        return (max(row.high for row in window) + min(row.low for row in window)) / 2
-
-    def holds(at: int) -> bool:
-        before = at - 26
-        if before < 51:
-            return False
-        cloud = ((middle(before, 9) + middle(before, 26)) / 2, middle(before, 52))
-        above = rows[at].close > max(cloud) and rows[at].close > rows[before].close
-        return above and middle(at, 9) > middle(at, 26)
-
-    return where(len(rows), holds)
-
-
-def heiken_ashi(rows: Rows) -> list[int]:
-    candles = [((rows[0].open + rows[0].close) / 2, sum(rows[0][:4]) / 4)]
-    for row in rows[1:]:
-        candles.append((sum(candles[-1]) / 2, sum(row[:4]) / 4))
-    return where(len(rows), lambda at: candles[at][1] > candles[at][0] and candles[at][1] > candles[at - 1][1])
-
-
-def pivot(rows: Rows) -> list[int]:
-    """On days, the session before is the bar before."""
-    close = [row.close for row in rows]
-    middle: Series = [None, *[(row.high + row.low + row.close) / 3 for row in rows[:-1]]]
-    trend = ema(close, 20)
-
-    def holds(at: int) -> bool:
-        resistance = 2 * middle[at] - rows[at - 1].low  # type: ignore[operator]
-        return crossed([*close], middle, at) and trend[at] < close[at] < resistance  # type: ignore[operator]
-
-    return where(len(rows), holds)
 
 
 def price_gap(rows: Rows) -> list[int]:
@@ -322,13 +277,7 @@ EXITS: dict[str, Callable[[Rows], list[int]]] = {
     "VOLUME_PROFILE_DEVIATIONS": volume_profile_deviations_exits,
 }
 RULES: dict[str, Callable[[Rows], list[int]]] = {
-    "MACD_CROSSOVER": macd_crossover,
-    "DONCHIAN_BREAKOUT": donchian_breakout,
-    "SMA_RSI": sma_rsi,
     "MOMENTUM_PINBALL": momentum_pinball,
-    "ICHIMOKU_CLOUD": ichimoku_cloud,
-    "HEIKEN_ASHI": heiken_ashi,
-    "PIVOT": pivot,
     "PRICE_GAP": price_gap,
     "VOLATILITY_STOP": volatility_stop,
     "FIBONACCI_RETRACEMENTS": fibonacci_retracements,
