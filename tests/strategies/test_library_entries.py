@@ -11,11 +11,11 @@ from openbell.market.timeframes import Timeframe
 from openbell.strategies.compiled import compiled
 from openbell.strategies.evaluation import Conditions, evaluate
 from openbell.strategies.library import canonical
-from tests.strategies import plain_levels, plain_oscillators, plain_trends
+from tests.strategies import plain_levels, plain_money_flow, plain_oscillators, plain_trends
 from tests.strategies.plain_rules import RULES, Row, Rows
 from tests.strategies.stretches import simulated
 
-MODULES = (plain_trends, plain_levels, plain_oscillators)
+MODULES = (plain_trends, plain_levels, plain_oscillators, plain_money_flow)
 ENTRIES = RULES | {name: rule for module in MODULES for name, rule in module.ENTRIES.items()}
 EXITS = {name: rule for module in MODULES for name, rule in module.EXITS.items()}
 each_symbol = pytest.mark.parametrize("symbol", ["AAPL", "NVDA"])
