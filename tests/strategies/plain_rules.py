@@ -5,7 +5,7 @@ Nothing of the indicators or of the evaluation is used. A value that does not ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -116,12 +116,13 @@ def price_gap(rows: Rows) -> list[int]:
     return where(len(rows), holds)
 
 
-def volatility_stop(rows: Rows) -> list[int]:
-    ranges, found = average_ranges(rows, 7), []
+def volatility_sides(rows: Rows) -> list[bool | None]:
+    """True while the stop is below the price, False while it is above."""
+    found: list[bool | None] = []
     long, stop, extreme = True, 0.0, 0.0
-    for at, row in enumerate(rows):
-        room = ranges[at]
+    for row, room in zip(rows, average_ranges(rows, 7), strict=True):
         if room is None:
+            found.append(None)
             continue
         if long:
             extreme = max(extreme, row.close)
@@ -133,8 +134,13 @@ def volatility_stop(rows: Rows) -> list[int]:
             stop = min(stop, extreme + 3 * room)
             if row.close >= stop:
                 long, extreme, stop = True, row.close, row.close - 3 * room
-                found.append(at)
+        found.append(long)
     return found
+
+
+def volatility_stop(rows: Rows) -> list[int]:
+    sides = volatility_sides(rows)
+    return [at for at in range(1, len(rows)) if sides[at] is True and sides[at - 1] is False]
 
 
 def swings_at(rows: Rows, at: int, depth: int) -> tuple[float | None, float | None]:
@@ -149,10 +155,10 @@ def swings_at(rows: Rows, at: int, depth: int) -> tuple[float | None, float | No
     return row.high if high else None, row.low if low else None
 
 
-def fibonacci_retracements(rows: Rows) -> list[int]:
+def last_swings(rows: Rows) -> Iterator[tuple[str, float, float]]:
+    """For each bar the kind of the last swing (empty before there are two), its price and the price of the one before."""
     swings: list[tuple[str, float]] = []
-    found = []
-    for at, row in enumerate(rows):
+    for at in range(len(rows)):
         for kind, price in zip(("high", "low"), swings_at(rows, at, 10), strict=True):
             if price is None:
                 continue
@@ -161,22 +167,30 @@ def fibonacci_retracements(rows: Rows) -> list[int]:
                 if swings and swings[-1][0] == kind:
                     swings.pop()
                 swings.append((kind, price))
-        if len(swings) < 2 or swings[-1][0] == "low" or row.close >= swings[-1][1]:
+        yield (*swings[-1], swings[-2][1]) if len(swings) > 1 else ("", 0.0, 0.0)
+
+
+def fibonacci_retracements(rows: Rows) -> list[int]:
+    found = []
+    for at, (row, (kind, top, bottom)) in enumerate(zip(rows, last_swings(rows), strict=True)):
+        if kind != "high" or row.close >= top:
             continue
-        top, bottom = swings[-1][1], swings[-2][1]
         levels = [top - part * (top - bottom) for part in (0.382, 0.5, 0.618)]
         if any(row.low < level < row.close for level in levels):
             found.append(at)
     return found
 
 
-def double_bottoms(rows: Rows) -> list[int]:
-    """Each waiting pattern is (bar at which it formed, its first bar, neckline, extreme)."""
+def double_patterns(rows: Rows) -> tuple[list[int], list[int]]:
+    """The closes that confirm double bottoms, and those that confirm double tops.
+
+    Each waiting pattern is (bar at which it formed, its first bar, neckline, extreme).
+    """
     lows: list[tuple[int, float]] = []
     highs: list[tuple[int, float]] = []
     bottom: tuple[int, int, float, float] | None = None
     top: tuple[int, int, float, float] | None = None
-    found = []
+    bottoms, tops = [], []
     for at, row in enumerate(rows):
         high, low = swings_at(rows, at, 5)
         if high is not None:
@@ -195,10 +209,16 @@ def double_bottoms(rows: Rows) -> list[int]:
             bottom = None
         falls, rises = top and row.close < top[2], bottom and row.close > bottom[2]
         if rises and bottom and not (falls and top and top[0] >= bottom[0]):
-            found.append(at)
+            bottoms.append(at)
+        elif falls:
+            tops.append(at)
         if falls or rises:
             top = bottom = None
-    return found
+    return bottoms, tops
+
+
+def double_bottoms(rows: Rows) -> list[int]:
+    return double_patterns(rows)[0]
 
 
 def bulge_ends(rows: Rows) -> list[bool]:

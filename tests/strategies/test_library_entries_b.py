@@ -1,0 +1,56 @@
+"""Entries and exits of canonical strategies are those of plain loops over the bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from openbell.market.bars import Bars
+from openbell.market.timeframes import Timeframe
+from openbell.strategies.compiled import compiled
+from openbell.strategies.evaluation import evaluate
+from openbell.strategies.library import canonical
+from tests.strategies import (
+    plain_brick_rules,
+    plain_line_rules,
+    plain_pattern_rules,
+    plain_turnover_rules,
+    plain_vwap_rules,
+)
+from tests.strategies.plain_rules import Row
+from tests.strategies.plain_vwap_rules import SessionRow, session_of_coin, session_of_stock
+from tests.strategies.stretches import simulated
+
+DAILY = (plain_line_rules, plain_turnover_rules, plain_brick_rules, plain_pattern_rules)
+ENTRIES = {name: rule for module in DAILY for name, rule in module.ENTRIES.items()}
+EXITS = {name: rule for module in DAILY for name, rule in module.EXITS.items()}
+
+
+def check(name: str, bars: Bars, entries: list[int], exits: list[int]) -> None:
+    found = evaluate(compiled(canonical()[name]), bars)
+    assert len(entries) >= 5
+    assert len(exits) >= 3
+    assert np.flatnonzero(found.entry).tolist() == entries
+    assert np.flatnonzero(found.exit).tolist() == exits
+
+
+@pytest.mark.parametrize("symbol", ["AAPL", "NVDA"])
+@pytest.mark.parametrize("name", EXITS)
+def test_entries_and_exits_are_those_of_a_plain_calculation(name: str, symbol: str) -> None:
+    bars = simulated(symbol, Timeframe.D1, 3600).bars
+    rows = [Row(*row) for row in zip(*(column.tolist() for column in bars.columns()[1:]), strict=True)]
+    check(name, bars, ENTRIES[name](rows), EXITS[name](rows))
+
+
+@pytest.mark.parametrize(("symbol", "session"), [("AAPL", session_of_stock), ("BTC/USD", session_of_coin)])
+@pytest.mark.parametrize("name", plain_vwap_rules.EXITS)
+def test_sessions_are_those_of_a_plain_calculation(
+    name: str, symbol: str, session: Callable[[int], str | None]
+) -> None:
+    """On half hours of 60 days without an early close."""
+    bars = simulated(symbol, Timeframe.M30, 60).bars
+    sessions = map(session, bars.time.tolist())
+    rows = [SessionRow(*row) for row in zip(*(column.tolist() for column in bars.columns()[1:]), sessions, strict=True)]
+    check(name, bars, plain_vwap_rules.ENTRIES[name](rows), plain_vwap_rules.EXITS[name](rows))
