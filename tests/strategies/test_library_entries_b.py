@@ -17,13 +17,20 @@ from tests.strategies import (
     plain_line_rules,
     plain_pattern_rules,
     plain_turnover_rules,
+    plain_volume_bar_rules,
     plain_vwap_rules,
 )
 from tests.strategies.plain_rules import Row
 from tests.strategies.plain_vwap_rules import SessionRow, session_of_coin, session_of_stock
 from tests.strategies.stretches import simulated
 
-DAILY = (plain_line_rules, plain_turnover_rules, plain_brick_rules, plain_pattern_rules)
+DAILY = (
+    plain_line_rules,
+    plain_turnover_rules,
+    plain_volume_bar_rules,
+    plain_brick_rules,
+    plain_pattern_rules,
+)
 ENTRIES = {name: rule for module in DAILY for name, rule in module.ENTRIES.items()}
 EXITS = {name: rule for module in DAILY for name, rule in module.EXITS.items()}
 
