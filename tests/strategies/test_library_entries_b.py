@@ -16,6 +16,7 @@ from tests.strategies import (
     plain_brick_rules,
     plain_line_rules,
     plain_pattern_rules,
+    plain_profile_rules,
     plain_turnover_rules,
     plain_volume_bar_rules,
     plain_vwap_rules,
@@ -28,6 +29,7 @@ DAILY = (
     plain_line_rules,
     plain_turnover_rules,
     plain_volume_bar_rules,
+    plain_profile_rules,
     plain_brick_rules,
     plain_pattern_rules,
 )
