@@ -79,7 +79,7 @@ def rainbow_lines(rows: Rows) -> tuple[Series, float]:
         colours.append(smoothed(colours[-1], sma, 2))
     found = []
     for at in range(10, len(close)):
-        mean = sum(colour[at] or 0.0 for colour in colours[1:]) / 10
+        mean = sum(known([colour[at] for colour in colours[1:]])) / 10
         window = close[at - 9 : at + 1]
         found.append(100 * (close[at] - mean) / (max(window) - min(window)))
     return padded(found, len(rows)), 0.0

@@ -151,6 +151,20 @@ def test_each_enters_and_exits_and_never_at_the_same_close(spec: Spec) -> None:
     assert closed >= 3
 
 
+@each_spec
+def test_each_parameter_has_an_effect(spec: Spec) -> None:
+    """Beyond the length of the warm-up."""
+    stretches = [simulated("AAPL", Timeframe.D1, 3600), simulated("BTC/USD", Timeframe.H1, 60)]
+
+    def effect(strategy: Compiled) -> object:
+        found = [over(strategy, stretch) for stretch in stretches]
+        return [(each.entry[300:].tolist(), each.exit[300:].tolist()) for each in found], strategy.stops
+
+    for each in spec.parameters:
+        low, high = (compiled(spec, {each.name: value}) for value in (each.low, each.high))
+        assert effect(low) != effect(high), each.name
+
+
 @pytest.mark.parametrize("name", ["VWAP_CROSSOVER", "VWAP_MEAN_REVERSION"])
 def test_a_bar_that_is_a_whole_session_has_no_vwap_to_trade_against(name: str) -> None:
     for strategy in variants(canonical()[name]):
