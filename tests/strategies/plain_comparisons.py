@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.strategies.plain_rules import Rows, Series, where
+from tests.strategies.plain_rules import Rows, Series, over, where
 
 Rule = Callable[[Rows], list[int]]
-
-
-def over(value: float | None, other: float | None) -> bool:
-    """Returns True if a value is above another. Raises `TypeError` if one is missing: `where` takes this for False."""
-    if value is None or other is None:
-        raise TypeError("a value is missing")
-    return value - other > 1e-12 * max(abs(value), abs(other))
 
 
 def under(value: float | None, other: float | None) -> bool:
@@ -42,10 +35,6 @@ def crossings(lines: Callable[[Rows], tuple[Series, Series | float]]) -> tuple[R
         return where(len(rows), lambda at: crossed_down(line, other, at))
 
     return entries, exits
-
-
-def closes(rows: Rows) -> list[float]:
-    return [row.close for row in rows]
 
 
 def known(line: Series) -> list[float]:

@@ -7,18 +7,17 @@ from math import log, sqrt
 
 from tests.strategies.plain_comparisons import (
     Rule,
-    closes,
     crossed_down,
     crossed_up,
     crossings,
     known,
-    over,
     padded,
     smoothed,
     sums,
     under,
 )
-from tests.strategies.plain_rules import Rows, Series, ema, rsi, sma, where
+from tests.strategies.plain_rules import Rows, Series, ema, over, rsi, sma, where
+from tests.strategies.plain_series import closes
 
 
 def sma_ema_lines(rows: Rows) -> tuple[Series, Series]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tests.strategies import plain_rules
-from tests.strategies.plain_comparisons import Rule, closes, under
+from tests.strategies.plain_comparisons import Rule, under
 from tests.strategies.plain_rules import Rows, double_patterns, ema, last_swings, volatility_sides, where
+from tests.strategies.plain_series import closes
 
 
 def price_gap(rows: Rows) -> list[int]:
@@ -32,7 +33,7 @@ def double_tops(rows: Rows) -> list[int]:
     return double_patterns(rows)[1]
 
 
-EXITS: dict[str, Rule] = {
+EXITS: dict[str, Rule] = plain_rules.EXITS | {
     "PRICE_GAP": price_gap,
     "VOLATILITY_STOP": volatility_stop,
     "FIBONACCI_RETRACEMENTS": fibonacci_retracements,

@@ -7,8 +7,8 @@ The value area starts at the lowest row with the most volume. It grows by two ro
 
 from __future__ import annotations
 
-from tests.strategies.plain_comparisons import over, under
-from tests.strategies.plain_rules import Rows
+from tests.strategies.plain_comparisons import under
+from tests.strategies.plain_rules import Rows, over
 
 EQUAL = 1e-9
 """Volumes that differ by less than this share of all the volume are equal."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
-from tests.strategies.plain_comparisons import Rule, closes, crossings, over, padded, smoothed, sums, under
-from tests.strategies.plain_rules import Rows, Series, ema, sma, where
+from tests.strategies.plain_comparisons import Rule, crossings, padded, smoothed, sums, under
+from tests.strategies.plain_rules import Rows, Series, ema, over, sma, where
+from tests.strategies.plain_series import closes
 
 
 def price_volume_trend(rows: Rows) -> list[float]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tests.strategies.plain_comparisons import Rule, closes, over
-from tests.strategies.plain_rules import Row, Rows, ema, where
+from tests.strategies.plain_comparisons import Rule
+from tests.strategies.plain_rules import Row, Rows, ema, over, where
+from tests.strategies.plain_series import closes
 from tests.strategies.plain_turnover_rules import relative_volume
 
 

@@ -8,8 +8,8 @@ from math import sqrt
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from tests.strategies.plain_comparisons import over, under
-from tests.strategies.plain_rules import ema, where
+from tests.strategies.plain_comparisons import under
+from tests.strategies.plain_rules import ema, over, where
 
 NEW_YORK = ZoneInfo("America/New_York")
 
