@@ -10,7 +10,17 @@ import typer
 
 from openbell.cli.app import AsOf, app, plain_errors, settings_for
 from openbell.cli.backtest_files import PAGES, Ran, Span, equity_picture, report_page, run_backtest
-from openbell.cli.backtest_options import Cash, Fee, From, Slippage, StrategyName, Symbol, TimeframeName
+from openbell.cli.backtest_options import (
+    Cash,
+    Fee,
+    From,
+    Slippage,
+    StrategyName,
+    Symbol,
+    TimeframeName,
+    costs_line,
+    setup_of,
+)
 from openbell.cli.data_notes import echo_data_notes
 from openbell.cli.output_files import PICTURES, check_output, write_output
 from openbell.cli.progress import progress
@@ -38,8 +48,8 @@ def backtest(
         typer.Option("--set", "-p", metavar="NAME=VALUE", help="A parameter of the strategy; may be repeated."),
     ] = None,
     cash: Cash = 10_000.0,
-    fee: Fee = 0.1,
-    slippage: Slippage = 0.0,
+    fee: Fee = None,
+    slippage: Slippage = None,
     trades: Annotated[bool, typer.Option("--trades", help="Print every trade too.")] = False,
     output: Annotated[
         Path | None,
@@ -63,11 +73,9 @@ def backtest(
         for file, endings in ((output, tuple(PICTURES)), (report, PAGES)):
             if file:
                 check_output(file, endings)
-        from openbell.backtest.rules import Setup
-
         chosen = _strategy(strategy, parameter or [])
         wanted = parse_timeframe(timeframe, SHORT)
-        setup = Setup(cash, fee / 100, slippage / 100)
+        setup = setup_of(settings, cash, fee, slippage)
         span = moment(since, "--from") if since else None, moment(until, "--to") if until else None
         files = [(file, make) for file, make in ((output, equity_picture), (report, report_page)) if file]
         with progress("backtest", 1 + len(files), least=2) as advance:
@@ -115,6 +123,7 @@ def _print(done: Ran, trades: bool) -> None:
     first, last = iso(int(bars.time[0])), iso(int(bars.time[-1]))
     settings = ", ".join(f"{name}={value:g}" for name, value in strategy.parameters.items())
     typer.echo(f"{strategy.name} ({settings}) on {bars.series}, {len(bars):,} {data} bars from {first} to {last}")
+    typer.echo(costs_line(done.setup))
     for each in figures(found):
         typer.echo(f"  {each.name:14} {each.text:>10}")
     if trades:

@@ -11,7 +11,17 @@ import typer
 
 from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
 from openbell.cli.backtest_files import PAGES, Ran, Span, report_page, run_backtest
-from openbell.cli.backtest_options import Cash, Fee, From, Slippage, StrategyName, Symbol, TimeframeName
+from openbell.cli.backtest_options import (
+    Cash,
+    Fee,
+    From,
+    Slippage,
+    StrategyName,
+    Symbol,
+    TimeframeName,
+    costs_line,
+    setup_of,
+)
 from openbell.cli.data_notes import echo_data_notes
 from openbell.cli.output_files import check_output, write_output
 from openbell.cli.progress import progress
@@ -63,8 +73,8 @@ def sweep(
     by: Annotated[str, typer.Option("--by", help="Rank by sharpe, return, score or calmar.")] = "sharpe",
     top: Annotated[int, typer.Option("--top", min=1, max=1000, help="How many of the best to print.")] = 10,
     cash: Cash = 10_000.0,
-    fee: Fee = 0.1,
-    slippage: Slippage = 0.0,
+    fee: Fee = None,
+    slippage: Slippage = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Processes; by default as many as pay off. 1: none.")
     ] = None,
@@ -89,20 +99,19 @@ def sweep(
                 if file:
                     check_output(file, endings)
             from openbell.backtest.grids import grid, read_values
-            from openbell.backtest.rules import Setup
             from openbell.backtest.sweeps import ranking
 
             ranking(by)
             spec, wanted = spec_named(strategy), parse_timeframe(timeframe, SHORT)
             tried = grid(spec, read_values(spec, values or []), most)
-            setup = Setup(cash, fee / 100, slippage / 100)
+            setup = setup_of(settings, cash, fee, slippage)
             span = moment(since, "--from") if since else None, moment(until, "--to") if until else None
             swept = _Sweeping(spec, tried, setup, span, jobs, by if report else None)
             found, data, best = asyncio.run(_run(settings, symbol, wanted, swept))
             _write(output, report, found, data, best)
     except KeyboardInterrupt:
         fail("interrupted: nothing was written", 130)
-    _print(found, tried, data, by, top)
+    _print(found, tried, setup, data, by, top)
     for file in (output, report):
         if file:
             typer.echo(f"{file}: {file.stat().st_size:,} bytes")
@@ -159,10 +168,11 @@ async def _run(
     return found, data, replace(ran, overfitting=found.overfitting.sentences())
 
 
-def _print(found: Sweep, tried: Grid, data: str, by: str, top: int) -> None:
+def _print(found: Sweep, tried: Grid, setup: Setup, data: str, by: str, top: int) -> None:
     bars, count = found.bars, len(found.rows)
     first, last = iso(int(bars.time[0])), iso(int(bars.time[-1]))
     typer.echo(f"{found.spec.name} on {bars.series}, {len(bars):,} {data} bars from {first} to {last}")
+    typer.echo(costs_line(setup))
     of_all = f" of {tried.possible:,}" if tried.possible > count else ""
     best = found.best(by, top)
     typer.echo(f"{count:,}{of_all} combinations were tried. The best {len(best):,} by {by}:")

@@ -1,0 +1,51 @@
+"""The output of `openbell backtest` and `openbell sweep`: which bars and costs they use, and that the tools agree."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.cli.in_process import command
+
+AS_OF = ("--as-of", "2026-03-02T15:00:00Z")
+
+
+def printed(home: Path, *words: str, **settings: str) -> str:
+    """The standard output of a command that succeeds."""
+    code, out, errors = command(home, *words, *AS_OF, **settings)
+    assert code == 0, errors
+    return out
+
+
+def answered(home: Path, tool: str, **arguments: Any) -> dict[str, Any]:
+    """The data of an answer of the server backtest."""
+    found: dict[str, Any] = json.loads(printed(home, "call", "backtest", tool, json.dumps(arguments)))["data"]
+    return found
+
+
+def figure(out: str, name: str) -> str:
+    """The text of a figure of a backtest."""
+    found = re.search(rf"^  {name} +(.*)$", out, re.MULTILINE)
+    assert found, out
+    return found[1]
+
+
+def test_the_command_and_the_tool_have_the_same_costs_and_figures(tmp_path: Path) -> None:
+    out = printed(tmp_path, "backtest", "MACD_CROSSOVER", "AAPL", "--from", "2020")
+    found = answered(tmp_path, "run_backtest", strategy_id="MACD_CROSSOVER", symbol="AAPL", start_date="2020-01-01")
+    assert figure(out, "total return") == f"{found['total_return'] * 100:,.2f} %"
+    assert figure(out, "Sharpe") == f"{found['sharpe_ratio']:,.2f}"
+    assert "fee 0.100%, slippage 0.050%" in found["note"]
+
+
+def test_backtest_and_sweep_name_both_costs_in_the_second_line(tmp_path: Path) -> None:
+    for words in (("backtest", "RVI", "BTC/USD"), ("sweep", "RVI", "BTC/USD", "--most", "2")):
+        usual = printed(tmp_path, *words)
+        assert usual.splitlines()[1] == "Each fill costs a fee of 0.1 % and slippage of 0.05 %."
+        given = printed(tmp_path, *words, "--fee", "0.25", "--slippage", "0")
+        assert given.splitlines()[1] == "Each fill costs a fee of 0.25 % and slippage of 0 %."
+        settings = printed(tmp_path, *words, PAPER_FEE="0.0025", PAPER_SLIPPAGE="0")
+        assert settings == given
+        assert given.splitlines()[2:] != usual.splitlines()[2:]
