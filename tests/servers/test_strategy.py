@@ -228,6 +228,26 @@ def test_a_backtest_honours_its_dates_to_the_bar_and_equals_the_engine(clients: 
     assert "366 1d bars from 2021-03-01" in found["note"]
 
 
+def test_a_backtest_of_an_implementation_names_the_bars_on_which_its_parameters_were_chosen(
+    clients: dict[str, Client],
+) -> None:
+    (best,) = data(clients["strategy"], "get_top_strategies", symbol=BTC, limit=1)["items"]
+    wanted = {"strategy_id": best["strategy_id"], "symbol": BTC}
+    known = data(clients["backtest"], "get_historical_performance", **wanted, period="1y")["note"].split("; ")[1]
+    assert known.startswith("its parameters were chosen on bars before 20")
+    since = known.rpartition(" ")[2]
+
+    whole = data(clients["backtest"], "run_backtest", **wanted)["note"]
+    later = data(clients["backtest"], "run_backtest", **wanted, start_date=since[:10])["note"]
+    default = data(clients["backtest"], "run_backtest", strategy_id=best["name"], symbol=BTC)["note"]
+
+    before = (datetime.fromisoformat(since) - datetime.fromisoformat(whole.split(" from ")[1].split(" ")[0])).days
+    assert f"; {known} ({before:,} of these 1,250)" in whole
+    assert f"; {known}" in later
+    assert "of these" not in later
+    assert "chosen" not in default
+
+
 def test_performance_depends_on_the_period_and_adds_up_by_month(clients: dict[str, Client]) -> None:
     client = clients["backtest"]
     year, quarter = (

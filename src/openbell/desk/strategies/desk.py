@@ -18,6 +18,8 @@ from openbell.desk.strategies.searching import SearchService
 from openbell.desk.strategies.seeding import Seeding, SeedingServices
 from openbell.desk.strategies.specs import SpecService
 from openbell.desk.workers import Workers
+from openbell.market.bars import Bars
+from openbell.market.clock import iso
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.strategies.spec import Number, Spec
@@ -36,11 +38,30 @@ class Chosen:
     spec: Spec
     parameters: Mapping[str, Number]
     timeframe: Timeframe
+    trained_until: int | None = None
+    """The parameters were chosen on bars before this time; None for the defaults of a spec."""
+    trained_on: str = ""
+    """The symbol of those bars."""
 
     @property
     def timeframe_name(self) -> str:
         """1d, 1h, …"""
         return name_of(self.timeframe, SHORT)
+
+    def training_note(self, bars: Bars) -> str:
+        """Returns on which bars the parameters were chosen, and how many of `bars` are among them; "" for defaults."""
+        if self.trained_until is None:
+            return ""
+        if bars.instrument.symbol != self.trained_on:
+            return chosen_before(self.trained_until, f" of {self.trained_on}")
+        before = int(bars.time.searchsorted(self.trained_until))
+        among = f" ({before:,} of these {len(bars):,})" if before else ""
+        return f"{chosen_before(self.trained_until)}{among}"
+
+
+def chosen_before(trained_until: int, of: str = "") -> str:
+    """Returns the note on bars that do not test the parameters of an implementation."""
+    return f"its parameters were chosen on bars{of} before {iso(trained_until)}"
 
 
 class StrategyDesk:
@@ -111,7 +132,8 @@ class StrategyDesk:
             known = await self.opinions.spec(principal, strategy_id)
             return Chosen(known.spec, known.spec.defaults(), Timeframe.D1)
         specs = await self.opinions.specs(principal)
-        return Chosen(specs[found.spec_id].spec, found.parameters, SHORT[found.timeframe])
+        spec, timeframe = specs[found.spec_id].spec, SHORT[found.timeframe]
+        return Chosen(spec, found.parameters, timeframe, found.trained_until, found.symbol)
 
     @cached_property
     def follower(self) -> StrategyFollower:

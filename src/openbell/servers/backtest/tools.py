@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest
-from openbell.desk.strategies.desk import Chosen
+from openbell.desk.strategies.desk import Chosen, chosen_before
 from openbell.desk.strategies.history import PERIODS
 from openbell.market.bars import closed_at
 from openbell.market.clock import iso
@@ -114,7 +114,7 @@ async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswe
 
 
 def _note(chosen: Chosen, found: Backtest, setup: Setup) -> str:
-    """Returns the parameters, bars and costs of a run, and what is missing of the bars."""
+    """Returns the parameters, bars and costs of a run, the bars that do not test it, and what is missing of the bars."""
     bars = found.bars
     settings = ", ".join(f"{name}={value:g}" for name, value in chosen.parameters.items()) or "no parameters"
     used = (
@@ -122,7 +122,8 @@ def _note(chosen: Chosen, found: Backtest, setup: Setup) -> str:
     )
     used += f"; fee {setup.fee:.3%}, slippage {setup.slippage:.3%}"
     gone = missing(bars)
-    return "; ".join(filter(None, (used, f"{gone} bars are missing in that time" if gone else "", found.note)))
+    notes = (used, chosen.training_note(bars), f"{gone} bars are missing in that time" if gone else "", found.note)
+    return "; ".join(filter(None, notes))
 
 
 def _days(start: str | None, end: str | None) -> tuple[int | None, int | None]:
@@ -175,8 +176,8 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
         "avg_return": found.average_return or 0.0,
         "performance_by_month": months,
         "note": (
-            f"{made.id}, {made.status.value}, on {made.timeframe} bars of {made.symbol}; its parameters were chosen on bars "
-            f"before {iso(made.trained_until)}"
+            f"{made.id}, {made.status.value}, on {made.timeframe} bars of {made.symbol}; "
+            f"{chosen_before(made.trained_until)}"
         ),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
