@@ -261,6 +261,19 @@ def test_performance_depends_on_the_period_and_adds_up_by_month(clients: dict[st
     assert (months[0], months[-1]) == ("2024-04", "2025-03")
 
 
+def test_the_walk_forward_sharpe_and_the_one_since_training_have_their_own_names(clients: dict[str, Client]) -> None:
+    specs, reasons = clients["strategy-db"], []
+    for name in ("MACD_CROSSOVER", "SMA_RSI", "BBAND_WILLIAMS_R", "PARABOLIC_SAR", "RVI"):
+        page = data(specs, "get_implementations", spec_id=name, status="ALL")
+        assert page["note"].startswith("sharpe is since training; reasons name the walk-forward Sharpe")
+        reasons += [each["reason"] for each in page["items"]]
+    assert any("walk-forward Sharpe is" in each for each in reasons), reasons
+    assert not any("sample" in each for each in reasons), reasons
+    best = data(clients["strategy"], "get_top_strategies", symbol=BTC, limit=1)["items"][0]["strategy_id"]
+    note = data(clients["strategy"], "get_strategy_signal", strategy_id=best, symbol=BTC)["note"]
+    assert " trades closed since training, which ended at 20" in note
+
+
 def test_a_signal_explains_its_confidence(clients: dict[str, Client]) -> None:
     ranked = data(clients["strategy"], "get_top_strategies", symbol=BTC, limit=1)["items"][0]
     found = data(clients["strategy"], "get_strategy_signal", strategy_id=ranked["strategy_id"], symbol=BTC)

@@ -23,8 +23,8 @@ def test_what_passes_every_rule_is_validated() -> None:
     ("changed", "words"),
     [
         ({"passed": False, "why_not": "its Sharpe falls"}, "its Sharpe falls"),
-        ({"trades": 19}, "19 trades"),
-        ({"sharpe": 0.49}, "0.49"),
+        ({"trades": 19}, "19 walk-forward trades"),
+        ({"sharpe": 0.49}, "its walk-forward Sharpe is 0.49"),
         ({"sharpe": None}, "undefined"),
         ({"deflated_sharpe": 0.949}, "0.949"),
         ({"deflated_sharpe": None}, "undefined"),

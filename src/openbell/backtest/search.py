@@ -1,4 +1,4 @@
-"""The search for implementations: the parameters of each spec that suit a series, and whether they hold out of sample.
+"""The search for implementations: the parameters of each spec that suit a series, and whether they pass walk-forward.
 
 Each spec is tested walk-forward with a few combinations of its parameters. The parameters of the last window, which were
 chosen on bars before its test part, become the implementation. Whether it is VALIDATED depends on how many specs were tried
@@ -35,7 +35,7 @@ _SLOWEST = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """What is known about the returns out of sample, one for each bar."""
+    """What is known about the walk-forward returns, one for each bar."""
 
     sharpe: float
     """Mean divided by the deviation; not annual."""

@@ -1,7 +1,7 @@
 """Walk-forward tests: parameters are chosen on one stretch of bars and traded on the next, which the choice did not use.
 
 Bars are divided into windows, each with a training part and the test part that follows it. The best parameters of the
-training part trade the test part. The test parts, one after the other, are the out-of-sample run: what a trader would have
+training part trade the test part. The test parts, one after the other, are the walk-forward run: what a trader would have
 earned who had chosen parameters again at the start of each test part.
 """
 
@@ -28,7 +28,7 @@ from openbell.strategies.spec import Number, Spec
 
 T = TypeVar("T")
 FEWEST_TRADES = 10
-"""A strategy with fewer out-of-sample trades is refused: its figures are chance."""
+"""A strategy with fewer walk-forward trades is refused: its figures are chance."""
 LARGEST_FALL = 0.5
 """A strategy is refused if its Sharpe falls by a larger share from training to test."""
 USUAL_WINDOWS = 5
@@ -237,11 +237,11 @@ def _reasons(metrics: Metrics, in_sample: float, degradation: float | None) -> t
     found = []
     sharpe = metrics.sharpe or 0.0
     if metrics.trades < FEWEST_TRADES:
-        found.append(f"it has {metrics.trades} out-of-sample trades, and {FEWEST_TRADES} are needed")
+        found.append(f"it has {metrics.trades} walk-forward trades, and {FEWEST_TRADES} are needed")
     if sharpe <= 0:
-        found.append(f"its out-of-sample Sharpe is {sharpe:.2f}, which is not more than 0")
+        found.append(f"its walk-forward Sharpe is {sharpe:.2f}, which is not more than 0")
     elif degradation is not None and degradation > LARGEST_FALL:
         found.append(
-            f"its Sharpe falls from {in_sample:.2f} in-sample to {sharpe:.2f} out-of-sample, by more than half"
+            f"its walk-forward Sharpe is {sharpe:.2f}, less than half of the {in_sample:.2f} of its training parts"
         )
     return tuple(found)

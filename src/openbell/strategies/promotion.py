@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from openbell.strategies.implementations import Status
 
 FEWEST_TRADES = 20
-"""Trades out of sample that VALIDATED needs."""
+"""Walk-forward trades that VALIDATED needs."""
 LEAST_SHARPE = 0.5
-"""The annual Sharpe ratio out of sample that VALIDATED needs."""
+"""The annual walk-forward Sharpe that VALIDATED needs."""
 LEAST_DEFLATED = 0.95
 """The probability that the Sharpe ratio is not the luck of the best of all tries."""
 FEWEST_FORWARD = 10
@@ -37,9 +37,9 @@ class Validation:
     why_not: str
     """Why it did not; empty if it did."""
     trades: int
-    """Out of sample."""
+    """Walk-forward: of all test parts."""
     sharpe: float | None
-    """Annual, out of sample."""
+    """Annual, of all test parts: the walk-forward Sharpe."""
     deflated_sharpe: float | None
     """A probability, against `tries`."""
     tries: int
@@ -54,7 +54,7 @@ class Forward:
     sharpe: float | None
     drawdown: float | None
     drawdown_before: float | None
-    """The largest one before it was found, out of sample."""
+    """The largest one of the test parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ class Step:
 def validation(found: Validation) -> Step:
     """Returns the status of a new implementation: VALIDATED, or CANDIDATE with the first rule that it fails."""
     if not found.passed:
-        return Step(Status.CANDIDATE, f"walk-forward: {found.why_not}")
+        return Step(Status.CANDIDATE, found.why_not)
     if found.trades < FEWEST_TRADES:
-        return Step(Status.CANDIDATE, f"{found.trades} trades out of sample, {FEWEST_TRADES} are needed")
+        return Step(Status.CANDIDATE, f"it has {found.trades} walk-forward trades, and {FEWEST_TRADES} are needed")
     if found.sharpe is None or found.sharpe < LEAST_SHARPE:
         shown = "undefined" if found.sharpe is None else f"{found.sharpe:.2f}"
-        return Step(Status.CANDIDATE, f"the Sharpe ratio out of sample is {shown}, {LEAST_SHARPE} is needed")
+        return Step(Status.CANDIDATE, f"its walk-forward Sharpe is {shown}, and {LEAST_SHARPE} is needed")
     if found.deflated_sharpe is None or found.deflated_sharpe < LEAST_DEFLATED:
         shown = "undefined" if found.deflated_sharpe is None else f"{found.deflated_sharpe:.3f}"
         return Step(
@@ -83,7 +83,7 @@ def validation(found: Validation) -> Step:
         )
     return Step(
         Status.VALIDATED,
-        f"walk-forward passed with {found.trades} trades and a Sharpe ratio of {found.sharpe:.2f} out of sample; "
+        f"it passed with {found.trades} walk-forward trades and a walk-forward Sharpe of {found.sharpe:.2f}; "
         f"deflated Sharpe ratio {found.deflated_sharpe:.3f} after {found.tries} tries",
     )
 

@@ -81,8 +81,8 @@ class OpinionService:
         ]
         if not ranked:
             raise NoStrategies(
-                f"none of {len(found)} strategies of {instrument} has closed {FEWEST_RANKED} trades after the bars that "
-                f"chose its parameters; nothing is tried with fewer than {FEWEST_BARS} bars (openbell backfill gets more)",
+                f"none of {len(found)} strategies of {instrument} has closed {FEWEST_RANKED} trades since "
+                f"training; nothing is tried with fewer than {FEWEST_BARS} bars (openbell backfill gets more)",
                 symbol=instrument.symbol,
             )
         return sorted(ranked, key=lambda each: (-(each.score(metric) or 0.0), each.implementation.id))

@@ -149,7 +149,7 @@ async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAn
             "parameters": dict(made.parameters),
             "note": (
                 f"{made.id}, {made.status.value}, on {made.timeframe} bars. Confidence is (right + 1) / (closed + 2): "
-                f"{part.right} of {part.closed} trades closed since {since} made a profit"
+                f"{part.right} of {part.closed} trades closed since training, which ended at {since}, made a profit"
             ),
             "data_source": source,
         },

@@ -153,7 +153,7 @@ def _spec(each: SpecStanding) -> SpecItem:
 
 
 async def get_implementations(call: Call, given: ImplementationsInput) -> Result[ImplementationPage]:
-    """Return a page of the implementations of a spec, the highest Sharpe ratio out of sample first."""
+    """Return a page of the implementations of a spec, the highest Sharpe ratio since training first."""
     if given.status not in STATUSES:
         raise InvalidStatus(f"status must be {_choice(STATUSES)}{did_you_mean(given.status, STATUSES)}")
     found = await call.desk.strategies.catalogue.implementations(
@@ -164,6 +164,8 @@ async def get_implementations(call: Call, given: ImplementationsInput) -> Result
         "pagination": pagination(given.offset, given.limit, found.total),
         "data_source": data_source(call.desk, None, found.facts.sources),
     }
+    if found.items:
+        page["note"] = "sharpe is since training; reasons name the walk-forward Sharpe, of all five test parts"
     if not found.total:
         others = ", ".join(f"{count} {status}" for status, count in found.by_status.items())
         page["note"] = (
