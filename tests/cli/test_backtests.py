@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.cli.in_process import command
 
@@ -38,6 +41,35 @@ def test_the_command_and_the_tool_have_the_same_costs_and_figures(tmp_path: Path
     assert figure(out, "total return") == f"{found['total_return'] * 100:,.2f} %"
     assert figure(out, "Sharpe") == f"{found['sharpe_ratio']:,.2f}"
     assert "fee 0.100%, slippage 0.050%" in found["note"]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "timeframe"), [("AAPL", "1h"), ("AAPL", "5m"), ("EUR/USD", "4h"), ("BTC/USD", "1d")]
+)
+def test_without_a_start_exactly_the_newest_1250_bars_are_traded(tmp_path: Path, symbol: str, timeframe: str) -> None:
+    newest = printed(tmp_path, "backtest", "RVI", symbol, "-t", timeframe)
+    assert " 1,250 simulated bars from " in newest
+    since = newest.split(" bars from ")[1].split(" ")[0]
+    assert printed(tmp_path, "backtest", "RVI", symbol, "-t", timeframe, "--from", since) == newest
+    until = printed(tmp_path, "sweep", "RVI", symbol, "-t", timeframe, "--to", "2026-01", "--most", "1")
+    assert " 1,250 simulated bars from " in until
+
+
+@pytest.mark.parametrize("until", [(), ("--to", "2025-11-06")])
+def test_missing_bars_are_not_counted_among_the_newest_1250(tmp_path: Path, until: tuple[str, ...]) -> None:
+    """The last bar is of 2025-11-05."""
+    days = [f"{day:%Y-%m-%d},1,2,1,{1 + day.day / 40},9" for day in days_from(date(2019, 1, 1), 2500) if day.month != 7]
+    file = tmp_path / "BTC.csv"
+    file.write_text("\n".join(["time,open,high,low,close,volume", *days]) + "\n")
+    home = tmp_path / "home"
+    assert command(home, "import", str(file), "--symbol", "BTC/USD", FEED="none")[0] == 0
+    shown = printed(home, "backtest", "RVI", "BTC/USD", *until, FEED="none")
+    first, last = days[-1250].split(",")[0], days[-1].split(",")[0]
+    assert f" 1,250 imported bars from {first}T00:00:00+00:00 to {last}T00:00:00+00:00" in shown
+
+
+def days_from(first: date, count: int) -> list[date]:
+    return [first + timedelta(days=each) for each in range(count)]
 
 
 def test_backtest_and_sweep_name_both_costs_in_the_second_line(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ Symbol = Annotated[str, typer.Argument(metavar="SYMBOL", help="AAPL, BTC/USD or 
 TimeframeName = Annotated[str, typer.Option("--timeframe", "-t", help=f"One of {', '.join(SHORT)}.")]
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="TIME", help="The first time; by default 1,250 bars before the end."),
+    typer.Option("--from", metavar="TIME", help="The first time; by default the newest 1,250 bars are used."),
 ]
 Cash = Annotated[float, typer.Option("--cash", help="The cash at the start.")]
 Fee = Annotated[

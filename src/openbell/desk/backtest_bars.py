@@ -48,7 +48,7 @@ async def backtest_bars(
     minutes and there are none.
     """
     until = service.closed_until() if end is None else end
-    first = lookback_start(series.instrument, series.timeframe, _USUAL_BARS, until) if start is None else start
+    first = await _usual_start(service, series, until, to_the_end=end is None) if start is None else start
     if first >= until:
         raise InvalidParameter("the start must be before the end")
     warm = lookback_start(series.instrument, series.timeframe, _warm_up(strategies), first)
@@ -66,6 +66,20 @@ async def backtest_bars(
     _require_minutes(part, bars, count, titles)
     note = part.note(count)
     return BacktestBars(bars, first, part.bars, f"{titles}: {note}" if note else "")
+
+
+async def _usual_start(service: BarService, series: Series, until: int, *, to_the_end: bool) -> int:
+    """Returns the open of the first of the newest 1,250 bars before `until`, or of all bars if there are fewer.
+
+    `to_the_end` is True if there are no later bars.
+    """
+    instrument, timeframe = series.instrument, series.timeframe
+    if to_the_end:
+        bars = await service.newest(instrument, timeframe, _USUAL_BARS)
+    else:  # some bars may be missing: twice the time has enough
+        bars = await service.span(series, lookback_start(instrument, timeframe, 2 * _USUAL_BARS, until), until)
+    newest = bars.tail(_USUAL_BARS)
+    return int(newest.time[0]) if len(newest) else lookback_start(instrument, timeframe, _USUAL_BARS, until)
 
 
 def _require_minutes(part: RegularPart, bars: Bars, count: int, titles: str) -> None:
