@@ -81,3 +81,21 @@ def test_backtest_and_sweep_name_both_costs_in_the_second_line(tmp_path: Path) -
         settings = printed(tmp_path, *words, PAPER_FEE="0.0025", PAPER_SLIPPAGE="0")
         assert settings == given
         assert given.splitlines()[2:] != usual.splitlines()[2:]
+
+
+def test_a_strategy_of_regular_hours_on_hours_of_a_stock_says_what_it_is_computed_from(tmp_path: Path) -> None:
+    """The simulator has a year of minutes, from 2025-03-02 on."""
+    words = ("backtest", "PIVOT", "AAPL", "-t", "1h", "--trades")
+    usual = printed(tmp_path, *words)
+    assert "\nPivots: computed from minutes of regular hours.\n" in usual
+    long = printed(tmp_path, *words, "--from", "2024")
+    assert re.search(
+        r"^Pivots: computed .*; 2,\d+ of 3,\d+ bars have no minutes, and conditions on it do not", long, re.MULTILINE
+    )
+    entries = re.findall(r"^  (\S+) long ", long, re.MULTILINE)
+    assert len(entries) > 20
+    assert min(entries) >= "2025-03"
+    code, out, errors = command(tmp_path, *words, "--from", "2023", "--to", "2024", *AS_OF)
+    assert (code, out) == (1, "")
+    assert "there are none in this time; use bars of 30 minutes or less, or import minutes" in errors
+    assert "minutes of regular hours" not in printed(tmp_path, "backtest", "PIVOT", "AAPL", "-t", "30m")

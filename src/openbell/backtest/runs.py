@@ -23,7 +23,7 @@ class Backtest:
     run: Run
     metrics: Metrics
     note: str = ""
-    """What is missing of the data that the conditions need; empty if nothing is."""
+    """What a reader must know about the data that the conditions need; empty if there is nothing."""
 
 
 def backtest(

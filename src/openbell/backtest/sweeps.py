@@ -68,7 +68,7 @@ class Sweep:
     """In the order of the combinations."""
     overfitting: Overfitting
     note: str = ""
-    """What is missing of the data that the conditions need; empty if nothing is."""
+    """What a reader must know about the data that the conditions need; empty if there is nothing."""
 
     def best(self, by: str = "sharpe", count: int | None = None) -> list[Row]:
         """Returns the rows with the highest figure, best first; those without it last. Raises `InvalidParameter`."""

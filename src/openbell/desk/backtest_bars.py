@@ -36,7 +36,7 @@ class BacktestBars:
     regular: Bars | None
     """Their regular-hours part, if an indicator needs it and the bars hold more than that."""
     note: str
-    """What is missing of the data that the conditions need; empty if nothing is."""
+    """What a reader must know about the data that the conditions need; empty if there is nothing."""
 
 
 async def backtest_bars(
@@ -64,8 +64,7 @@ async def backtest_bars(
     span = Span(max(int(bars.time[0]), first - _SESSIONS), closed_at(bars))
     part = await regular_part_of(service, bars, span)
     _require_minutes(part, bars, count, titles)
-    note = part.note(count)
-    return BacktestBars(bars, first, part.bars, f"{titles}: {note}" if note else "")
+    return BacktestBars(bars, first, part.bars, _minutes_note(part, count, titles))
 
 
 async def _usual_start(service: BarService, series: Series, until: int, *, to_the_end: bool) -> int:
@@ -91,6 +90,14 @@ def _require_minutes(part: RegularPart, bars: Bars, count: int, titles: str) -> 
             "or less, or import minutes",
             symbol=bars.instrument.symbol,
         )
+
+
+def _minutes_note(part: RegularPart, count: int, titles: str) -> str:
+    missing, overlapping = part.missing(count)
+    note = f"{titles}: computed from minutes of regular hours"
+    if not missing:
+        return note
+    return f"{note}; {missing:,} of {overlapping:,} bars have no minutes, and conditions on it do not hold there"
 
 
 def _warm_up(strategies: Sequence[Compiled]) -> int:
