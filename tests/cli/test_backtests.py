@@ -99,3 +99,36 @@ def test_a_strategy_of_regular_hours_on_hours_of_a_stock_says_what_it_is_compute
     assert (code, out) == (1, "")
     assert "there are none in this time; use bars of 30 minutes or less, or import minutes" in errors
     assert "minutes of regular hours" not in printed(tmp_path, "backtest", "PIVOT", "AAPL", "-t", "30m")
+
+
+@pytest.mark.parametrize(
+    ("symbol", "timeframe", "start", "begins"),
+    [
+        ("AAPL", "1d", "2010", "2016-03-02"),
+        ("AAPL", "1h", "2010", "2016-03-01"),
+        ("EUR/USD", "1d", "2010", "2016-03-02"),
+        ("BTC/USD", "1w", "2010", "2016-03-07"),
+        ("AAPL", "1d", "2020", ""),  # 1 January is a holiday
+        ("AAPL", "1h", "2020-01-01", ""),
+        ("EUR/USD", "1h", "2022", ""),  # a Saturday
+        ("BTC/USD", "1w", "2020", ""),
+        ("EUR/USD", "1w", "2019", ""),
+    ],
+)
+def test_bars_that_begin_after_the_start_are_named(
+    tmp_path: Path, symbol: str, timeframe: str, start: str, begins: str
+) -> None:
+    words = ("RVI", symbol, "-t", timeframe, "--from", start)
+    for command_words in (("backtest", *words), ("sweep", *words, "--most", "1")):
+        shown = printed(tmp_path, *command_words)
+        if begins:
+            assert f"\nBars begin on {begins}, after the start.\n" in shown
+        else:
+            assert "after the start" not in shown
+
+
+def test_the_tool_names_bars_that_begin_after_the_start(tmp_path: Path) -> None:
+    wanted = {"strategy_id": "RVI", "symbol": "AAPL"}
+    early = answered(tmp_path, "run_backtest", **wanted, start_date="2010-01-01")["note"]
+    assert early.endswith("; bars begin on 2016-03-02, after the start")
+    assert "bars begin" not in answered(tmp_path, "run_backtest", **wanted, start_date="2020-01-01")["note"]

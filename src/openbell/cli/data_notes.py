@@ -17,6 +17,6 @@ def echo_data_notes(bars: Bars, note: str, data: str) -> None:
     if gone := missing(bars):
         typer.echo(f"{gone:,} bars are missing in that time: positions were held across the gaps.")
     if note:
-        typer.echo(f"{note}.")
+        typer.echo(f"{note[0].upper()}{note[1:]}.")
     if "simulated" in data:
         typer.echo("The bars are simulated, not real prices.")

@@ -10,10 +10,13 @@ from openbell.desk.bars import BarService
 from openbell.desk.regular_parts import RegularPart, regular_part_of
 from openbell.indicators.regular_hours import partly_regular
 from openbell.market.bars import Bars, closed_at
+from openbell.market.clock import iso
 from openbell.market.errors import InsufficientData, InvalidParameter, NoData
+from openbell.market.instruments import AssetClass
 from openbell.market.lookback import lookback_start
+from openbell.market.plan import buckets
 from openbell.market.series import Series
-from openbell.market.timeframes import SHORT, name_of
+from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.stores.port import Span
 from openbell.strategies.compiled import Compiled
 
@@ -22,6 +25,10 @@ _USUAL_BARS = 1250
 _FEWEST = 2
 _WARM_UP = 800
 """The fewest bars before the first one that is traded."""
+_LONGEST_PAUSE = 5 * 86400
+"""Seconds for which a forex market may be closed: a weekend with holidays."""
+_LONG_ENOUGH = 21 * 86400
+"""Seconds in which every market has a bar of every timeframe."""
 _SESSIONS = 5 * 86400
 """Seconds that hold two sessions, also over a long weekend: nothing that needs regular hours looks further back."""
 
@@ -58,13 +65,15 @@ async def backtest_bars(
     if count < _FEWEST or len(bars) < needed:
         hint = await stored_instead(service, series.instrument)
         raise InsufficientData(series.instrument.symbol, len(bars) if count else 0, max(needed, _FEWEST), hint)
+    late = "" if start is None else _late_start(bars, start)
     titles = _regular_titles(strategies)
     if not titles or not partly_regular(bars).any():
-        return BacktestBars(bars, first, None, "")
+        return BacktestBars(bars, first, None, late)
     span = Span(max(int(bars.time[0]), first - _SESSIONS), closed_at(bars))
     part = await regular_part_of(service, bars, span)
     _require_minutes(part, bars, count, titles)
-    return BacktestBars(bars, first, part.bars, _minutes_note(part, count, titles))
+    notes = (late, _minutes_note(part, count, titles))
+    return BacktestBars(bars, first, part.bars, "; ".join(filter(None, notes)))
 
 
 async def _usual_start(service: BarService, series: Series, until: int, *, to_the_end: bool) -> int:
@@ -79,6 +88,21 @@ async def _usual_start(service: BarService, series: Series, until: int, *, to_th
         bars = await service.span(series, lookback_start(instrument, timeframe, 2 * _USUAL_BARS, until), until)
     newest = bars.tail(_USUAL_BARS)
     return int(newest.time[0]) if len(newest) else lookback_start(instrument, timeframe, _USUAL_BARS, until)
+
+
+def _late_start(bars: Bars, start: int) -> str:
+    """Returns a note if bars are missing between `start` and the first bar that is traded; "" if none are."""
+    first, instrument = int(bars.time[bars.time.searchsorted(start)]), bars.instrument
+    if instrument.asset_class is AssetClass.FOREX:
+        late = first - start > _LONGEST_PAUSE + bars.timeframe.seconds
+    else:  # a stock's bars in extended hours are few: only whole sessions count
+        by_day = instrument.asset_class is AssetClass.STOCK and bars.timeframe.intraday
+        timeframe = Timeframe.D1 if by_day else bars.timeframe
+        late = len(buckets(instrument, timeframe, start, min(first, start + _LONG_ENOUGH))[0]) > 0
+    if not late:
+        return ""
+    shown, wanted = iso(first), iso(start)
+    return f"bars begin on {shown if shown[:10] == wanted[:10] else shown[:10]}, after the start"
 
 
 def _require_minutes(part: RegularPart, bars: Bars, count: int, titles: str) -> None:
