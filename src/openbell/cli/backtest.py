@@ -25,7 +25,7 @@ from openbell.cli.data_notes import echo_data_notes
 from openbell.cli.output_files import PICTURES, check_output, write_output
 from openbell.cli.progress import progress
 from openbell.cli.span import Until, moment
-from openbell.cli.spec_files import spec_named
+from openbell.cli.spec_files import strategy_named
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def backtest(
     strategy: StrategyName,
     symbol: Symbol,
-    timeframe: TimeframeName = "1d",
+    timeframe: TimeframeName = None,
     since: From = None,
     until: Until = None,
     parameter: Annotated[
@@ -73,18 +73,22 @@ def backtest(
         for file, endings in ((output, tuple(PICTURES)), (report, PAGES)):
             if file:
                 check_output(file, endings)
-        chosen = _strategy(strategy, parameter or [])
-        wanted = parse_timeframe(timeframe, SHORT)
+        from openbell.strategies.compiled import compiled
+
+        values = _values(parameter or [])
+        given = parse_timeframe(timeframe, SHORT) if timeframe else None
         setup = setup_of(settings, cash, fee, slippage)
         span = moment(since, "--from") if since else None, moment(until, "--to") if until else None
+        chosen = strategy_named(settings, strategy, symbol)
+        made = compiled(chosen.spec, {**chosen.parameters, **values})
         files = [(file, make) for file, make in ((output, equity_picture), (report, report_page)) if file]
         with progress("backtest", 1 + len(files), least=2) as advance:
-            done = asyncio.run(_run(settings, symbol, wanted, chosen, setup, span))
+            done = asyncio.run(_run(settings, symbol, given or chosen.timeframe, made, setup, span))
             advance(1)
             for file, make in files:
                 write_output(file, make(done, file))
                 advance(1)
-    _print(done, trades)
+    _print(done, "" if values else chosen.training_note(done.found.bars), trades)
     for file, _ in files:
         typer.echo(f"{file}: {file.stat().st_size:,} bytes")
 
@@ -101,10 +105,8 @@ async def _run(
         return await run_backtest(desk, strategy, series, setup, span)
 
 
-def _strategy(name: str, parameters: list[str]) -> Compiled:
-    """The strategy of a name or a file, with parameters. Raises `OpenbellError`."""
-    from openbell.strategies.compiled import compiled
-
+def _values(parameters: list[str]) -> dict[str, int | float]:
+    """Returns the values of parameters by name. Raises `InvalidParameter`."""
     values: dict[str, int | float] = {}
     for text in parameters:
         key, equals, value = text.partition("=")
@@ -112,10 +114,10 @@ def _strategy(name: str, parameters: list[str]) -> Compiled:
             values[key.strip()] = float(value) if equals else float("nan")
         except ValueError:
             raise InvalidParameter(f"--set {text[:40]!r}: write NAME=VALUE with a number") from None
-    return compiled(spec_named(name), values)
+    return values
 
 
-def _print(done: Ran, trades: bool) -> None:
+def _print(done: Ran, training: str, trades: bool) -> None:
     from openbell.backtest.figures import figures
 
     strategy, found, data = done.strategy, done.found, done.data
@@ -133,4 +135,4 @@ def _print(done: Ran, trades: bool) -> None:
                 f"{trade.entry_price:.8g}, {iso(int(bars.time[trade.exit_index]))} at {trade.exit_price:.8g} "
                 f"({trade.reason.lower().replace('_', ' ')}): {trade.profit:+,.2f}"
             )
-    echo_data_notes(bars, found.note, data)
+    echo_data_notes(bars, "; ".join(filter(None, (training, found.note))), data)

@@ -13,10 +13,17 @@ if TYPE_CHECKING:
     from openbell.desk.settings import Settings
 
 StrategyName = Annotated[
-    str, typer.Argument(metavar="STRATEGY", help="A canonical strategy (MACD_CROSSOVER), or a spec file.")
+    str,
+    typer.Argument(
+        metavar="STRATEGY",
+        help="A canonical or submitted strategy (MACD_CROSSOVER), an implementation (impl_…), or a spec file.",
+    ),
 ]
 Symbol = Annotated[str, typer.Argument(metavar="SYMBOL", help="AAPL, BTC/USD or EUR/USD.")]
-TimeframeName = Annotated[str, typer.Option("--timeframe", "-t", help=f"One of {', '.join(SHORT)}.")]
+TimeframeName = Annotated[
+    str | None,
+    typer.Option("--timeframe", "-t", help=f"One of {', '.join(SHORT)}; by default 1d, or that of the implementation."),
+]
 From = Annotated[
     str | None,
     typer.Option("--from", metavar="TIME", help="The first time; by default the newest 1,250 bars are used."),

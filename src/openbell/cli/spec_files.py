@@ -1,35 +1,79 @@
-"""Specs of strategies, as commands name them: canonical ones by name, others by file."""
+"""Strategies as commands name them: canonical and submitted ones by name or id, others by file."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from openbell.cli.app import fail
-from openbell.market.errors import InvalidParameter
+from openbell.market.instruments import parse
 
 if TYPE_CHECKING:
+    from openbell.desk.desk import Desk
+    from openbell.desk.settings import Settings
+    from openbell.desk.strategies.desk import Chosen
+    from openbell.desk.strategies.specs import KnownSpec
     from openbell.strategies.spec import Spec
 
+T = TypeVar("T")
+_FILES = frozenset({".yaml", ".yml", ".json"})
 
-def spec_named(name: str) -> Spec:
-    """Returns the spec of a canonical strategy or of a file. Raises `OpenbellError`; exits if the file cannot be read."""
-    from openbell.market.nearest import did_you_mean
-    from openbell.strategies.library import canonical
 
-    path = Path(name)
-    if path.suffix in {".yaml", ".yml", ".json"}:
-        return read_spec_file(path)
-    known = canonical()
-    if name.upper() not in known:
-        advice = did_you_mean(name, known) or "; openbell strategies list has them all"
-        raise InvalidParameter(f"no strategy {name[:80]!r}{advice}")
-    return known[name.upper()]
+def strategy_named(settings: Settings, name: str, symbol: str) -> Chosen:
+    """Returns a strategy for a symbol: of a file, of the name of a spec, or of the id of a spec or an implementation.
+
+    Raises `OpenbellError`; exits if the file cannot be read.
+    """
+    from openbell.desk.principals import OPERATOR
+    from openbell.desk.strategies.specs import canonical_named
+
+    spec = read_spec_file(Path(name)) if Path(name).suffix in _FILES else canonical_named(name)
+    if spec is not None:
+        from openbell.desk.strategies.desk import default_of
+
+        return default_of(spec)
+    # At another time than the present, implementations that were not recorded are found again by a search.
+    instrument = parse(symbol) if settings.other_clock else None
+    return _reading(settings, lambda desk: desk.strategies.choose(OPERATOR, name, instrument))
+
+
+def spec_named(settings: Settings, name: str) -> KnownSpec:
+    """Returns the operator's or the canonical spec of a name or an id. Raises `UnknownStrategy`."""
+    from openbell.desk.principals import OPERATOR
+
+    return _reading(settings, lambda desk: desk.strategies.opinions.spec(OPERATOR, name))
+
+
+def submitted_specs(settings: Settings) -> list[KnownSpec]:
+    """Returns the specs that the operator has submitted, oldest first."""
+    from openbell.desk.principals import OPERATOR
+
+    return _reading(settings, lambda desk: desk.strategies.specs.own(OPERATOR))
+
+
+def _reading(settings: Settings, work: Callable[[Desk], Awaitable[T]]) -> T:
+    """Returns what `work` reads from a desk that writes nothing: in a new home it creates no records."""
+    from openbell.desk.desk import Desk
+
+    async def read() -> T:
+        async with Desk(replace(settings, read_only=True)) as desk:
+            return await work(desk)
+
+    return asyncio.run(read())
 
 
 def read_spec_file(path: Path) -> Spec:
     """Returns the spec of a YAML or JSON file. Raises `SpecRefused`, and exits if the file cannot be read."""
     from openbell.strategies.reading import read_spec
+
+    return read_spec(read_data(path))
+
+
+def read_data(path: Path) -> Any:
+    """Returns the data of a YAML or JSON file. Raises `SpecRefused`, and exits if the file cannot be read."""
     from openbell.strategies.yaml_text import read_yaml
 
     try:
@@ -38,4 +82,4 @@ def read_spec_file(path: Path) -> Spec:
         fail(f"{path}: cannot be read: {error.strerror}")
     except UnicodeDecodeError:
         fail(f"{path}: is not a text file in UTF-8")
-    return read_spec(read_yaml(text))
+    return read_yaml(text)

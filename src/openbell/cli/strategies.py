@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import app, fail, plain_errors
-from openbell.cli.spec_files import read_spec_file
+from openbell.cli.app import app, plain_errors, settings_for
+from openbell.cli.spec_files import read_spec_file, spec_named, submitted_specs
 
 if TYPE_CHECKING:
     from openbell.strategies.spec import Spec
@@ -19,26 +19,40 @@ app.add_typer(strategies, name="strategies")
 
 @strategies.command("list")
 def show_all() -> None:
-    """Print the canonical strategies, one per line: name, complexity and description."""
+    """Print the canonical strategies and those that you have submitted, one per line: name, complexity, description."""
+    settings = settings_for()
     with plain_errors():
-        found = _canonical()
-    width = max(map(len, found))
-    for name, spec in found.items():
-        typer.echo(f"{name:{width}}  {spec.complexity.lower():7}  {spec.description}")
+        found, own = list(_canonical().values()), [each.spec for each in submitted_specs(settings)]
+    width = max(len(each.name) for each in (*found, *own))
+    for spec in found:
+        _print_line(spec, width)
+    if own:
+        typer.echo("\nsubmitted:")
+    for spec in own:
+        _print_line(spec, width)
+
+
+def _print_line(spec: Spec, width: int) -> None:
+    typer.echo(f"{spec.name:{width}}  {spec.complexity.lower():7}  {spec.description}")
 
 
 @strategies.command("show")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The strategy: MACD_CROSSOVER.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A canonical or submitted strategy: MACD_CROSSOVER.")],
 ) -> None:
-    """Print one canonical strategy as YAML, as it can be changed and checked."""
-    from openbell.market.nearest import did_you_mean
+    """Print one strategy as YAML, as it can be changed and checked."""
+    from openbell.desk.strategies.specs import canonical_named
     from openbell.strategies.library import text_of
+    from openbell.strategies.writing import write_spec
+    from openbell.strategies.yaml_text import write_yaml
 
-    found = _canonical()
-    if name.upper() not in found:
-        fail(f"no strategy {name[:80]!r}{did_you_mean(name, found) or '; openbell strategies list has them all'}")
-    typer.echo(text_of(name.upper()).rstrip())
+    settings = settings_for()
+    with plain_errors():
+        if found := canonical_named(name):
+            text = text_of(found.name)
+        else:
+            text = write_yaml(write_spec(spec_named(settings, name).spec))
+    typer.echo(text.rstrip())
 
 
 @strategies.command("check")

@@ -26,7 +26,7 @@ from openbell.cli.data_notes import echo_data_notes
 from openbell.cli.output_files import check_output, write_output
 from openbell.cli.progress import progress
 from openbell.cli.span import Until, moment
-from openbell.cli.spec_files import spec_named
+from openbell.cli.spec_files import strategy_named
 from openbell.market.clock import iso
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
 
@@ -65,7 +65,7 @@ ValuesOf = Annotated[
 def sweep(
     strategy: StrategyName,
     symbol: Symbol,
-    timeframe: TimeframeName = "1d",
+    timeframe: TimeframeName = None,
     since: From = None,
     until: Until = None,
     values: ValuesOf = None,
@@ -102,12 +102,14 @@ def sweep(
             from openbell.backtest.sweeps import ranking
 
             ranking(by)
-            spec, wanted = spec_named(strategy), parse_timeframe(timeframe, SHORT)
+            given = parse_timeframe(timeframe, SHORT) if timeframe else None
+            chosen = strategy_named(settings, strategy, symbol)
+            spec = chosen.spec
             tried = grid(spec, read_values(spec, values or []), most)
             setup = setup_of(settings, cash, fee, slippage)
             span = moment(since, "--from") if since else None, moment(until, "--to") if until else None
             swept = _Sweeping(spec, tried, setup, span, jobs, by if report else None)
-            found, data, best = asyncio.run(_run(settings, symbol, wanted, swept))
+            found, data, best = asyncio.run(_run(settings, symbol, given or chosen.timeframe, swept))
             _write(output, report, found, data, best)
     except KeyboardInterrupt:
         fail("interrupted: nothing was written", 130)

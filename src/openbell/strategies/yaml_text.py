@@ -1,4 +1,4 @@
-"""Reads YAML as plain data: no tags, no objects, and no aliases, with which a small file can hold billions of values."""
+"""YAML as plain data: no tags, no objects, and no aliases, with which a small file can hold billions of values."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ def read_yaml(text: str) -> Any:
         return yaml.load(text, Loader=loader)  # noqa: S506 - a safe loader
     except yaml.YAMLError as error:
         raise _refused(f"is not YAML: {' '.join(str(error).split())[:200]}") from None
+
+
+def write_yaml(data: Any) -> str:
+    """Returns a YAML text of which `read_yaml` returns the same data."""
+    import yaml
+
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    return text
 
 
 def _check_events(text: str, loader: Any) -> None:

@@ -59,6 +59,11 @@ class Chosen:
         return f"{chosen_before(self.trained_until)}{among}"
 
 
+def default_of(spec: Spec) -> Chosen:
+    """Returns a spec with its default parameters, for daily bars."""
+    return Chosen(spec, spec.defaults(), Timeframe.D1)
+
+
 def chosen_before(trained_until: int, of: str = "") -> str:
     """Returns the note on bars that do not test the parameters of an implementation."""
     return f"its parameters were chosen on bars{of} before {iso(trained_until)}"
@@ -122,15 +127,16 @@ class StrategyDesk:
         """What strategies have earned in a period."""
         return PerformanceService(self._desk.bars, self.workers, self.setup)
 
-    async def choose(self, principal: str, strategy_id: str, instrument: Instrument) -> Chosen:
+    async def choose(self, principal: str, strategy_id: str, instrument: Instrument | None) -> Chosen:
         """Returns what an id names: an implementation, or a spec with its default parameters on daily bars.
 
-        Raises `UnknownStrategy`.
+        A desk that may not write searches the instrument, if it is given, for an id that it does not know. Raises
+        `UnknownStrategy`.
         """
         found = await self.opinions.implementation(principal, strategy_id, instrument)
         if found is None:
             known = await self.opinions.spec(principal, strategy_id)
-            return Chosen(known.spec, known.spec.defaults(), Timeframe.D1)
+            return default_of(known.spec)
         specs = await self.opinions.specs(principal)
         spec, timeframe = specs[found.spec_id].spec, SHORT[found.timeframe]
         return Chosen(spec, found.parameters, timeframe, found.trained_until, found.symbol)

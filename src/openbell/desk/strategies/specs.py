@@ -20,6 +20,7 @@ from openbell.stores.records.strategies import EVERYONE
 from openbell.stores.records.view import View
 from openbell.strategies.errors import DuplicateName, Kind, Problem, SpecRefused, UnknownSpec, by_part
 from openbell.strategies.implementations import fingerprint_of
+from openbell.strategies.indicator_names import snake
 from openbell.strategies.library import canonical
 from openbell.strategies.reading import read_spec
 from openbell.strategies.spec import Spec
@@ -59,6 +60,17 @@ def canonical_specs() -> tuple[KnownSpec, ...]:
     )
 
 
+def canonical_named(name: str) -> Spec | None:
+    """Returns the canonical spec of a name in any spelling that `SpecService.find` accepts; None if there is none."""
+    known = canonical()
+    return next((known[each] for each in spellings(name) if each in known), None)
+
+
+def spellings(name: str) -> tuple[str, str]:
+    """Returns the names that a text may mean: as it is written, and as `read_spec` writes it (`buys low`: BUYS_LOW)."""
+    return name.strip().upper(), snake(name).upper()
+
+
 class SpecService:
     """Specs of principals."""
 
@@ -86,10 +98,12 @@ class SpecService:
         """Returns the spec of an id or a name. Raises `UnknownSpec`."""
         known = await self.all(principal)
         wanted = text.strip()
-        for key in (lambda each: each.id == wanted, lambda each: each.spec.name == wanted.upper()):
-            if found := next(filter(key, known), None):
-                return found
-        advice = did_you_mean(wanted.upper(), [each.spec.name for each in known]) or "; get_top_specs lists specs"
+        by_name = {each.spec.name: each for each in known} | {each.id: each for each in known}
+        for key in (wanted, *spellings(wanted)):
+            if key in by_name:
+                return by_name[key]
+        names = [each.spec.name for each in known]
+        advice = did_you_mean(spellings(wanted)[1], names) or "; get_top_specs and openbell strategies list have them"
         raise UnknownSpec(f"no spec {wanted[:80]!r}{advice}", spec_id=wanted[:80])
 
     async def submit(self, principal: str, raw: Mapping[str, Any], reasoning: str) -> KnownSpec:
