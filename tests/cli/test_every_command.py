@@ -175,6 +175,14 @@ def runs_strategies_check(home: Path) -> None:
     assert "bad.yaml: entryConditions[0].type: no condition 'CROSSES_UP'; did you mean 'CROSSED_UP'?" in shown
 
 
+def runs_strategies_submit(home: Path) -> None:
+    home.mkdir()
+    file = home / "mine.yaml"
+    file.write_text(done(home, "strategies", "show", "RVI").replace("name: RVI", "name: MY_RVI"))
+    assert done(home, "strategies", "submit", str(file)).startswith("MY_RVI is submitted as spec_")
+    assert done(home, "strategies", "submit", str(file), code=1) == "", "a name can be used once"
+
+
 def runs_account_list(home: Path) -> None:
     assert "the first order creates the default account" in done(home, "account", "list")
 
@@ -280,6 +288,7 @@ RUNS: dict[str, Callable[[Path], None]] = {
     "strategies list": runs_strategies_list,
     "strategies show": runs_strategies_show,
     "strategies check": runs_strategies_check,
+    "strategies submit": runs_strategies_submit,
     "account list": runs_account_list,
     "account add": runs_account_add,
     "account token": runs_account_token,

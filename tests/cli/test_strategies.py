@@ -94,3 +94,53 @@ def test_reading_strategies_in_a_new_home_creates_nothing(tmp_path: Path) -> Non
     for words in (("strategies", "show", "MINE"), ("backtest", "MINE", BTC), ("sweep", "impl_1", BTC)):
         assert "no strategy" in refused(home, *words)
     assert not home.exists()
+
+
+# Submitting a file
+
+
+def spec_file(folder: Path, **parts: Any) -> Path:
+    """A file of a spec, with the keys of the tool's arguments."""
+    file = folder / "mine.yaml"
+    file.write_text(json.dumps({**BUYS_LOW, **parts}))
+    return file
+
+
+def test_a_file_is_submitted_once_and_the_server_has_it(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", spec_file(tmp_path, name="From a file", side="SHORT")
+    assert printed(home, "strategies", "check", str(file)).endswith(
+        "FROM_A_FILE is valid (1 indicators, 1 parameters)\n"
+    )
+    spec_id = printed(home, "strategies", "submit", str(file)).split()[-1]
+    found = json.loads(
+        printed(home, "call", "strategy-db", "get_top_specs", '{"source": "LLM_GENERATED"}', TIMEOUT="60")
+    )
+    assert [(each["name"], each["spec_id"]) for each in found["data"]["items"]] == [("FROM_A_FILE", spec_id)]
+    assert "side: SHORT\n" in printed(home, "strategies", "show", spec_id)
+    taken = "the name FROM_A_FILE is taken by a spec that you have submitted: choose another"
+    assert refused(home, "strategies", "submit", str(file)) == f"openbell: {taken} name\n"
+    assert f"warning: {taken} one to submit it" in printed(home, "strategies", "check", str(file))
+
+
+def test_a_name_of_a_canonical_strategy_is_refused_and_a_check_warns(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", spec_file(tmp_path, name="macd crossover")
+    taken = "the name MACD_CROSSOVER is taken by a canonical spec: choose another"
+    assert f"warning: {taken} one to submit it" in printed(home, "strategies", "check", str(file))
+    assert not home.exists()
+    assert refused(home, "strategies", "submit", str(file)) == f"openbell: {taken} name\n"
+
+
+def test_a_desk_that_may_not_write_refuses_to_submit(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", spec_file(tmp_path)
+    assert "this desk is read-only" in refused(home, "strategies", "submit", str(file), "--read-only")
+    assert "this desk is read-only" in refused(home, "strategies", "submit", str(file), READ_ONLY="1")
+    assert "another time than the present" in refused(home, "strategies", "submit", str(file), AS_OF="2026-01-01")
+    assert not home.exists()
+
+
+def test_a_file_with_problems_is_not_submitted(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", spec_file(tmp_path, entry_conditions=[{"type": "OVR"}], parameters=[])
+    code, out, errors = command(home, "strategies", "submit", str(file))
+    assert (code, errors) == (1, "")
+    assert f"{file}: entry_conditions[0].type: no condition 'OVR'; did you mean 'OVER'?" in out
+    assert not home.exists()

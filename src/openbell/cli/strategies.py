@@ -1,19 +1,22 @@
-"""`openbell strategies`: the canonical strategies, and checks of spec files."""
+"""`openbell strategies`: canonical and submitted strategies, and spec files."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbell.cli.app import app, plain_errors, settings_for
-from openbell.cli.spec_files import read_spec_file, spec_named, submitted_specs
+from openbell.cli.app import ReadOnly, app, fail, plain_errors, settings_for
+from openbell.cli.spec_files import read_data, read_spec_file, spec_named, submitted_specs
 
 if TYPE_CHECKING:
+    from openbell.desk.settings import Settings
+    from openbell.desk.strategies.specs import KnownSpec
     from openbell.strategies.spec import Spec
 
-strategies = typer.Typer(help="List and show strategies, and check spec files.", no_args_is_help=True)
+strategies = typer.Typer(help="List and show strategies; check and submit spec files.", no_args_is_help=True)
 app.add_typer(strategies, name="strategies")
 
 
@@ -59,22 +62,71 @@ def show(
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Spec files (.yaml or .json).")],
 ) -> None:
-    """Check spec files, and print every problem with its place. Exits with 1 if a file has one."""
+    """Check spec files, and print every problem with its place. Exits with 1 if a file has one.
+
+    A name that is taken is a warning: such a file can be traded, but not submitted.
+    """
+    settings = settings_for()
+    read = {file: _read(file) for file in files}
+    with plain_errors():
+        own = {each.spec.name for each in submitted_specs(settings)} if any(read.values()) else set()
+    for file, spec in read.items():
+        if spec is None:
+            continue
+        counted = f"{len(spec.indicators)} indicators, {len(spec.parameters)} parameters"
+        typer.echo(f"{file}: {spec.name} is valid ({counted})")
+        if spec.name in own or spec.name in _canonical():
+            owner = "a spec that you have submitted" if spec.name in own else "a canonical spec"
+            typer.echo(f"{file}: warning: the name {spec.name} is taken by {owner}: choose another one to submit it")
+    if not all(read.values()):
+        raise typer.Exit(1)
+
+
+@strategies.command("submit")
+def submit(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A spec file (.yaml or .json).")],
+    read_only: ReadOnly = False,
+) -> None:
+    """Check a spec file and record its spec for good, as submit_new_spec does; prints its id.
+
+    The key `reasoning` of the file is recorded beside it. `openbell up` tries the spec on the watched symbols.
+    """
+    settings = settings_for(read_only=read_only)
+    if settings.read_only:
+        fail("a spec cannot be submitted: this desk is read-only (--read-only or OPENBELL_READ_ONLY)")
+    if settings.other_clock:
+        fail("a spec cannot be submitted: this desk shows another time than the present (OPENBELL_AS_OF)")
+    if _read(file) is None:
+        raise typer.Exit(1)
+    with plain_errors():
+        found = asyncio.run(_submit(settings, read_data(file)))
+    typer.echo(f"{found.spec.name} is submitted as {found.id}")
+
+
+async def _submit(settings: Settings, raw: dict[str, Any]) -> KnownSpec:
+    from openbell.desk.desk import Desk
+    from openbell.desk.principals import OPERATOR
+    from openbell.desk.trading.decisions import LONGEST_REASONING
+    from openbell.protocol.storable import require_storable
+
+    reasoning = raw.pop("reasoning", None) or ""
+    if not isinstance(reasoning, str) or len(reasoning) > LONGEST_REASONING:
+        fail(f"reasoning must be a text of at most {LONGEST_REASONING:,} characters")
+    require_storable(reasoning, "the spec", raw)
+    async with Desk(settings) as desk:
+        return await desk.strategies.catalogue.submit(OPERATOR, raw, reasoning)
+
+
+def _read(file: Path) -> Spec | None:
+    """Returns the spec of a file; None, after printing every problem, if it has any."""
     from openbell.strategies.errors import SpecRefused
 
-    bad = False
-    for file in files:
-        try:
-            spec = read_spec_file(file)
-        except SpecRefused as refused:
-            bad = True
-            for problem in refused.problems:
-                typer.echo(f"{file}: {problem}")
-        else:
-            counted = f"{len(spec.indicators)} indicators, {len(spec.parameters)} parameters"
-            typer.echo(f"{file}: {spec.name} is valid ({counted})")
-    if bad:
-        raise typer.Exit(1)
+    try:
+        return read_spec_file(file)
+    except SpecRefused as refused:
+        for problem in refused.problems:
+            typer.echo(f"{file}: {problem}")
+        return None
 
 
 def _canonical() -> dict[str, Spec]:

@@ -27,13 +27,12 @@ class ConditionReader:
         self._scope = scope
         self._count = 0
 
-    def entry(self, raw: object) -> tuple[Condition, ...]:
-        """The entry conditions."""
-        return self._all(raw, "entryConditions")
+    def entry(self, raw: object, path: str) -> tuple[Condition, ...]:
+        """The entry conditions. `path` is their key as it was written."""
+        return self._all(raw, path)
 
-    def exit(self, raw: object) -> tuple[tuple[Condition, ...], tuple[Stop, ...]]:
+    def exit(self, raw: object, path: str) -> tuple[tuple[Condition, ...], tuple[Stop, ...]]:
         """The exit conditions without stops, and the stops."""
-        path = "exitConditions"
         if not isinstance(raw, list) or len(raw) != 1 or not isinstance(raw[0], Mapping):
             return self._all(raw, path), ()
         kind, children = raw[0].get("type"), raw[0].get("conditions")
@@ -80,7 +79,9 @@ class ConditionReader:
             self._scope.refuse(_KIND, f"{path}.type", f"no condition {short(named)}{advice or f'; known are {known}'}")
             return None
         if kind in STOPS:
-            self._scope.refuse(_KIND, path, _APART if path.startswith("exit") else "a stop cannot open a position")
+            self._scope.refuse(
+                _KIND, path, _APART if path.lower().startswith("exit") else "a stop cannot open a position"
+            )
             return None
         return self._group(kind, raw, path, depth) if kind in GROUPS else self._leaf(kind, raw, path)
 
@@ -101,12 +102,13 @@ class ConditionReader:
         if params is None or line is None:
             return None
         if kind in TRENDS:
-            bars = self._scope.value(next(iter(params.values()), 1), _KIND, f"{path}.params.barCount")
+            where = f"{path}.params.{_first_key(raw, 'barCount')}"
+            bars = self._scope.value(next(iter(params.values()), 1), _KIND, where)
             if bars is None:
                 return None
             low, high = self._scope.bounds(bars)
             if not self._scope.is_whole(bars) or low < 1 or high > 500:
-                self._scope.refuse(_KIND, f"{path}.params.barCount", "must be a whole number from 1 to 500")
+                self._scope.refuse(_KIND, where, "must be a whole number from 1 to 500")
                 return None
             return Trend(kind, line, bars)
         if len(params) != 1:
@@ -128,7 +130,7 @@ class ConditionReader:
             self._scope.refuse(_KIND, f"{path}.params", f"must be an object, not {short(params)}")
             return None
         found = {snake(str(key)): value for key, value in params.items()}
-        if unknown := [key for key in found if key not in known]:
+        if unknown := [str(key) for key in params if snake(str(key)) not in known]:
             self._scope.refuse(_KIND, f"{path}.params.{unknown[0][:64]}", f"is not known here: use {', '.join(known)}")
             return None
         return found
@@ -140,20 +142,24 @@ class ConditionReader:
             params = self._params(each, path, ("percentage", "value", "threshold"))
             if params is None:
                 continue
-            value = self._scope.value(next(iter(params.values()), None), _KIND, f"{path}.params.percentage")
+            where = f"{path}.params.{_first_key(each, 'percentage')}"
+            value = self._scope.value(next(iter(params.values()), None), _KIND, where)
             if value is None:
                 continue
             low, high = self._scope.bounds(value)
             most = _LARGEST_PERCENTAGE.get(kind, 100.0)
             if low <= 0 or high >= most:
-                self._scope.refuse(
-                    _KIND, f"{path}.params.percentage", f"must be more than 0 and less than {most:g} per cent"
-                )
+                self._scope.refuse(_KIND, where, f"must be more than 0 and less than {most:g} per cent")
                 continue
             if kind in found:
                 self._scope.refuse(_KIND, path, f"a second {kind}")
             found[kind] = Stop(kind, value)
         return tuple(found.values())
+
+
+def _first_key(raw: Mapping[str, Any], usual: str) -> str:
+    """Returns the first key of a condition's params as it was written; `usual` if there is none."""
+    return str(next(iter(raw.get("params") or {}), usual))
 
 
 def _type(raw: object) -> ConditionType | None:

@@ -39,8 +39,9 @@ def read_spec(raw: object) -> Spec:
     scope = Scope({each.name: each for each in parameters}, problems)
     indicators = IndicatorReader(scope).read(keys.get("indicators", []))
     conditions = ConditionReader(scope)
-    entry = conditions.entry(keys.get("entry_conditions", []))
-    exit_, stops = conditions.exit(keys.get("exit_conditions", []))
+    paths = _spelled(raw, "entryConditions"), _spelled(raw, "exitConditions")
+    entry = conditions.entry(keys.get("entry_conditions", []), paths[0])
+    exit_, stops = conditions.exit(keys.get("exit_conditions", []), paths[1])
     spec = Spec(
         name=name,
         description=_text(keys, "description", problems),
@@ -54,15 +55,21 @@ def read_spec(raw: object) -> Spec:
         parameters=parameters,
     )
     if not problems:
-        _check_use(spec, scope, problems)
+        _check_use(spec, scope, paths, problems)
     if problems:
         raise SpecRefused(name or short(keys.get("name", "")), problems)
     return spec
 
 
-def _check_use(spec: Spec, scope: Scope, problems: list[Problem]) -> None:
+def _spelled(raw: Mapping[Any, Any], *usual: str) -> str:
+    """Returns the key that was written for one of some names, in the caller's spelling; the first name if there is none."""
+    plain = {snake(each) for each in usual}
+    return next((key for key in raw if isinstance(key, str) and snake(key) in plain), usual[0])
+
+
+def _check_use(spec: Spec, scope: Scope, paths: tuple[str, str], problems: list[Problem]) -> None:
     """Check what only the whole spec shows: conditions that cannot hold, and parts that nothing uses."""
-    for path, conditions in (("entryConditions", spec.entry), ("exitConditions", spec.exit)):
+    for path, conditions in zip(paths, (spec.entry, spec.exit), strict=True):
         if why := contradiction(conditions, spec):
             problems.append(Problem(Kind.CONDITIONS, path, f"{why}, so they can never hold"))
     idle = "nothing uses it: remove it, or use it in a condition"
@@ -125,7 +132,8 @@ def _parameters(raw: object, problems: list[Problem]) -> tuple[Parameter, ...]:
         if not isinstance(each, Mapping):
             problems.append(Problem(Kind.SCHEMA, path, f"must be an object, not {short(each)}"))
             continue
-        parameter = _parameter(_by_key(each, _PARAMETER_KEYS, path, problems), path, problems)
+        default = _spelled(each, "defaultValue", "default")
+        parameter = _parameter(_by_key(each, _PARAMETER_KEYS, path, problems), path, default, problems)
         if parameter is None:
             continue
         if parameter.name in found:
@@ -134,7 +142,7 @@ def _parameters(raw: object, problems: list[Problem]) -> tuple[Parameter, ...]:
     return tuple(found.values())
 
 
-def _parameter(keys: Mapping[str, Any], path: str, problems: list[Problem]) -> Parameter | None:
+def _parameter(keys: Mapping[str, Any], path: str, default_key: str, problems: list[Problem]) -> Parameter | None:
     name, kind = keys.get("name"), keys.get("type", "DOUBLE")
     kind = kind.upper() if isinstance(kind, str) else ""
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > 64:
@@ -147,7 +155,7 @@ def _parameter(keys: Mapping[str, Any], path: str, problems: list[Problem]) -> P
         return None
     numbers: list[Number] = []
     default = keys.get("default_value", keys.get("default"))
-    for key, value in (("min", keys.get("min")), ("max", keys.get("max")), ("defaultValue", default)):
+    for key, value in (("min", keys.get("min")), ("max", keys.get("max")), (default_key, default)):
         number = _number(value, kind == "INTEGER")
         if number is None:
             whole = "whole " if kind == "INTEGER" else ""
@@ -156,7 +164,7 @@ def _parameter(keys: Mapping[str, Any], path: str, problems: list[Problem]) -> P
         numbers.append(number)
     low, high, start = numbers
     if not low <= start <= high:
-        problems.append(Problem(Kind.SCHEMA, path, f"min ≤ defaultValue ≤ max does not hold: {low}, {start}, {high}"))
+        problems.append(Problem(Kind.SCHEMA, path, f"min ≤ {default_key} ≤ max does not hold: {low}, {start}, {high}"))
         return None
     return Parameter(name, kind == "INTEGER", low, high, start)
 

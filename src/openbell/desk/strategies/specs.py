@@ -123,7 +123,9 @@ class SpecService:
             problem = Problem(Kind.NAME, "name", "must not begin with SPEC_ or IMPL_, as ids do")
             raise by_part(SpecRefused(spec.name, [problem]))
         if spec.name in canonical():
-            raise DuplicateName(f"{spec.name} is the name of a canonical spec", spec_id=spec.name)
+            raise DuplicateName(
+                f"the name {spec.name} is taken by a canonical spec: choose another name", spec_id=spec.name
+            )
 
         def work(journal: Journal) -> None:
             _refuse_duplicate(journal.view, principal, row)
@@ -146,4 +148,6 @@ def _refuse_duplicate(view: View, principal: str, row: Mapping[str, Any]) -> Non
     if len(own) >= MOST_SPECS:
         raise InvalidParameter(f"you have {len(own)} specs, which is the most")
     if any(each["name"] == row["name"] for each in own):
-        raise DuplicateName(f"you have a spec of the name {row['name']} already", spec_id=row["id"])
+        raise DuplicateName(
+            f"the name {row['name']} is taken by a spec that you have submitted: choose another name", spec_id=row["id"]
+        )
