@@ -193,7 +193,8 @@ def test_both_are_said_in_a_sentence_each() -> None:
     )
     assert luck == (
         "The probability of overfitting is 58 %: in that share of 924 splits of the time, the best try on one half was "
-        "below the median on the other half."
+        "below the median on the other half. This compares the tries with each other: it can be low although none of them "
+        "has an edge."
     )
     edge, luck = Overfitting(1000, 1.904, 0.7, 0.9999, 0.0, 924).sentences()
     assert "more than 99 % (deflated Sharpe ratio)." in edge

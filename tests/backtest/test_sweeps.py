@@ -142,7 +142,7 @@ def test_the_best_rows_are_ranked_by_a_figure() -> None:
         (row.metrics.sharpe or 0.0 for row in found.rows), reverse=True
     )[:3]
     assert found.best("return")[0].metrics.total_return == max(row.metrics.total_return or 0.0 for row in found.rows)
-    assert len(found.best("score")) == len(GRID)
+    assert len(found.best("rating")) == len(GRID)
     with pytest.raises(InvalidParameter, match="did you mean 'sharpe'"):
         found.best("sharp")
 

@@ -132,3 +132,16 @@ def test_the_tool_names_bars_that_begin_after_the_start(tmp_path: Path) -> None:
     early = answered(tmp_path, "run_backtest", **wanted, start_date="2010-01-01")["note"]
     assert early.endswith("; bars begin on 2016-03-02, after the start")
     assert "bars begin" not in answered(tmp_path, "run_backtest", **wanted, start_date="2020-01-01")["note"]
+
+
+def test_the_rating_of_a_run_is_not_called_score_and_the_two_luck_figures_are_told_apart(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    words = ("sweep", "RVI", "BTC/USD", "--most", "4", "--by", "rating", "-o", str(table))
+    swept, ran = printed(tmp_path / "home", *words), printed(tmp_path / "home", "backtest", "RVI", "BTC/USD")
+    assert "rating" in swept.splitlines()[3]
+    assert 0 <= float(figure(ran, "rating")) <= 1
+    assert "rating" in table.read_text().splitlines()[1].split(",")
+    assert not any("score" in each for each in (swept, ran, table.read_text()))
+    assert "\nThe best Sharpe of 4 tries is " in swept
+    assert ": it can be low although none of them has an edge.\n" in swept
+    assert "did you mean" in command(tmp_path / "home", *words[:-4], "--by", "ratings")[2]

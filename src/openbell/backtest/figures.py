@@ -45,7 +45,7 @@ def figures(found: Backtest) -> list[Figure]:
         ),
         Figure("beta", ratio(metrics.beta), "change of the return per change of the instrument's return"),
         Figure(
-            "score", ratio(metrics.score), "0 to 1, from Sharpe, drawdown, win rate, annual return and profit factor"
+            "rating", ratio(metrics.score), "0 to 1, from Sharpe, drawdown, win rate, annual return and profit factor"
         ),
     ]
 

@@ -59,7 +59,8 @@ class Overfitting:
         if self.probability is not None:
             found.append(
                 f"The probability of overfitting is {_share(self.probability)}: in that share of {self.splits:,} splits of "
-                "the time, the best try on one half was below the median on the other half."
+                "the time, the best try on one half was below the median on the other half. This compares the tries with "
+                "each other: it can be low although none of them has an edge."
             )
         return tuple(found)
 

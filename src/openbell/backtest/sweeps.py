@@ -36,7 +36,7 @@ from openbell.market.nearest import did_you_mean
 from openbell.strategies.compiled import compiled
 from openbell.strategies.spec import Spec
 
-RANKED_BY = {"sharpe": "sharpe", "return": "total_return", "score": "score", "calmar": "calmar"}
+RANKED_BY = {"sharpe": "sharpe", "return": "total_return", "rating": "score", "calmar": "calmar"}
 """Names of the figures by which rows can be ranked, and the fields of `Metrics`."""
 _CHUNK_BARS = 10_000_000
 """Bars times combinations of a chunk that an executor runs: 0.1 s of compiled code."""

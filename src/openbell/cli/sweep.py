@@ -45,7 +45,7 @@ _COLUMNS = {
     "Calmar": "calmar",
     "trades": "trades",
     "win rate": "win_rate",
-    "score": "score",
+    "rating": "score",
 }
 _SHARES = frozenset({"total_return", "annual_return", "max_drawdown", "win_rate"})
 
@@ -70,7 +70,7 @@ def sweep(
     until: Until = None,
     values: ValuesOf = None,
     most: Annotated[int, typer.Option("--most", help="The most combinations; of more, a sample is tried.")] = 1000,
-    by: Annotated[str, typer.Option("--by", help="Rank by sharpe, return, score or calmar.")] = "sharpe",
+    by: Annotated[str, typer.Option("--by", help="Rank by sharpe, return, rating or calmar.")] = "sharpe",
     top: Annotated[int, typer.Option("--top", min=1, max=1000, help="How many of the best to print.")] = 10,
     cash: Cash = 10_000.0,
     fee: Fee = None,
@@ -208,11 +208,16 @@ def _figure(row: Row, name: str) -> str:
     return str(value) if isinstance(value, int) else f"{value:,.2f}"
 
 
+def _renamed(metrics: dict[str, object]) -> dict[str, object]:
+    """Returns figures by the names that the output has: the score of a run is its rating."""
+    return {"rating" if name == "score" else name: value for name, value in metrics.items()}
+
+
 def _table(found: Sweep, data: str) -> bytes:
     """Returns all combinations as CSV, in the order in which they were tried; undefined figures are empty."""
     from dataclasses import asdict
 
     note = ["# simulated by Openbell, not real prices"] if "simulated" in data else []
-    rows = [{**row.parameters, **asdict(row.metrics)} for row in found.rows]
+    rows = [{**row.parameters, **_renamed(asdict(row.metrics))} for row in found.rows]
     lines = [",".join("" if each is None else repr(each) for each in row.values()) for row in rows]
     return "\n".join([*note, ",".join(rows[0]), *lines, ""]).encode()
