@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -77,6 +78,21 @@ def first_line(home: Path, *words: str, containing: str = "", **settings: str) -
 
 def runs_up(home: Path) -> None:
     assert "22 symbols" in first_line(home, "up", containing="collecting")
+    searching = first_line(home, "up", containing="strategies: searching")
+    assert re.search(r": \d+ of 44 series done\n$", searching)
+
+
+def test_up_prints_what_its_search_has_found(tmp_path: Path) -> None:
+    """The series have too few bars for a search, so that it ends at once."""
+    words = ("up", "--watch", "BTC/USD")
+    file = tmp_path / "bars.csv"
+    file.write_text("time,open,high,low,close,volume\n2025-01-01,1,2,1,2,9\n2025-01-02,2,2,1,1,8\n")
+    done(tmp_path / "home", "import", str(file), "--symbol", "BTC/USD", FEED="none")
+    line = first_line(tmp_path / "home", *words, containing="validated", FEED="none")
+    assert line == (
+        "openbell: strategies: all watched series are searched; 0 validated and 0 deployed strategies, shown by: openbell "
+        """call strategy get_top_strategies '{"symbol": "BTC/USD"}'\n"""
+    )
 
 
 def runs_collect(home: Path) -> None:

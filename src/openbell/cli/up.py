@@ -38,7 +38,9 @@ def up(
     as_of: AsOf = None,
     scenario: InScenario = None,
 ) -> None:
-    """Run the desk on this machine: collect bars, fill paper orders, fire alerts, and show a live view.
+    """Run the desk on this machine: collect bars, fill paper orders, fire alerts, search strategies, show a live view.
+
+    The search tries every strategy on the watched symbols in the background, and prints how far it is.
 
     Ctrl-C stops it without losing data.
 

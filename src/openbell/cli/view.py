@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import inf
+from time import monotonic
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -25,6 +27,8 @@ _HEADER_LINES = 14
 _SHOWN = (BarsClosed, OrderChanged, AlertFired, WatchlistChanged)
 _REFRESH_SECONDS = 1.0
 """The longest time between two updates: the header shows the time."""
+_SEARCH_SECONDS = 10.0
+"""The shortest time between two lines on the progress of the search for strategies."""
 _BADGES = {
     "simulated": ("SIMULATED MARKET: no price here is real", "black on yellow"),
     "imported": ("stored bars only: nothing is live", "black on white"),
@@ -38,22 +42,42 @@ async def print_changes(desk: Desk, collector: Collector) -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"openbell: {_badge(desk)[0]} (feed {desk.settings.feed}), home {desk.settings.home}")
     console.print(f"openbell: connect an MCP client with: {CONNECT}")
-    seen = ""
+    seen, search = "", _SearchLines(desk)
     with desk.hub.listen(*_SHOWN) as changed:
         while True:
             line = _line(desk, collector)
             if line != seen:
                 console.print(f"openbell: {line}")
                 seen = line
+            if line := search.next():
+                console.print(f"openbell: strategies: {line}")
             await changed.wait(_REFRESH_SECONDS)
+
+
+class _SearchLines:
+    """The state of the search for strategies, as lines: at most one in 10 s while it runs, and one at its end."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._strategies = desk.strategies
+        self._shown = ""
+        self._at = -inf
+
+    def next(self) -> str:
+        """Returns the line to print now; empty if there is none."""
+        if not self._strategies.searches:
+            return ""
+        status, now = self._strategies.seeding.status, monotonic()
+        line = f"{status}"
+        if line == self._shown or (status.searching and now - self._at < _SEARCH_SECONDS):
+            return ""
+        self._shown, self._at = line, now
+        return line
 
 
 def _line(desk: Desk, collector: Collector) -> str:
     """Returns the state of collector and engine as one line."""
     status = collector.status
     line = f"{status.state}; {status.watched} symbols; {_trading(desk)}"
-    if desk.strategies.searches:
-        line += f"; strategies: {desk.strategies.seeding.status.state}"
     if status.through:
         line += f"; {status.stored} bars stored, through {iso(status.through)}"
     if status.refused:

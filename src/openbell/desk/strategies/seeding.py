@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from openbell.desk.events import Hub, SpecSubmitted, WatchlistChanged
+from openbell.desk.principals import OPERATOR
 from openbell.desk.strategies.figures import FigureService
 from openbell.desk.strategies.searching import SearchService
 from openbell.desk.strategies.series_bars import SEARCHED
@@ -27,6 +29,7 @@ from openbell.stores.records import leases
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.records import Records
 from openbell.stores.records.strategies import EVERYONE
+from openbell.strategies.implementations import Status
 
 log = logging.getLogger(__name__)
 
@@ -47,10 +50,17 @@ class SeedingStatus:
     series: str = ""
     failed: list[str] = field(default_factory=list)
     """Why series could not be searched."""
+    outcome: str = ""
+    """How many strategies are validated or deployed, and the command that shows them; empty before the first search ends."""
+
+    @property
+    def searching(self) -> bool:
+        """True while series are searched."""
+        return self.state == "searching"
 
     def __str__(self) -> str:
-        if self.state != "searching":
-            return self.state
+        if not self.searching:
+            return "; ".join(filter(None, (self.state, self.outcome)))
         return f"searching {self.series}: {self.done} of {self.total} series done"
 
 
@@ -105,9 +115,20 @@ class Seeding:
                 await self._renew(lease)
                 await self._one(series, owners)
                 self.status.done += 1
+            self.status.outcome = await self._outcome(wanted)
         finally:
             with suppress(StoreError, LeaseLost):
                 await self._records.write(lambda journal: leases.release(journal.view, lease))
+
+    async def _outcome(self, searched: list[Series]) -> str:
+        """Returns how many strategies that the operator sees are active, and the command that shows those of a symbol."""
+        active = await self._records.read(queries.followed)
+        counts = Counter(each.status for each in active if each.principal in {EVERYONE, OPERATOR})
+        symbols = [*(each.symbol for each in active), *(each.instrument.symbol for each in searched)]
+        counted = f"{counts[Status.VALIDATED]} validated and {counts[Status.DEPLOYED]} deployed strategies"
+        if not symbols:
+            return counted
+        return f"""{counted}, shown by: openbell call strategy get_top_strategies '{{"symbol": "{symbols[0]}"}}'"""
 
     def _series(self) -> Iterator[Series]:
         """Daily bars of every symbol first: they are the quickest."""
