@@ -165,11 +165,36 @@ def test_every_declared_error_is_raised(clients: dict[str, Client]) -> None:
     for dates, code in (
         (bad, "INVALID_DATE_RANGE"),
         ({"start_date": "yesterday"}, "INVALID_DATE_RANGE"),
+        ({"start_date": FOUND[:10]}, "INSUFFICIENT_DATA"),  # five minutes of that day have passed
+        ({"start_date": "2025-04-02"}, "INVALID_DATE_RANGE"),
+        ({"start_date": "2999"}, "INVALID_DATE_RANGE"),
+        ({"end_date": "2024"}, "INVALID_DATE_RANGE"),
         ({"start_date": "1950-01-01", "end_date": "1951-01-01"}, "INSUFFICIENT_DATA"),
     ):
         refused.append((backtests, "run_backtest", {"strategy_id": "MACD_CROSSOVER", "symbol": BTC, **dates}, code))
     for client, tool, arguments, code in refused:
         assert error(client, tool, **arguments)["code"] == code, (tool, arguments)
+
+
+def test_a_start_may_be_a_year_or_a_month_as_at_the_shell(clients: dict[str, Client]) -> None:
+    def note(start: str) -> str:
+        wanted = {"strategy_id": "RVI", "symbol": BTC, "start_date": start}
+        return str(data(clients["backtest"], "run_backtest", **wanted)["note"])
+
+    assert note("2020") == note("2020-01-01")
+    assert note("2020-06") == note("2020-06-01")
+
+
+@awaited
+async def test_without_a_feed_the_hint_is_to_import_bars(tmp_path: Path) -> None:
+    rows = (f"{2000 + at // 12}-{at % 12 + 1:02}-01,1,2,1,{1 + at % 7 / 10},9" for at in range(120))
+    (tmp_path / "few.csv").write_text("\n".join(["time,open,high,low,close,volume", *rows]) + "\n")
+    done = run(tmp_path / "home", "import", str(tmp_path / "few.csv"), "--symbol", BTC, "-t", "1d", FEED="none")
+    assert done.returncode == 0, done.stderr
+    async with bench_as_found(tmp_path / "home", FEED="none") as desk:
+        refused = await desk.refused("strategy", "get_top_strategies", symbol=BTC)
+    assert refused["code"] == "SYMBOL_NOT_FOUND"
+    assert refused["message"].endswith("bars (openbell import adds more)")
 
 
 def test_a_refused_spec_has_every_problem_with_its_path(clients: dict[str, Client]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from openbell.desk.settings import names
+from openbell.market.errors import InputError, InvalidParameter
 from openbell.protocol.service import Service
 from openbell.protocol.tool import Tool
 from openbell.servers import NAMES, load
@@ -90,7 +91,10 @@ def _errors(service: Service, tool: Tool) -> list[str]:
     table = {**getattr(service.dialect, "codes", {}), **getattr(service.dialect, "by_tool", {}).get(tool.name, {})}
     if not table:
         return ["Errors:", "", *(f"- {(error.__doc__ or '').splitlines()[0]}" for error in tool.errors)]
-    found = [next((table[kind] for kind in error.__mro__ if kind in table), error.__name__) for error in tool.errors]
+    # The arguments of every tool are checked before it is called.
+    checked = [InvalidParameter] if tool.input_schema.get("properties") and InputError in table else []
+    errors = (*tool.errors, *checked)
+    found = [next((table[kind] for kind in error.__mro__ if kind in table), error.__name__) for error in errors]
     codes = dict.fromkeys(" ".join(map(str, code)) if isinstance(code, tuple) else str(code) for code in found)
     return [f"Errors: {', '.join(codes)}."]
 

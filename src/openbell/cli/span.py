@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import typer
 
-from openbell.market.clock import parse_time
+from openbell.market.clock import parse_time, whole_date
 from openbell.market.errors import InvalidParameter
 
 Since = Annotated[
@@ -20,10 +19,8 @@ Until = Annotated[
 
 def moment(text: str, option: str) -> int:
     """Returns epoch seconds of a year, a month, a day or a time. Raises `InvalidParameter`."""
-    whole = re.sub(r"^(\d{4})$", r"\1-01-01", text.strip())
-    whole = re.sub(r"^(\d{4}-\d\d)$", r"\1-01", whole)
     try:
-        return int(parse_time(whole))
+        return int(parse_time(whole_date(text)))
     except InvalidParameter:
         raise InvalidParameter(
             f"{option} {text[:40]!r} is no time: write 2010, 2010-06, 2010-06-30 or ISO 8601"

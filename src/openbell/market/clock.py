@@ -18,6 +18,7 @@ from typing import Protocol
 from openbell.market.errors import InvalidParameter
 
 log = logging.getLogger(__name__)
+_YEAR, _MONTH = re.compile(r"[0-9]{4}"), re.compile(r"[0-9]{4}-[0-9]{2}")
 _EPOCH = re.compile(r"\d{9,11}(\.\d+)?")
 
 
@@ -146,6 +147,14 @@ def parse_time(text: str) -> float:
     except (ValueError, OverflowError, OSError):
         raise InvalidParameter(f"{text!r} is not a time: use ISO 8601, for example 2025-09-19T19:00:00Z") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def whole_date(text: str) -> str:
+    """Returns the first day of a year (2010) or a month (2010-06); any other text as it is."""
+    found = text.strip()
+    if _YEAR.fullmatch(found):
+        return f"{found}-01-01"
+    return f"{found}-01" if _MONTH.fullmatch(found) else found
 
 
 def iso(epoch: float) -> str:

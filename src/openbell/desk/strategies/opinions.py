@@ -80,9 +80,10 @@ class OpinionService:
             if each.figures.untrained.closed >= FEWEST_RANKED and all(each.score(name) is not None for name in METRICS)
         ]
         if not ranked:
+            more = "openbell import adds more" if self._bars.feed.source is None else "openbell backfill gets more"
             raise NoStrategies(
                 f"none of {len(found)} strategies of {instrument} has closed {FEWEST_RANKED} trades since "
-                f"training; nothing is tried with fewer than {FEWEST_BARS} bars (openbell backfill gets more)",
+                f"training; nothing is tried with fewer than {FEWEST_BARS} bars ({more})",
                 symbol=instrument.symbol,
             )
         return sorted(ranked, key=lambda each: (-(each.score(metric) or 0.0), each.implementation.id))

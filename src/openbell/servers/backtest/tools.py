@@ -14,7 +14,7 @@ from openbell.backtest.runs import Backtest
 from openbell.desk.strategies.desk import Chosen, chosen_before
 from openbell.desk.strategies.history import PERIODS
 from openbell.market.bars import closed_at
-from openbell.market.clock import iso
+from openbell.market.clock import iso, whole_date
 from openbell.market.errors import CallTimeout, DataError, InsufficientData, InvalidSymbol, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
@@ -91,6 +91,10 @@ class PerformanceInput(Arguments):
 async def run_backtest(call: Call, given: BacktestInput) -> Result[BacktestAnswer]:
     """Trade a strategy on the bars of both days and those between."""
     start, end = _days(given.start_date, given.end_date)
+    if start is not None and start >= call.desk.bars.closed_until():
+        raise InvalidDateRange(
+            "start_date must be before the present: no bar has closed since", start_date=given.start_date
+        )
     instrument = await call.desk.bars.find(given.symbol)
     chosen = await call.desk.strategies.choose(call.principal, given.strategy_id, instrument)
     strategy = compiled(chosen.spec, chosen.parameters)
@@ -128,7 +132,7 @@ def _note(chosen: Chosen, found: Backtest, setup: Setup) -> str:
 
 def _days(start: str | None, end: str | None) -> tuple[int | None, int | None]:
     """Returns the start of the first day and the end of the last one. Raises `InvalidDateRange`."""
-    first, last = _day(start, "start_date"), _day(end, "end_date")
+    first, last = _day(start and whole_date(start), "start_date"), _day(end, "end_date")
     if first is not None and last is not None and first >= last:
         raise InvalidDateRange("start_date must be before end_date", start_date=start, end_date=end)
     until = None if last is None else last + timedelta(days=1)

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from openbell.desk.strategies.opinions import METRICS, Ranked
 from openbell.market.clock import iso
-from openbell.market.errors import CallTimeout, InvalidSymbol, StoreError, UnknownSymbol
+from openbell.market.errors import CallTimeout, DataError, InvalidSymbol, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Basis, Call, Result, on_bars
@@ -183,7 +183,7 @@ async def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> tuple[Bas
     return on_bars(instrument, until, facts, note), data_source(call.desk, instrument, facts.sources)
 
 
-_ANY = (InvalidSymbol, UnknownSymbol, StoreError, CallTimeout)
+_ANY = (InvalidSymbol, UnknownSymbol, StoreError, CallTimeout, DataError)
 
 TOOLS = (
     Tool(
