@@ -173,12 +173,17 @@ def test_the_command_uses_the_service(tmp_path: Path) -> None:
     with Service(home, workers=1) as service:
         there = run(home, *words, BACKTESTER=service.address)
         checked = run(home, "doctor", BACKTESTER=service.address)
-    assert (there.returncode, there.stdout, there.stderr) == (0, alone.stdout, "")
+    assert (there.returncode, there.stderr) == (0, "")
+    assert there.stdout.splitlines()[0] == f"{alone.stdout.splitlines()[0]}, computed remotely"
+    assert there.stdout.splitlines()[1:] == alone.stdout.splitlines()[1:]
     assert f"the backtester at {service.address} computes" in checked.stdout
     checked = run(home, "doctor", BACKTESTER=service.address, POOL_BACKTESTER_CONNECT="0.3")
     assert checked.returncode == 1
-    assert "→ openbell backtester, or unset OPENBELL_BACKTESTER" in checked.stdout
-    gone = run(home, *words, BACKTESTER=f"127.0.0.1:{free_port()}", POOL_BACKTESTER_CONNECT="0.3")
+    port = service.address.rpartition(":")[2]
+    assert f"→ openbell backtester --port {port}, or unset OPENBELL_BACKTESTER" in checked.stdout
+    port = free_port()
+    gone = run(home, *words, BACKTESTER=f"127.0.0.1:{port}", POOL_BACKTESTER_CONNECT="0.3")
     assert (gone.returncode, gone.stdout) == (1, "")
     assert gone.stderr.startswith("openbell: cannot connect to the backtester at 127.0.0.1:")
+    assert gone.stderr.endswith(f": start it with openbell backtester --port {port}\n")
     assert len(gone.stderr.splitlines()) == 1

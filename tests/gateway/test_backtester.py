@@ -408,6 +408,8 @@ def test_a_signal_lets_running_jobs_finish_and_refuses_new_ones(tmp_path: Path) 
 
         found = using(own, work)
         assert own.process.wait(60) == 0
+        assert own.process.stdout
+        assert own.process.stdout.read() == "backtester stopped\n"
     assert image(found) == image(job.run())
 
 

@@ -123,8 +123,11 @@ def _print(done: Ran, training: str, trades: bool) -> None:
     strategy, found, data = done.strategy, done.found, done.data
     bars = found.bars
     first, last = iso(int(bars.time[0])), iso(int(bars.time[-1]))
+    remote = ", computed remotely" if done.remote else ""
     settings = ", ".join(f"{name}={value:g}" for name, value in strategy.parameters.items())
-    typer.echo(f"{strategy.name} ({settings}) on {bars.series}, {len(bars):,} {data} bars from {first} to {last}")
+    typer.echo(
+        f"{strategy.name} ({settings}) on {bars.series}, {len(bars):,} {data} bars from {first} to {last}{remote}"
+    )
     typer.echo(costs_line(done.setup))
     for each in figures(found):
         typer.echo(f"  {each.name:14} {each.text:>10}")

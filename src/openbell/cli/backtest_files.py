@@ -31,6 +31,8 @@ class Ran:
     """The origins of the bars, joined by +."""
     source: str
     """Where the bars come from and what they are made of."""
+    remote: bool = False
+    """True if the service of OPENBELL_BACKTESTER computed it."""
     overfitting: tuple[str, ...] = ()
     """How much of the figures may be luck, in sentences, if a sweep chose the parameters."""
 
@@ -43,7 +45,8 @@ async def run_backtest(desk: Desk, strategy: Compiled, series: Series, setup: Se
     feeds = sorted({f"{source.feed} ({source.adjustment})" for source in facts.sources}) or [desk.feed.name]
     made_of = f", made of {facts.made_of} bars" if facts.made_of else ""
     failure = f"; {facts.failure}" if facts.failure else ""
-    return Ran(strategy, found, setup, "+".join(origins), f"{', '.join(feeds)}{made_of}{failure}")
+    source, remote = f"{', '.join(feeds)}{made_of}{failure}", bool(desk.settings.backtester)
+    return Ran(strategy, found, setup, "+".join(origins), source, remote)
 
 
 def equity_picture(done: Ran, file: Path) -> bytes:

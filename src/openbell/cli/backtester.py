@@ -70,3 +70,4 @@ async def _serve(options: Options) -> None:
         typer.echo(f"backtester listens on {address} ({options.workers} workers, {kind})")
 
     await serve(options, stop, ready)
+    typer.echo("backtester stopped")

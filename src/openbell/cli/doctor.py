@@ -343,4 +343,5 @@ def _backtester(desk: Desk) -> Iterator[Finding]:
         asyncio.run(compute())
         yield Finding("ok", f"the backtester at {settings.backtester} computes")
     except (BacktesterUnavailable, BacktestTimeout) as error:
-        yield Finding("bad", error.message, "openbell backtester, or unset OPENBELL_BACKTESTER")
+        port = settings.backtester.rpartition(":")[2]
+        yield Finding("bad", error.message, f"openbell backtester --port {port}, or unset OPENBELL_BACKTESTER")

@@ -89,7 +89,7 @@ class GrpcBacktester:
             except TimeoutError:
                 raise BacktesterUnavailable(
                     f"cannot connect to the backtester at {self._target} within {limit:g} s "
-                    "(OPENBELL_BACKTESTER): start it with openbell backtester",
+                    f"(OPENBELL_BACKTESTER): start it with openbell backtester --port {self._target.rpartition(':')[2]}",
                     backtester=self._target,
                 ) from None
             yield entry.channel
