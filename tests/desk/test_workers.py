@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openbell.desk.workers import Workers
-from tests.waiting import wait_for
+from openbell.desk.workers import WorkerDied, Workers
+from tests.waiting import until, wait_for
 
 PARENT = """
 import asyncio, time
@@ -57,6 +57,54 @@ def test_a_process_that_was_killed_is_replaced() -> None:
             os.kill(first, signal.SIGKILL)
             wait_for(lambda: not _alive(first))
             assert await workers.run(os.getpid) != first
+        finally:
+            workers.close()
+
+    asyncio.run(work())
+
+
+def test_a_process_that_was_killed_while_it_was_idle_is_replaced_also_when_prepared() -> None:
+    async def work() -> None:
+        workers = Workers()
+        try:
+            first = await workers.run(os.getpid)
+            os.kill(first, signal.SIGKILL)
+            # The pool knows it a moment later than the system.
+            await until(lambda: bool(workers._executor and workers._executor._broken), "the pool")
+            workers.prepare("json")
+            assert await workers.run(os.getpid) != first
+        finally:
+            workers.close()
+
+    asyncio.run(work())
+
+
+def test_calls_that_lose_their_process_together_share_the_next_one() -> None:
+    async def work() -> None:
+        workers = Workers()
+        try:
+            first = await workers.run(os.getpid)
+            others = {each.pid for each in psutil.Process().children()} - {first}
+            calls = [asyncio.ensure_future(workers.run(time.sleep, 0.5)) for _ in range(3)]
+            await asyncio.sleep(0)
+            os.kill(first, signal.SIGKILL)
+            assert await asyncio.gather(*calls) == [None, None, None]
+            second = await workers.run(os.getpid)
+            alive = {each.pid for each in psutil.Process().children() if _alive(each.pid)}
+            assert alive - others == {second}
+        finally:
+            workers.close()
+
+    asyncio.run(work())
+
+
+def test_work_that_kills_its_process_each_time_is_given_up_and_the_next_call_is_computed() -> None:
+    async def work() -> None:
+        workers = Workers()
+        try:
+            with pytest.raises(WorkerDied, match="killed twice"):
+                await workers.run(os._exit, 9)
+            assert await workers.run(abs, -1) == 1
         finally:
             workers.close()
 

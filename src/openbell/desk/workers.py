@@ -20,10 +20,17 @@ from importlib import import_module
 from multiprocessing.connection import wait
 from typing import Any, ParamSpec, TypeVar
 
+from openbell.market.errors import OpenbellError
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _NICE = 10
+_TRIES = 2
+
+
+class WorkerDied(OpenbellError):
+    """The process of a calculation ended before its result, and so did the one that replaced it."""
 
 
 class Workers:
@@ -35,18 +42,30 @@ class Workers:
         self._executor: ProcessPoolExecutor | None = None
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Returns the result of a call. If the process has died, another one is started, once."""
+        """Returns the result of a call. If the process has died, another one is started, once. Raises `WorkerDied`."""
         loop = asyncio.get_running_loop()
         call: Callable[[], T] = partial(work, *args, **kwargs)
-        try:
-            return await loop.run_in_executor(self._started(), call)
-        except BrokenProcessPool:
-            self._executor = None
-            return await loop.run_in_executor(self._started(), call)
+        for _ in range(_TRIES):
+            executor = self._started()
+            try:
+                return await loop.run_in_executor(executor, call)
+            except BrokenProcessPool:
+                self._discard(executor)
+        raise WorkerDied("the process that computes was killed twice, perhaps for lack of memory; try again")
 
     def prepare(self, *modules: str) -> None:
         """Start the process and let it import modules, so that the first call need not wait for that."""
-        self._started().submit(_import, modules)
+        executor = self._started()
+        try:
+            executor.submit(_import, modules)
+        except BrokenProcessPool:  # it has died since its last call
+            self._discard(executor)
+            self._started().submit(_import, modules)
+
+    def _discard(self, broken: Executor) -> None:
+        """Let the next call start another process, unless another call has done so."""
+        if self._executor is broken:
+            self._executor = None
 
     def _started(self) -> Executor:
         if self._executor is None:

@@ -62,6 +62,7 @@ OpenbellError
 ├── NoSuchAlert                        the caller has no alert with this id
 ├── AccountNotFound [trading]          no account has this name
 ├── WorkersFailed [desk]               the processes or machines that run a sweep failed
+├── WorkerDied [desk]                  the process of a calculation was killed, and so was the one that replaced it
 ├── ImpossibleMove [trading]           an order cannot change from its state to the requested one
 └── BrokerError [trading]              a call to the broker failed
     ├── BrokerRefused [trading]        the broker refused the request and did nothing

@@ -10,7 +10,9 @@ from typing import Any
 import psutil
 import pytest
 
+from openbell.desk.events import WatchlistChanged
 from openbell.desk.strategies.seeding import Seeding
+from openbell.stores.records import strategies as queries
 from tests.client import OPENBELL, Client, run
 from tests.servers.desks import Bench, awaited, bench_as_found, data
 from tests.servers.reverting_market import BUYS_LOW
@@ -81,3 +83,52 @@ def test_one_process_searches_and_a_killed_one_is_followed(home: Path) -> None:
     page: dict[str, Any] = json.loads(found.stdout)["data"]
     series = [(each["symbol"], each["timeframe"]) for each in page["items"]]
     assert len(set(series)) == len(series)
+
+
+def alive(process: psutil.Process) -> bool:
+    return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+
+
+def test_killed_processes_that_compute_are_replaced(home: Path) -> None:
+    """Out of memory, the system kills the processes that compute first: searches and calls go on in new ones."""
+    with Client(home, command=[*OPENBELL, "mcp", "strategy"], TIMEOUT="60", LOG="info") as client:
+        client.initialize()
+        before = data(client, "get_top_strategies", symbol=BTC, limit=100)
+        server = psutil.Process(client.process.pid)
+        for _ in range(2):
+            killed = server.children(recursive=True)
+            for each in killed:
+                each.kill()
+            wait_for(lambda: not any(map(alive, killed)), "their end")  # noqa: B023
+            data(client, "get_top_strategies", symbol="ETH/USD", force_refresh=True)
+        after = data(client, "get_top_strategies", symbol=BTC, limit=100, force_refresh=True)
+        assert {each["strategy_id"] for each in before["items"]} <= {each["strategy_id"] for each in after["items"]}
+
+
+@awaited
+async def test_the_search_goes_on_after_a_failure_that_nobody_expected(
+    home: Path, quick_search: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openbell.desk.strategies.seeding._STANDBY_SECONDS", 0.01)
+    async with bench_as_found(home) as desk:
+        strategies = desk.desk.strategies
+        ensure, owners, failures = strategies.searching.ensure, queries.owners, ["of all", "of one series"]
+
+        async def ensure_second(*given: Any) -> int:
+            if failures == ["of one series"]:
+                raise RuntimeError(failures.pop())
+            return await ensure(*given)
+
+        def owners_second(view: Any) -> list[str]:
+            if failures == ["of all", "of one series"]:
+                raise RuntimeError(failures.pop(0))
+            return owners(view)
+
+        monkeypatch.setattr(strategies.searching, "ensure", ensure_second)
+        monkeypatch.setattr(queries, "owners", owners_second)
+        strategies.start()
+        seeding = strategies.seeding
+        await until(lambda: "BTC/USD 1d is not searched" in seeding.status.state, "the first failure")
+        assert (seeding.status.done, seeding.status.total) == (2, 2), "the other series was searched"
+        desk.desk.hub.publish(WatchlistChanged())
+        await searched(seeding)

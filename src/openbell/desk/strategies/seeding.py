@@ -102,6 +102,10 @@ class Seeding:
                     log.warning("the search for strategies waits: %s", error)
                     self.status.state = f"waiting: {error.message}"
                     await asyncio.sleep(_STANDBY_SECONDS)
+                except Exception:
+                    log.exception("the search for strategies failed; trying again")
+                    self.status.state = "waiting: the search failed, the log says why"
+                    await asyncio.sleep(_STANDBY_SECONDS)
 
     async def _all(self) -> None:
         wanted = list(self._series())
@@ -152,6 +156,9 @@ class Seeding:
         except OpenbellError as error:
             log.info("%s is not searched: %s", series, error.message)
             self.status.failed.append(f"{series} is not searched: {error.message}")
+        except Exception:  # the other series are searched all the same
+            log.exception("%s is not searched", series)
+            self.status.failed.append(f"{series} is not searched: the log says why")
 
     async def _renew(self, lease: Lease) -> None:
         await self._records.write(lambda journal: leases.renew(journal.view, lease, _LEASE_SECONDS))
