@@ -39,6 +39,11 @@ class Setup:
     slippage: float = 0.0
     """Share of the price, always to the disadvantage of the order; targets have none."""
 
+    @property
+    def costs(self) -> tuple[float, float]:
+        """Fee and slippage."""
+        return self.fee, self.slippage
+
     def __post_init__(self) -> None:
         if not 0 < self.cash <= 1e15:
             raise InvalidParameter(f"cash must be more than 0 and at most 1e15, not {self.cash}")

@@ -183,6 +183,11 @@ class Settings:
         return all_brokers()[self.broker].live(self.options)
 
     @property
+    def paper_costs(self) -> tuple[float, float]:
+        """Fee and slippage on paper, as shares: what strategies are judged by."""
+        return float(self.paper_fee), float(self.paper_slippage)
+
+    @property
     def by_name(self) -> dict[str, Any]:
         """All settings by name, for feeds and brokers."""
         return {each.name: getattr(self, each.name) for each in _own()} | dict(self.options)

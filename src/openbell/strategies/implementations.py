@@ -58,7 +58,12 @@ class Implementation:
     tries: int
     """How many strategies were tried on this series when it was found."""
     figures: dict[str, Any]
-    """The figures that its status was decided by."""
+    """The figures that its status was decided by, and the bars and costs of its search."""
+
+    @property
+    def costs(self) -> list[float]:
+        """Fee and slippage of its search, as shares."""
+        return list(self.figures.get("costs", ()))
 
 
 def fingerprint_of(spec: Spec) -> str:

@@ -17,11 +17,14 @@ from tests.servers.desks import awaited, bench_as_found
 AT = "2026-03-02T15:00:00Z"
 NOW = 1_772_463_600
 BTC = "BTC/USD"
+COSTS = [0.001, 0.0005]
 
 
 def implementation(name: str, principal: str) -> Implementation:
     dates = (0, NOW - 86400 * 300, NOW - 86400 * 200.0, NOW - 86400 * 200.0)
-    return Implementation(name, principal, "SMA_RSI", "f", BTC, "1h", {}, Status.VALIDATED, "", *dates, 3, {})
+    return Implementation(
+        name, principal, "SMA_RSI", "f", BTC, "1h", {}, Status.VALIDATED, "", *dates, 3, {"costs": COSTS}
+    )
 
 
 def figures(action: Action) -> Figures:
@@ -41,17 +44,17 @@ async def test_the_consensus_of_a_principal_follows_after_its_own_strategies_are
 
         await records.write(begin)
         now = {"impl_shared": figures(Action.BUY), "impl_own": figures(Action.SELL)}
-        await records.write(lambda journal: _record(journal, BTC, now, {}))
-        first = await records.read(lambda view: queries.consensus(view, f"{BTC} local"))
+        await records.write(lambda journal: _record(journal, BTC, COSTS, now, {}))
+        first = await records.read(lambda view: queries.consensus(view, queries.consensus_id(BTC, "local", COSTS)))
         assert first is not None
         assert (first["bullish"], first["bearish"]) == (1, 1)
 
         await records.write(lambda journal: journal.put("implementation", replace(own, status=Status.RETIRED)))
-        await records.write(lambda journal: _record(journal, BTC, {"impl_shared": figures(Action.BUY)}, {}))
-        after = await records.read(lambda view: queries.consensus(view, f"{BTC} local"))
+        await records.write(lambda journal: _record(journal, BTC, COSTS, {"impl_shared": figures(Action.BUY)}, {}))
+        after = await records.read(lambda view: queries.consensus(view, queries.consensus_id(BTC, "local", COSTS)))
         assert after is not None
         assert (after["bullish"], after["bearish"], after["consensus"]) == (1, 0, "STRONG_BUY")
-        named = await records.read(lambda view: queries.latest_consensus(view, BTC, "local"))
+        named = await records.read(lambda view: queries.latest_consensus(view, BTC, "local", COSTS))
         assert named == after["seq"]
 
 
@@ -64,8 +67,8 @@ async def test_a_step_is_recorded_once_at_its_own_bar(tmp_path: Path) -> None:
         await records.write(lambda journal: journal.put("implementation", implementation("impl_a", ""), new=True))
         for _ in range(2):
             now = {"impl_a": figures(Action.BUY)}
-            await records.write(lambda journal: _record(journal, BTC, now, {"impl_a": course}))  # noqa: B023
-        (found,) = await records.read(lambda view: queries.implementations_of(view, "", symbol=BTC))
+            await records.write(lambda journal: _record(journal, BTC, COSTS, now, {"impl_a": course}))  # noqa: B023
+        (found,) = await records.read(lambda view: queries.implementations_of(view, "", COSTS, symbol=BTC))
         assert (found.status, found.changed_at) == (Status.DEPLOYED, NOW - 3600)
         entries = await desk.entries()
         assert entries == 4, "the implementation, its signal, the step and the consensus"

@@ -80,8 +80,7 @@ class StrategyDesk:
     @cached_property
     def setup(self) -> Setup:
         """The costs of paper trading: strategies are judged by what they would have earned here."""
-        settings = self._desk.settings
-        return Setup(_CASH, float(settings.paper_fee), float(settings.paper_slippage))
+        return Setup(_CASH, *self._desk.settings.paper_costs)
 
     @cached_property
     def workers(self) -> Workers:
@@ -144,14 +143,14 @@ class StrategyDesk:
     @cached_property
     def follower(self) -> StrategyFollower:
         """The engine's step for strategies."""
-        return StrategyFollower(self._trading.records, self._desk.bars, self.specs, self.figures)
+        return StrategyFollower(self._trading.records, self._desk.bars, self.specs, self.figures, self.setup.costs)
 
     @cached_property
     def seeding(self) -> Seeding:
         """The search in the background."""
         desk = self._desk
         services = SeedingServices(self.specs, self.searching, self.figures, self.background)
-        return Seeding(self._trading.records, services, desk.watchlist, desk.hub)
+        return Seeding(self._trading.records, services, desk.watchlist, desk.hub, self.setup.costs)
 
     def start(self) -> None:
         """Search the watched series in the background, if this desk may write to the present's records."""

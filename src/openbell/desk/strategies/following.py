@@ -45,17 +45,21 @@ class _Vote:
 class StrategyFollower:
     """One step of the engine."""
 
-    def __init__(self, records: Records, bars: BarService, specs: SpecService, figures: FigureService) -> None:
+    def __init__(
+        self, records: Records, bars: BarService, specs: SpecService, figures: FigureService, costs: queries.Costs
+    ) -> None:
+        """`costs` are those that strategies are judged by: others are not followed."""
         self._records = records
         self._bars = bars
         self._specs = specs
         self._figures = figures
+        self._costs = costs
         self._seen: dict[Series, object] = {}
         """What was known of each series when it was followed last."""
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """Follow the series that have new bars; returns how many entries were recorded."""
-        followed = await self._records.read(queries.followed)
+        followed = await self._records.read(lambda view: queries.followed(view, self._costs))
         symbols: dict[str, list[Implementation]] = defaultdict(list)
         for each in followed:
             symbols[each.symbol].append(each)
@@ -83,7 +87,7 @@ class StrategyFollower:
         if not figures:
             return 0
         courses = await self._figures.courses(wanted, figures, specs)
-        return await self._records.write(lambda journal: _record(journal, symbol, figures, courses), lease)
+        return await self._records.write(lambda journal: _record(journal, symbol, self._costs, figures, courses), lease)
 
 
 def _series_of(wanted: Iterable[Implementation]) -> set[Series]:
@@ -94,12 +98,18 @@ def _ids(wanted: Iterable[Implementation]) -> frozenset[tuple[str, str]]:
     return frozenset((each.id, each.status.value) for each in wanted)
 
 
-def _record(journal: Journal, symbol: str, figures: Mapping[str, Figures], courses: Mapping[str, Course]) -> int:
+def _record(
+    journal: Journal,
+    symbol: str,
+    costs: queries.Costs,
+    figures: Mapping[str, Figures],
+    courses: Mapping[str, Course],
+) -> int:
     """Record new signals, then promotions, then the consensus of every principal that sees them."""
     before = journal.seq
     recorded = queries.signals_of(journal.view, figures)
     # Read again: another process of the scenario may have recorded a step since the figures were computed.
-    followed = [each for each in queries.followed(journal.view) if each.id in figures]
+    followed = [each for each in queries.followed(journal.view, costs) if each.id in figures]
     votes = []
     for each in followed:
         now, row = figures[each.id], recorded.get(each.id)
@@ -111,10 +121,10 @@ def _record(journal: Journal, symbol: str, figures: Mapping[str, Figures], cours
         if promoted.status.active and is_current(series_named(each.symbol, each.timeframe), now.until, journal.at):
             votes.append(_Vote(promoted, now, entry))
     # Also those whose own strategies have all been retired.
-    owners = {EVERYONE, *(each.principal for each in followed), *queries.consensus_owners(journal.view, symbol)}
+    owners = {EVERYONE, *(each.principal for each in followed), *queries.consensus_owners(journal.view, symbol, costs)}
     for principal in sorted(owners):
         seen = [each for each in votes if each.implementation.principal in {EVERYONE, principal}]
-        _record_consensus(journal, symbol, principal, seen, max(each.until for each in figures.values()))
+        _record_consensus(journal, symbol, principal, costs, seen, max(each.until for each in figures.values()))
     return journal.seq - before
 
 
@@ -140,9 +150,11 @@ def _promoted(journal: Journal, implementation: Implementation, course: Course) 
     return found
 
 
-def _record_consensus(journal: Journal, symbol: str, principal: str, votes: Sequence[_Vote], until: int) -> None:
+def _record_consensus(
+    journal: Journal, symbol: str, principal: str, costs: queries.Costs, votes: Sequence[_Vote], until: int
+) -> None:
     """Record the consensus if it differs from the one before."""
-    key = queries.consensus_id(symbol, principal)
+    key = queries.consensus_id(symbol, principal, costs)
     row = queries.consensus(journal.view, key)
     if row is None and not votes:
         return

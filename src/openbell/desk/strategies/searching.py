@@ -1,7 +1,8 @@
 """Finds implementations on a series: every spec that was not tried there yet is searched, and the results are recorded.
 
-The record of a search has the bars and the costs that it used. If those bars are corrected, many earlier ones are added, or
-the costs change, the series is searched again and the implementations of the search before are retired.
+The record of a search has the bars that it used. If those bars are corrected, or many earlier ones are added, the series is
+searched again and the implementations of the search before are retired. Searches with other costs are searches of their own:
+a desk sees and records only those with the costs of its settings.
 
 A desk that may not write keeps its results in memory: one that is read-only, or one that looks at the past. At a past time
 the records are used as they were then; only if they had nothing about the series, it is searched with the bars of that time.
@@ -92,7 +93,7 @@ class SearchService:
     ) -> list[Implementation]:
         """Returns the implementations that a principal sees, of those that were found so far."""
         found = await self._records.read(
-            lambda view: queries.implementations_of(view, principal, symbol=symbol, spec_id=spec_id)
+            lambda view: queries.implementations_of(view, principal, self._setup.costs, symbol=symbol, spec_id=spec_id)
         )
         old = {(each.instrument.symbol, name_of(each.timeframe, SHORT)) for each in self._outdated}
         found = [each for each in found if (each.symbol, each.timeframe) not in old]
@@ -111,7 +112,7 @@ class SearchService:
             for each in some:
                 if owner in {EVERYONE, principal} and each.id == wanted:
                     return each
-        return await self._records.read(lambda view: queries.implementation(view, principal, wanted))
+        return await self._records.read(lambda view: queries.implementation(view, principal, self._setup.costs, wanted))
 
     async def ensure(self, principal: str, series: Series, workers: Workers | None = None) -> int:
         """Search a series for every spec of a principal that was not tried there; returns how many were.
@@ -179,14 +180,15 @@ class SearchService:
         specs = list(canonical_specs()) if principal == EVERYONE else await self._specs.own(principal)
         fingerprint = sha256(json.dumps(sorted([each.id, each.fingerprint] for each in specs)).encode()).hexdigest()
         symbol, timeframe = series.instrument.symbol, name_of(series.timeframe, SHORT)
-        key, costs = search_id(symbol, timeframe, principal), [self._setup.fee, self._setup.slippage]
+        costs = self._setup.costs
         stretch = await newest_bars(self._bars, series)
 
         def work(view: View) -> tuple[Mapping[str, Any] | None, list[Implementation]]:
-            return queries.search(view, key), queries.series_of(view, symbol, timeframe)
+            done = queries.search(view, symbol, timeframe, principal, costs)
+            return done, queries.series_of(view, symbol, timeframe, costs)
 
         done, tried = await self._records.read(work)
-        reason = "" if done is None else await self._outdated_by(done, series, stretch, costs)
+        reason = "" if done is None else await self._outdated_by(done, series, stretch)
         kept = self._memory.get((series, principal), [])
         if reason and not kept:
             tried = [each for each in tried if each.principal != principal]
@@ -194,14 +196,10 @@ class SearchService:
             specs = []
         untried = _untried(specs, [*(each for each in tried if each.status is not Status.RETIRED), *kept])
         seen = 0.0 if done is None else float(done["at"])
-        return _Wanted(series, principal, stretch, untried, fingerprint, costs, reason, seen)
+        return _Wanted(series, principal, stretch, untried, fingerprint, list(costs), reason, seen)
 
-    async def _outdated_by(
-        self, done: Mapping[str, Any], series: Series, stretch: SeriesBars, costs: list[float]
-    ) -> str:
+    async def _outdated_by(self, done: Mapping[str, Any], series: Series, stretch: SeriesBars) -> str:
         """Returns why the results of a search are no longer valid; empty if they are."""
-        if done["costs"] != costs:
-            return f"the costs of paper trading have changed from {done['costs']} to {costs} (fee, slippage)"
         bars = stretch.bars
         if len(bars) and bars.time[0] > done["first"]:
             bars = (await bars_since(self._bars, series, int(done["first"]))).bars
@@ -214,11 +212,11 @@ class SearchService:
 
     def _record(self, journal: Journal, wanted: _Wanted, results: Sequence[Tried | None]) -> None:
         """Record what was found, unless another process has searched the series meanwhile."""
-        key = search_id(wanted.symbol, wanted.timeframe, wanted.principal)
-        done = queries.search(journal.view, key)
+        place = (wanted.symbol, wanted.timeframe)
+        done = queries.search(journal.view, *place, wanted.principal, wanted.costs)
         if done is not None and float(done["at"]) != wanted.seen:
             return
-        tried = queries.series_of(journal.view, wanted.symbol, wanted.timeframe)
+        tried = queries.series_of(journal.view, *place, wanted.costs)
         mine = [each for each in tried if each.principal == wanted.principal]
         if wanted.outdated:
             for each in mine:
@@ -234,7 +232,7 @@ class SearchService:
                     _retire(journal, each, f"the spec has changed; {new.id} begins again")
             journal.put("implementation", new, new=not wanted.outdated)
         row = {
-            "id": key,
+            "id": queries.search_id(*place, wanted.principal, wanted.costs),
             "symbol": wanted.symbol,
             "timeframe": wanted.timeframe,
             "fingerprint": wanted.fingerprint,
@@ -247,11 +245,6 @@ class SearchService:
             "at": journal.at,
         }
         journal.put("search", row)
-
-
-def search_id(symbol: str, timeframe: str, principal: str) -> str:
-    """Returns the key of a search in the records."""
-    return f"{symbol} {timeframe} {principal}".strip()
 
 
 def _retire(journal: Journal, implementation: Implementation, reason: str) -> None:

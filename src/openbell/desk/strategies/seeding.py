@@ -1,6 +1,6 @@
 """Searches the watched series in the background, so that rankings have figures, and keeps those figures current.
 
-One process of a home searches at a time: the one that holds the lease.
+One process of a home searches at a time: the one that holds the lease of its costs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from openbell.strategies.implementations import Status
 
 log = logging.getLogger(__name__)
 
-_LEASE = "search"
 _LEASE_SECONDS = 120.0
 _STANDBY_SECONDS = 5.0
 _AGAIN_SECONDS = 600.0
@@ -77,11 +76,17 @@ class SeedingServices:
 class Seeding:
     """The search in the background."""
 
-    def __init__(self, records: Records, services: SeedingServices, watchlist: WatchlistFile, hub: Hub) -> None:
+    def __init__(
+        self, records: Records, services: SeedingServices, watchlist: WatchlistFile, hub: Hub, costs: queries.Costs
+    ) -> None:
+        """`costs` are those that strategies are judged by."""
         self._records = records
         self._services = services
         self._watchlist = watchlist
         self._hub = hub
+        self._costs = costs
+        # Processes with other costs search for themselves.
+        self._lease = f"search {costs}"
         self.status = SeedingStatus()
 
     async def run(self) -> None:
@@ -110,8 +115,8 @@ class Seeding:
     async def _all(self) -> None:
         wanted = list(self._series())
         owners = [EVERYONE, *await self._records.read(queries.owners)]
-        holder = this_process(_LEASE)
-        lease = await self._records.write(lambda journal: leases.acquire(journal.view, _LEASE, holder, _LEASE_SECONDS))
+        name, holder = self._lease, this_process("search")
+        lease = await self._records.write(lambda journal: leases.acquire(journal.view, name, holder, _LEASE_SECONDS))
         self.status.total, self.status.done, self.status.failed = len(wanted), 0, []
         try:
             for series in wanted:
@@ -146,7 +151,7 @@ class Seeding:
         try:
             for owner in owners:
                 await services.searching.ensure(owner, series, services.workers)
-            found = await self._records.read(lambda view: queries.series_of(view, symbol, timeframe))
+            found = await self._records.read(lambda view: queries.series_of(view, symbol, timeframe, self._costs))
             for owner in owners:
                 specs = {each.id: each for each in await services.specs.all(owner)}
                 own = [each for each in found if each.principal == owner]

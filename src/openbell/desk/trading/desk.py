@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from openbell.desk.settings import DEFAULT_SCENARIO
@@ -43,7 +43,7 @@ from openbell.market.errors import (
 from openbell.stores.port import Lease
 from openbell.stores.records import checkpoints, switches
 from openbell.stores.records.records import Access, Records
-from openbell.stores.records.strategies import has_followed
+from openbell.stores.records.strategies import has_followed, latest_consensus
 from openbell.trading.advance import Rules
 from openbell.trading.broker import Broker, BrokerError
 
@@ -169,7 +169,8 @@ class TradingDesk:
     @cached_property
     def orders(self) -> OrderService:
         """Placing and cancelling."""
-        return OrderService(self.records, self.accounts, self.gate, self.venue, self.settle)
+        consensus = partial(latest_consensus, costs=self._settings.paper_costs)
+        return OrderService(self.records, self.accounts, self.gate, self.venue, self.settle, consensus=consensus)
 
     @cached_property
     def portfolio(self) -> PortfolioService:

@@ -32,7 +32,6 @@ from openbell.market.errors import (
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
-from openbell.stores.records.strategies import latest_consensus
 from openbell.stores.records.view import View
 from openbell.trading import amounts
 from openbell.trading.accounts import Account, slug
@@ -61,6 +60,11 @@ class _Recorded:
     """None: the order is the one of an earlier request with the same client_order_id."""
 
 
+def _no_consensus(_view: View, _symbol: str, _principal: str) -> int | None:
+    """For desks without strategies."""
+    return None
+
+
 async def _nothing_to_settle(_account: str) -> None:
     """For accounts that bars do not change."""
 
@@ -76,18 +80,21 @@ class OrderService:
         venue: Venue,
         settle: Callable[[str], Awaitable[None]] = _nothing_to_settle,
         *,
+        consensus: Callable[[View, str, str], int | None] = _no_consensus,
         new_id: Callable[[], str] = lambda: f"{time.time_ns():016x}{secrets.token_hex(4)}",
         received: Callable[[], float] = time.time,
     ) -> None:
         """`settle` applies the bars that have closed to an account before it is read or changed.
 
-        `received` is the machine's time: with a fixed clock, every repeated order would look like a duplicate.
+        `consensus` returns the ledger entry of the strategies' consensus about a symbol that a principal sees. `received`
+        is the machine's time: with a fixed clock, every repeated order would look like a duplicate.
         """
         self._records = records
         self._accounts = accounts
         self._gate = gate
         self._venue = venue
         self._settle = settle
+        self._consensus = consensus
         self._new_id = new_id
         self._received = received
         self._unfinished: set[asyncio.Task[Any]] = set()
@@ -164,7 +171,7 @@ class OrderService:
         if verdict.rule == NO_DATA:
             raise refusal(verdict)  # not recorded: the same id may be judged again when there is data
         order = self._order(journal.at, account, principal, asked, verdict)
-        consensus = latest_consensus(journal.view, order.symbol, principal)
+        consensus = self._consensus(journal.view, order.symbol, principal)
         journal.note("verdict", order.id, verdict_row(order, verdict, sheet.proposed, consensus))
         journal.put("order", order, new=True)
         queries.add_request(journal.view, order, asked.digest(), received)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, insert, select
@@ -25,6 +25,8 @@ _ACTIVE = tuple(each.value for each in Status if each.active)
 _CHUNK = 500
 EVERYONE = ""
 """The principal of canonical specs and their implementations."""
+Costs = Sequence[float]
+"""Fee and slippage as shares. Strategies that were found with other costs are not seen."""
 
 
 # Specs
@@ -47,7 +49,7 @@ def owners(view: View) -> list[str]:
 
 
 def implementations_of(
-    view: View, principal: str, *, symbol: str | None = None, spec_id: str | None = None
+    view: View, principal: str, costs: Costs, *, symbol: str | None = None, spec_id: str | None = None
 ) -> list[Implementation]:
     """The implementations that a principal sees, oldest first: those of canonical specs and of its own."""
     wanted: ColumnElement[bool] = implementations.c.principal.in_({EVERYONE, principal})
@@ -55,18 +57,18 @@ def implementations_of(
         wanted &= implementations.c.symbol == symbol
     if spec_id is not None:
         wanted &= implementations.c.spec_id == spec_id
-    return _found(view, wanted)
+    return _found(view, wanted, costs)
 
 
-def implementation(view: View, principal: str, implementation_id: str) -> Implementation | None:
+def implementation(view: View, principal: str, costs: Costs, implementation_id: str) -> Implementation | None:
     """The implementation of an id, if the principal sees it."""
     seen = implementations.c.principal.in_({EVERYONE, principal})
-    return next(iter(_found(view, seen & (implementations.c.id == implementation_id))), None)
+    return next(iter(_found(view, seen & (implementations.c.id == implementation_id), costs)), None)
 
 
-def followed(view: View) -> list[Implementation]:
+def followed(view: View, costs: Costs) -> list[Implementation]:
     """All active implementations, of every principal, oldest first."""
-    return _found(view, implementations.c.status.in_(_ACTIVE))
+    return _found(view, implementations.c.status.in_(_ACTIVE), costs)
 
 
 def has_followed(view: View) -> bool:
@@ -75,35 +77,52 @@ def has_followed(view: View) -> bool:
     return view.execute(found).first() is not None
 
 
-def series_of(view: View, symbol: str, timeframe: str) -> list[Implementation]:
+def series_of(view: View, symbol: str, timeframe: str, costs: Costs) -> list[Implementation]:
     """All implementations on a series, of every principal, oldest first."""
-    return _found(view, (implementations.c.symbol == symbol) & (implementations.c.timeframe == timeframe))
+    return _found(view, (implementations.c.symbol == symbol) & (implementations.c.timeframe == timeframe), costs)
 
 
-def _found(view: View, wanted: ColumnElement[bool]) -> list[Implementation]:
+def _found(view: View, wanted: ColumnElement[bool], costs: Costs) -> list[Implementation]:
+    """The implementations of a condition that were found with these costs."""
     if view.until is None:
         rows = view.execute(select(implementations).where(wanted).order_by(implementations.c.seq, implementations.c.id))
-        return [from_row(Implementation, _without_seq(row._asdict())) for row in rows]
-    then = wanted & (implementations.c.found_at <= view.until)
-    ids = list(view.execute(select(implementations.c.id).where(then).order_by(implementations.c.found_at)).scalars())
-    bodies = past.bodies_at(view, "implementation", ids)
-    return [from_row(Implementation, bodies[each]) for each in ids if each in bodies]
-
-
-def _without_seq(row: dict[str, Any]) -> dict[str, Any]:
-    row.pop("seq", None)
-    return row
+        found = [from_row(Implementation, row._asdict()) for row in rows]
+    else:
+        then = wanted & (implementations.c.found_at <= view.until)
+        order = (implementations.c.found_at, implementations.c.id)
+        ids = list(view.execute(select(implementations.c.id).where(then).order_by(*order)).scalars())
+        bodies = past.bodies_at(view, "implementation", ids)
+        found = [from_row(Implementation, bodies[each]) for each in ids if each in bodies]
+    return [each for each in found if each.costs == list(costs)]
 
 
 # Searches
 
 
-def search(view: View, search_id: str) -> Mapping[str, Any] | None:
-    """The last search of a series; None if it was never searched."""
+def search(view: View, symbol: str, timeframe: str, principal: str, costs: Costs) -> Mapping[str, Any] | None:
+    """The last search of a series for a principal with these costs, without its number; None if it was not searched."""
+    # Earlier versions had one search for all costs.
+    for key in (search_id(symbol, timeframe, principal, costs), f"{symbol} {timeframe} {principal}".strip()):
+        found = _search(view, key)
+        if found is not None and found["costs"] == list(costs):
+            return found
+    return None
+
+
+def _search(view: View, key: str) -> Mapping[str, Any] | None:
     if view.until is not None:
-        return past.body_at(view, "search", search_id)
-    row = view.execute(select(searches).where(searches.c.id == search_id)).first()
-    return row._asdict() if row else None
+        return past.body_at(view, "search", key)
+    row = view.execute(select(searches).where(searches.c.id == key)).first()
+    return {name: value for name, value in row._asdict().items() if name != "seq"} if row else None
+
+
+def search_id(symbol: str, timeframe: str, principal: str, costs: Costs) -> str:
+    """The key of the searches of a series for a principal."""
+    return f"{symbol} {timeframe} {_text(costs)} {principal}".strip()
+
+
+def _text(costs: Costs) -> str:
+    return "/".join(map(repr, costs))
 
 
 # Signals and consensus
@@ -124,22 +143,23 @@ def consensus(view: View, consensus_id: str) -> Mapping[str, Any] | None:
     return row._asdict() if row else None
 
 
-def consensus_owners(view: View, symbol: str) -> set[str]:
+def consensus_owners(view: View, symbol: str, costs: Costs) -> set[str]:
     """The principals for whom a consensus of a symbol was recorded."""
-    return set(view.execute(select(consensuses.c.principal).where(consensuses.c.symbol == symbol)).scalars())
+    rows = view.execute(select(consensuses.c.id, consensuses.c.principal).where(consensuses.c.symbol == symbol))
+    return {row.principal for row in rows if row.id == consensus_id(symbol, row.principal, costs)}
 
 
-def latest_consensus(view: View, symbol: str, principal: str) -> int | None:
+def latest_consensus(view: View, symbol: str, principal: str, costs: Costs) -> int | None:
     """The ledger entry of the consensus that a principal sees of a symbol; None if none was recorded."""
-    keys = (consensus_id(symbol, principal), consensus_id(symbol, EVERYONE))
+    keys = (consensus_id(symbol, principal, costs), consensus_id(symbol, EVERYONE, costs))
     rows = view.execute(select(consensuses.c.id, consensuses.c.seq).where(consensuses.c.id.in_(keys))).all()
     found = {row.id: int(row.seq) for row in rows}
     return found.get(keys[0], found.get(keys[1]))
 
 
-def consensus_id(symbol: str, principal: str) -> str:
+def consensus_id(symbol: str, principal: str, costs: Costs) -> str:
     """The key of a symbol's consensus for a principal."""
-    return f"{symbol} {principal}".strip()
+    return f"{symbol} {_text(costs)} {principal}".strip()
 
 
 # Figures
