@@ -1,8 +1,8 @@
 """An implementation: a spec with parameters on one series, and how far it has been promoted.
 
-Its id is computed from its content and from the bars and costs of its search, so that two processes that search the same
-bars find the same implementation. A spec that changes has another fingerprint, and therefore other implementations, which
-begin as candidates.
+Its id is computed from its content and from the bars, costs and generation of its search, so that two processes that search
+the same bars find the same implementation. A spec that changes has another fingerprint, and therefore other implementations,
+which begin as candidates.
 """
 
 from __future__ import annotations
@@ -65,6 +65,16 @@ class Implementation:
         """Fee and slippage of its search, as shares."""
         return list(self.figures.get("costs", ()))
 
+    @property
+    def generation(self) -> int:
+        """How often its series had been judged anew when it was found, from 1 on; 0 if it was not counted yet."""
+        return int(self.figures.get("generation", 0))
+
+    @property
+    def attempt(self) -> int:
+        """How often its spec, before a change, had been tried in the same generation."""
+        return int(self.figures.get("attempt", 0))
+
 
 def fingerprint_of(spec: Spec) -> str:
     """Returns a hash of everything in a spec that decides what it trades; names and descriptions are left out."""
@@ -84,7 +94,7 @@ def implementation_id(
 ) -> str:
     """Returns the id of an implementation.
 
-    `series` is its symbol and timeframe, `basis` the bars and costs of its search.
+    `series` is its symbol and timeframe, `basis` identifies its search.
     """
     values = {name: float(value) for name, value in parameters.items()}
     return f"impl_{_hash([principal, spec_id, fingerprint, series, values, basis])[:16]}"

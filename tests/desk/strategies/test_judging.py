@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
+from openbell.backtest import search as searches
+from openbell.desk.strategies import searching
+from openbell.desk.strategies import specs as catalogue
+from openbell.stores.records.journal import Journal
+from openbell.strategies.implementations import fingerprint_of
+from openbell.strategies.spec import ConditionType, Stop
 from tests.client import run
 from tests.servers.desks import Bench, awaited, bench_as_found
-from tests.servers.reverting_market import FOUND, days_file
+from tests.servers.reverting_market import BUYS_LOW, DAY, DAYS, FIRST, FOUND, days_file
 
 BTC = "BTC/USD"
 Rows = list[str]
 
 
-def imported(home: Path, change: Callable[[Rows], Rows] = lambda rows: rows) -> None:
-    """Import the days of the market with an edge, with their rows changed."""
-    path = days_file(home.parent)
+def same(rows: Rows) -> Rows:
+    return rows
+
+
+def corrected(rows: Rows) -> Rows:
+    """The first half of the days with prices of other days."""
+    half = len(rows) // 2
+    prices = [row.partition(",")[2] for row in rows[:half]]
+    order = np.random.default_rng(3).permutation(half).tolist()
+    return [f"{row.partition(',')[0]},{prices[at]}" for row, at in zip(rows[:half], order, strict=True)] + rows[half:]
+
+
+def imported(home: Path, change: Callable[[Rows], Rows] = same, first: int | None = None) -> None:
+    """Import the days of the market with an edge, with their rows changed; by default the last one is yesterday."""
+    today = int(datetime.now(UTC).timestamp()) // DAY * DAY
+    path = days_file(home.parent, first=today - DAY * DAYS if first is None else first)
     header, *rows = path.read_text().splitlines()
     path.write_text("\n".join([header, *change(rows), ""]))
     done = run(home, "import", str(path), "--symbol", BTC, FEED="none")
@@ -42,7 +67,7 @@ async def listed(desk: Bench, spec: str) -> dict[str, dict[str, Any]]:
 async def test_processes_with_other_costs_leave_each_others_strategies_alone(
     tmp_path: Path, quick_search: None
 ) -> None:
-    imported(tmp_path / "home")
+    imported(tmp_path / "home", first=FIRST)
     first: dict[str, Any] = {}
     entries = []
     for fee in ("0.001", "0.01", "0.001", "0.01"):
@@ -54,3 +79,181 @@ async def test_processes_with_other_costs_leave_each_others_strategies_alone(
     assert not set(first["0.001"][0]) & set(first["0.01"][0])
     assert entries[1:] == [entries[1]] * 3, "nothing is recorded twice"
     assert run(tmp_path / "home", "verify", "--scenario", "s", FEED="none").returncode == 0
+
+
+# Generations
+
+
+async def submitted(desk: Bench, *names: str) -> None:
+    for name in names:
+        await desk.ask("strategy-db", "submit_new_spec", **{**BUYS_LOW, "name": name})
+
+
+async def found_of(desk: Bench) -> dict[str, tuple[str, int]]:
+    """The status and the number of tries of every implementation, by id."""
+    found = await desk.desk.strategies.searching.implementations("local", symbol=BTC)
+    return {each.id: (each.status.value, each.tries) for each in found}
+
+
+@awaited
+async def test_the_same_bars_again_are_judged_again_and_the_past_stays_as_it_was(
+    tmp_path: Path, quick_search: None
+) -> None:
+    home = tmp_path / "home"
+
+    async def at(moment: str) -> Any:
+        async with bench_as_found(home, moment, TRADE="", FEED="none") as desk:
+            return (
+                await ranked(desk),
+                await listed(desk, "BUYS_LOW"),
+                await desk.ask("strategy", "get_strategy_consensus", symbol=BTC),
+            )
+
+    imported(home)
+    async with bench_as_found(home, FEED="none") as desk:
+        await submitted(desk, "BUYS_LOW")
+        await desk.ask("strategy", "get_strategy_consensus", symbol=BTC)
+        first = await listed(desk, "BUYS_LOW")
+        moment = datetime.now(UTC).isoformat()
+    before = await at(moment)
+    for change in (corrected, same):
+        imported(home, change)
+        async with bench_as_found(home, FEED="none") as desk:
+            await ranked(desk)
+            last = await listed(desk, "BUYS_LOW")
+    assert [each["status"] for each in first.values()] == ["VALIDATED"]
+    assert [last[each]["status"] for each in first] == ["RETIRED"], "nothing leaves this status"
+    assert sorted(each["status"] for each in last.values())[1:] == ["RETIRED", "VALIDATED"]
+    assert await at(moment) == before
+    assert run(home, "verify", FEED="none").returncode == 0
+
+
+@awaited
+async def test_two_processes_that_judge_again_at_once_record_one_generation(tmp_path: Path, quick_search: None) -> None:
+    home, settings = tmp_path / "home", {"SCENARIO": "s", "FEED": "none"}
+    imported(home, first=FIRST)
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        await ranked(desk)
+    imported(home, corrected, first=FIRST)
+    async with (
+        bench_as_found(home, FOUND, **settings) as one,
+        bench_as_found(home, FOUND, **settings) as two,
+    ):
+        answers = await asyncio.gather(ranked(one), ranked(two))
+        found = await listed(one, "SMA_RSI")
+    assert answers[0] == answers[1]
+    assert sorted(each["status"] == "RETIRED" for each in found.values()) == [False, True]
+
+
+@awaited
+async def test_a_spec_that_is_changed_back_begins_once_more(
+    tmp_path: Path, quick_search: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported(tmp_path / "home", first=FIRST)
+    known = catalogue.canonical_specs()
+    (old,) = [each for each in known if each.id == "SMA_RSI"]
+    spec = replace(old.spec, stops=(Stop(ConditionType.STOP_LOSS, 7.0),))
+    changed = replace(old, spec=spec, fingerprint=fingerprint_of(spec))
+    seen: list[set[str]] = []
+    for version in (old, changed, old):
+        specs = tuple(version if each.id == old.id else each for each in known)
+        for module in ("specs", "searching"):
+            monkeypatch.setattr(f"openbell.desk.strategies.{module}.canonical_specs", lambda specs=specs: specs)
+        async with bench_as_found(tmp_path / "home", FOUND, SCENARIO="s", FEED="none") as desk:
+            await ranked(desk)
+            found = await listed(desk, "SMA_RSI")
+            seen.append({each for each, item in found.items() if item["status"] != "RETIRED"})
+    assert [len(each) for each in seen] == [1, 1, 1]
+    assert len(found) == 3, "each began with an id of its own"
+
+
+# The number of tries
+
+
+@awaited
+async def test_everyone_counts_the_same_tries(tmp_path: Path, quick_search: None) -> None:
+    """Two canonical specs, and of the principal's three specs two that are equal: four tries, in memory and recorded."""
+    home = tmp_path / "home"
+    imported(home)
+    async with bench_as_found(home, FEED="none") as desk:
+        await submitted(desk, "ONE", "COPY_OF_ONE")
+        await desk.ask(
+            "strategy-db",
+            "submit_new_spec",
+            **{
+                **BUYS_LOW,
+                "name": "TWO",
+                "exit_conditions": [{**BUYS_LOW["exit_conditions"][0], "params": {"value": 60}}],
+            },
+        )
+    ways = []
+    for change in (same, corrected):
+        imported(home, change)
+        for settings in ({"READ_ONLY": "1", "TRADE": ""}, {}, {"READ_ONLY": "1", "TRADE": ""}):
+            async with bench_as_found(home, FEED="none", **settings) as desk:
+                await ranked(desk)
+                ways.append(await found_of(desk))
+    assert sorted(tries for _, tries in ways[0].values()) == [2, 2, 4, 4, 4]
+    assert ways[0] == ways[1] == ways[2]
+    assert ways[3] == ways[4] == ways[5]
+    assert sorted(tries for status, tries in ways[5].values() if status != "RETIRED") == [2, 2, 4, 4, 4]
+    assert sum(status == "RETIRED" for status, _ in ways[5].values()) == 5
+
+
+@pytest.mark.parametrize("search_before", [True, False])
+@awaited
+async def test_a_desk_that_may_not_write_remembers_what_it_tried_without_result(
+    tmp_path: Path, quick_search: None, monkeypatch: pytest.MonkeyPatch, search_before: bool
+) -> None:
+    home, searched = tmp_path / "home", list[list[str]]()
+    imported(home, first=FIRST)
+
+    def without_one(specs: Any, *given: Any) -> Any:
+        searched.append([each.name for each in specs])
+        found = searches.search(specs, *given)
+        return [None if spec.name == "SMA_RSI" else each for spec, each in zip(specs, found, strict=True)]
+
+    monkeypatch.setattr(searching, "search", without_one)
+    if search_before:  # what is recorded is out of date then
+        async with bench_as_found(home, FOUND, SCENARIO="s", FEED="none") as desk:
+            await ranked(desk)
+        imported(home, corrected, first=FIRST)
+        searched.clear()
+    async with bench_as_found(home, FOUND, SCENARIO="s", FEED="none", READ_ONLY="1", TRADE="") as desk:
+        answers = [await ranked(desk) for _ in range(3)]
+    assert [each["name"] for each in answers[0].values()] == ["MACD_CROSSOVER"]
+    assert answers == answers[:1] * 3
+    assert searched == [["MACD_CROSSOVER", "SMA_RSI"]]
+
+
+# Earlier versions
+
+
+@awaited
+async def test_what_an_earlier_version_has_recorded_stays_valid(tmp_path: Path, quick_search: None) -> None:
+    """Its searches had one key for all costs, and its implementations no generation."""
+    home, settings = tmp_path / "home", {"SCENARIO": "s", "FEED": "none"}
+    imported(home, first=FIRST)
+    async with bench_as_found(home, FOUND, READ_ONLY="1", TRADE="", **settings) as desk:
+        await ranked(desk)
+        found = await desk.desk.strategies.searching.implementations("local")
+        (kept,) = desk.desk.strategies.searching._memory._kept.values()
+    async with bench_as_found(home, FOUND, **settings) as desk:
+
+        def write(journal: Journal) -> None:
+            for each in found:
+                body = {name: value for name, value in each.figures.items() if name in {"costs", "bars", "trades"}}
+                journal.put("implementation", replace(each, id=f"old_{each.id}", figures=body), new=True)
+            journal.put("search", {**(kept.known.search or {}), "id": f"{BTC} 1d"})
+
+        await desk.desk.trading.records.write(write)
+        entries = await desk.entries()
+        assert {each.removeprefix("old_") for each in await ranked(desk)} <= {each.id for each in found}
+        assert await desk.entries() == entries
+        await submitted(desk, "BUYS_LOW")
+        await ranked(desk)
+        assert len(await listed(desk, "SMA_RSI")) == 1
+    imported(home, corrected, first=FIRST)
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        await ranked(desk)
+        assert sorted(each["status"] == "RETIRED" for each in (await listed(desk, "SMA_RSI")).values()) == [False, True]

@@ -12,26 +12,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from openbell.backtest.rules import Setup
-from openbell.backtest.search import FEWEST_BARS, Tried, judged, search
+from openbell.backtest.search import FEWEST_BARS, search
 from openbell.desk.bars import BarService
+from openbell.desk.strategies.judging import Known, Place, Searched, known_at
+from openbell.desk.strategies.memory import SearchMemory
 from openbell.desk.strategies.series_bars import SeriesBars, bars_since, digest_of, newest_bars
 from openbell.desk.strategies.specs import KnownSpec, SpecService, canonical_specs
 from openbell.desk.workers import Workers
 from openbell.market.errors import Refused
 from openbell.market.series import Series
-from openbell.market.timeframes import SHORT, name_of
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.strategies import EVERYONE
 from openbell.stores.records.view import View
-from openbell.strategies.implementations import Implementation, Status, implementation_id
+from openbell.strategies.implementations import Implementation, Status
 
 _MORE_HISTORY = 0.2
 """A series is searched again when so many more earlier bars are stored, as a share of those that were used."""
@@ -41,33 +42,21 @@ _MORE_HISTORY = 0.2
 class _Wanted:
     """What is to be searched on a series."""
 
-    series: Series
-    principal: str
+    place: Place
     stretch: SeriesBars
+    covered: SeriesBars
+    """See `Searched`."""
     specs: list[KnownSpec]
     """Those that were not tried yet."""
     fingerprint: str
     """Of all specs that it is about, tried or not."""
-    costs: list[float]
     outdated: str
     """Why the implementations of the search before are no longer valid; empty if they are."""
-    seen: float
-    """When the series was searched before; 0 if it was not."""
-
-    @property
-    def timeframe(self) -> str:
-        """The name of the timeframe."""
-        return name_of(self.series.timeframe, SHORT)
-
-    @property
-    def symbol(self) -> str:
-        """The symbol."""
-        return self.series.instrument.symbol
-
-    @property
-    def first(self) -> int:
-        """Open time of the first bar."""
-        return int(self.stretch.bars.time[0])
+    recorded: Known
+    known: Known
+    """What is recorded and what is kept in memory."""
+    shared: Known
+    """The same of canonical specs, if it is about others."""
 
 
 class SearchService:
@@ -83,36 +72,24 @@ class SearchService:
         self._setup = setup
         self.writes = writes
         self._running: dict[tuple[Series, str], asyncio.Task[int]] = {}
-        self._memory: dict[tuple[Series, str], list[Implementation]] = {}
-        """The results of a desk that may not write, by series and principal."""
-        self._outdated: set[Series] = set()
-        """Series of which those results replace recorded ones."""
+        self._memory = SearchMemory()
 
     async def implementations(
         self, principal: str, *, symbol: str | None = None, spec_id: str | None = None
     ) -> list[Implementation]:
         """Returns the implementations that a principal sees, of those that were found so far."""
         found = await self._records.read(
-            lambda view: queries.implementations_of(view, principal, self._setup.costs, symbol=symbol, spec_id=spec_id)
+            lambda view: queries.implementations_of(view, principal, self._setup.costs, symbol=symbol)
         )
-        old = {(each.instrument.symbol, name_of(each.timeframe, SHORT)) for each in self._outdated}
-        found = [each for each in found if (each.symbol, each.timeframe) not in old]
-        known = {each.id for each in found}
-        owners = {EVERYONE, principal}
-        kept = [each for (_, owner), some in self._memory.items() if owner in owners for each in some]
-        return found + [
-            each
-            for each in kept
-            if each.id not in known and symbol in {None, each.symbol} and spec_id in {None, each.spec_id}
-        ]
+        shown = self._memory.shown(found, principal)
+        return [each for each in shown if symbol in {None, each.symbol} and spec_id in {None, each.spec_id}]
 
     async def find(self, principal: str, wanted: str) -> Implementation | None:
         """Returns the implementation of an id, if the principal sees it."""
-        for (_, owner), some in self._memory.items():
-            for each in some:
-                if owner in {EVERYONE, principal} and each.id == wanted:
-                    return each
-        return await self._records.read(lambda view: queries.implementation(view, principal, self._setup.costs, wanted))
+        costs = self._setup.costs
+        found = await self._records.read(lambda view: queries.implementation(view, principal, costs, wanted))
+        kept = self._memory.find(principal, wanted)
+        return kept if kept is not None and (found is None or kept.status is Status.RETIRED) else found
 
     async def ensure(self, principal: str, series: Series, workers: Workers | None = None) -> int:
         """Search a series for every spec of a principal that was not tried there; returns how many were.
@@ -159,141 +136,79 @@ class SearchService:
             return 0
         chosen = [each.spec for each in wanted.specs]
         results = await workers.run(search, chosen, wanted.stretch.bars, self._setup)
+        searched = Searched(
+            wanted.place,
+            wanted.stretch,
+            wanted.covered,
+            wanted.specs,
+            results,
+            wanted.fingerprint,
+            wanted.outdated,
+        )
         if self.writes:
             try:
-                await self._records.write(lambda journal: self._record(journal, wanted, results))
+                await self._records.write(lambda journal: _record(journal, searched, wanted.recorded))
             except Refused:  # the scenario has gone on to a later time: this desk only reads it
-                self._keep(wanted, results)
+                self._keep(wanted, searched)
         else:
-            self._keep(wanted, results)
+            self._keep(wanted, searched)
         return len(chosen)
 
-    def _keep(self, wanted: _Wanted, results: Sequence[Tried | None]) -> None:
+    def _keep(self, wanted: _Wanted, searched: Searched) -> None:
         """Keep results in memory."""
-        key = (wanted.series, wanted.principal)
-        kept = [] if wanted.outdated else self._memory.get(key, [])
-        self._memory[key] = kept + _judged(wanted, len(kept), results, self._bars.clock.epoch())
-        if wanted.outdated:
-            self._outdated.add(wanted.series)
+        at = self._bars.clock.epoch()
+        made, tries = searched.judged(wanted.known, wanted.shared, at)
+        ended = {each.id: each for each in searched.retired(wanted.known, made, at)}
+        before = [ended.get(each.id, each) for each in wanted.known.found]
+        kept = Known(searched.row(at, tries), [*before, *made])
+        self._memory.keep(wanted.place, wanted.recorded, kept)
 
     async def _wanted(self, principal: str, series: Series) -> _Wanted:
         specs = list(canonical_specs()) if principal == EVERYONE else await self._specs.own(principal)
         fingerprint = sha256(json.dumps(sorted([each.id, each.fingerprint] for each in specs)).encode()).hexdigest()
-        symbol, timeframe = series.instrument.symbol, name_of(series.timeframe, SHORT)
-        costs = self._setup.costs
+        place = Place.of(series, principal, self._setup.costs)
         stretch = await newest_bars(self._bars, series)
+        recorded, shared = await self._records.read(lambda view: _known(view, place))
+        known = self._memory.merged(place, recorded)
+        if place != place.shared:
+            shared = self._memory.merged(place.shared, shared)
+        reason, covered = await self._checked(known.search, series, stretch)
+        if not reason:
+            done = known.search is not None and known.search["fingerprint"] == fingerprint
+            specs = [] if done else known.untried(specs)
+        return _Wanted(place, stretch, covered, specs, fingerprint, reason, recorded, known, shared)
 
-        def work(view: View) -> tuple[Mapping[str, Any] | None, list[Implementation]]:
-            done = queries.search(view, symbol, timeframe, principal, costs)
-            return done, queries.series_of(view, symbol, timeframe, costs)
-
-        done, tried = await self._records.read(work)
-        reason = "" if done is None else await self._outdated_by(done, series, stretch)
-        kept = self._memory.get((series, principal), [])
-        if reason and not kept:
-            tried = [each for each in tried if each.principal != principal]
-        elif done is not None and done["fingerprint"] == fingerprint and not reason:
-            specs = []
-        untried = _untried(specs, [*(each for each in tried if each.status is not Status.RETIRED), *kept])
-        seen = 0.0 if done is None else float(done["at"])
-        return _Wanted(series, principal, stretch, untried, fingerprint, list(costs), reason, seen)
-
-    async def _outdated_by(self, done: Mapping[str, Any], series: Series, stretch: SeriesBars) -> str:
-        """Returns why the results of a search are no longer valid; empty if they are."""
-        bars = stretch.bars
-        if len(bars) and bars.time[0] > done["first"]:
-            bars = (await bars_since(self._bars, series, int(done["first"]))).bars
+    async def _checked(
+        self, done: Mapping[str, Any] | None, series: Series, stretch: SeriesBars
+    ) -> tuple[str, SeriesBars]:
+        """Returns why the results of a search are no longer valid, and otherwise the bars of it and of the next one."""
+        if done is None or not len(stretch.bars):
+            return "", stretch
+        covered = stretch
+        if stretch.bars.time[0] > done["first"]:
+            covered = await bars_since(self._bars, series, int(done["first"]))
+        bars = covered.bars
         if int(bars.time.searchsorted(done["first"])) > _MORE_HISTORY * done["bars"]:
-            return "there are many more earlier bars now"
+            return "there are many more earlier bars now", stretch
         used = bars.between(int(done["first"]), int(done["until"]))
         if digest_of(used) != done["digest"]:
-            return "the bars that it was found with were corrected"
-        return ""
-
-    def _record(self, journal: Journal, wanted: _Wanted, results: Sequence[Tried | None]) -> None:
-        """Record what was found, unless another process has searched the series meanwhile."""
-        place = (wanted.symbol, wanted.timeframe)
-        done = queries.search(journal.view, *place, wanted.principal, wanted.costs)
-        if done is not None and float(done["at"]) != wanted.seen:
-            return
-        tried = queries.series_of(journal.view, *place, wanted.costs)
-        mine = [each for each in tried if each.principal == wanted.principal]
-        if wanted.outdated:
-            for each in mine:
-                _retire(journal, each, wanted.outdated)
-            tried = [each for each in tried if each.principal != wanted.principal]
-            mine = []
-        present = {each.id for each in tried}
-        for new in _judged(wanted, len(tried), results, journal.at):
-            if new.id in present:
-                continue
-            for each in mine:
-                if (each.spec_id, each.principal) == (new.spec_id, new.principal):
-                    _retire(journal, each, f"the spec has changed; {new.id} begins again")
-            journal.put("implementation", new, new=not wanted.outdated)
-        row = {
-            "id": queries.search_id(*place, wanted.principal, wanted.costs),
-            "symbol": wanted.symbol,
-            "timeframe": wanted.timeframe,
-            "fingerprint": wanted.fingerprint,
-            "tries": len(tried) + len(wanted.specs),
-            "bars": len(wanted.stretch.bars),
-            "first": wanted.first,
-            "until": wanted.stretch.until,
-            "digest": wanted.stretch.digest,
-            "costs": wanted.costs,
-            "at": journal.at,
-        }
-        journal.put("search", row)
+            return "the bars that it was found with were corrected", stretch
+        return "", covered
 
 
-def _retire(journal: Journal, implementation: Implementation, reason: str) -> None:
-    if implementation.status is not Status.RETIRED:
-        ended = replace(implementation, status=Status.RETIRED, reason=reason, changed_at=journal.at)
-        journal.put("implementation", ended)
+def _known(view: View, place: Place) -> tuple[Known, Known]:
+    """Returns what is recorded of a place, and of the canonical specs on its series if it is another place."""
+    return known_at(view, place), Known() if place == place.shared else known_at(view, place.shared)
 
 
-def _untried(specs: Sequence[KnownSpec], tried: Sequence[Implementation]) -> list[KnownSpec]:
-    known = {(each.principal, each.spec_id, each.fingerprint) for each in tried}
-    return [each for each in specs if (each.principal, each.id, each.fingerprint) not in known]
-
-
-def _judged(wanted: _Wanted, tried: int, results: Sequence[Tried | None], at: float) -> list[Implementation]:
-    """Returns the implementations of results, each with the status that the rules give it; `tried` were tried before."""
-    tries = tried + sum(each is not None for each in results)
-    return [
-        _implementation(wanted, known, result, tries, at)
-        for known, result in zip(wanted.specs, results, strict=True)
-        if result is not None
-    ]
-
-
-def _implementation(wanted: _Wanted, known: KnownSpec, found: Tried, tries: int, at: float) -> Implementation:
-    step, deflated = judged(found, tries)
-    parameters = dict(found.parameters)
-    figures: dict[str, Any] = {
-        "sharpe": found.sharpe,
-        "in_sample_sharpe": found.in_sample_sharpe,
-        "deflated_sharpe": deflated,
-        "trades": found.trades,
-        "drawdown": found.drawdown,
-        "bars": wanted.stretch.digest,
-        "costs": wanted.costs,
-    }
-    series, basis = (wanted.symbol, wanted.timeframe), [wanted.stretch.digest, wanted.costs]
-    return Implementation(
-        implementation_id(known.principal, known.id, known.fingerprint, series, parameters, basis),
-        known.principal,
-        known.id,
-        known.fingerprint,
-        *series,
-        parameters,
-        step.status,
-        step.reason,
-        wanted.first,
-        found.trained_until,
-        at,
-        at,
-        tries,
-        figures,
-    )
+def _record(journal: Journal, searched: Searched, seen: Known) -> None:
+    """Record what was found, unless another process has searched the series since it was `seen`."""
+    known, shared = _known(journal.view, searched.place)
+    if (known.search, known.generation) != (seen.search, seen.generation):
+        return
+    made, tries = searched.judged(known, shared, journal.at)
+    for each in searched.retired(known, made, journal.at):
+        journal.put("implementation", each)
+    for each in made:
+        journal.put("implementation", each, new=True)
+    journal.put("search", searched.row(journal.at, tries))
