@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from openbell.desk.strategies.consensus_records import withdraw_votes
 from openbell.desk.strategies.figures import Figures, PartFigures
 from openbell.desk.strategies.following import _record
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
+from openbell.stores.records.view import View
 from openbell.strategies.consensus import Action
 from openbell.strategies.implementations import Implementation, Status
 from openbell.strategies.promotion import Forward
@@ -72,3 +74,35 @@ async def test_a_step_is_recorded_once_at_its_own_bar(tmp_path: Path) -> None:
         assert (found.status, found.changed_at) == (Status.DEPLOYED, NOW - 3600)
         entries = await desk.entries()
         assert entries == 4, "the implementation, its signal, the step and the consensus"
+
+
+@awaited
+async def test_votes_that_remain_after_a_search_are_still_a_consensus(tmp_path: Path) -> None:
+    async with bench_as_found(tmp_path, AT, SCENARIO="s") as desk:
+        records = desk.desk.trading.records
+        shared, own = implementation("impl_shared", ""), implementation("impl_own", "local")
+
+        def begin(journal: Journal) -> None:
+            for each in (shared, own):
+                journal.put("implementation", each, new=True)
+
+        await records.write(begin)
+        now = {"impl_shared": figures(Action.BUY), "impl_own": figures(Action.SELL)}
+        await records.write(lambda journal: _record(journal, BTC, COSTS, now, {}))
+
+        async def votes(principal: str) -> tuple[int, int] | None:
+            def work(view: View) -> tuple[int, int] | None:
+                row = queries.consensus(view, queries.consensus_id(BTC, principal, COSTS))
+                named = queries.latest_consensus(view, BTC, principal, COSTS)
+                return None if row is None or named != row["seq"] else (row["bullish"], row["bearish"])
+
+            return await records.read(work)
+
+        for ended, left in ((own, ((1, 0), (1, 0))), (shared, (None, None))):
+
+            def retire(journal: Journal, ended: Implementation = ended) -> None:
+                journal.put("implementation", replace(ended, status=Status.RETIRED))
+                withdraw_votes(journal, BTC, COSTS)
+
+            await records.write(retire)
+            assert (await votes("local"), await votes("")) == left

@@ -15,6 +15,10 @@ import pytest
 from openbell.backtest import search as searches
 from openbell.desk.strategies import searching
 from openbell.desk.strategies import specs as catalogue
+from openbell.market.instruments import parse
+from openbell.market.series import Series
+from openbell.market.timeframes import Timeframe
+from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.strategies.implementations import fingerprint_of
 from openbell.strategies.spec import ConditionType, Stop
@@ -23,6 +27,7 @@ from tests.servers.desks import Bench, awaited, bench_as_found
 from tests.servers.reverting_market import BUYS_LOW, DAY, DAYS, FIRST, FOUND, days_file
 
 BTC = "BTC/USD"
+COSTS = (0.001, 0.0005)
 Rows = list[str]
 
 
@@ -224,6 +229,43 @@ async def test_a_desk_that_may_not_write_remembers_what_it_tried_without_result(
     assert [each["name"] for each in answers[0].values()] == ["MACD_CROSSOVER"]
     assert answers == answers[:1] * 3
     assert searched == [["MACD_CROSSOVER", "SMA_RSI"]]
+
+
+# The recorded consensus
+
+
+def shuffled(rows: Rows) -> Rows:
+    """All days with prices of other days: nothing can be predicted."""
+    return [*corrected(rows + rows)[: len(rows)]]
+
+
+@pytest.mark.parametrize("change", [corrected, shuffled])
+@awaited
+async def test_a_search_that_retires_strategies_ends_their_votes_in_the_same_step(
+    tmp_path: Path, quick_search: None, change: Callable[[Rows], Rows]
+) -> None:
+    home, settings = tmp_path / "home", {"SCENARIO": "s", "FEED": "none"}
+
+    async def consensus(desk: Bench) -> int | None:
+        found: int | None = await desk.desk.trading.records.read(
+            lambda view: queries.latest_consensus(view, BTC, "local", COSTS)
+        )
+        return found
+
+    imported(home, first=FIRST)
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        await submitted(desk, "BUYS_LOW")
+        await ranked(desk)
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        await ranked(desk)
+        assert await consensus(desk) is not None
+    imported(home, change, first=FIRST)
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        await desk.desk.strategies.searching.ensure("local", Series(parse(BTC), Timeframe.D1))
+        assert await consensus(desk) is None, "all its voters are retired"
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        statuses = {each["status"] for each in (await ranked(desk)).values()}
+        assert (await consensus(desk) is not None) == ("VALIDATED" in statuses)
 
 
 # Earlier versions

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from openbell.backtest.forward import Course
 from openbell.desk.bars import BarService
+from openbell.desk.strategies.consensus_records import record_consensus
 from openbell.desk.strategies.figures import Figures, FigureService
 from openbell.desk.strategies.opinions import vote_of
 from openbell.desk.strategies.series_bars import is_current, series_named
@@ -26,7 +27,6 @@ from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.strategies import EVERYONE
-from openbell.strategies.consensus import consensus_of
 from openbell.strategies.implementations import Implementation
 from openbell.strategies.promotion import after
 
@@ -106,7 +106,7 @@ def _record(
     courses: Mapping[str, Course],
 ) -> int:
     """Record new signals, then promotions, then the consensus of every principal that sees them."""
-    before = journal.seq
+    before, until = journal.seq, max(each.until for each in figures.values())
     recorded = queries.signals_of(journal.view, figures)
     # Read again: another process of the scenario may have recorded a step since the figures were computed.
     followed = [each for each in queries.followed(journal.view, costs) if each.id in figures]
@@ -124,7 +124,8 @@ def _record(
     owners = {EVERYONE, *(each.principal for each in followed), *queries.consensus_owners(journal.view, symbol, costs)}
     for principal in sorted(owners):
         seen = [each for each in votes if each.implementation.principal in {EVERYONE, principal}]
-        _record_consensus(journal, symbol, principal, costs, seen, max(each.until for each in figures.values()))
+        counted = [(vote_of(each.figures), each.entry) for each in seen]
+        record_consensus(journal, symbol, principal, costs, counted, until)
     return journal.seq - before
 
 
@@ -148,30 +149,3 @@ def _promoted(journal: Journal, implementation: Implementation, course: Course) 
         found = replace(found, status=step.status, reason=step.reason, changed_at=float(at))
         journal.put("implementation", found, happened=at)
     return found
-
-
-def _record_consensus(
-    journal: Journal, symbol: str, principal: str, costs: queries.Costs, votes: Sequence[_Vote], until: int
-) -> None:
-    """Record the consensus if it differs from the one before."""
-    key = queries.consensus_id(symbol, principal, costs)
-    row = queries.consensus(journal.view, key)
-    if row is None and not votes:
-        return
-    found = consensus_of([vote_of(each.figures) for each in votes])
-    entries = sorted(each.entry for each in votes if each.entry is not None)
-    new = {
-        "id": key,
-        "principal": principal,
-        "symbol": symbol,
-        "bullish": found.bullish,
-        "bearish": found.bearish,
-        "neutral": found.neutral,
-        "consensus": found.opinion.value,
-        "confidence": found.confidence,
-        "signals": entries,
-        "at": float(until),
-    }
-    compared = ("bullish", "bearish", "neutral", "consensus", "signals")
-    if row is None or any(row[name] != new[name] for name in compared):
-        journal.put("consensus", new, new=row is None, happened=until)

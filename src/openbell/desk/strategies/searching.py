@@ -20,6 +20,7 @@ from typing import Any
 from openbell.backtest.rules import Setup
 from openbell.backtest.search import FEWEST_BARS, search
 from openbell.desk.bars import BarService
+from openbell.desk.strategies.consensus_records import withdraw_votes
 from openbell.desk.strategies.judging import Known, Place, Searched, known_at
 from openbell.desk.strategies.memory import SearchMemory
 from openbell.desk.strategies.series_bars import SeriesBars, bars_since, digest_of, newest_bars
@@ -207,8 +208,11 @@ def _record(journal: Journal, searched: Searched, seen: Known) -> None:
     if (known.search, known.generation) != (seen.search, seen.generation):
         return
     made, tries = searched.judged(known, shared, journal.at)
-    for each in searched.retired(known, made, journal.at):
+    ended = searched.retired(known, made, journal.at)
+    for each in ended:
         journal.put("implementation", each)
+    if ended:
+        withdraw_votes(journal, searched.place.symbol, searched.place.costs)
     for each in made:
         journal.put("implementation", each, new=True)
     journal.put("search", searched.row(journal.at, tries))

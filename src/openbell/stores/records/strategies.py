@@ -137,6 +137,15 @@ def signals_of(view: View, ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
+def signals_at(view: View, entries: Iterable[int]) -> list[Mapping[str, Any]]:
+    """The recorded signals whose last ledger entries are these, oldest first."""
+    wanted, found = list(entries), list[Mapping[str, Any]]()
+    for start in range(0, len(wanted), _CHUNK):
+        chosen = select(signals).where(signals.c.seq.in_(wanted[start : start + _CHUNK])).order_by(signals.c.seq)
+        found += [row._asdict() for row in view.execute(chosen)]
+    return found
+
+
 def consensus(view: View, consensus_id: str) -> Mapping[str, Any] | None:
     """The recorded consensus of a symbol and principal, with the number of its ledger entry; None if there is none."""
     row = view.execute(select(consensuses).where(consensuses.c.id == consensus_id)).first()
@@ -150,11 +159,11 @@ def consensus_owners(view: View, symbol: str, costs: Costs) -> set[str]:
 
 
 def latest_consensus(view: View, symbol: str, principal: str, costs: Costs) -> int | None:
-    """The ledger entry of the consensus that a principal sees of a symbol; None if none was recorded."""
+    """The ledger entry of the consensus that a principal sees of a symbol; None if there is none, or it has ended."""
     keys = (consensus_id(symbol, principal, costs), consensus_id(symbol, EVERYONE, costs))
-    rows = view.execute(select(consensuses.c.id, consensuses.c.seq).where(consensuses.c.id.in_(keys))).all()
-    found = {row.id: int(row.seq) for row in rows}
-    return found.get(keys[0], found.get(keys[1]))
+    found = {row.id: row for row in view.execute(select(consensuses).where(consensuses.c.id.in_(keys)))}
+    row = found.get(keys[0], found.get(keys[1]))
+    return int(row.seq) if row is not None and row.bullish + row.bearish + row.neutral else None
 
 
 def consensus_id(symbol: str, principal: str, costs: Costs) -> str:
