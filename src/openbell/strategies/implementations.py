@@ -8,7 +8,7 @@ which begin as candidates.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from hashlib import sha256
@@ -66,6 +66,11 @@ class Implementation:
         return list(self.figures.get("costs", ()))
 
     @property
+    def content(self) -> str:
+        """What it trades, apart from names; see `content_of`. An earlier version did not record it: then its id."""
+        return str(self.figures.get("content", self.id))
+
+    @property
     def generation(self) -> int:
         """How often its series had been judged anew when it was found, from 1 on; 0 if it was not counted yet."""
         return int(self.figures.get("generation", 0))
@@ -74,6 +79,15 @@ class Implementation:
     def attempt(self) -> int:
         """How often its spec, before a change, had been tried in the same generation."""
         return int(self.figures.get("attempt", 0))
+
+
+def one_of_each(found: Iterable[Implementation]) -> list[Implementation]:
+    """Returns the first implementation of each content on each series, canonical ones before others: one vote each."""
+    order = sorted(found, key=lambda each: (bool(each.principal), each.found_at, each.id))
+    firsts: dict[object, Implementation] = {}
+    for each in order:
+        firsts.setdefault((each.symbol, each.timeframe, each.content), each)
+    return list(firsts.values())
 
 
 def fingerprint_of(spec: Spec) -> str:

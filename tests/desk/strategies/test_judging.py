@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -229,6 +230,41 @@ async def test_a_desk_that_may_not_write_remembers_what_it_tried_without_result(
     assert [each["name"] for each in answers[0].values()] == ["MACD_CROSSOVER"]
     assert answers == answers[:1] * 3
     assert searched == [["MACD_CROSSOVER", "SMA_RSI"]]
+
+
+# Votes
+
+
+def renamed(spec: dict[str, Any], name: str) -> dict[str, Any]:
+    """The same strategy in other words."""
+    text = json.dumps(spec).replace("rsi", "other").replace("${n}", "${length}").replace('"n"', '"length"')
+    return {**json.loads(text), "name": name}
+
+
+@awaited
+async def test_copies_of_a_strategy_have_one_vote(tmp_path: Path, quick_search: None) -> None:
+    imported(tmp_path / "home", first=FIRST)
+    votes, recorded = list[dict[str, Any]](), []
+    key = queries.consensus_id(BTC, "local", COSTS)
+    # The scenario records a consensus before the call that follows the search.
+    for submissions in ([BUYS_LOW], [], [{**BUYS_LOW, "name": "COPY"}, renamed(BUYS_LOW, "RENAMED")], []):
+        async with bench_as_found(tmp_path / "home", FOUND, SCENARIO="s", FEED="none") as desk:
+            for each in submissions:
+                await desk.ask("strategy-db", "submit_new_spec", **each)
+            votes.append(await desk.ask("strategy", "get_strategy_consensus", symbol=BTC))
+            recorded.append(await desk.desk.trading.records.read(lambda view: queries.consensus(view, key)))
+    assert votes[0] == votes[1] == votes[2] == votes[3]
+    async with bench_as_found(tmp_path / "home", FOUND, SCENARIO="s", FEED="none") as desk:
+        validated = [each for each in (await ranked(desk)).values() if each["status"] == "VALIDATED"]
+    assert {each["name"] for each in validated} >= {"BUYS_LOW", "COPY", "RENAMED"}
+    assert len(validated) == sum(votes[0][f"{side}_count"] for side in ("bullish", "bearish", "neutral")) + 2
+    before, after = recorded[1], recorded[3]
+    assert before is not None
+    assert after is not None
+    assert [after[side] for side in ("bullish", "bearish", "neutral")] == [
+        votes[0][f"{side}_count"] for side in ("bullish", "bearish", "neutral")
+    ]
+    assert len(after["signals"]) == len(before["signals"])
 
 
 # The recorded consensus

@@ -27,7 +27,7 @@ from openbell.stores.records import strategies as queries
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.records import Records
 from openbell.stores.records.strategies import EVERYONE
-from openbell.strategies.implementations import Implementation
+from openbell.strategies.implementations import Implementation, one_of_each
 from openbell.strategies.promotion import after
 
 log = logging.getLogger(__name__)
@@ -124,7 +124,8 @@ def _record(
     owners = {EVERYONE, *(each.principal for each in followed), *queries.consensus_owners(journal.view, symbol, costs)}
     for principal in sorted(owners):
         seen = [each for each in votes if each.implementation.principal in {EVERYONE, principal}]
-        counted = [(vote_of(each.figures), each.entry) for each in seen]
+        counting = {each.id for each in one_of_each(each.implementation for each in seen)}
+        counted = [(vote_of(each.figures), each.entry) for each in seen if each.implementation.id in counting]
         record_consensus(journal, symbol, principal, costs, counted, until)
     return journal.seq - before
 

@@ -19,6 +19,8 @@ from openbell.market.timeframes import SHORT, name_of
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.strategies import EVERYONE, Costs
 from openbell.stores.records.view import View
+from openbell.strategies.compiled import compiled
+from openbell.strategies.content import content_of
 from openbell.strategies.implementations import Implementation, Status, implementation_id
 
 
@@ -145,6 +147,7 @@ class Searched:
             "deflated_sharpe": deflated,
             "trades": found.trades,
             "drawdown": found.drawdown,
+            "content": content_of(compiled(spec.spec, parameters)),
             "bars": self.stretch.digest,
             "costs": costs,
             "generation": generation,

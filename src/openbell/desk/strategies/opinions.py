@@ -22,7 +22,7 @@ from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, name_of
 from openbell.strategies.consensus import Action, Consensus, Vote, consensus_of
 from openbell.strategies.errors import NoActiveStrategies, NoSignal, NoStrategies, UnknownSpec, UnknownStrategy
-from openbell.strategies.implementations import Implementation, Status
+from openbell.strategies.implementations import Implementation, Status, one_of_each
 
 METRICS = ("sharpe", "accuracy", "return")
 _PATIENCE = 3.0
@@ -201,7 +201,10 @@ class OpinionService:
         return BarFacts(made_of or None, frozenset().union(*(each.sources for each in found)), failure)
 
     async def consensus(self, principal: str, symbol: str) -> tuple[Consensus, list[Ranked]]:
-        """Returns the consensus of the validated and deployed strategies of a symbol. Raises `NoActiveStrategies`."""
+        """Returns the consensus of the validated and deployed strategies of a symbol, and those that have a vote.
+
+        Strategies of the same content and timeframe have one vote. Raises `NoActiveStrategies`.
+        """
         instrument = await self._bars.find(symbol)
         found = await self.on(principal, instrument)
         passed = [each for each in found if each.implementation.status.active]
@@ -220,7 +223,9 @@ class OpinionService:
                 symbol=instrument.symbol,
                 candidates=len(found),
             )
-        return consensus_of([vote_of(each.figures) for each in active]), active
+        counting = {each.id for each in one_of_each(each.implementation for each in active)}
+        voters = [each for each in active if each.implementation.id in counting]
+        return consensus_of([vote_of(each.figures) for each in voters]), voters
 
 
 def vote_of(figures: Figures) -> Vote:

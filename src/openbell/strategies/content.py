@@ -1,0 +1,54 @@
+"""What a strategy trades, apart from all names: strategies of the same content have the same signals on the same bars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+from openbell.strategies.compiled import Compiled
+from openbell.strategies.spec import Comparison, Condition, ConditionType, Group, Line, Operand
+
+_Names = Mapping[Line, str]
+
+
+def content_of(strategy: Compiled) -> str:
+    """Returns a hash of the side, conditions and stops of a strategy.
+
+    Names of indicators and parameters, and the order of both and of conditions, are left out.
+    """
+    names: dict[Line, str] = {}
+    for step in strategy.steps:
+        source = _operand(step.input, names) if step.input else ""
+        made = _text([step.indicator.name, sorted(step.settings.items()), source])
+        names |= {line: _text([made, at]) for at, line in enumerate(step.lines)}
+    stops = sorted((kind.value, percentage) for kind, percentage in strategy.stops.items())
+    body = [strategy.side.value, _all(strategy.entry, names), _all(strategy.exit, names), stops]
+    return sha256(_text(body).encode()).hexdigest()
+
+
+def _all(conditions: Iterable[Condition], names: _Names) -> list[str]:
+    """Returns conditions that must all hold, in a fixed order and each once."""
+    found: set[str] = set()
+    for each in conditions:
+        if isinstance(each, Group) and each.type is ConditionType.AND:
+            found.update(_all(each.conditions, names))
+        else:
+            found.add(_condition(each, names))
+    return sorted(found)
+
+
+def _condition(condition: Condition, names: _Names) -> str:
+    if isinstance(condition, Group):
+        return _text([condition.type.value, sorted({_text(_all([each], names)) for each in condition.conditions})])
+    other = condition.other if isinstance(condition, Comparison) else condition.bars
+    return _text([condition.type.value, _operand(condition.line, names), _operand(other, names)])
+
+
+def _operand(operand: Operand, names: _Names) -> str:
+    """Returns what a line is computed from, or a number."""
+    return names.get(operand, operand.name) if isinstance(operand, Line) else str(operand)
+
+
+def _text(body: object) -> str:
+    return json.dumps(body, separators=(",", ":"), default=str)
