@@ -131,7 +131,7 @@ class Seeding:
 
     async def _outcome(self, searched: list[Series]) -> str:
         """Returns how many strategies that the operator sees are active, and the command that shows those of a symbol."""
-        active = await self._records.read(queries.followed)
+        active = await self._records.read(lambda view: queries.followed(view, self._costs))
         counts = Counter(each.status for each in active if each.principal in {EVERYONE, OPERATOR})
         symbols = [*(each.symbol for each in active), *(each.instrument.symbol for each in searched)]
         counted = f"{counts[Status.VALIDATED]} validated and {counts[Status.DEPLOYED]} deployed strategies"
