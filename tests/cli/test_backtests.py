@@ -51,7 +51,8 @@ def test_without_a_start_exactly_the_newest_1250_bars_are_traded(tmp_path: Path,
     assert " 1,250 simulated bars from " in newest
     since = newest.split(" bars from ")[1].split(" ")[0]
     assert printed(tmp_path, "backtest", "RVI", symbol, "-t", timeframe, "--from", since) == newest
-    until = printed(tmp_path, "sweep", "RVI", symbol, "-t", timeframe, "--to", "2026-01", "--most", "1")
+    until = printed(tmp_path, "sweep", "RVI", symbol, "-t", timeframe, "--to", "2026-01", "--set", "period=9")
+    assert "\n1 combination was tried. " in until
     assert " 1,250 simulated bars from " in until
 
 

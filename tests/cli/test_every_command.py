@@ -145,7 +145,8 @@ def runs_backtest(home: Path) -> None:
 
 
 def runs_backtester(home: Path) -> None:
-    assert "backtester listens on 127.0.0.1:" in first_line(home, "backtester", "--port", "0", "--workers", "1")
+    line = first_line(home, "backtester", "--port", "0", "--workers", "1")
+    assert re.fullmatch(r"backtester listens on 127\.0\.0\.1:\d+ \(1 worker, no TLS\)\n", line)
     assert not home.exists(), "it keeps nothing"
 
 

@@ -108,9 +108,7 @@ def spec_file(folder: Path, **parts: Any) -> Path:
 
 def test_a_file_is_submitted_once_and_the_server_has_it(tmp_path: Path) -> None:
     home, file = tmp_path / "home", spec_file(tmp_path, name="From a file", side="SHORT")
-    assert printed(home, "strategies", "check", str(file)).endswith(
-        "FROM_A_FILE is valid (1 indicators, 1 parameters)\n"
-    )
+    assert printed(home, "strategies", "check", str(file)).endswith("FROM_A_FILE is valid (1 indicator, 1 parameter)\n")
     spec_id = printed(home, "strategies", "submit", str(file)).split()[-1]
     found = json.loads(
         printed(home, "call", "strategy-db", "get_top_specs", '{"source": "LLM_GENERATED"}', TIMEOUT="60")

@@ -16,6 +16,7 @@ from statistics import NormalDist
 import numpy as np
 
 from openbell.market.bars import Values
+from openbell.market.counting import counted
 from openbell.market.errors import InvalidParameter
 
 CONFIDENT = 0.95
@@ -52,9 +53,9 @@ class Overfitting:
         if self.deflated_sharpe is not None:
             verdict = "" if self.deflated_sharpe >= CONFIDENT else f"; below {_share(CONFIDENT)} it may be luck"
             found.append(
-                f"The best Sharpe of {self.tries:,} tries is {self.sharpe:.2f}, and without any edge the best would be "
-                f"about {self.sharpe_of_luck:.2f}: the probability of an edge is {_share(self.deflated_sharpe)} "
-                f"(deflated Sharpe ratio){verdict}."
+                f"The best Sharpe of {counted(self.tries, 'try', 'tries')} is {self.sharpe:.2f}, and without any edge the "
+                f"best would be about {self.sharpe_of_luck:.2f}: the probability of an edge is "
+                f"{_share(self.deflated_sharpe)} (deflated Sharpe ratio){verdict}."
             )
         if self.probability is not None:
             found.append(

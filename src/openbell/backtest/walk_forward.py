@@ -21,6 +21,7 @@ from openbell.backtest.rules import Setup
 from openbell.backtest.runs import Backtest, traded
 from openbell.backtest.trades import Trades
 from openbell.market.bars import Bars
+from openbell.market.counting import counted
 from openbell.market.errors import InsufficientData, InvalidParameter
 from openbell.strategies.compiled import compiled
 from openbell.strategies.evaluation import Known, evaluate
@@ -237,7 +238,7 @@ def _reasons(metrics: Metrics, in_sample: float, degradation: float | None) -> t
     found = []
     sharpe = metrics.sharpe or 0.0
     if metrics.trades < FEWEST_TRADES:
-        found.append(f"it has {metrics.trades} walk-forward trades, and {FEWEST_TRADES} are needed")
+        found.append(f"it has {counted(metrics.trades, 'walk-forward trade')}, and {FEWEST_TRADES} are needed")
     if sharpe <= 0:
         found.append(f"its walk-forward Sharpe is {sharpe:.2f}, which is not more than 0")
     elif degradation is not None and degradation > LARGEST_FALL:

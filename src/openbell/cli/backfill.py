@@ -12,6 +12,7 @@ from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.cli.progress import progress
 from openbell.cli.span import Since, Until, moment
 from openbell.market.clock import iso
+from openbell.market.counting import counted
 from openbell.market.errors import InvalidParameter, OpenbellError, Refused, SourceConflict
 from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timeframe
 
@@ -97,7 +98,7 @@ async def _fetch(desk: Desk, series: Series, start: int, end: int) -> str:
     made = "" if base is series.timeframe else f", which {name_of(series.timeframe, SHORT)} bars are made of"
     if not len(bars):
         return f"{fetched}: the feed {desk.feed.name} has no bars from {iso(start)} on{made}"
-    return f"{fetched}: {len(bars):,} bars stored, {iso(bars.time[0])} to {iso(bars.time[-1])}{made}"
+    return f"{fetched}: {counted(len(bars), 'bar')} stored, {iso(bars.time[0])} to {iso(bars.time[-1])}{made}"
 
 
 def _pieces(start: int, end: int, length: int) -> Iterator[tuple[int, int]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.market.counting import counted
 
 if TYPE_CHECKING:
     from openbell.gateway.backtester.service import Options
@@ -67,7 +68,7 @@ async def _serve(options: Options) -> None:
 
     def ready(address: str) -> None:
         kind = "TLS" if options.tls else "no TLS"
-        typer.echo(f"backtester listens on {address} ({options.workers} workers, {kind})")
+        typer.echo(f"backtester listens on {address} ({counted(options.workers, 'worker')}, {kind})")
 
     await serve(options, stop, ready)
     typer.echo("backtester stopped")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from openbell.market.counting import counted
+
 if TYPE_CHECKING:
     from openbell.market.bars import Bars
 
@@ -15,7 +17,8 @@ def echo_data_notes(bars: Bars, note: str, data: str) -> None:
     from openbell.market.plan import missing
 
     if gone := missing(bars):
-        typer.echo(f"{gone:,} bars are missing in that time: positions were held across the gaps.")
+        verb = "is" if gone == 1 else "are"
+        typer.echo(f"{counted(gone, 'bar')} {verb} missing in that time: positions were held across the gaps.")
     if note:
         typer.echo(f"{note[0].upper()}{note[1:]}.")
     if "simulated" in data:

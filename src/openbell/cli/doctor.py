@@ -20,6 +20,7 @@ from openbell.cli.feed_checks import Finding, check_feeds
 from openbell.desk.desk import Desk
 from openbell.feeds.registry import parts_of
 from openbell.market.clock import iso
+from openbell.market.counting import counted
 from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
 from openbell.market.sessions import stock_phase
 from openbell.market.timeframes import SHORT
@@ -127,7 +128,8 @@ def _watchlist(desk: Desk) -> Iterator[Finding]:
     watchlist = desk.watchlist.read()
     path = desk.watchlist.path
     yield Finding(
-        "ok", f"{len(watchlist.instruments)} symbols watched" + ("" if path.exists() else " (the default list)")
+        "ok",
+        f"{counted(len(watchlist.instruments), 'symbol')} watched" + ("" if path.exists() else " (the default list)"),
     )
     if not watchlist.instruments:
         yield Finding("bad", f"{path} contains no symbol: nothing is watched", f"delete {path} to get the default list")

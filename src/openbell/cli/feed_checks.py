@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from openbell.desk.desk import Desk
+from openbell.market.counting import counted
 from openbell.market.errors import FeedUnavailable, OpenbellError
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import adjustment_of
@@ -54,7 +55,9 @@ async def _responses(desk: Desk, first: Mapping[str, Instrument]) -> list[Findin
             found.append(Finding("bad", f"feed {feed}: {error.message}"))
             continue
         spent = (time.monotonic() - began) * 1000
-        found.append(Finding("ok", f"feed {feed} responds in {spent:.0f} ms ({len(bars)} bars of {instrument})"))
+        found.append(
+            Finding("ok", f"feed {feed} responds in {spent:.0f} ms ({counted(len(bars), 'bar')} of {instrument})")
+        )
     return found
 
 

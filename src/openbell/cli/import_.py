@@ -15,6 +15,7 @@ from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.cli.entry import collector_paused
 from openbell.cli.progress import progress
 from openbell.market.clock import SystemClock, iso
+from openbell.market.counting import counted
 from openbell.market.errors import InputError, InvalidParameter, OpenbellError, Refused
 from openbell.market.instruments import parse
 from openbell.market.provenance import Adjustment
@@ -163,9 +164,8 @@ def _check(paths: list[Path], options: Options) -> None:
 
 def _described(series: FileSeries) -> str:
     bars = series.bars
-    plural = "" if len(bars) == 1 else "s"
     length = name_of(bars.timeframe, SHORT)
-    return f"{len(bars):,} bar{plural} of {bars.instrument}, {length}, {iso(bars.time[0])} to {iso(bars.time[-1])}"
+    return f"{counted(len(bars), 'bar')} of {bars.instrument}, {length}, {iso(bars.time[0])} to {iso(bars.time[-1])}"
 
 
 def _notes(found: Sequence[FileSeries]) -> list[str]:

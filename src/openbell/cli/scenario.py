@@ -9,6 +9,7 @@ import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.market.clock import SystemClock, iso
+from openbell.market.counting import counted
 
 if TYPE_CHECKING:
     from openbell.desk.trading.record_locations import Scenarios
@@ -28,7 +29,9 @@ def show() -> None:
         for name in await scenarios.names():
             entries, until, holder = await scenarios.describe(name)
             time = f"up to {iso(until)}" if entries else "empty"
-            lines.append(f"{name}  {entries} entries, {time}{f', in use by {holder}' if holder else ''}")
+            lines.append(
+                f"{name}  {counted(entries, 'entry', 'entries')}, {time}{f', in use by {holder}' if holder else ''}"
+            )
         return lines
 
     with plain_errors():

@@ -10,6 +10,7 @@ import typer
 
 from openbell.cli.app import ReadOnly, app, fail, plain_errors, settings_for
 from openbell.cli.spec_files import read_data, read_spec_file, spec_named, submitted_specs
+from openbell.market.counting import counted
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
@@ -73,8 +74,8 @@ def check(
     for file, spec in read.items():
         if spec is None:
             continue
-        counted = f"{len(spec.indicators)} indicators, {len(spec.parameters)} parameters"
-        typer.echo(f"{file}: {spec.name} is valid ({counted})")
+        parts = f"{counted(len(spec.indicators), 'indicator')}, {counted(len(spec.parameters), 'parameter')}"
+        typer.echo(f"{file}: {spec.name} is valid ({parts})")
         if spec.name in own or spec.name in _canonical():
             owner = "a spec that you have submitted" if spec.name in own else "a canonical spec"
             typer.echo(f"{file}: warning: the name {spec.name} is taken by {owner}: choose another one to submit it")

@@ -28,6 +28,7 @@ from openbell.cli.progress import progress
 from openbell.cli.span import Until, moment
 from openbell.cli.spec_files import strategy_named
 from openbell.market.clock import iso
+from openbell.market.counting import counted
 from openbell.market.timeframes import SHORT, Timeframe, parse_timeframe
 
 if TYPE_CHECKING:
@@ -175,9 +176,11 @@ def _print(found: Sweep, tried: Grid, setup: Setup, data: str, by: str, top: int
     first, last = iso(int(bars.time[0])), iso(int(bars.time[-1]))
     typer.echo(f"{found.spec.name} on {bars.series}, {len(bars):,} {data} bars from {first} to {last}")
     typer.echo(costs_line(setup))
-    of_all = f" of {tried.possible:,}" if tried.possible > count else ""
+    more = tried.possible > count
     best = found.best(by, top)
-    typer.echo(f"{count:,}{of_all} combinations were tried. The best {len(best):,} by {by}:")
+    tries = f"{count:,} of {counted(tried.possible, 'combination')}" if more else counted(count, "combination")
+    verb = "was" if count == 1 else "were"
+    typer.echo(f"{tries} {verb} tried. The best {len(best):,} by {by}:")
     for line in _aligned(best):
         typer.echo(f"  {line}")
     held = float(bars.close[-1] / bars.open[0] - 1)

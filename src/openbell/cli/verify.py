@@ -14,6 +14,7 @@ import typer
 from openbell.cli.app import app, fail, plain_errors, settings_for
 from openbell.cli.progress import progress
 from openbell.desk.desk import Desk
+from openbell.market.counting import counted
 from openbell.market.errors import OpenbellError, StoreError
 from openbell.trading.ledger import GENESIS, Fault, Head, check
 
@@ -87,9 +88,9 @@ def verify(
     if found.count > len(found.faults):
         typer.echo(f"bad   … and {found.count - len(found.faults)} more")
     if adopt:
-        typer.echo(f"note  the ledger was accepted as it is, with {found.newest.seq} entries")
+        typer.echo(f"note  the ledger was accepted as it is, with {counted(found.newest.seq, 'entry', 'entries')}")
     if not found.count:
-        typer.echo(f"ok    {found.newest.seq} entries, all unchanged")
+        typer.echo(f"ok    {counted(found.newest.seq, 'entry', 'entries')}, all unchanged")
     for line in _bar_notes(found):
         typer.echo(line)
     if found.count:

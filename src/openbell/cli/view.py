@@ -17,6 +17,7 @@ from openbell.desk.desk import Desk
 from openbell.desk.events import AlertFired, BarsClosed, OrderChanged, WatchlistChanged
 from openbell.feeds.registry import feed_of
 from openbell.market.clock import iso
+from openbell.market.counting import counted
 from openbell.market.errors import OpenbellError
 from openbell.market.instruments import Instrument
 from openbell.market.sessions import stock_phase
@@ -77,9 +78,9 @@ class _SearchLines:
 def _line(desk: Desk, collector: Collector) -> str:
     """Returns the state of collector and engine as one line."""
     status = collector.status
-    line = f"{status.state}; {status.watched} symbols; {_trading(desk)}"
+    line = f"{status.state}; {counted(status.watched, 'symbol')}; {_trading(desk)}"
     if status.through:
-        line += f"; {status.stored} bars stored, through {iso(status.through)}"
+        line += f"; {counted(status.stored, 'bar')} stored, through {iso(status.through)}"
     if status.refused:
         line += f"; refused {dict(status.refused)}"
     return line
@@ -108,7 +109,9 @@ def _header(desk: Desk, collector: Collector) -> Panel:
     lines = [
         Text.assemble((f" {badge} ", style), f"  feed {desk.settings.feed}  home {desk.settings.home}"),
         Text(f"{moment}  stocks: {stock_phase(now)}  crypto: 24/7"),
-        Text(f"collector: {status.state}; {status.stored:,} bars stored, {status.reconnects} reconnects"),
+        Text(
+            f"collector: {status.state}; {counted(status.stored, 'bar')} stored, {counted(status.reconnects, 'reconnect')}"
+        ),
         Text(_trading(desk)),
     ]
     if desk.strategies.searches:
@@ -128,7 +131,7 @@ def _trading(desk: Desk) -> str:
     engine = desk.trading.engine.status
     halted = desk.trading.halt_file.read()
     halt = f"; HALTED: {halted}" if halted else ""
-    return f"engine: {engine.state}; orders: {money}, {engine.changes:,} changes of orders and alerts so far{halt}"
+    return f"engine: {engine.state}; orders: {money}, {counted(engine.changes, 'change')} of orders and alerts so far{halt}"
 
 
 async def _table(desk: Desk, collector: Collector, room: int) -> Table:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from openbell.market.counting import counted
 from openbell.strategies.implementations import Status
 
 FEWEST_TRADES = 20
@@ -70,7 +71,9 @@ def validation(found: Validation) -> Step:
     if not found.passed:
         return Step(Status.CANDIDATE, found.why_not)
     if found.trades < FEWEST_TRADES:
-        return Step(Status.CANDIDATE, f"it has {found.trades} walk-forward trades, and {FEWEST_TRADES} are needed")
+        return Step(
+            Status.CANDIDATE, f"it has {counted(found.trades, 'walk-forward trade')}, and {FEWEST_TRADES} are needed"
+        )
     if found.sharpe is None or found.sharpe < LEAST_SHARPE:
         shown = "undefined" if found.sharpe is None else f"{found.sharpe:.2f}"
         return Step(Status.CANDIDATE, f"its walk-forward Sharpe is {shown}, and {LEAST_SHARPE} is needed")
@@ -78,13 +81,13 @@ def validation(found: Validation) -> Step:
         shown = "undefined" if found.deflated_sharpe is None else f"{found.deflated_sharpe:.3f}"
         return Step(
             Status.CANDIDATE,
-            f"the deflated Sharpe ratio is {shown}, {LEAST_DEFLATED} is needed: the best of {found.tries} strategies "
-            "without skill could do as well",
+            f"the deflated Sharpe ratio is {shown}, {LEAST_DEFLATED} is needed: the best of "
+            f"{counted(found.tries, 'strategy', 'strategies')} without skill could do as well",
         )
     return Step(
         Status.VALIDATED,
         f"it passed with {found.trades} walk-forward trades and a walk-forward Sharpe of {found.sharpe:.2f}; "
-        f"deflated Sharpe ratio {found.deflated_sharpe:.3f} after {found.tries} tries",
+        f"deflated Sharpe ratio {found.deflated_sharpe:.3f} after {counted(found.tries, 'try', 'tries')}",
     )
 
 

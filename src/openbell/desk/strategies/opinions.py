@@ -15,6 +15,7 @@ from openbell.desk.strategies.searching import SearchService
 from openbell.desk.strategies.series_bars import SEARCHED, bars_since, is_current, newest_bars, series_named
 from openbell.desk.strategies.specs import KnownSpec, SpecService
 from openbell.market.clock import iso
+from openbell.market.counting import counted
 from openbell.market.errors import DataError, OpenbellError, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts
@@ -82,8 +83,8 @@ class OpinionService:
         if not ranked:
             more = "openbell import adds more" if self._bars.feed.source is None else "openbell backfill gets more"
             raise NoStrategies(
-                f"none of {len(found)} strategies of {instrument} has closed {FEWEST_RANKED} trades since "
-                f"training; nothing is tried with fewer than {FEWEST_BARS} bars ({more})",
+                f"none of {counted(len(found), 'strategy', 'strategies')} of {instrument} has closed {FEWEST_RANKED} trades "
+                f"since training; nothing is tried with fewer than {FEWEST_BARS} bars ({more})",
                 symbol=instrument.symbol,
             )
         return sorted(ranked, key=lambda each: (-(each.score(metric) or 0.0), each.implementation.id))
@@ -218,8 +219,9 @@ class OpinionService:
             )
         if not active:
             raise NoActiveStrategies(
-                f"none of {len(found)} strategies of {instrument} has passed validation; get_top_strategies ranks them, and "
-                "get_implementations (server strategy-db) has the reason for each status",
+                f"none of {counted(len(found), 'strategy', 'strategies')} of {instrument} has passed "
+                "validation; get_top_strategies ranks them, and get_implementations (server strategy-db) has the reason for "
+                "each status",
                 symbol=instrument.symbol,
                 candidates=len(found),
             )

@@ -15,6 +15,7 @@ from openbell.desk.strategies.desk import Chosen, chosen_before
 from openbell.desk.strategies.history import PERIODS
 from openbell.market.bars import closed_at
 from openbell.market.clock import iso, whole_date
+from openbell.market.counting import counted
 from openbell.market.errors import CallTimeout, DataError, InsufficientData, InvalidSymbol, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
@@ -126,7 +127,12 @@ def _note(chosen: Chosen, found: Backtest, setup: Setup) -> str:
     )
     used += f"; fee {setup.fee:.3%}, slippage {setup.slippage:.3%}"
     gone = missing(bars)
-    notes = (used, chosen.training_note(bars), f"{gone} bars are missing in that time" if gone else "", found.note)
+    notes = (
+        used,
+        chosen.training_note(bars),
+        f"{counted(gone, 'bar')} missing in that time" if gone else "",
+        found.note,
+    )
     return "; ".join(filter(None, notes))
 
 
