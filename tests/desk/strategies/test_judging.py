@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from openbell.backtest import search as searches
@@ -24,34 +24,12 @@ from openbell.stores.records.journal import Journal
 from openbell.strategies.implementations import fingerprint_of
 from openbell.strategies.spec import ConditionType, Stop
 from tests.client import run
+from tests.desk.strategies.days import BTC, Rows, corrected, imported, same, shuffled
 from tests.servers.desks import Bench, awaited, bench_as_found
-from tests.servers.reverting_market import BUYS_LOW, DAY, DAYS, FIRST, FOUND, days_file
+from tests.servers.reverting_market import BUYS_LOW, FIRST, FOUND
+from tests.waiting import PATIENCE
 
-BTC = "BTC/USD"
 COSTS = (0.001, 0.0005)
-Rows = list[str]
-
-
-def same(rows: Rows) -> Rows:
-    return rows
-
-
-def corrected(rows: Rows) -> Rows:
-    """The first half of the days with prices of other days."""
-    half = len(rows) // 2
-    prices = [row.partition(",")[2] for row in rows[:half]]
-    order = np.random.default_rng(3).permutation(half).tolist()
-    return [f"{row.partition(',')[0]},{prices[at]}" for row, at in zip(rows[:half], order, strict=True)] + rows[half:]
-
-
-def imported(home: Path, change: Callable[[Rows], Rows] = same, first: int | None = None) -> None:
-    """Import the days of the market with an edge, with their rows changed; by default the last one is yesterday."""
-    today = int(datetime.now(UTC).timestamp()) // DAY * DAY
-    path = days_file(home.parent, first=today - DAY * DAYS if first is None else first)
-    header, *rows = path.read_text().splitlines()
-    path.write_text("\n".join([header, *change(rows), ""]))
-    done = run(home, "import", str(path), "--symbol", BTC, FEED="none")
-    assert done.returncode == 0, done.stderr
 
 
 async def ranked(desk: Bench) -> dict[str, dict[str, Any]]:
@@ -270,11 +248,6 @@ async def test_copies_of_a_strategy_have_one_vote(tmp_path: Path, quick_search: 
 # The recorded consensus
 
 
-def shuffled(rows: Rows) -> Rows:
-    """All days with prices of other days: nothing can be predicted."""
-    return [*corrected(rows + rows)[: len(rows)]]
-
-
 @pytest.mark.parametrize("change", [corrected, shuffled])
 @awaited
 async def test_a_search_that_retires_strategies_ends_their_votes_in_the_same_step(
@@ -302,6 +275,81 @@ async def test_a_search_that_retires_strategies_ends_their_votes_in_the_same_ste
     async with bench_as_found(home, FOUND, **settings) as desk:
         statuses = {each["status"] for each in (await ranked(desk)).values()}
         assert (await consensus(desk) is not None) == ("VALIDATED" in statuses)
+
+
+# Bars that change between a search and the next one
+
+
+@awaited
+async def test_strategies_whose_bars_have_changed_have_no_vote_until_they_are_judged_again(
+    tmp_path: Path, quick_search: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, may_search = tmp_path / "home", threading.Event()
+
+    def waits(*given: Any) -> Any:
+        assert may_search.wait(PATIENCE)
+        return searches.search(*given)
+
+    async def consensus() -> int | None:
+        found: int | None = await records.read(lambda view: queries.latest_consensus(view, BTC, "local", COSTS))
+        return found
+
+    monkeypatch.setattr("openbell.desk.strategies.opinions._PATIENCE", 0.05)
+    imported(home)
+    async with bench_as_found(home, FEED="none") as desk:
+        records, follower = desk.desk.trading.records, desk.desk.strategies.follower
+        await submitted(desk, "BUYS_LOW")
+        await desk.ask("strategy", "get_strategy_consensus", symbol=BTC)
+        (made,) = await listed(desk, "BUYS_LOW")
+        await follower.step(None, desk.desk.bars.closed_until())
+        assert await consensus() is not None
+
+        monkeypatch.setattr(searching, "search", waits)
+        imported(home, corrected)
+        signal = await desk.ask("strategy", "get_strategy_signal", strategy_id=made, symbol=BTC, force_refresh=True)
+        assert "VALIDATED" in signal["note"]
+        assert "being judged again" in signal["note"]
+        refused = await desk.refused("strategy", "get_strategy_consensus", symbol=BTC, force_refresh=True)
+        assert refused["code"] == "NO_ACTIVE_STRATEGIES"
+        assert "being judged again" in refused["message"]
+        page = await desk.ask("strategy-db", "get_implementations", spec_id="BUYS_LOW", force_refresh=True)
+        assert "being judged again" in page["note"]
+        specs = await desk.reply("strategy-db", "get_top_specs", {"force_refresh": True})
+        assert "being judged again" in specs.truth["note"]
+        await follower.step(None, desk.desk.bars.closed_until())
+        assert await consensus() is None
+
+        may_search.set()
+        async with asyncio.timeout(PATIENCE):
+            while (await listed(desk, "BUYS_LOW"))[made]["status"] != "RETIRED":
+                await asyncio.sleep(0.01)
+        found = await desk.ask(
+            "strategy-db", "get_implementations", spec_id="BUYS_LOW", status="ALL", force_refresh=True
+        )
+        assert "note" not in found
+
+
+@awaited
+async def test_with_a_fixed_clock_the_first_answer_after_a_correction_is_the_last_one(
+    tmp_path: Path, quick_search: None
+) -> None:
+    home, settings = tmp_path / "home", {"SCENARIO": "s", "FEED": "none"}
+    imported(home, first=FIRST)
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        await ranked(desk)
+        before = await listed(desk, "SMA_RSI")
+    imported(home, corrected, first=FIRST)
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        (made,) = before
+        signals = [
+            await desk.ask("strategy", "get_strategy_signal", strategy_id=made, symbol=BTC, force_refresh=True)
+            for _ in range(2)
+        ]
+        assert signals[0] == signals[1]
+        assert "RETIRED" in signals[0]["note"]
+    imported(home, same, first=FIRST)
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        assert [len(await listed(desk, "SMA_RSI")) for _ in range(2)] == [3, 3]
 
 
 # Earlier versions

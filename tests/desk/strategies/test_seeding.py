@@ -14,9 +14,10 @@ from openbell.desk.events import WatchlistChanged
 from openbell.desk.strategies.seeding import Seeding
 from openbell.stores.records import strategies as queries
 from tests.client import OPENBELL, Client, run
+from tests.desk.strategies.days import corrected, imported
 from tests.servers.desks import Bench, awaited, bench_as_found, data
-from tests.servers.reverting_market import BUYS_LOW
-from tests.waiting import until, wait_for
+from tests.servers.reverting_market import BUYS_LOW, FIRST
+from tests.waiting import PATIENCE, until, wait_for
 
 BTC = "BTC/USD"
 
@@ -132,3 +133,21 @@ async def test_the_search_goes_on_after_a_failure_that_nobody_expected(
         assert (seeding.status.done, seeding.status.total) == (2, 2), "the other series was searched"
         desk.desk.hub.publish(WatchlistChanged())
         await searched(seeding)
+
+
+@awaited
+async def test_corrected_bars_are_noticed_soon(home: Path, quick_search: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not after ten minutes, as a change that nothing reports."""
+    monkeypatch.setattr("openbell.desk.strategies.seeding._LOOK_SECONDS", 0.05)
+    imported(home, first=FIRST)
+    async with bench_as_found(home, FEED="none") as desk:
+        strategies = desk.desk.strategies
+        strategies.start()
+        await searched(strategies.seeding)
+        before = await strategies.searching.implementations("local")
+        imported(home, corrected, first=FIRST)
+        async with asyncio.timeout(PATIENCE):
+            while len(now := await strategies.searching.implementations("local")) == len(before):
+                await asyncio.sleep(0.01)
+        assert [each.generation for each in now] == [1, 1, 2, 2]
+        assert {each.status.value for each in now[:2]} == {"RETIRED"}

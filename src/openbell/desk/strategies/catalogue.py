@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openbell.desk.strategies.figures import Figures, FigureService
+from openbell.desk.strategies.figures import Figures, FigureService, is_outdated
 from openbell.desk.strategies.opinions import OpinionService
 from openbell.desk.strategies.searching import SearchService
 from openbell.desk.strategies.specs import KnownSpec, Origin, SpecService
@@ -40,6 +40,8 @@ class ImplementationList:
     total: int
     by_status: dict[str, int]
     """How many there are of each status, on this page or not."""
+    outdated: int
+    """How many of this page are being judged again, because their bars have changed."""
     facts: BarFacts
 
 
@@ -48,6 +50,8 @@ class SpecList:
     """The specs of a source, the best first."""
 
     items: list[SpecStanding]
+    outdated: int
+    """How many implementations are being judged again, because their bars have changed."""
     facts: BarFacts
 
 
@@ -75,8 +79,8 @@ class Catalogue:
         """Returns the specs of a source, the highest mean Sharpe ratio first; those without any last."""
         await self._settle()
         known = [each for each in await self._specs.all(principal) if source in {"ALL", each.origin.value}]
-        found = await self._active(principal)
-        sharpes = await self._sharpes(principal, found)
+        found, figures = await self._active(principal)
+        sharpes = {each: value.untrained.sharpe for each, value in figures.items()}
         by_spec: dict[str, list[Implementation]] = defaultdict(list)
         for each in found:
             by_spec[each.spec_id].append(each)
@@ -86,23 +90,28 @@ class Catalogue:
             values = [value for each in made if (value := sharpes.get(each.id)) is not None]
             standings.append(SpecStanding(spec, len(made), sum(values) / len(values) if values else None))
         ranked = sorted(standings, key=lambda each: (-_last(each.average_sharpe), each.known.id))
-        return SpecList(ranked, await self._opinions.facts(found))
+        return SpecList(ranked, len(_outdated(found, figures)), await self._opinions.facts(found))
 
-    async def _active(self, principal: str) -> list[Implementation]:
-        """Returns the implementations that are not retired; if there is none at all, those of a first symbol."""
+    async def _active(self, principal: str) -> tuple[list[Implementation], dict[str, Figures]]:
+        """Returns the implementations that are not retired, and their figures; those of a first symbol if there are none.
+
+        Those whose bars have changed are judged again.
+        """
+        found, figures = await self._standing(principal)
+        if await self._opinions.judge_again(principal, _outdated(found, figures)):
+            found, figures = await self._standing(principal)
+        return found, figures
+
+    async def _standing(self, principal: str) -> tuple[list[Implementation], dict[str, Figures]]:
         found = await self._searching.implementations(principal)
         if not found and (first := self._first()) is not None:
             await self._opinions.on(principal, first)
             found = await self._searching.implementations(principal)
-        return [each for each in found if each.status is not Status.RETIRED]
+        found = [each for each in found if each.status is not Status.RETIRED]
+        return found, await self._figures.of(found, await self._opinions.specs(principal))
 
     def _first(self) -> Instrument | None:
         return next(iter(self._watchlist.read().instruments), None)
-
-    async def _sharpes(self, principal: str, wanted: list[Implementation]) -> dict[str, float | None]:
-        """Returns the Sharpe ratio of each implementation since its parameters were chosen."""
-        figures = await self._figures.of(wanted, await self._opinions.specs(principal))
-        return {each: value.untrained.sharpe for each, value in figures.items()}
 
     async def implementations(
         self, principal: str, spec_id: str, status: str, limit: int, offset: int
@@ -120,12 +129,17 @@ class Catalogue:
         page = chosen[offset : offset + limit]
         counts = Counter(each.status.value for each in found)
         items = [(each, figures.get(each.id)) for each in page]
-        return ImplementationList(items, len(chosen), dict(counts), await self._opinions.facts(page))
+        outdated = len(_outdated(page, figures))
+        return ImplementationList(items, len(chosen), dict(counts), outdated, await self._opinions.facts(page))
 
     async def submit(self, principal: str, raw: Mapping[str, Any], reasoning: str) -> KnownSpec:
         """Record a spec. Raises as `SpecService.submit` does."""
         await self._settle()
         return await self._specs.submit(principal, raw, reasoning)
+
+
+def _outdated(found: Iterable[Implementation], figures: Mapping[str, Figures]) -> list[Implementation]:
+    return [each for each in found if each.id in figures and is_outdated(each, figures[each.id])]
 
 
 def _last(value: float | None) -> float:

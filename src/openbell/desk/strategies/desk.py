@@ -149,7 +149,7 @@ class StrategyDesk:
     def seeding(self) -> Seeding:
         """The search in the background."""
         desk = self._desk
-        services = SeedingServices(self.specs, self.searching, self.figures, self.background)
+        services = SeedingServices(self.specs, self.searching, self.figures, desk.bars, self.background)
         return Seeding(self._trading.records, services, desk.watchlist, desk.hub, self.setup.costs)
 
     def start(self) -> None:

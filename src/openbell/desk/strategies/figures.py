@@ -12,7 +12,7 @@ from openbell.backtest.forward import Course, courses
 from openbell.backtest.rules import Setup
 from openbell.backtest.standing import Part, Placed, Standing, standings
 from openbell.desk.bars import BarService
-from openbell.desk.strategies.series_bars import SeriesBars, bars_since, series_named
+from openbell.desk.strategies.series_bars import SeriesBars, bars_since, digest_of, series_named
 from openbell.desk.strategies.specs import KnownSpec
 from openbell.desk.workers import Workers
 from openbell.market.errors import DataError, Refused, UnknownSymbol
@@ -20,7 +20,7 @@ from openbell.market.series import Series
 from openbell.stores.records import strategies as queries
 from openbell.stores.records.records import Records
 from openbell.strategies.consensus import Action
-from openbell.strategies.implementations import Implementation
+from openbell.strategies.implementations import Implementation, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,8 @@ class Figures:
     """None if it has never traded."""
     triggered_at: int | None
     bar_hash: str
+    changed: bool = False
+    """Whether the bars that the implementation was judged by have changed since."""
 
 
 class FigureService:
@@ -110,7 +112,9 @@ class FigureService:
         if missing:
             results = await workers.run(standings, _placed(missing, specs), stretch.bars, self._setup)
             new = {
-                each.id: _summary(result) for each, result in zip(missing, results, strict=True) if result is not None
+                each.id: _summary(result, changed=_has_changed(each, stretch))
+                for each, result in zip(missing, results, strict=True)
+                if result is not None
             }
             await self._keep(new, state)
             found |= new
@@ -146,7 +150,18 @@ def _placed(wanted: Iterable[Implementation], specs: Mapping[str, KnownSpec]) ->
     return [Placed(specs[each.spec_id].spec, each.parameters, each.trained_until, each.found_at) for each in wanted]
 
 
-def _summary(standing: Standing) -> Figures:
+def is_outdated(made: Implementation, figures: Figures) -> bool:
+    """Returns True if an implementation must be judged again: until then it has no vote."""
+    return figures.changed and made.status is not Status.RETIRED
+
+
+def _has_changed(made: Implementation, stretch: SeriesBars) -> bool:
+    """Returns False also if an earlier version did not record the bars that an implementation was judged by."""
+    until = made.figures.get("until")
+    return until is not None and digest_of(stretch.bars.between(made.first, until)) != made.figures["bars"]
+
+
+def _summary(standing: Standing, *, changed: bool) -> Figures:
     signal = standing.signal
     return Figures(
         standing.until,
@@ -157,6 +172,7 @@ def _summary(standing: Standing) -> Figures:
         signal.action if signal else None,
         signal.at if signal else None,
         standing.signal_bar,
+        changed,
     )
 
 

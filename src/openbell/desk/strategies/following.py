@@ -1,7 +1,8 @@
 """Follows the active implementations: on each closed bar their signals, the rules of promotion, and the consensus.
 
 Only changes are recorded. A signal's entry names the bar that it was decided by, and a consensus the entries of the signals
-that it counts, so that the ledger shows why an order was placed. The rules are applied to each close in turn, so that an
+that it counts, so that the ledger shows why an order was placed. Strategies whose bars have changed since they were judged
+are not followed until they are judged again. The rules are applied to each close in turn, so that an
 engine that was stopped for a while records the steps that it would have recorded otherwise.
 """
 
@@ -17,7 +18,7 @@ from openbell.desk.bars import BarService
 from openbell.desk.strategies.consensus_records import record_consensus
 from openbell.desk.strategies.figures import Figures, FigureService
 from openbell.desk.strategies.opinions import vote_of
-from openbell.desk.strategies.series_bars import is_current, series_named
+from openbell.desk.strategies.series_bars import SeenBars, corrected, is_current, seen_bars, series_named
 from openbell.desk.strategies.specs import KnownSpec, SpecService
 from openbell.market.errors import DataError, UnknownSymbol
 from openbell.market.lookback import bucket_start
@@ -54,8 +55,9 @@ class StrategyFollower:
         self._specs = specs
         self._figures = figures
         self._costs = costs
-        self._seen: dict[Series, object] = {}
-        """What was known of each series when it was followed last."""
+        self._seen: dict[Series, SeenBars] = {}
+        self._known: dict[Series, object] = {}
+        """The bar and the implementations of each series when it was followed last."""
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """Follow the series that have new bars; returns how many entries were recorded."""
@@ -65,27 +67,33 @@ class StrategyFollower:
             symbols[each.symbol].append(each)
         changes = 0
         for symbol, some in symbols.items():
-            states = {series: self._state(series, until) for series in _series_of(some)}
-            if any(self._seen.get(series) != (state, _ids(some)) for series, state in states.items()):
-                try:
-                    changes += await self._follow(symbol, some, lease)
-                except (DataError, UnknownSymbol) as error:
-                    log.debug("%s: %s", symbol, error)
-                    continue
-                self._seen |= {series: (state, _ids(some)) for series, state in states.items()}
+            starts = {each: bucket_start(each.instrument, each.timeframe, until) for each in _series_of(some)}
+            known: dict[Series, object] = {each: (start, _ids(some)) for each, start in starts.items()}
+            if known.items() <= self._known.items() and not await self._corrected(starts):
+                continue
+            store = self._bars.store
+            seen = await self._bars.threads.run(lambda: {each: seen_bars(store, each, starts[each]) for each in starts})  # noqa: B023
+            try:
+                changes += await self._follow(symbol, some, lease)
+            except (DataError, UnknownSymbol) as error:
+                log.debug("%s: %s", symbol, error)
+                continue
+            self._known |= known
+            self._seen |= seen
         return changes
 
-    def _state(self, series: Series, until: int) -> object:
-        """Returns a value that differs if a bar of the series has closed, or its stored bars have changed."""
-        return bucket_start(series.instrument, series.timeframe, until), self._bars.store.version(series)
+    async def _corrected(self, wanted: Iterable[Series]) -> bool:
+        """Returns True if bars that had closed were stored or corrected since their series was followed last."""
+        seen = {each: self._seen[each] for each in wanted}
+        return bool(await self._bars.threads.run(corrected, self._bars.store, seen))
 
     async def _follow(self, symbol: str, wanted: Sequence[Implementation], lease: Lease | None) -> int:
         specs: dict[str, KnownSpec] = {}
         for principal in sorted({each.principal for each in wanted}):
             specs |= {each.id: each for each in await self._specs.all(principal)}
-        figures = await self._figures.of(wanted, specs)
-        if not figures:
-            return 0
+        found = await self._figures.of(wanted, specs)
+        figures = {each: figure for each, figure in found.items() if not figure.changed}
+        wanted = [each for each in wanted if each.id in figures]
         courses = await self._figures.courses(wanted, figures, specs)
         return await self._records.write(lambda journal: _record(journal, symbol, self._costs, figures, courses), lease)
 
@@ -105,8 +113,11 @@ def _record(
     figures: Mapping[str, Figures],
     courses: Mapping[str, Course],
 ) -> int:
-    """Record new signals, then promotions, then the consensus of every principal that sees them."""
-    before, until = journal.seq, max(each.until for each in figures.values())
+    """Record new signals, then promotions, then the consensus of every principal that sees them.
+
+    Implementations without figures have no vote.
+    """
+    before, until = journal.seq, max((each.until for each in figures.values()), default=journal.at)
     recorded = queries.signals_of(journal.view, figures)
     # Read again: another process of the scenario may have recorded a step since the figures were computed.
     followed = [each for each in queries.followed(journal.view, costs) if each.id in figures]

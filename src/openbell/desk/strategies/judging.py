@@ -149,6 +149,7 @@ class Searched:
             "drawdown": found.drawdown,
             "content": content_of(compiled(spec.spec, parameters)),
             "bars": self.stretch.digest,
+            "until": self.stretch.until,
             "costs": costs,
             "generation": generation,
             "attempt": attempt,

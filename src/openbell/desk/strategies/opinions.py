@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from openbell.backtest.search import FEWEST_BARS
 from openbell.desk.bar_facts import bar_facts
 from openbell.desk.bars import BarService
-from openbell.desk.strategies.figures import Figures, FigureService
+from openbell.desk.strategies.figures import Figures, FigureService, is_outdated
 from openbell.desk.strategies.searching import SearchService
 from openbell.desk.strategies.series_bars import SEARCHED, bars_since, is_current, newest_bars, series_named
 from openbell.desk.strategies.specs import KnownSpec, SpecService
@@ -21,6 +21,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, name_of
+from openbell.stores.records.strategies import EVERYONE
 from openbell.strategies.consensus import Action, Consensus, Vote, consensus_of
 from openbell.strategies.errors import NoActiveStrategies, NoSignal, NoStrategies, UnknownSpec, UnknownStrategy
 from openbell.strategies.implementations import Implementation, Status, one_of_each
@@ -39,6 +40,11 @@ class Ranked:
     implementation: Implementation
     known: KnownSpec
     figures: Figures
+
+    @property
+    def outdated(self) -> bool:
+        """Whether its bars have changed since it was judged; see `is_outdated`."""
+        return is_outdated(self.implementation, self.figures)
 
     def score(self, metric: str) -> float | None:
         """Returns the figure of a metric since its parameters were chosen; None if it is undefined."""
@@ -134,6 +140,22 @@ class OpinionService:
         ]
         return f"strategies on {' and '.join(running)} bars are still being searched: ask again" if running else None
 
+    async def judge_again(self, principal: str, outdated: Iterable[Implementation]) -> bool:
+        """Search the series of implementations again. Returns False if nothing has changed for the caller.
+
+        With a moving clock the searches run in the background, and only if their results can be recorded. With a fixed one
+        they are waited for, because the same question must have the same answer.
+        """
+        wanted = {series_named(each.symbol, each.timeframe) for each in outdated}
+        for series in wanted:
+            if not self._bars.clock.moving:
+                with suppress(DataError, UnknownSymbol):
+                    await self._searching.ensure(principal, series)
+            elif self._searching.writes:
+                for owner in {EVERYONE, principal}:
+                    self._searching.begin(owner, series)
+        return bool(wanted) and not self._bars.clock.moving
+
     async def ranked(self, principal: str, wanted: list[Implementation]) -> list[Ranked]:
         """Returns implementations with their figures; those without any are left out."""
         specs = await self.specs(principal)
@@ -151,6 +173,10 @@ class OpinionService:
             if instrument is not None and found.symbol != instrument.symbol:
                 raise NoSignal(f"{found.id} trades {found.symbol}, not {instrument}", strategy_id=found.id)
             ranked = await self.ranked(principal, [found])
+            outdated = [each.implementation for each in ranked if each.outdated]
+            if await self.judge_again(principal, outdated):
+                again = await self._searching.find(principal, found.id)
+                ranked = await self.ranked(principal, [again or found])
         else:
             known = await self.spec(principal, strategy_id)
             if instrument is None:
@@ -209,11 +235,18 @@ class OpinionService:
         instrument = await self._bars.find(symbol)
         found = await self.on(principal, instrument)
         passed = [each for each in found if each.implementation.status.active]
-        active = [each for each in passed if self.is_current(each)]
-        if passed and not active:
-            newest = max(each.figures.until for each in passed)
+        judged = [each for each in passed if not each.outdated]
+        active = [each for each in judged if self.is_current(each)]
+        if passed and not judged:
             raise NoActiveStrategies(
-                f"the {len(passed)} validated strategies of {instrument} have no current bars: the last one closed at "
+                f"the bars of the {len(passed)} validated strategies of {instrument} have changed: they are being judged "
+                "again; ask again",
+                symbol=instrument.symbol,
+            )
+        if judged and not active:
+            newest = max(each.figures.until for each in judged)
+            raise NoActiveStrategies(
+                f"the {len(judged)} validated strategies of {instrument} have no current bars: the last one closed at "
                 f"{iso(newest)}",
                 symbol=instrument.symbol,
             )
@@ -228,6 +261,13 @@ class OpinionService:
         counting = {each.id for each in one_of_each(each.implementation for each in active)}
         voters = [each for each in active if each.implementation.id in counting]
         return consensus_of([vote_of(each.figures) for each in voters]), voters
+
+
+def outdated_note(count: int) -> str:
+    """Returns a note about strategies that are being judged again; empty if there are none."""
+    if not count:
+        return ""
+    return f"the bars of {count} strategies have changed: they are being judged again, and have no vote until then"
 
 
 def vote_of(figures: Figures) -> Vote:

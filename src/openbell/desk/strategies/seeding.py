@@ -8,15 +8,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 
-from openbell.desk.events import Hub, SpecSubmitted, WatchlistChanged
+from openbell.desk.bars import BarService
+from openbell.desk.events import Hub, Listener, SpecSubmitted, WatchlistChanged
 from openbell.desk.principals import OPERATOR
 from openbell.desk.strategies.figures import FigureService
 from openbell.desk.strategies.searching import SearchService
-from openbell.desk.strategies.series_bars import SEARCHED
+from openbell.desk.strategies.series_bars import SEARCHED, SeenBars, corrected, seen_bars
 from openbell.desk.strategies.specs import SpecService
 from openbell.desk.watchlist import WatchlistFile
 from openbell.desk.workers import Workers
@@ -37,6 +39,8 @@ _LEASE_SECONDS = 120.0
 _STANDBY_SECONDS = 5.0
 _AGAIN_SECONDS = 600.0
 """After so long all series are looked at again: bars have closed, and some may have enough bars by now."""
+_LOOK_SECONDS = 20.0
+"""Between two looks for corrected bars."""
 
 
 @dataclass(slots=True)
@@ -70,6 +74,7 @@ class SeedingServices:
     specs: SpecService
     searching: SearchService
     figures: FigureService
+    bars: BarService
     workers: Workers
 
 
@@ -87,19 +92,25 @@ class Seeding:
         self._costs = costs
         # Processes with other costs search for themselves.
         self._lease = f"search {costs}"
+        self._seen: dict[Series, SeenBars] = {}
         self.status = SeedingStatus()
 
     async def run(self) -> None:
-        """Search all watched series, then again when the watchlist or the specs change. Ends only if cancelled."""
+        """Search all watched series, then again when the watchlist or the specs change, and those whose bars are corrected.
+
+        Ends only if cancelled.
+        """
+        wanted: Collection[Series] | None = None
         with self._hub.listen(WatchlistChanged, SpecSubmitted) as changed:
             while True:
                 try:
-                    await self._all()
+                    some, wanted = wanted, None
+                    await self._search(some)
                     failed = self.status.failed
                     self.status.state = "all watched series are searched" if not failed else f"{failed[0]}"
                     if len(failed) > 1:
                         self.status.state += f"; {len(failed) - 1} more series failed"
-                    await changed.wait(_AGAIN_SECONDS)
+                    wanted = await self._next(changed)
                 except LeaseHeld:
                     self.status.state = "another process searches"
                     await asyncio.sleep(_STANDBY_SECONDS)
@@ -112,12 +123,26 @@ class Seeding:
                     self.status.state = "waiting: the search failed, the log says why"
                     await asyncio.sleep(_STANDBY_SECONDS)
 
-    async def _all(self) -> None:
-        wanted = list(self._series())
+    async def _next(self, changed: Listener) -> Collection[Series] | None:
+        """Wait for something to search. Returns the series whose bars were corrected; None if all may have changed."""
+        end = monotonic() + _AGAIN_SECONDS
+        bars = self._services.bars
+        while (left := end - monotonic()) > 0:
+            if await changed.wait(min(left, _LOOK_SECONDS)):
+                return None
+            if some := await bars.threads.run(corrected, bars.store, self._seen):
+                return some
+        return None
+
+    async def _search(self, some: Collection[Series] | None) -> None:
+        """Search some of the watched series, or all."""
+        wanted = [each for each in self._series() if some is None or each in some]
         owners = [EVERYONE, *await self._records.read(queries.owners)]
         name, holder = self._lease, this_process("search")
         lease = await self._records.write(lambda journal: leases.acquire(journal.view, name, holder, _LEASE_SECONDS))
-        self.status.total, self.status.done, self.status.failed = len(wanted), 0, []
+        self.status.total, self.status.done = len(wanted), 0
+        if some is None:
+            self._seen, self.status.failed = {}, []
         try:
             for series in wanted:
                 self.status.state, self.status.series = "searching", f"{series}"
@@ -148,13 +173,16 @@ class Seeding:
 
     async def _one(self, series: Series, owners: list[str]) -> None:
         services, symbol, timeframe = self._services, series.instrument.symbol, name_of(series.timeframe, SHORT)
+        bars, store = services.bars, services.bars.store
+        self.status.failed = [each for each in self.status.failed if not each.startswith(f"{series} is not searched")]
         try:
+            self._seen[series] = await bars.threads.run(seen_bars, store, series, bars.closed_until())
             for owner in owners:
                 await services.searching.ensure(owner, series, services.workers)
             found = await self._records.read(lambda view: queries.series_of(view, symbol, timeframe, self._costs))
             for owner in owners:
                 specs = {each.id: each for each in await services.specs.all(owner)}
-                own = [each for each in found if each.principal == owner]
+                own = [each for each in found if each.principal == owner and each.status is not Status.RETIRED]
                 await services.figures.of(own, specs, services.workers)
         except StoreError:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -12,6 +13,7 @@ from openbell.market.instruments import AssetClass, parse
 from openbell.market.lookback import lookback_start
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, Timeframe
+from openbell.stores.port import BarStore, Version
 
 SEARCHED = {Timeframe.D1: 3000, Timeframe.H1: 6000}
 """The timeframes that are searched for strategies, and the bars that are used: years of both."""
@@ -53,6 +55,38 @@ async def bars_since(service: BarService, series: Series, first: int) -> SeriesB
     """Returns the closed bars since a time, fetched as needed. Raises as `BarService.span` does."""
     bars = await service.span(series, first, None)
     return SeriesBars(bars, await service.threads.run(digest_of, bars))
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBars:
+    """The state of the stored bars that a series is made of, when they were used up to a time."""
+
+    versions: Mapping[Series, Version]
+    until: int
+
+
+def seen_bars(store: BarStore, series: Series, until: int) -> SeenBars:
+    """Returns the current state of the bars of a series before a time; to be taken before they are read. May block."""
+    return SeenBars({each: store.version(each) for each in _sources(store, series)}, until)
+
+
+def corrected(store: BarStore, seen: Mapping[Series, SeenBars]) -> set[Series]:
+    """Returns the series whose bars before that time may have changed since they were seen. May block."""
+    touched = store.changed({each: version for some in seen.values() for each, version in some.versions.items()})
+    return {
+        series
+        for series, some in seen.items()
+        if _sources(store, series) != some.versions.keys()
+        or any(
+            (at := store.changed_since(each, some.versions[each])) is not None and at < some.until
+            for each in touched & some.versions.keys()
+        )
+    }
+
+
+def _sources(store: BarStore, series: Series) -> set[Series]:
+    finer = (each for each in store.timeframes(series.instrument) if each.seconds <= series.timeframe.seconds)
+    return {Series(series.instrument), *map(series.at, finer)}
 
 
 def digest_of(bars: Bars) -> int:

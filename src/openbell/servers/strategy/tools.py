@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from openbell.desk.strategies.opinions import METRICS, Ranked
+from openbell.desk.strategies.opinions import METRICS, Ranked, outdated_note
 from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, DataError, InvalidSymbol, StoreError, UnknownSymbol
 from openbell.market.instruments import parse
@@ -20,6 +20,7 @@ from openbell.strategies.errors import InvalidMetric, NoActiveStrategies, NoSign
 
 Symbol = Annotated[str, Field(description="BTC/USD, AAPL")]
 Refresh = Annotated[bool, Field(description="bypass the cache")]
+_OUTDATED = ". Its bars have changed: it is being judged again, and has no vote until then"
 
 
 class Strategy(TypedDict):
@@ -150,6 +151,7 @@ async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAn
             "note": (
                 f"{made.id}, {made.status.value}, on {made.timeframe} bars. Confidence is (right + 1) / (closed + 2): "
                 f"{part.right} of {part.closed} trades closed since training, which ended at {since}, made a profit"
+                + (_OUTDATED if found.outdated else "")
             ),
             "data_source": source,
         },
@@ -179,7 +181,8 @@ async def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> tuple[Bas
     instrument, opinions = parse(symbol), call.desk.strategies.opinions
     facts = await opinions.facts(each.implementation for each in strategies)
     until = min((each.figures.until for each in strategies), default=None)
-    note = opinions.pending(call.principal, instrument)
+    outdated = outdated_note(sum(each.outdated for each in strategies))
+    note = "; ".join(filter(None, (opinions.pending(call.principal, instrument), outdated))) or None
     return on_bars(instrument, until, facts, note), data_source(call.desk, instrument, facts.sources)
 
 

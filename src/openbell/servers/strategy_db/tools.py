@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from openbell.desk.strategies.catalogue import SOURCES, STATUSES, SpecStanding
 from openbell.desk.strategies.figures import Figures
+from openbell.desk.strategies.opinions import outdated_note
 from openbell.desk.trading.decisions import LONGEST_REASONING
 from openbell.market.errors import CallTimeout, InvalidParameter, Refused, StoreError
 from openbell.market.nearest import did_you_mean
@@ -135,7 +136,7 @@ async def get_top_specs(call: Call, given: SpecsInput) -> Result[SpecPage]:
             "pagination": pagination(given.offset, given.limit, len(found.items)),
             "data_source": data_source(call.desk, None, found.facts.sources),
         },
-        _basis(found.facts),
+        _basis(found.facts, found.outdated),
     )
 
 
@@ -173,7 +174,9 @@ async def get_implementations(call: Call, given: ImplementationsInput) -> Result
             if others
             else "it was not tried on any symbol yet: openbell up tries it on watched ones, get_top_strategies on its symbol"
         )
-    return Result(page, _basis(found.facts))
+    elif found.outdated:
+        page["note"] = outdated_note(found.outdated)
+    return Result(page, _basis(found.facts, found.outdated))
 
 
 def _implementation(made: Implementation, figures: Figures | None) -> ImplementationItem:
@@ -210,8 +213,9 @@ async def submit_new_spec(call: Call, given: SubmitInput) -> Result[Submitted]:
     return Result({"spec_id": found.id, "created": True, "validation_errors": []})
 
 
-def _basis(facts: BarFacts) -> Basis:
-    return Basis(note=facts.failure, made_of=facts.made_of, sources=facts.sources)
+def _basis(facts: BarFacts, outdated: int) -> Basis:
+    note = "; ".join(filter(None, (facts.failure, outdated_note(outdated)))) or None
+    return Basis(note=note, made_of=facts.made_of, sources=facts.sources)
 
 
 def _choice(names: tuple[str, ...]) -> str:
