@@ -40,10 +40,16 @@ class _Notification(BaseModel):
     params: dict[str, Any]
 
 
-def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[Any]:
-    """Returns the SDK server of a service, for all clients of a transport; `session_of` returns a request's session."""
+def build(
+    runner: Runner, session_of: Callable[[Context], Session], *, pushes: bool = True, listen: Any = None
+) -> Server[Any]:
+    """Returns the SDK server of a service, for all clients of a transport; `session_of` returns a request's session.
+
+    With `pushes`, notifications are sent to each session; otherwise the transport has streams for them. `listen` serves
+    the method subscriptions/listen.
+    """
     service = runner.service
-    handlers = _Handlers(runner, session_of)
+    handlers = _Handlers(runner, session_of, pushes)
     server: Server[Any] = Server(
         service.name,
         version=__version__,
@@ -52,6 +58,7 @@ def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[An
         get_tool_input_schema=lambda name: service.by_name[name].input_schema if name in service.by_name else None,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
+        **({"on_subscriptions_listen": listen} if listen else {}),
     )
     # Replaces the SDK's tracing, whose spans are discarded without an exporter.
     server.middleware[:] = [_add_structured_content]
@@ -65,14 +72,14 @@ def build(runner: Runner, session_of: Callable[[Context], Session]) -> Server[An
 class _Handlers:
     """The SDK server's handlers of requests and notifications."""
 
-    def __init__(self, runner: Runner, session_of: Callable[[Context], Session]) -> None:
+    def __init__(self, runner: Runner, session_of: Callable[[Context], Session], pushes: bool) -> None:
         self._runner = runner
         self._service = runner.service
         self._session_of = session_of
         self._listing: types.ListToolsResult | None = None
         settings = runner.desk.settings
         trades = any(tool.scope is Scope.TRADE for tool in runner.service.tools)
-        self._pushes = settings.trade and not settings.read_only and trades
+        self._pushes = pushes and settings.trade and not settings.read_only and trades
 
     async def initialized(self, context: Context, _params: types.NotificationParams | None) -> None:
         await self._opened(context)

@@ -43,15 +43,23 @@ LOCAL_OPERATOR = Principal(OPERATOR, frozenset(Scope))
 class Session:
     """One client's connection. Pushes, replies and the inbox cursor belong to it."""
 
-    def __init__(self, principal: Principal, notify: Notify, replies: Replies) -> None:
-        """The transport calls `replies.sent` after each response."""
+    def __init__(
+        self, principal: Principal, notify: Notify, replies: Replies, connection: Session | None = None
+    ) -> None:
+        """The transport calls `replies.sent` after each response.
+
+        `connection` is the session whose inbox cursor this one shares, if a client uses several, one for each request.
+        """
         self.principal = principal
         self.notify = notify
         self.replies = replies
+        self._connection = connection
         self._reader: Reader | None = None
 
     def reader(self, inbox: Inbox) -> Reader:
         """Returns the principal's inbox with this connection's cursor."""
+        if self._connection is not None:
+            return self._connection.reader(inbox)
         if self._reader is None:
             self._reader = inbox.reader(self.principal.subject)
         return self._reader

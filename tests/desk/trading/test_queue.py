@@ -33,7 +33,7 @@ def alert(number: int, principal: str = "me") -> Alert:
     return Alert(f"{principal}{number}", principal, "BTC/USD", "BTC/USD", "1m", Type.PRICE_ABOVE, NOW)
 
 
-def test_the_newest_thousand_are_queued(tmp_path: Path) -> None:
+def test_the_newest_thousand_arequeued(tmp_path: Path) -> None:
     def fill(journal: Journal) -> None:
         for number in range(QUEUE_MOST + 7):
             queries.enqueue(journal.view, alert(number), number + 1, {"number": number}, NOW)
@@ -54,7 +54,7 @@ def test_the_newest_thousand_are_queued(tmp_path: Path) -> None:
     assert others == [-1]
 
 
-def test_a_push_is_queued_for_at_most_an_hour(tmp_path: Path) -> None:
+def test_a_push_isqueued_for_at_most_an_hour(tmp_path: Path) -> None:
     async def play() -> list[int]:
         records = records_in(tmp_path)
         await records.write(lambda journal: queries.enqueue(journal.view, alert(1), 1, {}, NOW))
@@ -73,8 +73,8 @@ class CountingInbox(Inbox):
 
     reads = 0
 
-    async def _queued(self, principal: str, after: int | None) -> tuple[list[Notification], int]:
-        found = await super()._queued(principal, after)
+    async def queued(self, principal: str, after: int | None) -> tuple[list[Notification], int]:
+        found = await super().queued(principal, after)
         self.reads += 1
         return found
 

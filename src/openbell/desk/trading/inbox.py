@@ -108,6 +108,10 @@ class Inbox:
 
         return await self._records.read(work)
 
+    async def record_pushed(self, principal: str, cursor: int) -> None:
+        """Record that everything up to a cursor was pushed to a connection of a principal."""
+        await self._move_cursors(principal, pushed=cursor)
+
     async def push(self, principal: str, send: Send) -> None:
         """Send queued and new notifications to one connection, until cancelled or the connection is closed.
 
@@ -122,7 +126,7 @@ class Inbox:
         while True:
             failed = False
             try:
-                waiting, after = await self._queued(principal, after)
+                waiting, after = await self.queued(principal, after)
                 recorded = after if recorded is None else recorded
                 for each in waiting:
                     await send(METHOD, each.body)
@@ -138,7 +142,7 @@ class Inbox:
                 failed = True
             await added.wait(_RETRY_SECONDS if failed else None)
 
-    async def _queued(self, principal: str, after: int | None) -> tuple[list[Notification], int]:
+    async def queued(self, principal: str, after: int | None) -> tuple[list[Notification], int]:
         """Returns the queued notifications after a cursor, and the cursor; None stands for the recorded cursor of pushes."""
         now = time.time()
 

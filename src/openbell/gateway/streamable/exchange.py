@@ -1,0 +1,153 @@
+"""One POST with a request: answered with JSON, or with a stream of events once something is sent before the response."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+
+from openbell.gateway.streamable import wire
+from openbell.protocol.session import Session
+
+if TYPE_CHECKING:
+    from mcp.shared.dispatcher import CallOptions
+
+    from openbell.gateway.streamable.sessions import SoftSession, StreamLog
+
+PING_SECONDS = 15.0
+"""A response that takes longer becomes a stream with keep-alive comments, because proxies close silent connections."""
+RESUMABLE_SINCE = "2025-11-25"
+_TRANSPORTS = {flag: TransportContext(kind="streamable-http", can_send_request=flag) for flag in (False, True)}
+
+
+class Exchange:
+    """The SDK's dispatch context of one request."""
+
+    def __init__(
+        self,
+        send: wire.Send,
+        request_id: Any,
+        session: Session,
+        soft: SoftSession | None,
+        *,
+        version: str,
+        modern: bool,
+        streams: bool,
+        headers: wire.Headers = (),
+        progress_token: Any = None,
+    ) -> None:
+        """`streams` is True if the client accepts a stream of events; `headers` are those of the response."""
+        self.request_id = request_id
+        self.session = session
+        self.cancel_requested = anyio.Event()
+        self.can_send_request = streams and not modern and soft is not None
+        self.transport = _TRANSPORTS[self.can_send_request]
+        self.message_metadata = ServerMessageMetadata(
+            request_context=self,
+            close_sse_stream=self._close_stream if self.can_send_request and version >= RESUMABLE_SINCE else None,
+        )
+        self._send = send
+        self._soft = soft
+        self._resumable = self.can_send_request and version >= RESUMABLE_SINCE
+        self._streams = streams
+        self._headers = headers
+        self._progress_token = progress_token
+        self._log: StreamLog | None = None
+        self._streaming = self._closed = False
+
+    # What a handler sends before its result
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, _opts: CallOptions | None = None) -> None:
+        """Send a notification on the response's stream; dropped if the client accepts no stream."""
+        if self._streams:
+            await self._event(wire.notification(method, params))
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Send the progress of the request, if the client has asked for it."""
+        if self._progress_token is None:
+            return
+        values = {"progress": progress, "total": total, "message": message}
+        params = {"progressToken": self._progress_token} | {k: v for k, v in values.items() if v is not None}
+        await self.notify("notifications/progress", params)
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """Send a request to the client and return its result. Raises `MCPError` if the client refuses or is too late."""
+        if not self.can_send_request or self._soft is None:
+            raise NoBackChannelError(method)
+        number = f"openbell-{secrets.token_urlsafe(12)}"
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._soft.waiting[number] = future
+        try:
+            await self._event(wire.request(number, method, params))
+            async with asyncio.timeout((opts or {}).get("timeout", 60.0)):
+                return await future
+        except TimeoutError:
+            raise MCPError(-32001, f"the client did not answer {method} in time", None) from None
+        finally:
+            self._soft.waiting.pop(number, None)
+
+    # The response
+
+    async def begin_stream(self) -> None:
+        """Turn the response into a stream of events."""
+        if self._streaming:
+            return
+        self._streaming = True
+        await wire.begin_events(self._send, self._headers)
+        if self._resumable and self._soft is not None:
+            self._log = self._soft.new_log()
+            await wire.part(self._send, wire.priming_event(self._log.number()))
+
+    async def _event(self, message: bytes, *, last: bool = False) -> None:
+        await self.begin_stream()
+        number = None if self._log is None else self._log.add(message, last=last)
+        if not self._closed:
+            await wire.part(self._send, wire.event(message, number), last=last)
+
+    async def _close_stream(self) -> None:
+        """Close the connection before the result, so that the client resumes the stream later."""
+        await self.begin_stream()
+        if not self._closed:
+            self._closed = True
+            await wire.part(self._send, b"", last=True)
+
+    async def finish(self, message: bytes, status: int = 200) -> None:
+        """Send the response."""
+        if self._streaming:
+            await self._event(message, last=True)
+        else:
+            await wire.answer(self._send, status, message, self._headers)
+
+    def keep_alive(self) -> Callable[[], None]:
+        """Begin a stream with comments if the response takes long. Returns a function that stops it."""
+        if not self._streams:
+            return _nothing
+        loop = asyncio.get_running_loop()
+        tasks: list[asyncio.Task[None]] = []
+
+        async def comment() -> None:
+            while not self._closed:
+                await self.begin_stream()
+                await wire.part(self._send, wire.KEEP_ALIVE)
+                await asyncio.sleep(PING_SECONDS)
+
+        timer = loop.call_later(PING_SECONDS, lambda: tasks.append(loop.create_task(comment())))
+
+        def stop() -> None:
+            timer.cancel()
+            for task in tasks:
+                task.cancel()
+
+        return stop
+
+
+def _nothing() -> None:
+    """Stops nothing."""

@@ -1,0 +1,46 @@
+"""The method subscriptions/listen of revision 2026-07-28: its response is a stream of what GET sends in earlier ones."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
+from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams, SubscriptionsListenResult
+
+from openbell.gateway.streamable.exchange import Exchange
+from openbell.gateway.streamable.pushes import PushStreams
+from openbell.protocol.sdk import MCPError, ServerRequestContext
+
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+
+
+class Listening:
+    """Serves one stream for each call."""
+
+    def __init__(self, pushes: PushStreams) -> None:
+        self._pushes = pushes
+
+    async def __call__(
+        self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        """Acknowledge, then send pushes until the client disconnects or the gateway closes."""
+        exchange = cast("Exchange", context.request)
+        if self._pushes.full:
+            raise MCPError(-32000, "too many streams are open: try again later", None)
+        meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
+        granted = _granted(params.notifications).model_dump(by_alias=True, mode="json", exclude_none=True)
+        await exchange.notify(ACKNOWLEDGED, {"notifications": granted, "_meta": meta})
+        async for push in self._pushes.pushes(exchange.session.principal, None):
+            if push is not None:
+                await exchange.notify(push.method, {**push.params, "_meta": meta})
+        return SubscriptionsListenResult(_meta=meta)
+
+
+def _granted(wanted: SubscriptionFilter) -> SubscriptionFilter:
+    """Returns the kinds of events that were asked for. Those that never happen here are granted and never sent."""
+    return SubscriptionFilter(
+        tools_list_changed=wanted.tools_list_changed or None,
+        prompts_list_changed=wanted.prompts_list_changed or None,
+        resources_list_changed=wanted.resources_list_changed or None,
+        resource_subscriptions=list(wanted.resource_subscriptions) if wanted.resource_subscriptions else None,
+    )

@@ -1,0 +1,256 @@
+"""The streams of pushes: one reader of the inbox for each principal feeds all of its open streams.
+
+The id of an event is the cursor of its notification in the inbox, so that a client can resume at any gateway process. A
+stream that resumes nothing begins with the notifications that were not pushed to any client yet, at most an hour old. Other
+notifications (signals) have no cursor: while a principal has no stream, they wait in this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from openbell.desk.events import Listener, NotificationAdded
+from openbell.desk.trading.inbox import Inbox
+from openbell.gateway.streamable import wire
+from openbell.gateway.streamable.exchange import RESUMABLE_SINCE
+from openbell.market.errors import OpenbellError
+from openbell.protocol.session import Notify, Principal, Scope
+from openbell.trading.inbox import METHOD, QUEUE_MOST, QUEUE_SECONDS
+
+log = logging.getLogger(__name__)
+
+KEEP_ALIVE_SECONDS = 30.0
+MOST_STREAMS = 5_000
+_BACKLOG = 1_000
+"""Pushes that wait for a slow client; a stream with more ends, and its client resumes it."""
+_RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Push:
+    """A notification for all streams of a principal."""
+
+    method: str
+    params: Mapping[str, Any]
+    cursor: int = 0
+    """Of the inbox; 0 if it does not come from there."""
+
+    @cached_property
+    def event(self) -> bytes:
+        """The bytes on a stream."""
+        number = str(self.cursor) if self.cursor else None
+        return wire.event(wire.notification(self.method, self.params), number)
+
+
+class _Stream:
+    """One open stream."""
+
+    def __init__(self, after: int | None, *, alerts: bool) -> None:
+        self.after = after
+        self.alerts = alerts
+        self.pushes: deque[Push] = deque()
+        self.changed = asyncio.Event()
+        self.ended = False
+
+    def put(self, push: Push) -> None:
+        """Add a push; a stream whose client is too slow ends."""
+        if len(self.pushes) >= _BACKLOG:
+            self.end()
+        else:
+            self.pushes.append(push)
+            self.changed.set()
+
+    def end(self) -> None:
+        """Send nothing more."""
+        self.ended = True
+        self.changed.set()
+
+    async def wait(self) -> bool:
+        """Wait for a push or the end; returns False after 30 s without."""
+        self.changed.clear()
+        if self.pushes or self.ended:
+            return True
+        try:
+            async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+                await self.changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+class _Channel:
+    """The streams of one principal."""
+
+    def __init__(self, subject: str, inbox: Inbox | None) -> None:
+        self._subject = subject
+        self._inbox = inbox
+        self.streams: set[_Stream] = set()
+        self.waiting: deque[tuple[float, Push]] = deque(maxlen=QUEUE_MOST)
+        self._recorded = 0
+        self._feeding: asyncio.Task[None] | None = None
+        self._added: Listener | None = None
+
+    def add(self, stream: _Stream) -> None:
+        """Begin to feed a stream."""
+        self.streams.add(stream)
+        oldest = time.monotonic() - QUEUE_SECONDS
+        while self.waiting:
+            at, push = self.waiting.popleft()
+            if at >= oldest:
+                stream.put(push)
+        if stream.alerts and self._inbox is not None:
+            if self._feeding is None:
+                self._feeding = asyncio.create_task(self._feed(self._inbox), name="pushes")
+            elif self._added is not None:
+                self._added.put(NotificationAdded())
+
+    def remove(self, stream: _Stream) -> None:
+        self.streams.discard(stream)
+        if not self.streams and self._feeding is not None:
+            self._feeding.cancel()
+            self._feeding = None
+
+    def send(self, push: Push) -> None:
+        """Send a push to all streams; without any it waits."""
+        for stream in self.streams:
+            stream.put(push)
+        if not self.streams:
+            self.waiting.append((time.monotonic(), push))
+
+    async def _feed(self, inbox: Inbox) -> None:
+        with inbox.hub.listen(NotificationAdded) as self._added:
+            while True:
+                failed = False
+                try:
+                    await self._read(inbox)
+                except OpenbellError as error:
+                    log.warning("pushes wait: %s", error)
+                    failed = True
+                await self._added.wait(_RETRY_SECONDS if failed else None)
+
+    async def _read(self, inbox: Inbox) -> None:
+        fed = [stream for stream in self.streams if stream.alerts]
+        if any(stream.after is None for stream in fed):
+            _, start = await inbox.queued(self._subject, None)
+            for stream in fed:
+                stream.after = start if stream.after is None else stream.after
+        if not fed:
+            return
+        found, _ = await inbox.queued(self._subject, min(stream.after or 0 for stream in fed))
+        for each in found:
+            push = Push(METHOD, each.body, each.cursor)
+            for stream in fed:
+                if (stream.after or 0) < each.cursor:
+                    stream.put(push)
+                    stream.after = each.cursor
+
+    async def record(self, cursor: int) -> None:
+        """Record that a notification was sent to a client."""
+        if cursor > self._recorded and self._inbox is not None:
+            self._recorded = cursor
+            try:
+                await self._inbox.record_pushed(self._subject, cursor)
+            except OpenbellError as error:
+                log.warning("a push was not recorded, and may be repeated: %s", error)
+
+
+class PushStreams:
+    """The streams of all principals in this process."""
+
+    def __init__(self, inbox: Callable[[], Inbox | None], most: int = MOST_STREAMS) -> None:
+        """`inbox` returns the inbox; None if this desk cannot push from it."""
+        self._inbox = inbox
+        self._most = most
+        self._channels: dict[str, _Channel] = {}
+        self.open = 0
+        self._closing = False
+
+    @property
+    def full(self) -> bool:
+        """Returns True if no more streams are accepted."""
+        return self._closing or self.open >= self._most
+
+    def sender(self, principal: Principal) -> Notify:
+        """Returns a function that sends a notification to all streams of a principal."""
+
+        async def notify(method: str, params: dict[str, Any]) -> None:
+            self._channel(principal).send(Push(method, params))
+
+        return notify
+
+    def _channel(self, principal: Principal) -> _Channel:
+        found = self._channels.get(principal.subject)
+        if found is None:
+            found = self._channels[principal.subject] = _Channel(principal.subject, self._inbox())
+        return found
+
+    async def serve(
+        self,
+        principal: Principal,
+        after: int | None,
+        version: str | None,
+        receive: wire.Receive,
+        send: wire.Send,
+        headers: wire.Headers,
+    ) -> None:
+        """Send pushes to one client until it disconnects. `after` is the cursor after which it resumes."""
+        if self.full:
+            text = wire.error(None, -32000, "too many streams are open: try again later")
+            await wire.answer(send, 503, text, ((b"retry-after", b"5"), *headers))
+            return
+        gone = asyncio.ensure_future(wire.disconnected(receive))
+        try:
+            await wire.begin_events(send, headers)
+            can_resume = after is not None and (version or "") >= RESUMABLE_SINCE
+            await wire.part(send, wire.priming_event(str(after)) if can_resume else wire.KEEP_ALIVE)
+            async for push in self.pushes(principal, after, gone):
+                await wire.part(send, wire.KEEP_ALIVE if push is None else push.event)
+            if not gone.done():
+                await wire.part(send, b"", last=True)
+        finally:
+            gone.cancel()
+
+    async def pushes(
+        self, principal: Principal, after: int | None, gone: asyncio.Future[None] | None = None
+    ) -> AsyncIterator[Push | None]:
+        """Yields pushes until the client is gone or the gateway closes, and None after 30 s without any.
+
+        A push counts as sent when the next one is asked for.
+        """
+        channel, stream = self._channel(principal), _Stream(after, alerts=Scope.TRADE in principal.scopes)
+        if gone is not None:
+            gone.add_done_callback(lambda _: stream.end())
+        self.open += 1
+        channel.add(stream)
+        try:
+            while not stream.ended:
+                sent = 0
+                while stream.pushes:
+                    push = stream.pushes.popleft()
+                    yield push
+                    if stream.ended:
+                        return  # it may not have arrived: the next stream begins with it
+                    sent = max(sent, push.cursor)
+                if sent:
+                    await channel.record(sent)
+                elif not await stream.wait():
+                    yield None
+        finally:
+            channel.remove(stream)
+            if not channel.streams and not channel.waiting:
+                self._channels.pop(principal.subject, None)
+            self.open -= 1
+
+    async def close(self) -> None:
+        """End all streams; new ones are refused."""
+        self._closing = True
+        for channel in list(self._channels.values()):
+            for stream in list(channel.streams):
+                stream.end()

@@ -1,0 +1,122 @@
+"""The bytes of the transport: headers of requests, JSON-RPC messages, event frames and whole responses."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+Headers = Iterable[tuple[bytes, bytes]]
+
+JSON = b"application/json"
+EVENTS = b"text/event-stream"
+SESSION = b"mcp-session-id"
+VERSION = b"mcp-protocol-version"
+LAST_EVENT = b"last-event-id"
+EVENT_HEADERS = (
+    (b"content-type", EVENTS),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+)
+KEEP_ALIVE = b": keep-alive\n\n"
+
+
+def header(scope: Scope, name: bytes) -> bytes | None:
+    """Returns the first header of a name (lower case); None if there is none."""
+    for key, value in scope["headers"]:
+        if key == name:
+            found: bytes = value
+            return found.strip()
+    return None
+
+
+def accepts(accept: bytes | None, wanted: bytes, *, missing: bool) -> bool:
+    """Returns True if an Accept header allows a media type; `missing` is the result without the header."""
+    if accept is None:
+        return missing
+    group = wanted.partition(b"/")[0] + b"/*"
+    for part in accept.lower().split(b","):
+        kind, *parameters = (each.strip() for each in part.split(b";"))
+        if kind in {wanted, group, b"*/*"} and not any(_is_zero(each) for each in parameters):
+            return True
+    return False
+
+
+def _is_zero(parameter: bytes) -> bool:
+    """Returns True for q=0, which excludes a media type."""
+    name, _, value = parameter.partition(b"=")
+    return name.strip() == b"q" and value.strip(b" 0.") == b"" and value.strip() != b""
+
+
+def response(request: Any, result: Any) -> bytes:
+    """Returns a JSON-RPC response."""
+    return to_json({"jsonrpc": "2.0", "id": request, "result": result}, inf_nan_mode="null")
+
+
+def error(request: Any, code: int, message: str, data: Any = None) -> bytes:
+    """Returns a JSON-RPC error response."""
+    body = {"code": code, "message": message, **({} if data is None else {"data": data})}
+    return to_json({"jsonrpc": "2.0", "id": request, "error": body}, inf_nan_mode="null")
+
+
+def notification(method: str, params: Mapping[str, Any] | None) -> bytes:
+    """Returns a JSON-RPC notification."""
+    body = {"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": dict(params)})}
+    return to_json(body, inf_nan_mode="null")
+
+
+def request(number: str, method: str, params: Mapping[str, Any] | None) -> bytes:
+    """Returns a JSON-RPC request."""
+    body = {"jsonrpc": "2.0", "id": number, "method": method, **({} if params is None else {"params": dict(params)})}
+    return to_json(body, inf_nan_mode="null")
+
+
+def event(message: bytes, number: str | None = None) -> bytes:
+    """Returns a message as an event; JSON has no line breaks."""
+    head = b"" if number is None else b"id: %s\n" % number.encode()
+    return b"%sevent: message\ndata: %s\n\n" % (head, message)
+
+
+def priming_event(number: str, retry_ms: int = 1000) -> bytes:
+    """Returns the first event of a stream that can be resumed: it has an id and no message."""
+    return b"id: %s\nretry: %d\ndata: \n\n" % (number.encode(), retry_ms)
+
+
+async def answer(send: Send, status: int, body: bytes = b"", headers: Headers = (), kind: bytes = JSON) -> None:
+    """Send a whole response."""
+    length = (b"content-length", b"%d" % len(body))
+    content = ((b"content-type", kind), length) if body else (length,)
+    await send({"type": "http.response.start", "status": status, "headers": [*content, *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def begin_events(send: Send, headers: Headers = ()) -> None:
+    """Begin a response that is a stream of events."""
+    await send({"type": "http.response.start", "status": 200, "headers": [*EVENT_HEADERS, *headers]})
+
+
+async def part(send: Send, body: bytes, *, last: bool = False) -> None:
+    """Send a part of a stream."""
+    await send({"type": "http.response.body", "body": body, "more_body": not last})
+
+
+async def read_body(receive: Receive) -> bytes | None:
+    """Returns the body of a request; None if the client disconnects before its end."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts) if len(parts) > 1 else parts[0]
+
+
+async def disconnected(receive: Receive) -> None:
+    """Wait until the client has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
