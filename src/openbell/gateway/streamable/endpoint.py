@@ -21,6 +21,7 @@ from pydantic_core import from_json
 
 from openbell.gateway.admission import Admission, Refusal
 from openbell.gateway.streamable import modern, wire
+from openbell.gateway.streamable.delayed import delayed, nothing
 from openbell.gateway.streamable.exchange import Exchange
 from openbell.gateway.streamable.pushes import PushStreams
 from openbell.gateway.streamable.sessions import LONGEST_ID, SoftSession, SoftSessions, new_session_id
@@ -279,7 +280,7 @@ class Endpoint:
     ) -> str:
         """Run a handler and send its result; returns the outcome."""
         key = _key(exchange.request_id)
-        stop, watching = exchange.keep_alive(), _nothing
+        stop, watching = exchange.keep_alive(), nothing
         outcome = "ok"
         with anyio.CancelScope() as cancel:
             if is_modern:
@@ -314,25 +315,12 @@ class Endpoint:
 
 def _on_disconnect(receive: wire.Receive, cancel: Callable[[], None]) -> Callable[[], None]:
     """Call `cancel` if the client disconnects while the request is running. Returns a function that stops this."""
-    loop = asyncio.get_running_loop()
-    tasks: list[asyncio.Task[None]] = []
 
     async def watch() -> None:
         await wire.disconnected(receive)
         cancel()
 
-    timer = loop.call_later(_WATCH_SECONDS, lambda: tasks.append(loop.create_task(watch())))
-
-    def stop() -> None:
-        timer.cancel()
-        for task in tasks:
-            task.cancel()
-
-    return stop
-
-
-def _nothing() -> None:
-    """Stops nothing."""
+    return delayed(_WATCH_SECONDS, watch)
 
 
 def _resolve(soft: SoftSession, message: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 
 from openbell.gateway.streamable import wire
+from openbell.gateway.streamable.delayed import delayed, nothing
 from openbell.protocol.session import Session
 
 if TYPE_CHECKING:
@@ -129,9 +130,7 @@ class Exchange:
     def keep_alive(self) -> Callable[[], None]:
         """Begin a stream with comments if the response takes long. Returns a function that stops it."""
         if not self._streams:
-            return _nothing
-        loop = asyncio.get_running_loop()
-        tasks: list[asyncio.Task[None]] = []
+            return nothing
 
         async def comment() -> None:
             while not self._closed:
@@ -139,15 +138,4 @@ class Exchange:
                 await wire.part(self._send, wire.KEEP_ALIVE)
                 await asyncio.sleep(PING_SECONDS)
 
-        timer = loop.call_later(PING_SECONDS, lambda: tasks.append(loop.create_task(comment())))
-
-        def stop() -> None:
-            timer.cancel()
-            for task in tasks:
-                task.cancel()
-
-        return stop
-
-
-def _nothing() -> None:
-    """Stops nothing."""
+        return delayed(PING_SECONDS, comment)
