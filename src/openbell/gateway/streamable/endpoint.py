@@ -20,7 +20,7 @@ from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, PARSE_ERROR
 from pydantic_core import from_json
 
 from openbell.gateway.admission import Admission, Refusal
-from openbell.gateway.streamable import modern, wire
+from openbell.gateway.streamable import messages, modern, wire
 from openbell.gateway.streamable.delayed import delayed, nothing
 from openbell.gateway.streamable.exchange import Exchange
 from openbell.gateway.streamable.pushes import PushStreams
@@ -160,8 +160,8 @@ class Endpoint:
         if session is not None and _SESSION_ID.fullmatch(session) is None:
             await wire.answer(send, 400, wire.error(None, INVALID_REQUEST, "Mcp-Session-Id is not valid"))
             return
-        if (wrong := _wrong(message)) is not None:
-            await wire.answer(send, 400, wire.error(_id_of(message), INVALID_REQUEST, wrong), echo)
+        if (wrong := messages.wrong(message)) is not None:
+            await wire.answer(send, 400, wire.error(messages.id_of(message), INVALID_REQUEST, wrong), echo)
             return
         version = _text(wire.header(scope, wire.VERSION))
         if "method" not in message or "id" not in message:
@@ -192,10 +192,10 @@ class Endpoint:
         elif session is not None:
             soft = self._soft(principal, session)
             if "method" not in message:
-                _resolve(soft, message)
+                messages.resolve(soft, message)
             elif message["method"] == "notifications/cancelled":
                 params = message.get("params")
-                running = soft.running.get(_key((params if isinstance(params, dict) else {}).get("requestId")))
+                running = soft.running.get(messages.key((params if isinstance(params, dict) else {}).get("requestId")))
                 if running is not None:
                     running.cancel()
         await wire.answer(send, 202, headers=echo)
@@ -279,7 +279,7 @@ class Endpoint:
         self, exchange: Exchange, work: Any, soft: SoftSession | None, receive: wire.Receive, *, is_modern: bool
     ) -> str:
         """Run a handler and send its result; returns the outcome."""
-        key = _key(exchange.request_id)
+        key = messages.key(exchange.request_id)
         stop, watching = exchange.keep_alive(), nothing
         outcome = "ok"
         with anyio.CancelScope() as cancel:
@@ -321,51 +321,6 @@ def _on_disconnect(receive: wire.Receive, cancel: Callable[[], None]) -> Callabl
         cancel()
 
     return delayed(_WATCH_SECONDS, watch)
-
-
-def _resolve(soft: SoftSession, message: dict[str, Any]) -> None:
-    """Give the answer of the client to the handler that waits for it."""
-    from mcp.shared.exceptions import MCPError
-
-    future = soft.waiting.get(message.get("id") if isinstance(message.get("id"), str) else "")  # type: ignore[arg-type]
-    if future is None or future.done():
-        return
-    result, error = message.get("result"), message.get("error")
-    if isinstance(result, dict):
-        future.set_result(result)
-    else:
-        known = error if isinstance(error, dict) else {}
-        code, text = known.get("code"), known.get("message")
-        future.set_exception(MCPError(code if isinstance(code, int) else -32603, str(text)[:500], None))
-
-
-def _wrong(message: Any) -> str | None:
-    """Returns why JSON is not a message; None if it is one."""
-    if isinstance(message, list):
-        return "Invalid Request: batches are not supported, send one message"
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        return "Invalid Request: not a JSON-RPC 2.0 message"
-    if "method" in message:
-        params = message.get("params")
-        if not isinstance(message["method"], str) or not (params is None or isinstance(params, dict)):
-            return "Invalid Request: method must be a string and params an object"
-        if "id" in message and _key(message["id"]) is None:
-            return "Invalid Request: the id must be a string or an integer"
-    elif "id" not in message or ("result" in message) == ("error" in message):
-        return "Invalid Request: neither a request nor a response"
-    return None
-
-
-def _id_of(message: Any) -> Any:
-    given = message.get("id") if isinstance(message, dict) else None
-    return given if _key(given) is not None else None
-
-
-def _key(request: Any) -> tuple[str, Any] | None:
-    """Returns a request id as a key that tells 1 from "1"; None if it is no id."""
-    return (
-        (type(request).__name__, request) if isinstance(request, str | int) and not isinstance(request, bool) else None
-    )
 
 
 def _text(value: bytes | None) -> str | None:
