@@ -92,11 +92,9 @@ class _Handlers:
         return self._listing
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
-        if params.name not in self._service.by_name:
-            raise MCPError(self._service.dialect.unknown_tool, self._service.unknown(params.name), None)
-        session = await self._opened(context)
-        reply = await self._runner.run(params.name, params.arguments or {}, session, context.request_id)
-        result = _wire(reply)
+        result = await call_tool(
+            self._runner, params.name, params.arguments or {}, await self._opened(context), context.request_id
+        )
         if "structuredContent" in result:
             _structured_content.set(result["structuredContent"])
             result["structuredContent"] = {}
@@ -126,6 +124,16 @@ class _Handlers:
             with suppress(OpenbellError):  # get_notifications raises it again
                 await session.reader(trading.inbox).begin()
         return session
+
+
+async def call_tool(
+    runner: Runner, name: str, arguments: dict[str, Any], session: Session, request: Any
+) -> dict[str, Any]:
+    """Returns the result of tools/call. Raises `MCPError` if there is no such tool, or if the contract's errors are."""
+    service = runner.service
+    if name not in service.by_name:
+        raise MCPError(service.dialect.unknown_tool, service.unknown(name), None)
+    return _wire(await runner.run(name, arguments, session, request))
 
 
 _structured_content: ContextVar[dict[str, Any] | None] = ContextVar("structured_content", default=None)
