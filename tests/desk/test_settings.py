@@ -296,3 +296,58 @@ class TestConnections:
         one = home.load(INFLUX_URL="http://127.0.0.1:8086")
         other = home.load(INFLUX_URL="http://127.0.0.1:8087")
         assert len({one.bar_folder, other.bar_folder, home.load().bar_folder}) == 3
+
+
+class TestGateway:
+    def test_it_listens_on_this_machine_only(self, home: Home) -> None:
+        settings = home.load()
+        assert (settings.host, settings.port, settings.public_url, settings.metrics) == ("127.0.0.1", 8742, "", False)
+
+    @pytest.mark.parametrize("url", ["https://desk.example.com", "https://10.0.0.5:8443", "http://localhost:8742"])
+    def test_a_public_url_is_https_or_on_this_machine(self, home: Home, url: str) -> None:
+        assert home.load(public_url=url).public_url == url
+
+    @pytest.mark.parametrize("url", ["http://desk.example.com", "http://10.0.0.5:8742", "http://localhost.example.com"])
+    def test_a_public_url_over_http_is_refused(self, home: Home, url: str) -> None:
+        home.refused("OPENBELL_PUBLIC_URL .*use https", public_url=url)
+
+    @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "desk.lan"])
+    def test_other_machines_need_a_proxy_or_the_name_they_use(self, home: Home, host: str) -> None:
+        home.refused("TLS proxy .*OPENBELL_PUBLIC_URL.*OPENBELL_ALLOWED_HOSTS", host=host)
+        assert home.load(host=host, public_url="https://desk.example.com").host == host
+        assert home.load(host=host, allowed_hosts="desk.lan:8742").host == host
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
+    def test_this_machine_needs_neither(self, home: Home, host: str) -> None:
+        assert home.load(host=host).host == host
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("HOST", "127.0.0.1:8742"),
+            ("HOST", "user@host"),
+            ("PORT", "65536"),
+            ("PORT", "-1"),
+            ("PUBLIC_URL", "https://desk.example.com/desk"),
+            ("PUBLIC_URL", "https://desk.example.com/"),
+            ("PUBLIC_URL", "https://user:word@desk.example.com"),
+            ("PUBLIC_URL", "ftp://desk.example.com"),
+            ("PUBLIC_URL", "https://desk.example.com:99999"),
+            ("ALLOWED_HOSTS", "*"),
+            ("ALLOWED_HOSTS", "http://desk.lan"),
+            ("ALLOWED_HOSTS", "desk.lan,,"),
+            ("ALLOWED_ORIGINS", "*"),
+            ("ALLOWED_ORIGINS", "null"),
+            ("ALLOWED_ORIGINS", "https://app.example.com/"),
+            ("TRUSTED_PROXIES", "proxy.example.com"),
+            ("TRUSTED_PROXIES", "10.0.0.0/99"),
+            ("RATE_READ", "-1"),
+            ("BURST_TRADE", "0"),
+            ("MAX_REQUESTS", "0"),
+            ("BODY_LIMIT", "10"),
+            ("BODY_TIMEOUT", "0"),
+            ("BODY_TIMEOUT", "nan"),
+        ],
+    )
+    def test_values_that_cannot_work_are_refused_by_name(self, home: Home, name: str, value: str) -> None:
+        home.refused(f"OPENBELL_{name}", "", **{name: value})

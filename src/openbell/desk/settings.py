@@ -137,6 +137,36 @@ class Settings:
         False, "allow orders that sell more than is held, of stocks and forex; spot crypto is never sold short"
     )
     risk_symbols: str = _setting("", "the only symbols that may be opened, separated by commas; none: all")
+    host: str = _setting("127.0.0.1", "the address that the gateway listens on")
+    port: int = _setting(8742, "its port; 0: any free one")
+    public_url: str = _setting(
+        "", "the address of the TLS proxy in front of the gateway, such as https://desk.example.com"
+    )
+    allowed_hosts: str = _setting(
+        "",
+        "other values of Host that are accepted, exactly as clients send them, such as desk.lan:8742,192.168.1.5:8742",
+    )
+    allowed_origins: str = _setting(
+        "", "other values of Origin that are accepted, exactly as browsers send them, such as https://app.example.com"
+    )
+    trusted_proxies: str = _setting(
+        "127.0.0.1,::1", "with public_url: addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are used"
+    )
+    metrics: bool = _setting(
+        False, "serve metrics for Prometheus on /metrics, to this machine and to tokens with scope admin"
+    )
+    rate_read: int = _setting(1200, "calls of reading tools per minute and principal; 0: any number")
+    burst_read: int = _setting(200, "how many of these may come at once")
+    rate_trade: int = _setting(120, "calls of trading tools per minute and principal; 0: any number")
+    burst_trade: int = _setting(30, "how many of these may come at once")
+    rate_admin: int = _setting(60, "calls of administrative tools per minute and principal; 0: any number")
+    burst_admin: int = _setting(20, "how many of these may come at once")
+    rate_signin: int = _setting(10, "attempts to sign in per minute and address; 0: any number")
+    burst_signin: int = _setting(5, "how many of these may come at once")
+    max_requests: int = _setting(256, "requests that the gateway works on at once; more are answered with 503")
+    max_requests_each: int = _setting(64, "the same limit for one principal; more are answered with 429")
+    body_limit: int = _setting(1_048_576, "the most bytes of a request's body")
+    body_timeout: float = _setting(15.0, "seconds in which the whole body of a request must arrive")
     log: str = _setting("warning", "level of the log on standard error: debug, info, warning, error")
     options: Mapping[str, Any] = field(default_factory=_defaults)
     """The values of settings that feeds and brokers declare, by name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -46,7 +47,16 @@ _RANGES: dict[str, tuple[float, float]] = {
     "pool_backtester_keepalive": (1, 1e6),
     "pool_backtester_keepalive_timeout": (0.1, 1e6),
     "replay_speed": (0, 1e6),
+    "port": (0, 65535),
+    **dict.fromkeys(("rate_read", "rate_trade", "rate_admin", "rate_signin"), (0, 1e7)),
+    **dict.fromkeys(("burst_read", "burst_trade", "burst_admin", "burst_signin"), (1, 1e6)),
+    **dict.fromkeys(("max_requests", "max_requests_each"), (1, 100_000)),
+    "body_limit": (1024, 2**30),
+    "body_timeout": (0.1, 3600),
 }
+_NAME = r"([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?"
+"""A host name or address, with a port or without."""
+_ORIGIN = rf"[a-z][a-z0-9+.-]*://{_NAME}"
 _PATTERNS = {
     "influx_url": (
         r"(https?://([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/[!-~]*)?)?",
@@ -59,6 +69,11 @@ _PATTERNS = {
     "database_url": (r"(postgres(ql)?://[!-~]*)?", "must be like postgresql://USER:PASSWORD@HOST/NAME"),
     "dask": (r"((tcp|tls)://[!-~]+:\d{1,5})?", "must be like tcp://HOST:8786"),
     "influx_database": (r"[A-Za-z0-9_.-]{1,60}", "may have letters, digits, dots, dashes and underscores"),
+    "host": (r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]+", "must be an address or a name, such as 127.0.0.1, without a port"),
+    "public_url": (rf"(https?://{_NAME})?", "must be like https://desk.example.com, without a path"),
+    "allowed_hosts": (rf"({_NAME}(,{_NAME})*)?", "must be like desk.lan:8742,192.168.1.5:8742"),
+    "allowed_origins": (rf"({_ORIGIN}(,{_ORIGIN})*)?", "must be like https://app.example.com,http://localhost:3000"),
+    "trusted_proxies": (r"([0-9a-fA-F:./]+(,[0-9a-fA-F:./]+)*)?", "must be addresses, such as 127.0.0.1,10.0.0.0/8"),
 }
 
 
@@ -91,6 +106,7 @@ def check(settings: Settings) -> None:
     _check_clock(settings)
     _check_broker(settings)
     _check_texts(settings)
+    _check_gateway(settings)
 
 
 def _check_texts(settings: Settings) -> None:
@@ -105,6 +121,34 @@ def _check_texts(settings: Settings) -> None:
                 parse(symbol)
             except InvalidSymbol as error:
                 raise SettingsError(f"OPENBELL_RISK_SYMBOLS: {error}") from None
+
+
+def _check_gateway(settings: Settings) -> None:
+    """Raise `SettingsError` if tokens would be sent over a network without TLS, or the gateway could not be reached."""
+    try:
+        public = urlsplit(settings.public_url)
+        _ = public.port
+        for each in settings.trusted_proxies.split(","):
+            ip_network(each or "::1", strict=False)
+    except ValueError as error:
+        raise SettingsError(f"OPENBELL_PUBLIC_URL or OPENBELL_TRUSTED_PROXIES: {error}") from None
+    if public.scheme == "http" and not is_loopback(public.hostname or ""):
+        raise SettingsError(
+            f"OPENBELL_PUBLIC_URL is {settings.public_url}: over http, tokens can be read on the network; use https"
+        )
+    if not is_loopback(settings.host) and not settings.public_url and not settings.allowed_hosts:
+        raise SettingsError(
+            f"OPENBELL_HOST={settings.host} can be reached from other machines, and the gateway has no TLS: put a TLS "
+            "proxy in front of it and set OPENBELL_PUBLIC_URL, or name in OPENBELL_ALLOWED_HOSTS what clients call it"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Returns True for localhost and for addresses that only this machine can reach."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def _check_broker(settings: Settings) -> None:
