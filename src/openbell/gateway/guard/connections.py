@@ -1,0 +1,89 @@
+"""Connections of clients that send nothing, or their headers a byte at a time, are closed; uvicorn alone waits for ever.
+
+uvicorn's own limits are set here too (`server_options`): h11's bound on a header block that is not complete, and how long an
+idle connection is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from openbell.desk.settings import Settings
+from openbell.gateway.guard.hosts import MOST_HEADER_BYTES
+
+_LATE = (
+    b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+    b"connection: close\r\n\r\n%s"
+)
+_BODY = b'{"error": "headers_too_slow", "message": "The headers of the request did not arrive in time."}'
+_KEEP_ALIVE = 15
+
+
+class TimedProtocol(H11Protocol):
+    """HTTP/1.1 with a time limit on the headers of each request, and on a body that is sent after its response."""
+
+    seconds = 10.0
+    """From the first byte of a request, or from the connection, until its headers are complete."""
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio."""
+        super().connection_made(transport)
+        self._start()
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        super().data_received(data)
+        if self._is_waiting():
+            self._start()
+        else:
+            self._stop()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _is_waiting(self) -> bool:
+        """Returns True if the next bytes are headers, or belong to a body that nobody reads."""
+        state = self.conn.their_state
+        return state is h11.IDLE or (state is h11.SEND_BODY and self.cycle.response_complete)
+
+    def _start(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(self.seconds, self._close)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _close(self) -> None:
+        self._timer = None
+        if self.transport.is_closing() or not self._is_waiting():
+            return
+        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+            self.transport.write(_LATE % (len(_BODY), _BODY))
+        self.transport.close()
+
+
+def server_options(settings: Settings) -> dict[str, Any]:
+    """Returns the arguments of `uvicorn.Config` that the guard needs."""
+    proxies = settings.trusted_proxies if settings.public_url else ""
+    return {
+        "http": TimedProtocol,
+        "ws": "none",
+        "h11_max_incomplete_event_size": MOST_HEADER_BYTES,
+        "timeout_keep_alive": _KEEP_ALIVE,
+        # Without a proxy, a client could choose the address that limits and the audit log use.
+        "proxy_headers": bool(proxies),
+        "forwarded_allow_ips": proxies,
+        "server_header": False,
+        "access_log": False,
+        # A warning for each malformed request would let clients fill the log.
+        "log_level": "error",
+    }
