@@ -1,0 +1,20 @@
+"""The parts of the guard that need no principal, around the gateway's application."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp
+
+from openbell.desk.settings import Settings
+from openbell.gateway.guard.bodies import Bodies
+from openbell.gateway.guard.hosts import Hosts, allowed_by
+from openbell.gateway.guard.request_ids import RequestIds
+
+
+def guarded(app: ASGIApp, settings: Settings, port: int | None = None) -> ASGIApp:
+    """Returns the application behind the guard. `port` is the one that was bound, if the setting is 0.
+
+    A request gets its id first, so that every refusal carries it. Host and Origin come before the body, which is not read
+    before the application reads it.
+    """
+    bodies = Bodies(app, limit=settings.body_limit, seconds=settings.body_timeout)
+    return RequestIds(Hosts(bodies, allowed_by(settings, port)))
