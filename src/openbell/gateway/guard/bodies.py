@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.guard.refusals import Count, Refusal, uncounted
 
 _GRACE = 3.0
 """Seconds before a body must have made progress."""
@@ -31,9 +31,10 @@ _TOO_SLOW = Refusal(408, "body_too_slow", "The body of the request did not arriv
 class Bodies:
     """Refuses bodies that are too large (413), too slow (408) or of two lengths (400)."""
 
-    def __init__(self, app: ASGIApp, *, limit: int, seconds: float) -> None:
+    def __init__(self, app: ASGIApp, *, limit: int, seconds: float, count: Count = uncounted) -> None:
         """`limit` in bytes; `seconds` for the whole body. A body also needs 1 kB for each second after the third."""
         self._app = app
+        self.count = count
         self.limit = limit
         self.seconds = seconds
         self.too_large = Refusal(
@@ -47,6 +48,7 @@ class Bodies:
         """See ASGI."""
         length, refusal = self._declared(scope) if scope["type"] == "http" else (0, None)
         if refusal is not None:
+            self.count(refusal.reason)
             await refusal.send(send)
         elif length == 0:
             await self._app(scope, receive, send)
@@ -129,6 +131,7 @@ class _Body:
 
     async def _refuse(self, refusal: Refusal) -> Message:
         self._refused = True
+        self._limits.count(refusal.reason)
         if not self._responding:
             body = refusal.body()
             await self._send(refusal.start(len(body)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -10,6 +11,12 @@ from typing import Any
 from starlette.types import Send
 
 Headers = list[tuple[bytes, bytes]]
+Count = Callable[[str], None]
+"""Called with the reason of each refusal."""
+
+
+def uncounted(_reason: str) -> None:
+    """Counts nothing."""
 
 
 @dataclass(frozen=True, slots=True)

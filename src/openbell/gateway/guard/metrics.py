@@ -1,0 +1,127 @@
+"""Metrics in Prometheus' text format: counts of calls and refusals, latencies, open streams, memory and processor time.
+
+The values of labels are bounded: unknown servers, tools, outcomes and refusals are counted as `other`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from starlette.types import Receive, Scope, Send
+
+from openbell.gateway.guard.addresses import is_local
+from openbell.gateway.guard.refusals import Refusal
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds of latencies, in seconds."""
+OUTCOMES = frozenset({"ok", "error", "refused"})
+REASONS = frozenset(
+    {
+        "host_not_allowed", "no_host", "origin_not_allowed", "no_cors", "bad_target", "target_too_long", "headers_too_large",
+        "body_too_large", "body_too_slow", "bad_length", "rate_limited", "busy", "too_many_requests", "unauthorized",
+        "forbidden", "not_acceptable",
+    }
+)  # fmt: skip
+"""Reasons of refusals that have a count of their own."""
+_OTHER = "other"
+_STATM = Path("/proc/self/statm")
+_FORBIDDEN = Refusal(403, "forbidden", "Metrics are served to this machine and to tokens with the scope admin.")
+
+
+class Metrics:
+    """Counts what the gateway does. All methods are cheap and must be called in one thread."""
+
+    def __init__(self, tools: Mapping[str, Iterable[str]]) -> None:
+        """`tools` has the tools of each server."""
+        self._tools = {server: frozenset(names) for server, names in tools.items()}
+        self._calls: Counter[tuple[str, str, str]] = Counter()
+        self._latencies: dict[str, list[int]] = {}
+        """For each server, calls in each bucket; the last one has no upper bound."""
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._refusals: Counter[str] = Counter()
+        self.streams = 0
+        """Streams that are open now."""
+
+    def called(self, server: str, tool: str, outcome: str, seconds: float) -> None:
+        """Count a call of a tool."""
+        tools = self._tools.get(server)
+        if tools is None:
+            server = tool = _OTHER
+        elif tool not in tools:
+            tool = _OTHER
+        self._calls[server, tool, outcome if outcome in OUTCOMES else _OTHER] += 1
+        if (counts := self._latencies.get(server)) is None:
+            counts = self._latencies[server] = [0] * (len(BUCKETS) + 1)
+        counts[bisect_left(BUCKETS, seconds)] += 1
+        self._seconds[server] += seconds
+
+    def refused(self, reason: str) -> None:
+        """Count a request that was refused before it reached a tool."""
+        self._refusals[reason if reason in REASONS else _OTHER] += 1
+
+    def text(self) -> str:
+        """Returns all metrics in the text format."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield from _head("openbell_calls_total", "counter", "Calls of tools.")
+        for (server, tool, outcome), count in sorted(self._calls.items()):
+            yield f'openbell_calls_total{{server="{server}",tool="{tool}",outcome="{outcome}"}} {count}'
+        yield from _head("openbell_call_seconds", "histogram", "Time that calls took.")
+        for server, counts in sorted(self._latencies.items()):
+            below = 0
+            for bound, count in zip((*BUCKETS, "+Inf"), counts, strict=True):
+                below += count
+                yield f'openbell_call_seconds_bucket{{server="{server}",le="{bound}"}} {below}'
+            yield f'openbell_call_seconds_sum{{server="{server}"}} {self._seconds[server]:.6f}'
+            yield f'openbell_call_seconds_count{{server="{server}"}} {below}'
+        yield from _head("openbell_refusals_total", "counter", "Requests that were refused, by reason.")
+        for reason, count in sorted(self._refusals.items()):
+            yield f'openbell_refusals_total{{reason="{reason}"}} {count}'
+        yield from _head("openbell_open_streams", "gauge", "Event streams that are open.")
+        yield f"openbell_open_streams {self.streams}"
+        yield from _head("process_cpu_seconds_total", "counter", "Processor time of this process.")
+        yield f"process_cpu_seconds_total {time.process_time():.3f}"
+        if (memory := _resident()) is not None:
+            yield from _head("process_resident_memory_bytes", "gauge", "Memory of this process.")
+            yield f"process_resident_memory_bytes {memory}"
+
+
+def _head(name: str, kind: str, text: str) -> tuple[str, str]:
+    return f"# HELP {name} {text}", f"# TYPE {name} {kind}"
+
+
+def _resident() -> int | None:
+    """Returns the resident memory in bytes; None where Linux's /proc is missing."""
+    try:
+        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+class MetricsPage:
+    """The ASGI application of /metrics."""
+
+    def __init__(self, metrics: Metrics, is_admin: Callable[[Scope], Awaitable[bool]]) -> None:
+        """`is_admin` returns True if a request has a token with the scope admin."""
+        self._metrics = metrics
+        self._is_admin = is_admin
+
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if not is_local(scope) and not await self._is_admin(scope):
+            await _FORBIDDEN.send(send)
+            return
+        body = self._metrics.text().encode()
+        headers = [
+            (b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),
+            (b"content-length", b"%d" % len(body)),
+            (b"cache-control", b"no-store"),
+        ]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
