@@ -222,6 +222,15 @@ def test_a_full_disk_stops_no_call_and_warns_once(
     assert whole[2]["lost_lines"] == 3
 
 
+def test_a_line_that_cannot_be_made_does_not_stop_the_log(tmp_path: Path) -> None:
+    audit = Audit(tmp_path)
+    audit.record(entry(time=float("nan")))
+    wait_for(lambda: audit.lost == 1, "the failure")
+    audit.record(entry(request="after", outcome=-32602))
+    audit.close()
+    assert [line.get("outcome") for line in lines(tmp_path)] == ["-32602", None]
+
+
 def test_a_folder_that_cannot_be_written_stops_no_call(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "home").write_text("a file")
     write(tmp_path / "home", entry(), entry())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from openbell.gateway.guard import bodies
 from openbell.gateway.guard.chain import guarded
@@ -59,6 +60,18 @@ def test_the_connection_is_kept_after_an_allowed_body(served: Served) -> None:
             assert read(connection).json["size"] == 5
 
 
+def test_responses_are_not_held_back(served: Served) -> None:
+    """Without TCP_NODELAY the second packet of each response waits 40 ms for the client's acknowledgement of the first."""
+    with served.connect() as connection:
+        took = []
+        for _ in range(20):
+            began = time.perf_counter()
+            connection.sendall(head(served, "Content-Length: 5") + b"hello")
+            assert read(connection).json["size"] == 5
+            took.append(time.perf_counter() - began)
+    assert sorted(took)[10] < 0.03
+
+
 def test_attack_declared_oversized_body_is_refused_before_it_is_sent(served: Served) -> None:
     before = len(APP.seen)
     refused(served.send(head(served, f"Content-Length: {LIMIT + 1}")), 413, "body_too_large")
@@ -89,16 +102,39 @@ def test_attack_endless_chunked_body_is_cut_off(served: Served) -> None:
     assert sent < 2**26
 
 
+def test_a_client_that_reads_only_after_it_has_sent_everything_gets_the_refusal(served: Served) -> None:
+    refused(served.post(b"a" * (8 * 2**20)), 413, "body_too_large")
+    whole = head(served, "Transfer-Encoding: chunked") + chunk(2**20) * 8 + b"0\r\n\r\n"
+    refused(served.send(whole), 413, "body_too_large")
+
+
 def test_an_ordinary_client_reads_the_refusal_of_its_large_body(served: Served) -> None:
     for content in (b"a" * (5 * 2**20), iter([b"a" * 2**20] * 5)):
         answer = httpx2.post(f"http://{served.host}/mcp", content=content)
         assert (answer.status_code, answer.json()["error"]) == (413, "body_too_large")
 
 
-def test_an_application_that_waits_for_a_refused_body_ends(served: Served) -> None:
-    before = APP.cut
-    served.send(head(served, "Transfer-Encoding: chunked") + chunk(LIMIT + 1))
-    wait_for(lambda: APP.cut == before + 1, "the application")
+def test_an_application_that_waits_for_a_refused_body_ends(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    app, settings = Echo(), settings_of(tmp_path, body_limit=LIMIT)
+    with Served(lambda port: guarded(app, settings, port), settings) as served:
+        with served.connect() as connection:
+            connection.sendall(head(served, "Transfer-Encoding: chunked") + chunk(LIMIT + 1))
+            refused(read(connection), 413, "body_too_large")
+            assert is_closed(connection)
+        wait_for(lambda: app.cut == 1, "the application")
+        wait_for(lambda: not served.server.server_state.tasks, "the request to end")
+    assert caplog.records == []  # its exception is not logged as an accident
+
+
+def test_an_accident_of_the_application_is_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(_scope: Scope, receive: Receive, _send: Send) -> None:
+        await receive()
+        raise RuntimeError("broken")
+
+    settings = settings_of(tmp_path)
+    with Served(lambda port: guarded(fail, settings, port), settings) as served:
+        assert served.post(b"hello").status == 500
+    assert "broken" in caplog.text
 
 
 def test_attack_body_that_never_comes(served: Served) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,23 @@ def test_a_database_that_was_removed_is_named(tmp_path: Path) -> None:
             await desk_checks(desk)["records"]()
             (desk.settings.market_folder / "records.sqlite").unlink()
             return await ask(Readiness(desk_checks(desk)))
+
+    assert asyncio.run(main()) == (503, {"status": "not ready", "failing": ["records"]})
+
+
+def test_a_database_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    async def main() -> tuple[int, Any]:
+        async with Desk(settings_of(tmp_path)) as desk:
+            checks = desk_checks(desk)
+            await checks["records"]()
+            other = sqlite3.connect(desk.settings.market_folder / "records.sqlite", isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            try:
+                await desk.trading.records.read(lambda _view: None)  # reading works
+                return await ask(Readiness(checks, timeout=0.5))
+            finally:
+                other.execute("ROLLBACK")
+                other.close()
 
     assert asyncio.run(main()) == (503, {"status": "not ready", "failing": ["records"]})
 

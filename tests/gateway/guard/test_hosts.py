@@ -100,6 +100,18 @@ def test_attack_two_hosts(served: Served) -> None:
         assert served.send(old.encode()).status == 400
 
 
+def test_attack_two_hosts_behind_a_server_that_passes_them_on(tmp_path: Path) -> None:
+    """h11 refuses them itself; another HTTP server may not."""
+    guard = Hosts(APP, allowed_by(settings_of(tmp_path)))
+    headers = [(b"host", b"localhost:8742"), (b"host", b"localhost:8742")]
+    scope = {"type": "http", "method": "GET", "raw_path": b"/mcp", "query_string": b"", "headers": headers}
+    found = guard.refusal(scope)
+    assert found is not None
+    assert (found.status, found.reason) == (400, "no_host")
+    scope["headers"] = headers[:1]
+    assert guard.refusal(scope) is None
+
+
 def test_attack_forwarded_host_changes_nothing(served: Served) -> None:
     answer = served.get(
         "/mcp", f"X-Forwarded-Host: {served.host}", f"Forwarded: host={served.host}", host="evil.example"

@@ -49,6 +49,13 @@ class TestRates:
         for _ in range(100):
             assert limits.take("ann", "read") == pytest.approx(1.0)
 
+    def test_idle_time_does_not_add_up_to_more_than_the_burst(self) -> None:
+        clock = Clock()
+        limits = Limits({"read": Rate(60, 5)}, now=clock)
+        limits.take("ann", "read")
+        clock.time += 3600
+        assert [limits.take("ann", "read") is None for _ in range(7)] == [True] * 5 + [False] * 2
+
     def test_principals_and_classes_have_buckets_of_their_own(self) -> None:
         limits = Limits({"read": Rate(1, 1), "trade": Rate(1, 1)})
         assert [limits.take(who, kind) for who in ("ann", "bob") for kind in ("read", "trade")] == [None] * 4

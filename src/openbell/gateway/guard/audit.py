@@ -16,10 +16,10 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
-from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +52,13 @@ class Entry:
 
     def line(self) -> str:
         """Returns the entry as a line of ASCII: no text can end it or change how a terminal shows it."""
-        values: dict[str, Any] = {
-            name: value[:_LONGEST] if isinstance(value, str) else value for name, value in asdict(self).items()
-        }
-        values |= {"time": _iso(self.time), "ms": round(self.ms, 2)}
-        return json.dumps(values) + "\n"
+        texts = (self.request, self.principal, self.server, self.tool, self.scope, self.outcome)
+        request, principal, server, tool, scope, outcome = (_quoted(str(text)[:_LONGEST]) for text in texts)
+        return (
+            f'{{"time": "{_iso(self.time)}", "request": {request}, "principal": {principal}, "server": {server}, '
+            f'"tool": {tool}, "scope": {scope}, "outcome": {outcome}, "ms": {self.ms:.2f}, '
+            f'"address": {_quoted(self.address[:_LONGEST])}}}\n'
+        )
 
 
 def _iso(moment: float) -> str:
@@ -118,15 +120,15 @@ class Audit:
         lost = self.lost
         if not entries and not lost:
             return
-        lines = [entry.line() for entry in entries]
-        if lost:
-            lines.append(json.dumps({"time": _iso(time.time()), "lost_lines": lost}) + "\n")
         try:
+            lines = [entry.line() for entry in entries]
+            if lost:
+                lines.append(json.dumps({"time": _iso(time.time()), "lost_lines": lost}) + "\n")
             self._file.append("".join(lines).encode())
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - this thread must outlive a line that cannot be written
             self._failed += count
             if not self._warned:
-                log.warning("the audit log %s cannot be written: %s; calls are served", self._file.path, error.strerror)
+                log.warning("the audit log %s cannot be written: %s; calls are served", self._file.path, error)
             self._warned = True
             return
         self._reported += lost
