@@ -459,6 +459,31 @@ MUST_HOLD = {
     "a first chart takes few requests at every vendor, and no tool runs into its timeout": [
         "feeds/test_first_questions.py"
     ],
+    "DNS rebinding, foreign origins, path traversal and huge headers are refused before the token": [
+        "gateway/guard/test_hosts.py",
+    ],
+    "oversized and slow bodies, slow headers and request smuggling are refused": ["gateway/guard/test_bodies.py"],
+    "header injection and log injection are impossible": [
+        "gateway/guard/test_request_ids.py",
+        "gateway/guard/test_audit.py::test_attack_log_injection_by_the_name_of_a_tool",
+    ],
+    "rate limits per principal and class of tools; a flood neither grows memory nor lifts a limit": [
+        "gateway/guard/test_limits.py::test_attack_flood_of_principals_does_not_grow_memory",
+        "gateway/guard/test_limits.py::test_attack_flood_of_principals_does_not_lift_the_limit_of_another",
+        "gateway/guard/test_limits.py::test_attack_system_clock_going_backwards",
+    ],
+    "300 concurrent clients degrade to typed refusals": [
+        "gateway/guard/test_limits.py::test_300_clients_at_once_get_answers_or_typed_refusals"
+    ],
+    "an audit line for each call without losing one at a clean stop; a full disk stops no call": [
+        "gateway/guard/test_audit.py::test_a_clean_stop_loses_no_line",
+        "gateway/guard/test_audit.py::test_a_full_disk_stops_no_call_and_warns_once",
+    ],
+    "metrics have bounded labels and are not served through a proxy; health checks name no secrets": [
+        "gateway/guard/test_metrics.py::test_attack_unknown_names_do_not_add_series",
+        "gateway/guard/test_metrics.py::test_this_machine_and_administrators_may_read_them",
+        "gateway/guard/test_health.py::test_stores_that_cannot_be_reached_are_named_without_secrets",
+    ],
 }
 
 DEFECTS_SEEN_ELSEWHERE = {
