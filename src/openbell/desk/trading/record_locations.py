@@ -26,7 +26,7 @@ from openbell.trading.accounts import PAPER
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
     from openbell.market.clock import Clock
-    from openbell.stores.records.postgres import PostgresDatabase
+    from openbell.stores.records.postgres import Pool, PostgresDatabase
 
 _SEED = re.compile(r"-?\d{1,18}")
 _LONGEST_SCHEMA = 63
@@ -64,22 +64,28 @@ def _schema(settings: Settings, scenario: str | None) -> str:
 
 
 def _postgres(settings: Settings, scenario: str | None, *, creates: bool = True) -> PostgresDatabase:
-    from openbell.stores.records.postgres import Pool, PostgresDatabase
+    from openbell.stores.records.postgres import PostgresDatabase
 
-    pool = Pool(
-        least=settings.pool_postgres_min,
-        most=settings.pool_postgres_max,
-        idle=settings.pool_postgres_idle,
-        connect=settings.pool_postgres_connect,
-        timeout=settings.pool_postgres_timeout,
-    )
     name = _schema(settings, scenario)
     if len(name) > _LONGEST_SCHEMA:
         raise SettingsError(
             f"PostgreSQL has no room for the name {name}: use a seed or a scenario whose name is "
             f"{len(name) - _LONGEST_SCHEMA} characters shorter"
         )
-    return PostgresDatabase(url=settings.database_url, schema=name, pool=pool, creates=creates)
+    return PostgresDatabase(url=settings.database_url, schema=name, pool=postgres_pool(settings), creates=creates)
+
+
+def postgres_pool(settings: Settings) -> Pool:
+    """Returns the limits of connections to PostgreSQL."""
+    from openbell.stores.records.postgres import Pool
+
+    return Pool(
+        least=settings.pool_postgres_min,
+        most=settings.pool_postgres_max,
+        idle=settings.pool_postgres_idle,
+        connect=settings.pool_postgres_connect,
+        timeout=settings.pool_postgres_timeout,
+    )
 
 
 async def markets(settings: Settings) -> list[Settings]:

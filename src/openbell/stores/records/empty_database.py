@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, MetaData
 from sqlalchemy.pool import StaticPool
 
 from openbell.stores.records.sqlite import engine_for
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 class EmptyDatabase:
-    """All tables of the records, without rows."""
+    """All tables of the records, or those given, without rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, tables: MetaData = metadata) -> None:
         self._engine = engine_for(":memory:", poolclass=StaticPool)
         self._guard = threading.Lock()
-        metadata.create_all(self._engine)
+        tables.create_all(self._engine)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Call a function with a connection and return its result. It never waits for a disk or a lock of others."""

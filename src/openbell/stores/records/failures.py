@@ -36,7 +36,7 @@ def store_error(where: str, error: SQLAlchemyError | OSError) -> StoreError:
         return StoreTimeout(f"the records in {where} did not answer in time")
     hint = ""
     if getattr(cause, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        hint = "; it holds orders, so it was left unchanged: stop every Openbell process and restore a backup"
+        hint = "; the file was left unchanged: stop every Openbell process and restore a backup"
     return StoreError(f"the records in {where} failed: {message(error)}{hint}")
 
 

@@ -15,14 +15,14 @@ from openbell.market.errors import StoreError
 FOLDER = Path(__file__).with_name("migrations")
 
 
-def scripts() -> ScriptDirectory:
-    """The migration scripts."""
-    return ScriptDirectory(str(FOLDER))
+def scripts(folder: Path = FOLDER) -> ScriptDirectory:
+    """The migration scripts of a folder."""
+    return ScriptDirectory(str(folder))
 
 
-def upgrade(connection: Connection) -> None:
-    """Run the migrations that the database lacks, in its current transaction. Raises `StoreError`."""
-    directory = scripts()
+def upgrade(connection: Connection, folder: Path = FOLDER) -> None:
+    """Run the migrations of a folder that the database lacks, in its current transaction. Raises `StoreError`."""
+    directory = scripts(folder)
 
     def steps(revision: object, _context: object) -> list[object]:
         return list(directory._upgrade_revs("head", revision))  # type: ignore[arg-type]  # noqa: SLF001 - as Alembic's own commands do

@@ -55,8 +55,17 @@ class PostgresDatabase:
 
     source = "postgresql"
 
-    def __init__(self, url: str, schema: str, pool: Pool = Pool(), *, creates: bool = True) -> None:  # noqa: B008 - immutable
-        """`creates`: create the schema if it does not exist."""
+    def __init__(
+        self,
+        url: str,
+        schema: str,
+        pool: Pool = Pool(),  # noqa: B008 - immutable
+        *,
+        creates: bool = True,
+        table: str = "ledger",
+    ) -> None:
+        """`creates`: create the schema if it does not exist. `table` is one that exists once the schema was migrated."""
+        self._table = table
         self._pool = pool
         self._creates = creates
         parsed = read_url(url)
@@ -105,11 +114,11 @@ class PostgresDatabase:
 
     async def exists(self) -> bool:
         """See `Database`."""
-        query = "SELECT count(*) FROM pg_tables WHERE schemaname = $1 AND tablename = 'ledger'"
+        query = "SELECT count(*) FROM pg_tables WHERE schemaname = $1 AND tablename = $2"
         try:
             connection = await self._open()
             try:
-                return bool(await connection.fetchval(query, self._schema))
+                return bool(await connection.fetchval(query, self._schema, self._table))
             finally:
                 await connection.close()
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable, Hashable
 from enum import Enum
 from typing import Protocol, TypeVar, cast
@@ -29,9 +28,6 @@ from openbell.stores.records.view import View
 from openbell.trading.ledger import Head
 
 T = TypeVar("T")
-
-_migrating = threading.Lock()
-"""Alembic's scripts can run on one database of a process at a time."""
 
 log = logging.getLogger(__name__)
 
@@ -275,12 +271,8 @@ class Records:
                 f"the records in {self.database.where} are of another version of Openbell, and --read-only changes "
                 "nothing: start Openbell once without --read-only"
             )
-        while not _migrating.acquire(blocking=False):
-            await asyncio.sleep(0.01)
-        try:
+        async with schema.migrating():
             await self._run_in_database(schema.prepare, writing=True)
-        finally:
-            _migrating.release()
 
     async def _exists(self) -> bool:
         with failures.translated(self.database.where):

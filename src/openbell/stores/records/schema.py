@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.schema import CreateSchema, DropSchema
 
@@ -11,25 +17,40 @@ NEWEST = "0003"
 """The last revision in `migrations/versions`; a test compares."""
 _WRITE_LOCK = 701_287
 """The number of PostgreSQL's advisory lock for writers of one schema; any number would do."""
+_migrating = threading.Lock()
 
 
-def is_newest(connection: Connection) -> bool:
+@asynccontextmanager
+async def migrating() -> AsyncIterator[None]:
+    """Wait for other migrations in this process: Alembic's scripts can run on one database at a time."""
+    while not _migrating.acquire(blocking=False):
+        await asyncio.sleep(0.01)
+    try:
+        yield
+    finally:
+        _migrating.release()
+
+
+def is_newest(connection: Connection, newest: str = NEWEST) -> bool:
     """Returns True if no migration is needed. Checked before `prepare`, because many can read but only one can write."""
-    return _version(connection) == NEWEST
+    return _version(connection) == newest
 
 
-def prepare(connection: Connection) -> None:
-    """Migrate if needed. Alembic is imported only then. Raises `StoreError` if the tables are of a newer version."""
+def prepare(connection: Connection, newest: str = NEWEST, folder: Path | None = None) -> None:
+    """Migrate if needed, by the scripts of `folder` or those of the records. Alembic is imported only then.
+
+    Raises `StoreError` if the tables are of a newer version.
+    """
     wait_for_writers(connection)
     found = _version(connection)
-    if found is not None and found > NEWEST:
+    if found is not None and found > newest:
         raise StoreError(
-            f"the records have version {found}, and this Openbell supports versions up to {NEWEST}: use a newer Openbell"
+            f"the records have version {found}, and this Openbell supports versions up to {newest}: use a newer Openbell"
         )
-    if found != NEWEST:
-        from openbell.stores.records.migrate import upgrade
+    if found != newest:
+        from openbell.stores.records.migrate import FOLDER, upgrade
 
-        upgrade(connection)
+        upgrade(connection, folder or FOLDER)
 
 
 def create(connection: Connection, name: str) -> None:

@@ -37,9 +37,13 @@ class SqliteDatabase:
 
     source = "sqlite"
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """With `read_only` nothing is opened that could create a file or move the log of a killed writer into it."""
+    def __init__(self, path: Path, *, read_only: bool = False, table: str = "ledger") -> None:
+        """With `read_only` nothing is opened that could create a file or move the log of a killed writer into it.
+
+        `table` is one that exists once the file was migrated.
+        """
         self.path = path
+        self._table = table
         self._read_only = read_only
         self._version = FileVersion(path, touch=not read_only)
         self.where = str(path)
@@ -83,7 +87,7 @@ class SqliteDatabase:
         try:
             if not self.path.stat().st_size:
                 return False
-            self._has_tables = self._has_tables or await self.run(_has_ledger, writing=False)
+            self._has_tables = self._has_tables or await self.run(self._is_migrated, writing=False)
         except FileNotFoundError:
             return False
         except (OSError, SQLAlchemyError, StoreError):
@@ -98,6 +102,9 @@ class SqliteDatabase:
         if self._engine is not None:
             self._engine.dispose()
         self._version.close()
+
+    def _is_migrated(self, connection: Connection) -> bool:
+        return inspect(connection).has_table(self._table)
 
     def _transaction(self, work: Callable[[Connection], T], *, writing: bool) -> T:
         with self._connect() as connection:
@@ -157,10 +164,6 @@ class SqliteDatabase:
 
     def _remember_file(self, _connection: sqlite3.Connection, record: Any) -> None:
         record.info["file"] = file_identity(self.path)
-
-
-def _has_ledger(connection: Connection) -> bool:
-    return inspect(connection).has_table("ledger")
 
 
 def engine_for(path: str, **options: Any) -> Engine:

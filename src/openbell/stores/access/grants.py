@@ -1,0 +1,139 @@
+"""Queries about grants (a user's consent to a client), their authorization codes, and their tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, Table, delete, insert, select, update
+
+from openbell.stores.access import scopes as stored
+from openbell.stores.access.tables import codes, grants, tokens, users
+
+ACCESS = "access"
+REFRESH = "refresh"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A user's consent. All tokens that follow from it are one family and are revoked together."""
+
+    id: str
+    client_id: str
+    subject: str
+    scopes: frozenset[str]
+    resource: str
+    """The URL for which its tokens are valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """An authorization code, which can be used once."""
+
+    hash: str
+    grant: Grant
+    redirect_uri: str
+    challenge: str
+    """The PKCE challenge, of the method S256."""
+    expires_at: float
+    used_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An access or refresh token."""
+
+    hash: str
+    kind: str
+    grant: Grant
+    scopes: frozenset[str]
+    resource: str
+    expires_at: float
+    rotated_at: float | None = None
+    """When a refresh token was used; it cannot be used again."""
+
+
+def create(connection: Connection, code: Code, now: float) -> None:
+    """Write a new grant and its code. Grants and tokens that have expired are removed."""
+    purge(connection, now)
+    grant = code.grant
+    row = {"id": grant.id, "client_id": grant.client_id, "subject": grant.subject, "resource": grant.resource}
+    times = {"created_at": now, "expires_at": code.expires_at}
+    connection.execute(insert(grants), {**row, **times, "scopes": stored.joined(grant.scopes)})
+    written = {name: getattr(code, name) for name in ("hash", "redirect_uri", "challenge", "expires_at")}
+    connection.execute(insert(codes), {**written, "grant_id": grant.id})
+
+
+def find_code(connection: Connection, code_hash: str) -> Code | None:
+    """Returns a code, used or not; None if there is none, or its grant was revoked or its user removed."""
+    row = connection.execute(_query(codes).where(codes.c.hash == code_hash)).first()
+    if row is None:
+        return None
+    return Code(row.hash, _grant(row), row.redirect_uri, row.challenge, row.expires_at, row.used_at)
+
+
+def use_code(connection: Connection, code_hash: str, now: float) -> bool:
+    """Mark a code as used. Returns True for exactly one caller, if the code has not expired."""
+    unused = (codes.c.hash == code_hash) & codes.c.used_at.is_(None) & (codes.c.expires_at > now)
+    return connection.execute(update(codes).where(unused), {"used_at": now}).rowcount == 1
+
+
+def add_token(connection: Connection, token: Token) -> None:
+    """Write a token, and extend the life of its grant."""
+    values = {name: getattr(token, name) for name in ("hash", "kind", "resource", "expires_at")}
+    connection.execute(insert(tokens), {**values, "grant_id": token.grant.id, "scopes": stored.joined(token.scopes)})
+    shorter = (grants.c.id == token.grant.id) & (grants.c.expires_at < token.expires_at)
+    connection.execute(update(grants).where(shorter), {"expires_at": token.expires_at})
+
+
+def find_token(connection: Connection, token_hash: str) -> Token | None:
+    """Returns a token, expired or not; None if there is none, or its grant was revoked or its user removed.
+
+    Its scopes are those that its user still has.
+    """
+    row = connection.execute(_query(tokens).where(tokens.c.hash == token_hash)).first()
+    if row is None:
+        return None
+    left = stored.split(row.scopes) & stored.split(row.user_scopes)
+    return Token(row.hash, row.kind, _grant(row), left, row.resource, row.expires_at, row.rotated_at)
+
+
+def rotate(connection: Connection, token_hash: str, now: float) -> bool:
+    """Mark a refresh token as used. Returns True for exactly one caller, if the token has not expired."""
+    fresh = (tokens.c.hash == token_hash) & (tokens.c.kind == REFRESH)
+    fresh &= tokens.c.rotated_at.is_(None) & (tokens.c.expires_at > now)
+    return connection.execute(update(tokens).where(fresh), {"rotated_at": now}).rowcount == 1
+
+
+def revoke(connection: Connection, grant_id: str, now: float) -> None:
+    """Revoke a grant: its code and all its tokens are invalid at once."""
+    current = (grants.c.id == grant_id) & grants.c.revoked_at.is_(None)
+    connection.execute(update(grants).where(current), {"revoked_at": now})
+
+
+def revoke_all_of(connection: Connection, subject: str, now: float) -> None:
+    """Revoke every grant of a user."""
+    current = (grants.c.subject == subject) & grants.c.revoked_at.is_(None)
+    connection.execute(update(grants).where(current), {"revoked_at": now})
+
+
+def purge(connection: Connection, now: float) -> None:
+    """Remove expired access tokens, and grants of which everything has expired."""
+    connection.execute(delete(tokens).where((tokens.c.kind == ACCESS) & (tokens.c.expires_at <= now)))
+    over = select(grants.c.id).where(grants.c.expires_at <= now)
+    for table in (codes, tokens):
+        connection.execute(delete(table).where(table.c.grant_id.in_(over)))
+    connection.execute(delete(grants).where(grants.c.expires_at <= now))
+
+
+def _query(table: Table) -> Select[Any]:
+    """Selects the rows of a table whose grant is not revoked and whose user exists."""
+    granted = [grants.c[name].label(f"grant_{name}") for name in ("client_id", "subject", "scopes", "resource")]
+    selected = select(table, *granted, users.c.scopes.label("user_scopes"))
+    joined = selected.join(grants, grants.c.id == table.c.grant_id).join(users, users.c.name == grants.c.subject)
+    return joined.where(grants.c.revoked_at.is_(None))
+
+
+def _grant(row: Row[Any]) -> Grant:
+    granted = stored.split(row.grant_scopes) & stored.split(row.user_scopes)
+    return Grant(row.grant_id, row.grant_client_id, row.grant_subject, granted, row.grant_resource)
