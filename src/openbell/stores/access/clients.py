@@ -10,6 +10,8 @@ from openbell.stores.access.tables import clients, grants
 
 REGISTERED = "registered"
 DOCUMENT = "document"
+_SIGN_IN_SECONDS = 600.0
+"""For so long, a new client is not removed to make room for others: its user may be signing in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,14 @@ def put(connection: Connection, client: Client) -> None:
     values = {name: getattr(client, name) for name in Client.__dataclass_fields__}
     if not connection.execute(update(clients).where(clients.c.id == client.id), values).rowcount:
         connection.execute(insert(clients), values)
+
+
+def put_within(connection: Connection, client: Client, most: int, now: float) -> bool:
+    """Write a client if there are fewer than `most` of its kind, or there is an old one to remove. Returns True if so."""
+    if find(connection, client.id) is None and not make_room(connection, client.kind, most, now - _SIGN_IN_SECONDS):
+        return False
+    put(connection, client)
+    return True
 
 
 def count_registered(connection: Connection, address: str, since: float) -> int:

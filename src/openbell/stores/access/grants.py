@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +106,40 @@ def rotate(connection: Connection, token_hash: str, now: float) -> bool:
     return connection.execute(update(tokens).where(fresh), {"rotated_at": now}).rowcount == 1
 
 
+def redeem_code(connection: Connection, code: Code, issued: Sequence[Token], now: float) -> bool:
+    """Use a code and write its tokens. Returns False if it has expired, or was used: then its grant is revoked."""
+    if use_code(connection, code.hash, now):
+        for token in issued:
+            add_token(connection, token)
+        return True
+    if code.expires_at > now or code.used_at is not None:
+        revoke(connection, code.grant.id, now)
+    return False
+
+
+def replace_refresh(
+    connection: Connection, old: str, access: Token, refresh: Token, now: float, retry_since: float
+) -> Token | None:
+    """Replace a refresh token by two tokens. Returns the access token; None if the old one cannot be used.
+
+    If it was used before, its grant is revoked, unless this is the same request again: the old token was used after
+    `retry_since`, for the same two tokens, and the new refresh token was not used yet. Then nothing changes.
+    """
+    if rotate(connection, old, now):
+        for token in (access, refresh):
+            add_token(connection, token)
+        return access
+    used = find_token(connection, old)
+    if used is None or used.rotated_at is None:
+        return None
+    first, following = find_token(connection, access.hash), find_token(connection, refresh.hash)
+    unused = first is not None and following is not None and following.rotated_at is None
+    if unused and used.rotated_at > retry_since and _is_same(first, access):
+        return first
+    revoke(connection, used.grant.id, now)
+    return None
+
+
 def revoke(connection: Connection, grant_id: str, now: float) -> None:
     """Revoke a grant: its code and all its tokens are invalid at once."""
     current = (grants.c.id == grant_id) & grants.c.revoked_at.is_(None)
@@ -124,6 +159,10 @@ def purge(connection: Connection, now: float) -> None:
     for table in (codes, tokens):
         connection.execute(delete(table).where(table.c.grant_id.in_(over)))
     connection.execute(delete(grants).where(grants.c.expires_at <= now))
+
+
+def _is_same(one: Token | None, other: Token) -> bool:
+    return one is not None and (one.scopes, one.resource) == (other.scopes, other.resource)
 
 
 def _query(table: Table) -> Select[Any]:

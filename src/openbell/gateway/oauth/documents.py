@@ -1,0 +1,167 @@
+"""Clients whose id is the URL of a document that describes them (client-id metadata documents).
+
+The document is fetched from an address that a stranger has chosen, so everything about it is bounded: the form of the URL,
+the time and size of the response (by `Outbound`, which also refuses private networks and redirects), how many are fetched
+each minute, and how soon a failed one is tried again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections import deque
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from openbell.gateway.oauth.descriptions import read_description
+from openbell.gateway.oauth.faults import OAuthFault
+from openbell.market.clock import Clock
+from openbell.market.errors import OpenbellError
+from openbell.stores.access import clients
+from openbell.stores.access.clients import DOCUMENT, Client
+from openbell.stores.access.store import AccessStore
+
+log = logging.getLogger(__name__)
+
+MOST_BYTES = 16_384
+SECONDS = 5.0
+"""Time in which a document must arrive."""
+_MOST_STORED = 500
+_LONGEST_URL = 512
+_PER_MINUTE = 30
+_RETRY_SECONDS = 30.0
+_MOST_FAILURES = 256
+_FRESH_SECONDS = (60.0, 3600.0, 86_400.0)
+"""For how long a document is used without fetching it again: at least, by default, at most."""
+_MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])", re.IGNORECASE)
+_CHARACTERS = re.compile(r"https://[A-Za-z0-9.-]+(:\d{1,5})?/[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+")
+
+
+class Answer(Protocol):
+    """A response to an outbound request."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers; names in any case."""
+
+    @property
+    def body(self) -> bytes:
+        """The whole body."""
+
+
+class Outbound(Protocol):
+    """Sends requests to addresses that others have chosen. Raises an `OpenbellError` if it refuses to, or fails."""
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] = ...,
+        body: bytes = ...,
+        limit: int = ...,
+        timeout: float = ...,  # noqa: ASYNC109 - the interface of the implementation
+    ) -> Answer:
+        """Send a request and return the response, of at most `limit` bytes within `timeout` seconds."""
+
+
+class Documents:
+    """Fetches client-id metadata documents, and keeps copies of them in the store."""
+
+    def __init__(self, store: AccessStore, outbound: Outbound, clock: Clock) -> None:
+        self._store = store
+        self._outbound = outbound
+        self._clock = clock
+        self._fetched: deque[float] = deque(maxlen=_PER_MINUTE)
+        """When the latest ones were fetched, in monotonic seconds."""
+        self._failed: dict[str, tuple[float, OAuthFault]] = {}
+
+    async def client(self, url: str) -> Client:
+        """Returns the client that a document describes. Raises `OAuthFault`."""
+        known = await self._store.read(lambda connection: clients.find(connection, url))
+        now = self._clock.epoch()
+        if known is not None and known.fresh_until is not None and now < known.fresh_until:
+            return known
+        until, fault = self._failed.get(url, (0.0, None))
+        if fault is not None and time.monotonic() < until:
+            raise fault
+        try:
+            client = await self._fetch(url, now)
+        except OAuthFault as failure:
+            if len(self._failed) >= _MOST_FAILURES:
+                self._failed.clear()
+            self._failed[url] = (time.monotonic() + _RETRY_SECONDS, failure)
+            raise
+        self._failed.pop(url, None)
+        return client
+
+    async def _fetch(self, url: str, now: float) -> Client:
+        if not is_document_url(url):
+            raise OAuthFault("invalid_client", "client_id is not the URL of a metadata document")
+        self._count()
+        try:
+            accept = {"Accept": "application/json"}
+            answer = await self._outbound.request("GET", url, headers=accept, limit=MOST_BYTES, timeout=SECONDS)
+        except (OpenbellError, OSError) as error:
+            log.info("no client metadata from %s: %s", url, type(error).__name__)
+            raise OAuthFault("invalid_client", "the metadata document of the client cannot be fetched") from None
+        client = _read(url, answer, now)
+
+        if not await self._store.write(lambda connection: clients.put_within(connection, client, _MOST_STORED, now)):
+            raise OAuthFault("temporarily_unavailable", "too many clients: try again later", 503)
+        return client
+
+    def _count(self) -> None:
+        """Raise `OAuthFault` if too many documents were fetched in the last minute."""
+        now = time.monotonic()
+        if len(self._fetched) == _PER_MINUTE and now - self._fetched[0] < 60:
+            raise OAuthFault("temporarily_unavailable", "too many metadata documents: try again in a minute", 503)
+        self._fetched.append(now)
+
+
+def is_document_url(client_id: str) -> bool:
+    """Returns True if a client id is an https URL with the name of a host and a path, and nothing that hides its meaning."""
+    if len(client_id) > _LONGEST_URL or not _CHARACTERS.fullmatch(client_id):
+        return False
+    parts = urlsplit(client_id)
+    host = parts.hostname or ""
+    try:
+        if parts.port == 0:
+            return False
+        ip_address(host)
+    except ValueError:
+        dots = any(segment in {".", ".."} for segment in re.sub("%2e", ".", parts.path, flags=re.IGNORECASE).split("/"))
+        return "." in host.strip(".") and not dots
+    return False
+
+
+def _read(url: str, answer: Answer, now: float) -> Client:
+    """Returns the client that a response describes. Raises `OAuthFault`."""
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if answer.status != 200 or len(answer.body) > MOST_BYTES:
+        raise OAuthFault("invalid_client", "the metadata document of the client is not there")
+    if kind != "application/json" and not re.fullmatch(r"application/[\w.+-]+\+json", kind):
+        raise OAuthFault("invalid_client", "the metadata document of the client is not JSON")
+    try:
+        data = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        raise OAuthFault("invalid_client", "the metadata document of the client is not JSON") from None
+    found = read_description(data, "none", skip_bad_redirects=True)
+    if data.get("client_id") != url:
+        raise OAuthFault("invalid_client", "the metadata document names another client_id than its own URL")
+    if found.auth_method != "none" or "client_secret" in data:
+        raise OAuthFault("invalid_client", "a client with a metadata document must use the method none")
+    least, default, most = _FRESH_SECONDS
+    age = _MAX_AGE.search(headers.get("cache-control", ""))
+    fresh = min(most, max(least, float(age[1]))) if age else default
+    uris, grant_types = found.redirect_uris, found.grant_types
+    return Client(url, DOCUMENT, found.name, uris, grant_types, created_at=now, fresh_until=now + fresh)
