@@ -25,12 +25,15 @@ def environment(home: Path, **settings: str) -> dict[str, str]:
     return {**kept, "OPENBELL_HOME": str(home), **{f"OPENBELL_{name}": value for name, value in settings.items()}}
 
 
-def run(home: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """One command to its end."""
+def run(home: Path, *words: str, typed: str | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
+    """One command to its end. `typed` is its standard input."""
     command, pipe = [*OPENBELL, *words], subprocess.PIPE
-    with Process(command, env=environment(home, **settings), text=True, stdout=pipe, stderr=pipe) as process:
+    given = None if typed is None else pipe
+    with Process(
+        command, env=environment(home, **settings), text=True, stdin=given, stdout=pipe, stderr=pipe
+    ) as process:
         try:
-            out, errors = process.communicate(timeout=PATIENCE)
+            out, errors = process.communicate(typed, timeout=PATIENCE)
         except BaseException:
             process.kill()
             raise

@@ -217,6 +217,32 @@ def runs_account_token(home: Path) -> None:
     assert "items" in done(home, *positions, ACCOUNT="one", ACCOUNT_TOKEN=secret)
 
 
+def runs_passphrase(home: Path) -> None:
+    ended = run(home, "passphrase", "--scopes", "read", typed="correct horse battery staple\n")
+    assert (ended.returncode, ended.stdout) == (0, "local can sign in with the new passphrase and grant read\n")
+    assert done(home, "passphrase", "--remove").startswith("local is removed")
+
+
+def runs_token_list(home: Path) -> None:
+    assert done(home, "token", "list").startswith("no tokens")
+    assert not home.exists()
+
+
+def runs_token_add(home: Path) -> None:
+    secret = done(home, "token", "add", "ci", "--scopes", "read,trade", "--expires", "90d").splitlines()[-1]
+    assert secret.startswith("obs_")
+    shown = done(home, "token", "list")
+    assert shown.split()[:3] == ["ci", "local", "read,trade"]
+    assert secret not in shown
+    assert done(home, "token", "add", "ci", "--scopes", "read", code=1) == ""
+
+
+def runs_token_remove(home: Path) -> None:
+    done(home, "token", "add", "ci", "--scopes", "read")
+    assert done(home, "token", "remove", "ci") == "ci is removed\n"
+    assert done(home, "token", "remove", "ci", code=1) == ""
+
+
 def a_scenario(home: Path) -> None:
     decision = '{"symbol": "AAPL", "action": "HOLD", "confidence": 0.5, "reasoning": "none"}'
     done(home, "call", "decisions", "save_decision", decision, "--trade", *AT, "--scenario", "one")
@@ -309,6 +335,10 @@ RUNS: dict[str, Callable[[Path], None]] = {
     "account list": runs_account_list,
     "account add": runs_account_add,
     "account token": runs_account_token,
+    "passphrase": runs_passphrase,
+    "token list": runs_token_list,
+    "token add": runs_token_add,
+    "token remove": runs_token_remove,
     "scenario list": runs_scenario_list,
     "scenario reset": runs_scenario_reset,
     "scenario remove": runs_scenario_remove,

@@ -6,11 +6,11 @@ import asyncio
 import hashlib
 import hmac
 import logging
-import re
 import secrets
 import unicodedata
 from dataclasses import dataclass
 
+from openbell.desk.principals import LONGEST_PASSPHRASE, SUBJECT
 from openbell.gateway.oauth.secret_texts import digest
 from openbell.market.clock import Clock
 from openbell.stores.access import attempts, users
@@ -20,11 +20,6 @@ from openbell.stores.access.users import PassphraseHash, User
 
 log = logging.getLogger(__name__)
 
-SHORTEST = 12
-"""Characters of a passphrase."""
-LONGEST = 1024
-SUBJECT = re.compile(r"[a-z0-9._-]{1,64}")
-"""A name of a user, which is the subject of tokens."""
 USER_LIMIT = Limit(free=5, longest=60.0)
 """The longest lock is short, so that a stranger's guesses do not keep the user out for long."""
 ADDRESS_LIMIT = Limit(free=10, longest=900.0)
@@ -89,7 +84,7 @@ class SignIn:
         user = await self._store.read(lambda connection: users.find(connection, name))
         held = self._nobody if user is None else user.passphrase
         async with self._free:
-            right = await asyncio.to_thread(fits, passphrase[:LONGEST], held)
+            right = await asyncio.to_thread(fits, passphrase[:LONGEST_PASSPHRASE], held)
         if user is None or not right:
             log.warning("a sign-in as %s from %s failed", shown, address)
             return None

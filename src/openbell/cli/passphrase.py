@@ -1,0 +1,91 @@
+"""`openbell passphrase`: who can sign in on the consent page of the gateway."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbell.cli.app import app, fail
+from openbell.cli.users_and_tokens import check_name, in_access_store, read_scopes
+from openbell.desk.principals import LONGEST_PASSPHRASE, OPERATOR, SHORTEST_PASSPHRASE
+
+if TYPE_CHECKING:
+    from openbell.stores.access.store import AccessStore
+
+
+@app.command("passphrase")
+def passphrase(
+    name: Annotated[str, typer.Argument(help="The user: a to z, digits, dots, dashes and underscores.")] = OPERATOR,
+    scopes: Annotated[
+        str,
+        typer.Option(
+            "--scopes",
+            metavar="LIST",
+            help="What the user can grant: read, trade, admin. Default: unchanged; all for local, read for other new users.",
+        ),
+    ] = "",
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the user instead.")] = False,
+) -> None:
+    """Set the passphrase with which a user signs in to give MCP clients access over HTTP.
+
+    Asks for it twice at a terminal, or reads one line of standard input. The access that the user gave before is revoked.
+    """
+    check_name(name)
+    wanted = read_scopes(scopes) if scopes else None
+    if remove:
+        _remove(name)
+        return
+    text = _read()
+
+    async def work(store: AccessStore) -> frozenset[str]:
+        from openbell.gateway.oauth.passphrases import hashed
+        from openbell.market.clock import SystemClock
+        from openbell.stores.access import users
+        from openbell.stores.access.users import User
+
+        known = await store.read(lambda connection: users.find(connection, name))
+        default = _default_scopes(name) if known is None else known.scopes
+        user = User(name, hashed(text), default if wanted is None else wanted)
+        await store.write(lambda connection: users.put(connection, user, SystemClock().epoch()))
+        return user.scopes
+
+    granted = in_access_store(work, writes=True)
+    typer.echo(f"{name} can sign in with the new passphrase and grant {', '.join(sorted(granted))}")
+
+
+def _default_scopes(name: str) -> frozenset[str]:
+    from openbell.protocol.session import Scope
+
+    return frozenset(Scope) if name == OPERATOR else frozenset({Scope.READ})
+
+
+def _remove(name: str) -> None:
+    async def work(store: AccessStore) -> bool:
+        from openbell.market.clock import SystemClock
+        from openbell.stores.access import users
+
+        return await store.write(lambda connection: users.remove(connection, name, SystemClock().epoch()))
+
+    if not in_access_store(work, writes=True):
+        fail(f"there is no user {name}")
+    typer.echo(f"{name} is removed, and the access that it gave is revoked")
+
+
+def _read() -> str:
+    """Returns a new passphrase from the terminal or standard input. Prints an error and exits if it cannot be used."""
+    try:
+        if sys.stdin.isatty():
+            text = getpass.getpass("Passphrase: ")
+            if getpass.getpass("The same again: ") != text:
+                fail("the two are not the same: nothing was changed")
+        else:
+            text = sys.stdin.readline().rstrip("\r\n")
+    except (EOFError, UnicodeDecodeError):
+        fail("no passphrase could be read: nothing was changed")
+    if not SHORTEST_PASSPHRASE <= len(text) <= LONGEST_PASSPHRASE or not text.isprintable():
+        lengths = f"{SHORTEST_PASSPHRASE} to {LONGEST_PASSPHRASE}"
+        fail(f"a passphrase has {lengths} characters that can be printed: nothing was changed")
+    return text
