@@ -128,11 +128,12 @@ class Authority:
         self.file = folder / f"{name}.pem"
         self.file.write_bytes(_pem(self._signed(self._name, self._key, x509.BasicConstraints(True, None))))
 
-    def issue(self, name: str) -> Certificate:
-        """A certificate for 127.0.0.1."""
+    def issue(self, name: str, host: str | None = None) -> Certificate:
+        """A certificate for a host name, or for 127.0.0.1."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        local = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        holder = x509.DNSName(host) if host else x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        local = x509.SubjectAlternativeName([holder])
         made = Certificate(self._folder / f"{name}.crt", self._folder / f"{name}.key")
         made.certificate.write_bytes(_pem(self._signed(subject, key, local)))
         form = serialization.PrivateFormat.PKCS8

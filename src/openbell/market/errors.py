@@ -50,6 +50,7 @@ OpenbellError
 ├── Refused                            the settings or the caller's scopes do not allow it
 │   ├── SettingsError                  the settings are invalid or contradict each other
 │   ├── Unauthorized [trading]         the account has another owner, or the token is wrong
+│   ├── OutboundRefused                a URL that others have chosen may not be requested
 │   └── RiskRefused                    a risk rule refused the order
 │       └── InsufficientFunds          the account does not have enough money
 ├── OrderError                         an order cannot be placed or cancelled
@@ -59,6 +60,7 @@ OpenbellError
 ├── UnknownStrategy [strategies]       no implementation and no spec has this id
 ├── UnknownSpec [strategies]           no spec has this id
 ├── BacktesterUnavailable [backtest]   the backtester cannot be reached, is busy, or ended in the middle of a run
+├── OutboundFailed                     a request to a URL that others have chosen got no complete answer
 ├── NoSuchAlert                        the caller has no alert with this id
 ├── AccountNotFound [trading]          no account has this name
 ├── WorkersFailed [desk]               the processes or machines that run a sweep failed
@@ -206,6 +208,10 @@ class SettingsError(Refused):
     """The settings are invalid or contradict each other."""
 
 
+class OutboundRefused(Refused):
+    """A URL that others have chosen may not be requested: its form, its port or its addresses are not allowed."""
+
+
 class RiskRefused(Refused):
     """A risk rule refused the order; `details` has the rule and the largest size that would pass."""
 
@@ -228,6 +234,10 @@ class NoSuchOrder(OrderError):
 
 class TooManyOrders(OrderError):
     """The caller placed more orders per second than the desk accepts."""
+
+
+class OutboundFailed(OpenbellError):
+    """A request to a URL that others have chosen got no complete answer; `details` has `status` if that much arrived."""
 
 
 class NoSuchAlert(OpenbellError):
