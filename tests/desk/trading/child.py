@@ -14,9 +14,9 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
 
+from openbell.desk import leased_work
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
-from openbell.desk.trading import engine as engines
 from openbell.desk.trading.alerts import Condition
 from openbell.desk.trading.engine import Engine
 from openbell.market.errors import OpenbellError
@@ -176,7 +176,7 @@ class _Client:
 
 async def compete(say: Say, settings: dict[str, str], label: str, lease_seconds: float) -> None:
     """Run an engine whose step writes a decision with its label; reports every change of its state."""
-    engines.LEASE_SECONDS = lease_seconds
+    leased_work.LEASE_SECONDS = lease_seconds
     desk = desk_of(settings)
     engine = _writing(desk, label, say)
     running = asyncio.create_task(engine.run())
@@ -191,7 +191,7 @@ async def compete(say: Say, settings: dict[str, str], label: str, lease_seconds:
 
 async def stall(say: Say, settings: dict[str, str], label: str, lease_seconds: float) -> None:
     """As `compete`, but the process stops itself in the middle of a step, between reading and writing."""
-    engines.LEASE_SECONDS = lease_seconds
+    leased_work.LEASE_SECONDS = lease_seconds
     desk = desk_of(settings)
     await _writing(desk, label, say, stops=True).run()
 

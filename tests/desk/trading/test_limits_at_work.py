@@ -112,14 +112,14 @@ def test_a_size_that_just_passes_leaves_no_debt(tmp_path: Path) -> None:
 def test_a_desk_with_another_clock_does_not_block_the_present(tmp_path: Path) -> None:
     async def play() -> int:
         past = desk_of(tmp_path, 5, [100.0] * 10)
-        lease = await past.trading.engine._acquire()
+        lease = await past.trading.engine.lease.acquire()
         present = desk_of(tmp_path, 5, [100.0] * 10, AS_OF="")
         await present.trading.records.write(
             lambda journal: journal.put("switch", {"name": "halt", "reason": "x", "at": 0.0})
         )
-        held = await present.trading.engine._acquire()
-        await present.trading.engine._release(held)
-        await past.trading.engine._release(lease)
+        held = await present.trading.engine.lease.acquire()
+        await present.trading.engine.lease.release(held)
+        await past.trading.engine.lease.release(lease)
         await present.trading.close()
         await past.trading.close()
         return held.token
