@@ -266,6 +266,40 @@ def runs_scenario_remove(home: Path) -> None:
     assert "no scenarios" in done(home, "scenario", "list")
 
 
+def runs_webhook_add(home: Path) -> None:
+    shown = done(home, "webhook", "add", "https://example.com/hook", "--events", "fill", "--symbols", "btcusd")
+    assert "added the webhook wh_" in shown
+    secret = shown.splitlines()[-1]
+    assert secret.startswith("whsec_")
+    listed = done(home, "webhook", "list")
+    assert "https://example.com/hook  fill  BTC/USD  0 waiting, 0 dead" in listed
+    assert secret not in listed
+    assert "\n/webhooks/in_" in done(home, "webhook", "add", "--inbound", "tradingview")
+    for wrong in (("https://127.0.0.1/",), ("http://example.com/",), ("https://example.com/", "--events", "order")):
+        assert done(home, "webhook", "add", *wrong, code=1) == ""
+    assert done(home, "webhook", "add", code=2) == done(
+        home, "webhook", "add", "https://a.b/", "--inbound", "x", code=2
+    )
+
+
+def runs_webhook_list(home: Path) -> None:
+    assert "no webhooks" in done(home, "webhook", "list")
+    done(home, "webhook", "add", "--inbound", "mine")
+    assert "  inbound: mine  " in done(home, "webhook", "list")
+
+
+def runs_webhook_remove(home: Path) -> None:
+    added = done(home, "webhook", "add", "https://example.com/hook").split()[3]
+    assert done(home, "webhook", "remove", added) == f"{added} is removed\n"
+    assert "no webhooks" in done(home, "webhook", "list")
+    assert done(home, "webhook", "remove", added, code=1) == ""
+
+
+def runs_webhook_dead(home: Path) -> None:
+    assert done(home, "webhook", "dead") == "no delivery was given up\n"
+    assert done(home, "webhook", "dead", "--retry", "dlv_0", code=1) == ""
+
+
 def runs_halt(home: Path) -> None:
     assert done(home, "halt", "--reason", "lunch").startswith("halted: ")
     order = '{"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}'
@@ -342,6 +376,10 @@ RUNS: dict[str, Callable[[Path], None]] = {
     "scenario list": runs_scenario_list,
     "scenario reset": runs_scenario_reset,
     "scenario remove": runs_scenario_remove,
+    "webhook add": runs_webhook_add,
+    "webhook list": runs_webhook_list,
+    "webhook remove": runs_webhook_remove,
+    "webhook dead": runs_webhook_dead,
     "halt": runs_halt,
     "resume": runs_resume,
     "verify": runs_verify,

@@ -47,12 +47,11 @@ class Receiver:
         self._names: dict[object, str | None] = {}
         if self.tls:
             self.tls.sni_callback = lambda connection, name, _: self._names.__setitem__(connection, name)
-        self._server = self._loop.run_until_complete(
-            asyncio.start_server(self._serve, self.host, self.port, ssl=self.tls)
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+        starting = asyncio.start_server(self._serve, self.host, self.port, ssl=self.tls)
+        self._server = asyncio.run_coroutine_threadsafe(starting, self._loop).result(10)
+        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     def __exit__(self, *_: object) -> None:

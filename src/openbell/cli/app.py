@@ -105,4 +105,4 @@ def _root(
 # Importing a module registers its commands, in the order of --help.
 from openbell.cli import up, mcp, call, import_, backfill, export, watch, chart  # noqa: E402, F401, I001
 from openbell.cli import backtest, sweep, backtester, strategies, account, passphrase, token  # noqa: E402, F401
-from openbell.cli import scenario, halt, verify, doctor  # noqa: E402, F401
+from openbell.cli import scenario, webhook, halt, verify, doctor  # noqa: E402, F401

@@ -122,6 +122,8 @@ async def _collect(desk: Desk) -> None:
 async def _up(desk: Desk) -> None:
     from openbell.cli.view import print_changes, show_table
     from openbell.desk.collector import Collector
+    from openbell.gateway.outbound import Outbound
+    from openbell.gateway.webhooks.sender import WebhookSender
 
     collector: Collector = Collector(desk.bars, desk.watchlist, desk.hub)
     async with desk, asyncio.TaskGroup() as group:
@@ -129,4 +131,5 @@ async def _up(desk: Desk) -> None:
         if desk.trading.writes:
             group.create_task(desk.trading.engine.run())
             desk.strategies.start()
+            group.create_task(WebhookSender(desk, Outbound(trusted=desk.settings.trusted_origins)).run())
         group.create_task((show_table if sys.stdout.isatty() else print_changes)(desk, collector))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from openbell.desk.signals import SignalService
     from openbell.desk.strategies.desk import StrategyDesk
     from openbell.desk.trading.desk import TradingDesk
+    from openbell.desk.webhooks.service import WebhookService
     from openbell.feeds.port import Feeds
     from openbell.market.bars import Bars
     from openbell.stores.port import BarStore
@@ -178,6 +179,13 @@ class Desk:
         from openbell.desk.trading.desk import TradingDesk
 
         return TradingDesk(self, scenario=self.settings.acts_in)
+
+    @cached_property
+    def webhooks(self) -> WebhookService:
+        """Webhooks of principals."""
+        from openbell.desk.webhooks.service import WebhookService
+
+        return WebhookService(self.trading.records, self.settings.trusted_origins)
 
     @property
     def account(self) -> str:

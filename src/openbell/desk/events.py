@@ -1,4 +1,5 @@
-"""The events of one process: bars have closed; orders, alerts or strategies have changed; the watchlist was edited.
+"""The events of one process: bars have closed; orders, alerts, strategies or webhooks have changed; the
+watchlist was edited.
 
 One watcher detects the changes of this process and of others: it compares version numbers of the bar store, the records and
 the watchlist file every 100 ms, and at once after a write of this process. Alerts, pushes, waiting calls, the engine and the
@@ -63,6 +64,11 @@ class StrategyChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookChanged:
+    """A webhook was added or removed, or a dead delivery is to be sent again."""
+
+
+@dataclass(frozen=True, slots=True)
 class WatchlistChanged:
     """The watchlist file was edited."""
 
@@ -75,6 +81,7 @@ Event = (
     | NotificationAdded
     | SpecSubmitted
     | StrategyChanged
+    | WebhookChanged
     | WatchlistChanged
 )
 Kind = type[Event]
@@ -193,7 +200,9 @@ class Hub:
 BARS, RECORDS, WATCHLIST = "bars", "records", "watchlist"
 SOURCES: dict[str, frozenset[Kind]] = {
     BARS: frozenset({BarsClosed}),
-    RECORDS: frozenset({OrderChanged, AlertChanged, AlertFired, NotificationAdded, SpecSubmitted, StrategyChanged}),
+    RECORDS: frozenset(
+        {OrderChanged, AlertChanged, AlertFired, NotificationAdded, SpecSubmitted, StrategyChanged, WebhookChanged}
+    ),
     WATCHLIST: frozenset({WatchlistChanged}),
 }
 """Which source reports which events."""

@@ -18,6 +18,7 @@ from zlib import crc32
 
 from openbell.brokers.registry import all_brokers
 from openbell.desk.settings_checks import PREFIX, check, declared_options
+from openbell.desk.targets import parse_origin
 from openbell.feeds.declaration import Option
 from openbell.feeds.registry import all_feeds, feed_of
 from openbell.market.errors import SettingsError
@@ -167,6 +168,11 @@ class Settings:
     max_requests_each: int = _setting(64, "the same limit for one principal; more are answered with 429")
     body_limit: int = _setting(1_048_576, "the most bytes of a request's body")
     body_timeout: float = _setting(15.0, "seconds in which the whole body of a request must arrive")
+    webhook_origins: str = _setting(
+        "",
+        "origins to which webhooks may be sent without TLS and in private networks, such as http://127.0.0.1:9000, "
+        "separated by commas; all others need https and public addresses",
+    )
     log: str = _setting("warning", "level of the log on standard error: debug, info, warning, error")
     options: Mapping[str, Any] = field(default_factory=_defaults)
     """The values of settings that feeds and brokers declare, by name."""
@@ -216,6 +222,11 @@ class Settings:
     def paper_costs(self) -> tuple[float, float]:
         """Fee and slippage on paper, as shares: what strategies are judged by."""
         return float(self.paper_fee), float(self.paper_slippage)
+
+    @property
+    def trusted_origins(self) -> frozenset[str]:
+        """The origins of `webhook_origins` in their normal form. Raises `InvalidParameter`."""
+        return frozenset(parse_origin(each.strip()) for each in self.webhook_origins.split(",") if each.strip())
 
     @property
     def by_name(self) -> dict[str, Any]:

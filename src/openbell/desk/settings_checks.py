@@ -115,6 +115,10 @@ def _check_texts(settings: Settings) -> None:
         _ = urlsplit(settings.database_url).port
     except ValueError:
         raise SettingsError("OPENBELL_DATABASE_URL cannot be read: use postgresql://USER:PASSWORD@HOST/NAME") from None
+    try:
+        _ = settings.trusted_origins
+    except InvalidParameter as error:
+        raise SettingsError(f"OPENBELL_WEBHOOK_ORIGINS: {error}") from None
     for symbol in settings.risk_symbols.split(","):
         if symbol.strip():
             try:

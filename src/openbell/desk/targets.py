@@ -97,7 +97,17 @@ def parse_target(url: str, trusted: Iterable[str] = ()) -> Target:
         raise OutboundRefused("the URL must begin with https://")
     if port != _DEFAULT_PORTS["https"] and port < _FIRST_FREE_PORT:
         raise OutboundRefused(f"port {port} is not allowed: use 443, or {_FIRST_FREE_PORT} and above")
+    if ":" in host or _NUMBER.fullmatch(host.rpartition(".")[2]):
+        require_public(host)
     return target
+
+
+def require_public(*addresses: str) -> None:
+    """Raise `OutboundRefused` unless all addresses are public."""
+    if not all(map(is_public, addresses)):
+        raise OutboundRefused(
+            "the host has an address that is not public: requests to private networks are not allowed"
+        )
 
 
 def parse_origin(text: str) -> str:

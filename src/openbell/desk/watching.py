@@ -15,6 +15,7 @@ from openbell.desk.events import (
     SpecSubmitted,
     StrategyChanged,
     WatchlistChanged,
+    WebhookChanged,
 )
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class RecordSource:
                 NotificationAdded(),
                 SpecSubmitted(),
                 StrategyChanged(),
+                WebhookChanged(),
             )
         seq = self._seq
         found = await self._records.read(lambda view: changes.changes_after(view, seq), check_head=False)
@@ -81,11 +83,15 @@ class RecordSource:
         if "alert" in found.kinds:
             events.append(AlertChanged())
         if found.fired:
-            events += (AlertFired(), NotificationAdded())
+            events.append(AlertFired())
+        if found.fired or "received" in found.kinds:
+            events.append(NotificationAdded())
         if "spec" in found.kinds:
             events.append(SpecSubmitted())
         if found.kinds & {"implementation", "signal", "consensus"}:
             events.append(StrategyChanged())
+        if "webhook" in found.kinds:
+            events.append(WebhookChanged())
         return events
 
     async def close(self) -> None:

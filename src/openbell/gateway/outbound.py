@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from openbell.desk.targets import Target, is_public, parse_target
+from openbell.desk.targets import Target, parse_target, require_public
 from openbell.market.errors import OutboundFailed, OutboundRefused
 
 if TYPE_CHECKING:
@@ -88,10 +88,8 @@ class Outbound:
             raise OutboundFailed(f"the name of the host cannot be resolved ({type(error).__name__})") from None
         if not found:
             raise OutboundFailed("the name of the host has no address")
-        if not target.trusted and not all(map(is_public, found)):
-            raise OutboundRefused(
-                "the host has an address that is not public: requests to private networks are not allowed"
-            )
+        if not target.trusted:
+            require_public(*found)
         return found[:MOST_ADDRESSES]
 
     async def _first(

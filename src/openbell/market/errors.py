@@ -62,6 +62,7 @@ OpenbellError
 ├── BacktesterUnavailable [backtest]   the backtester cannot be reached, is busy, or ended in the middle of a run
 ├── OutboundFailed                     a request to a URL that others have chosen got no complete answer
 ├── NoSuchAlert                        the caller has no alert with this id
+├── NoSuchWebhook                      the caller has no webhook, or no dead delivery, with this id
 ├── AccountNotFound [trading]          no account has this name
 ├── WorkersFailed [desk]               the processes or machines that run a sweep failed
 ├── WorkerDied [desk]                  the process of a calculation was killed, and so was the one that replaced it
@@ -242,3 +243,7 @@ class OutboundFailed(OpenbellError):
 
 class NoSuchAlert(OpenbellError):
     """The caller has no alert with this id."""
+
+
+class NoSuchWebhook(OpenbellError):
+    """The caller has no webhook, or no dead delivery, with this id."""

@@ -88,7 +88,7 @@ class Records:
         self.clock = clock
         self.access = access
         self.name = name
-        self._read_only = read_only
+        self.read_only = read_only
         what = f"the scenario {name} was" if access is Access.SCENARIO else "the records were"
         self._guard = HeadGuard(head, database.where, what, one_home=self.one_home)
         self._prepared: asyncio.Task[None] | None = None
@@ -158,7 +158,7 @@ class Records:
         Raises `LeaseLost` if the lease is no longer current, `LedgerBroken` if the ledger was cut off or replaced,
         `Refused` if this desk may not write here.
         """
-        if self._read_only:
+        if self.read_only:
             raise Refused("this desk was started with --read-only: it writes nothing")
         if self.access is Access.PAST:
             raise Refused(
@@ -256,7 +256,7 @@ class Records:
             await asyncio.shield(self._prepared)
 
     async def _migrate(self, *, creates: bool) -> None:
-        creates = creates and not self._read_only
+        creates = creates and not self.read_only
         if not creates and not await self._exists():
             self._empty = self._empty or EmptyDatabase()
             return
@@ -266,7 +266,7 @@ class Records:
         self._empty = None
 
     async def _upgrade(self) -> None:
-        if self._read_only:
+        if self.read_only:
             raise StoreError(
                 f"the records in {self.database.where} are of another version of Openbell, and --read-only changes "
                 "nothing: start Openbell once without --read-only"

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, Boolean, Column, Index, Integer, Table, Text, UniqueConstraint
 
-from openbell.stores.records import columns
+from openbell.stores.records import (
+    columns,
+    webhook_tables,  # noqa: F401 - adds its tables to the metadata
+)
 from openbell.stores.records.columns import Number, Time
 from openbell.stores.records.strategy_tables import consensuses, implementations, searches, signals, specs
 

@@ -1,0 +1,1 @@
+"""Webhooks of principals: which there are, what is sent to them, and what arrives through them."""

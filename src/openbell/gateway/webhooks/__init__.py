@@ -1,0 +1,1 @@
+"""Sends webhooks, and receives them at `/webhooks/ID`."""
