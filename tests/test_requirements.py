@@ -483,6 +483,16 @@ MUST_HOLD = {
         "gateway/guard/test_metrics.py::test_attack_unknown_names_do_not_add_series",
         "gateway/guard/test_metrics.py::test_this_machine_and_administrators_may_read_them",
         "gateway/guard/test_health.py::test_stores_that_cannot_be_reached_are_named_without_secrets",
+    "requests to URLs that others have chosen reach no private network, follow no redirect and are bounded": [
+        "gateway/test_outbound.py"
+    ],
+    "webhooks arrive at least once, signed, in order and with one id, whatever the receiver does and through kill -9": [
+        "gateway/webhooks/test_sender.py",
+        "gateway/webhooks/test_kills.py::test_a_killed_sender_loses_nothing_and_keeps_ids_and_order",
+        "gateway/webhooks/test_kills.py::test_the_whole_desk_sends_and_sends_again_after_a_kill",
+    ],
+    "inbound webhooks land in their owner's inbox and the ledger, and hostile ones leave nothing": [
+        "gateway/webhooks/test_inbound.py"
     ],
 }
 
@@ -709,6 +719,14 @@ COUNTS = {
     ],
     "stopping in the middle of the first fetch is clean": [
         ("servers/test_hostile_homes.py::test_stopping_in_the_middle_of_the_first_fetch_is_clean", "STOPS", 6, 40),
+    ],
+    "webhooks arrive at least once, signed, in order and with one id, whatever the receiver does and through kill -9": [
+        (
+            "gateway/webhooks/test_kills.py::test_a_killed_sender_loses_nothing_and_keeps_ids_and_order",
+            "KILLS",
+            6,
+            200,
+        ),
     ],
 }
 """For each campaign: the test, the constant in its module, its runs in the ordinary run and in the soak."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -26,18 +26,6 @@ from tests.servers.desks import awaited
 from tests.waiting import until
 
 DAY = 86_400
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as made:
-        yield made
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def where(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Settings of the records' place."""
-    return {"DATABASE_URL": request.getfixturevalue("database")} if request.param == "postgresql" else {}
 
 
 async def arrived(receiver: Receiver, count: int) -> None:
