@@ -483,6 +483,7 @@ MUST_HOLD = {
         "gateway/guard/test_metrics.py::test_attack_unknown_names_do_not_add_series",
         "gateway/guard/test_metrics.py::test_this_machine_and_administrators_may_read_them",
         "gateway/guard/test_health.py::test_stores_that_cannot_be_reached_are_named_without_secrets",
+    ],
     "requests to URLs that others have chosen reach no private network, follow no redirect and are bounded": [
         "gateway/test_outbound.py"
     ],

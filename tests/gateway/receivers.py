@@ -44,6 +44,7 @@ class Receiver:
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
+        self._serving: set[asyncio.Task[None] | None] = set()
         self._names: dict[object, str | None] = {}
         if self.tls:
             self.tls.sni_callback = lambda connection, name, _: self._names.__setitem__(connection, name)
@@ -74,6 +75,7 @@ class Receiver:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self._serving.add(asyncio.current_task())  # asyncio itself keeps no task that waits for nothing alive
         with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, asyncio.CancelledError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             method, path, _ = head[0].split(" ")
