@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Coroutine
 from time import perf_counter
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import anyio
 from mcp.server.connection import Connection
@@ -19,17 +19,21 @@ from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, PARSE_ERROR, SERVER_INFO_META_KEY
 from pydantic_core import from_json
 
-from openbell.gateway.admission import Admission, Refusal
+from openbell.gateway.admission import Admission
+from openbell.gateway.guard.limits import Claim
+from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.streamable import messages, modern, wire
 from openbell.gateway.streamable.delayed import delayed, nothing
 from openbell.gateway.streamable.exchange import Exchange
 from openbell.gateway.streamable.pushes import PushStreams
 from openbell.gateway.streamable.sessions import LONGEST_ID, SoftSession, SoftSessions, new_session_id
+from openbell.gateway.watching import CallWatch
 from openbell.protocol.replies import Replies
 from openbell.protocol.sdk import Server, ServerRequestContext
 from openbell.protocol.server import call_tool
 from openbell.protocol.service import Runner, Service
-from openbell.protocol.session import Principal, Session
+from openbell.protocol.session import Principal, Scope, Session
+from openbell.protocol.tool import Tool
 
 log = logging.getLogger(__name__)
 
@@ -38,18 +42,6 @@ _NO_JSON = "the response is application/json: accept it"
 _SESSION_ID = re.compile(rb"[\x21-\x7e]{1,%d}" % LONGEST_ID)
 _WATCH_SECONDS = 0.05
 """A request that takes longer is watched for a client that disconnects."""
-
-
-class Observer(Protocol):
-    """Limits, counts and records the calls of tools."""
-
-    def before(self, scope: wire.Scope, server: str, tool: str, principal: Principal) -> float | None:
-        """Returns the seconds after which the client may try again; None if the call is allowed now."""
-
-    def after(
-        self, scope: wire.Scope, server: str, tool: str, principal: Principal, outcome: str, seconds: float
-    ) -> None:
-        """A call has ended; `outcome` is `ok`, `error`, `cancelled` or `refused`."""
 
 
 def session_of(context: ServerRequestContext[Any, Any]) -> Session:
@@ -70,7 +62,7 @@ class Endpoint:
         resource: str,
         admission: Admission,
         pushes: PushStreams,
-        observer: Observer,
+        watch: CallWatch,
         sessions: SoftSessions | None = None,
     ) -> None:
         """`resource` is the URL of this endpoint, for which tokens are issued. `runner` calls the tools of the service."""
@@ -81,7 +73,7 @@ class Endpoint:
         self._server = server
         self._admission = admission
         self._pushes = pushes
-        self._observer = observer
+        self._watch = watch
         self._sessions = SoftSessions() if sessions is None else sessions
 
     async def __call__(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
@@ -107,7 +99,7 @@ class Endpoint:
             return
         principal = await self._admission.admit(scope, self.resource)
         if isinstance(principal, Refusal):
-            await principal.send(send)
+            await self._refuse(principal, send)
             return
         echo, session = _session_header(scope)
         if session is not None and _SESSION_ID.fullmatch(session) is None:
@@ -146,8 +138,29 @@ class Endpoint:
             return
         principal = await self._admission.admit(scope, self.resource)
         if isinstance(principal, Refusal):
-            await principal.send(send)
+            await self._refuse(principal, send)
             return
+        claim = self._watch.claim(principal)
+        if isinstance(claim, Refusal):
+            await self._refuse(claim, send)
+            return
+        with claim:
+            await self._message(scope, receive, send, principal, claim, accept)
+
+    async def _refuse(self, refusal: Refusal, send: wire.Send, request: Any = None) -> None:
+        self._watch.refused(refusal.reason)
+        await refusal.send(send, refusal.rpc_body(request))
+
+    async def _message(
+        self,
+        scope: wire.Scope,
+        receive: wire.Receive,
+        send: wire.Send,
+        principal: Principal,
+        claim: Claim,
+        accept: bytes | None,
+    ) -> None:
+        """Take one message of an admitted client."""
         if not (wire.header(scope, b"content-type") or b"").lower().startswith(wire.JSON):
             text = "the content type must be application/json"
             await wire.answer(send, 415, wire.error(None, INVALID_REQUEST, text))
@@ -171,7 +184,7 @@ class Endpoint:
             await self._one_way(message, principal, session, version, send, echo)
             return
         streams = wire.accepts(accept, wire.EVENTS, missing=False)
-        await self._request(message, principal, session, version, scope, receive, send, echo, streams=streams)
+        await self._request(message, principal, session, version, scope, receive, send, echo, claim, streams=streams)
 
     async def _one_way(
         self,
@@ -213,6 +226,7 @@ class Endpoint:
         receive: wire.Receive,
         send: wire.Send,
         echo: wire.Headers,
+        claim: Claim,
         *,
         streams: bool,
     ) -> None:
@@ -241,7 +255,12 @@ class Endpoint:
             version = version or DEFAULT_NEGOTIATED_VERSION
         called = params if method == "tools/call" and isinstance(params, dict) else {}
         tool, arguments = called.get("name"), called.get("arguments")
-        if isinstance(tool, str) and await self._refused(tool, principal, request, scope, send):
+        began = perf_counter()
+        known = self._service.by_name.get(tool) if isinstance(tool, str) else None
+        kind = "" if known is None else str(known.scope)
+        if isinstance(tool, str) and (refusal := self._refusal(known, tool, principal)) is not None:
+            self._watch.called(scope, self.name, tool, kind, principal, "refused", began)
+            await refusal.send(send, refusal.rpc_body(request))
             return
         notify = self._pushes.sender(principal)
         exchange = Exchange(
@@ -261,10 +280,11 @@ class Endpoint:
         else:
             connection = Connection.from_envelope(version, info, capabilities)
             work = serve_one(self._server, exchange, method, params, connection=connection, lifespan_state={})
-        began = perf_counter()
+        if method == "subscriptions/listen":
+            claim.release()  # it is a stream now, and counted among those
         outcome = await self._run(exchange, work, soft, receive, is_modern=is_modern)
         if isinstance(tool, str):
-            self._observer.after(scope, self.name, tool, principal, outcome, perf_counter() - began)
+            self._watch.called(scope, self.name, tool, kind, principal, outcome, began)
 
     async def _call(
         self, tool: str, arguments: dict[str, Any], exchange: Exchange, *, is_modern: bool
@@ -277,22 +297,11 @@ class Endpoint:
             result["_meta"] = {**result["_meta"], SERVER_INFO_META_KEY: self._server.server_info_stamp}
         return result
 
-    async def _refused(self, name: str, principal: Principal, request: Any, scope: wire.Scope, send: wire.Send) -> bool:
-        """Refuse a call that the token's scopes or the rate limit do not allow."""
-        tool = self._service.by_name.get(name)
+    def _refusal(self, tool: Tool | None, name: str, principal: Principal) -> Refusal | None:
+        """Returns why a call is refused: the token's scopes or the rate limit do not allow it."""
         if tool is not None and tool.scope not in principal.scopes:
-            self._observer.after(scope, self.name, name, principal, "refused", 0.0)
-            await self._admission.lacks(tool.scope, self.resource, name).send(send)
-            return True
-        wait = self._observer.before(scope, self.name, name, principal)
-        if wait is None:
-            return False
-        seconds = max(1, int(wait + 0.999))
-        self._observer.after(scope, self.name, name, principal, "refused", 0.0)
-        text = f"too many calls: try again in {seconds} s"
-        body = wire.error(request, -32029, text, {"retry_after_s": seconds})
-        await wire.answer(send, 429, body, ((b"retry-after", b"%d" % seconds),))
-        return True
+            return self._admission.lacks(tool.scope, self.resource, name)
+        return self._watch.limit(principal, Scope.READ if tool is None else tool.scope)
 
     async def _run(
         self, exchange: Exchange, work: Any, soft: SoftSession | None, receive: wire.Receive, *, is_modern: bool

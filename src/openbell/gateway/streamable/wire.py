@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-Scope = Mapping[str, Any]
+Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
