@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire, event_matches
 from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from openbell.gateway.streamable.exchange import Exchange
-from openbell.gateway.streamable.pushes import PushStreams
+from openbell.gateway.streamable.pushes import Push, PushStreams
 from openbell.protocol.sdk import MCPError, ServerRequestContext
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -28,10 +28,11 @@ class Listening:
         if self._pushes.full:
             raise MCPError(-32000, "too many streams are open: try again later", None)
         meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
-        granted = _granted(params.notifications).model_dump(by_alias=True, mode="json", exclude_none=True)
-        await exchange.notify(ACKNOWLEDGED, {"notifications": granted, "_meta": meta})
+        granted = _granted(params.notifications)
+        shown = granted.model_dump(by_alias=True, mode="json", exclude_none=True)
+        await exchange.notify(ACKNOWLEDGED, {"notifications": shown, "_meta": meta})
         async for push in self._pushes.pushes(exchange.session.principal, None):
-            if push is not None:
+            if push is not None and _passes(granted, push):
                 await exchange.notify(push.method, {**push.params, "_meta": meta})
         return SubscriptionsListenResult(_meta=meta)
 
@@ -44,3 +45,9 @@ def _granted(wanted: SubscriptionFilter) -> SubscriptionFilter:
         resources_list_changed=wanted.resources_list_changed or None,
         resource_subscriptions=list(wanted.resource_subscriptions) if wanted.resource_subscriptions else None,
     )
+
+
+def _passes(granted: SubscriptionFilter, push: Push) -> bool:
+    """Returns False for a change of tools, prompts or resources that was not asked for. Other pushes have no filter."""
+    event = event_from_wire(push.method, push.params)
+    return event is None or event_matches(granted, frozenset(granted.resource_subscriptions or ()), event)
