@@ -11,8 +11,7 @@ import pytest
 
 from openbell.servers import NAMES, load
 from tests.client import OPENBELL, PATIENCE, environment
-from tests.protocol.inspector.program import CACHE, NotHere
-from tests.protocol.inspector.program import inspector as installed
+from tests.npm import programs
 
 # A server whose schema has what the inspector warns of.
 LESS_PORTABLE = """
@@ -37,8 +36,8 @@ anyio.run(main)
 @pytest.fixture(scope="session")
 def inspector() -> list[str]:
     try:
-        return installed()
-    except NotHere as missing:
+        return programs.command("inspector", "mcp-inspector")
+    except programs.NotHere as missing:
         pytest.skip(f"NOT TESTED: {missing}")
 
 
@@ -46,7 +45,7 @@ def listed(inspector: list[str], home: Path, command: list[str]) -> subprocess.C
     """What the inspector says about the tools of a server."""
     # Its own catalogue of servers would be in the user's home.
     variables = {**environment(home), "HOME": str(home), "MCP_CATALOG_PATH": str(home / "catalogue.json")}
-    variables["NODE_COMPILE_CACHE"] = str(CACHE / "compiled")
+    variables["NODE_COMPILE_CACHE"] = str(programs.CACHE / "inspector" / "compiled")
     # It hands few variables on to a server by itself.
     handed = [f"-e{name}={value}" for name, value in variables.items() if name.startswith(("OPENBELL_", "PYTHON"))]
     return subprocess.run(

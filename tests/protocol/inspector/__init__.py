@@ -1,1 +1,0 @@
-"""The official MCP inspector, locked in package-lock.json beside this file."""
