@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -71,11 +71,21 @@ def plain_errors() -> Iterator[None]:
 
 
 def settings_for(
-    as_of: str | None = None, read_only: bool = False, trade: bool = False, scenario_name: str | None = None
+    as_of: str | None = None,
+    read_only: bool = False,
+    trade: bool = False,
+    scenario_name: str | None = None,
+    **others: Any,
 ) -> Settings:
-    """Returns the settings with a command's options applied, and configures the log."""
+    """Returns the settings with a command's options applied, and configures the log. None stands for a missing option."""
     with plain_errors():
-        settings = load(as_of=as_of, read_only=read_only or None, trade=trade or None, scenario=scenario_name)
+        flags: dict[str, Any] = {
+            "as_of": as_of,
+            "read_only": read_only or None,
+            "trade": trade or None,
+            "scenario": scenario_name,
+        }
+        settings = load(**flags, **others)
     logging.basicConfig(
         level=settings.log.upper(),
         stream=sys.stderr,

@@ -20,6 +20,8 @@ from openbell.market.errors import Refused, UnknownSymbol
 from openbell.market.instruments import parse
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from openbell.desk.collector import Collector
     from openbell.feeds.port import Batch
 
@@ -37,26 +39,33 @@ def up(
     read_only: ReadOnly = False,
     as_of: AsOf = None,
     scenario: InScenario = None,
+    host: Annotated[str | None, typer.Option("--host", help="The address to listen on; 127.0.0.1 by default.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="The port to listen on; 8742 by default.")] = None,
 ) -> None:
-    """Run the desk on this machine: collect bars, fill paper orders, fire alerts, search strategies, show a live view.
+    """Run the desk on this machine, with a live view.
 
-    The search tries every strategy on the watched symbols in the background, and prints how far it is.
+    It collects bars, fills paper orders, fires alerts, serves MCP over HTTP, and tries every strategy on the watched
+    symbols in the background.
 
     Ctrl-C stops it without losing data.
 
-    By default it uses a simulated market. Connect a client with: openbell mcp chart-signals
+    By default it uses a simulated market. Connect a client with: openbell mcp chart-signals, or over HTTP with a token
+    (openbell token add) or OAuth (openbell passphrase); docs/gateway.md has the addresses.
 
     \b
     Example:
       openbell up --watch AAPL,BTC/USD
     """  # noqa: D301 (click reads the backspace)
-    desk = Desk(settings_for(as_of, read_only, trade, scenario))
+    desk = Desk(settings_for(as_of, read_only, trade, scenario, host=host, port=port))
     with plain_errors():
+        from openbell.gateway.serving import bind
+
         if watch:
             _watch(desk, watch)
         if not desk.settings.read_only:
             desk.watchlist.create()
-        _run(_up(desk))
+        with bind(desk.settings) as listener:
+            _run(_up(desk, listener))
     typer.echo("stopped; everything collected is stored", err=True)
 
 
@@ -119,14 +128,18 @@ async def _collect(desk: Desk) -> None:
         await Collector(desk.bars, desk.watchlist, desk.hub, on_stored=report).run()
 
 
-async def _up(desk: Desk) -> None:
+async def _up(desk: Desk, listener: socket) -> None:
     from openbell.cli.view import print_changes, show_table
     from openbell.desk.collector import Collector
     from openbell.gateway.outbound import Outbound
+    from openbell.gateway.serving import serving
     from openbell.gateway.webhooks.sender import WebhookSender
 
     collector: Collector = Collector(desk.bars, desk.watchlist, desk.hub)
-    async with desk, asyncio.TaskGroup() as group:
+    async with desk, serving(desk, listener) as gateway, asyncio.TaskGroup() as group:
+        typer.echo(
+            f"MCP over HTTP: {gateway.base}/mcp (chartgen), {gateway.base}/SERVER/mcp; docs/gateway.md", err=True
+        )
         group.create_task(collector.run())
         if desk.trading.writes:
             group.create_task(desk.trading.engine.run())

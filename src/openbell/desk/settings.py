@@ -153,6 +153,8 @@ class Settings:
     trusted_proxies: str = _setting(
         "127.0.0.1,::1", "with public_url: addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are used"
     )
+    open_reading: bool = _setting(False, "let clients on this machine read without a token, as the operator")
+    chart_signals_http: bool = _setting(False, "serve chart-signals over HTTP too; its contract has stdio only")
     metrics: bool = _setting(
         False, "serve metrics for Prometheus on /metrics, to this machine and to tokens with scope admin"
     )

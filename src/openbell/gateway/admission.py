@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
+
+from starlette.types import Scope as ASGIScope
 
 from openbell.desk.principals import OPERATOR
 from openbell.gateway.guard.addresses import is_local
@@ -49,7 +51,7 @@ class Admission:
         self._challenge = challenge
         self._open_reading = open_reading
 
-    async def admit(self, scope: dict[str, Any], resource: str) -> Principal | Refusal:
+    async def admit(self, scope: ASGIScope, resource: str) -> Principal | Refusal:
         """Returns the principal of the request's token, or why it has none."""
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if not given:

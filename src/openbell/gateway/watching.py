@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+
+from starlette.types import Scope as ASGIScope
 
 from openbell.desk.settings import Settings
 from openbell.gateway.guard.addresses import address_of
@@ -44,7 +45,7 @@ class CallWatch:
 
     def called(
         self,
-        request: dict[str, Any],
+        request: ASGIScope,
         server: str,
         tool: str,
         scope: str,

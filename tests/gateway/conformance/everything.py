@@ -18,11 +18,16 @@ from mcp.server.caching import CacheHint
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPDeprecationWarning
 
+from openbell.desk.settings import Settings
 from openbell.gateway.admission import Admission
+from openbell.gateway.guard.chain import guarded
+from openbell.gateway.guard.connections import server_options
+from openbell.gateway.guard.metrics import Metrics
 from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.endpoint import Endpoint
 from openbell.gateway.streamable.listening import Listening
 from openbell.gateway.streamable.pushes import PushStreams
+from openbell.gateway.watching import CallWatch
 from openbell.protocol.dialects import JsonRpcDialect
 from openbell.protocol.sdk import MCPError, Server
 from openbell.protocol.service import Service
@@ -135,16 +140,11 @@ def build(listen: Listening) -> Server[Any]:
     return server
 
 
+SETTINGS = Settings(rate_read=0)
+
+
 class _NoTokens:
     async def principal(self, _token: str, _resource: str) -> Principal | None:
-        return None
-
-
-class _NoLimits:
-    def before(self, *_: Any) -> None:
-        return None
-
-    def after(self, *_: Any) -> None:
         return None
 
 
@@ -159,20 +159,16 @@ def application(port: int) -> Any:
         resource=resource,
         admission=Admission(_NoTokens(), lambda *_: "Bearer", open_reading=True),
         pushes=pushes,
-        observer=_NoLimits(),
+        watch=CallWatch(SETTINGS, Metrics({}), None),
     )
-    hosts = {f"{name}:{port}".encode() for name in ("localhost", "127.0.0.1")}
-    origins = {b"http://" + host for host in hosts}
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        if wire.header(scope, b"host") not in hosts or wire.header(scope, b"origin") not in {None, *origins}:
-            await wire.answer(send, 403)
-        elif scope["path"] != "/mcp":
-            await wire.answer(send, 404)
-        else:
+        if scope["path"] == "/mcp":
             await endpoint(scope, receive, send)
+        else:
+            await wire.answer(send, 404)
 
-    return app
+    return guarded(app, SETTINGS, port)
 
 
 def main() -> None:
@@ -180,7 +176,7 @@ def main() -> None:
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        config = uvicorn.Config(application(port), http="h11", lifespan="off", log_level="warning", access_log=False)
+        config = uvicorn.Config(application(port), lifespan="off", **server_options(SETTINGS))
         print(port, flush=True)
         asyncio.run(uvicorn.Server(config).serve([listener]))
 

@@ -20,11 +20,11 @@ from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, PARSE_ERROR, 
 from pydantic_core import from_json
 
 from openbell.gateway.admission import Admission
-from openbell.gateway.guard.limits import Claim
 from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.streamable import messages, modern, wire
 from openbell.gateway.streamable.delayed import delayed, nothing
 from openbell.gateway.streamable.exchange import Exchange
+from openbell.gateway.streamable.posts import Post
 from openbell.gateway.streamable.pushes import PushStreams
 from openbell.gateway.streamable.sessions import LONGEST_ID, SoftSession, SoftSessions, new_session_id
 from openbell.gateway.watching import CallWatch
@@ -39,7 +39,8 @@ log = logging.getLogger(__name__)
 
 REQUEST_CANCELLED = -32800
 _NO_JSON = "the response is application/json: accept it"
-_SESSION_ID = re.compile(rb"[\x21-\x7e]{1,%d}" % LONGEST_ID)
+_BAD_SESSION = "Mcp-Session-Id is not valid"
+_SESSION_ID = re.compile(rf"[\x21-\x7e]{{1,{LONGEST_ID}}}")
 _WATCH_SECONDS = 0.05
 """A request that takes longer is watched for a client that disconnects."""
 
@@ -88,7 +89,7 @@ class Endpoint:
     # GET
 
     async def _get(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
-        version = _text(wire.header(scope, wire.VERSION))
+        version = wire.text(wire.header(scope, wire.VERSION))
         if modern.is_modern(version, None):
             await wire.answer(send, 405, headers=((b"allow", b"POST"),))
             return
@@ -101,11 +102,12 @@ class Endpoint:
         if isinstance(principal, Refusal):
             await self._refuse(principal, send)
             return
-        echo, session = _session_header(scope)
+        session = wire.text(wire.header(scope, wire.SESSION))
         if session is not None and _SESSION_ID.fullmatch(session) is None:
-            await wire.answer(send, 400, wire.error(None, INVALID_REQUEST, "Mcp-Session-Id is not valid"))
+            await wire.answer(send, 400, wire.error(None, INVALID_REQUEST, _BAD_SESSION))
             return
-        event = _text(wire.header(scope, wire.LAST_EVENT))
+        echo = () if session is None else ((wire.SESSION, session.encode("ascii")),)
+        event = wire.text(wire.header(scope, wire.LAST_EVENT))
         if event and session is not None and (found := self._soft(principal, session).log(event)) is not None:
             await self._resume(*found, receive, send, echo)
             return
@@ -132,8 +134,7 @@ class Endpoint:
     # POST
 
     async def _post(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
-        accept = wire.header(scope, b"accept")
-        if not wire.accepts(accept, wire.JSON, missing=True):
+        if not wire.accepts(wire.header(scope, b"accept"), wire.JSON, missing=True):
             await wire.answer(send, 406, wire.error(None, INVALID_REQUEST, _NO_JSON))
             return
         principal = await self._admission.admit(scope, self.resource)
@@ -145,154 +146,135 @@ class Endpoint:
             await self._refuse(claim, send)
             return
         with claim:
-            await self._message(scope, receive, send, principal, claim, accept)
+            await self._message(Post(scope, receive, send, principal, claim))
 
-    async def _refuse(self, refusal: Refusal, send: wire.Send, request: Any = None) -> None:
+    async def _refuse(self, refusal: Refusal, send: wire.Send) -> None:
         self._watch.refused(refusal.reason)
-        await refusal.send(send, refusal.rpc_body(request))
+        await refusal.send(send, refusal.rpc_body(None))
 
-    async def _message(
-        self,
-        scope: wire.Scope,
-        receive: wire.Receive,
-        send: wire.Send,
-        principal: Principal,
-        claim: Claim,
-        accept: bytes | None,
-    ) -> None:
+    async def _message(self, post: Post) -> None:
         """Take one message of an admitted client."""
-        if not (wire.header(scope, b"content-type") or b"").lower().startswith(wire.JSON):
-            text = "the content type must be application/json"
-            await wire.answer(send, 415, wire.error(None, INVALID_REQUEST, text))
+        if not (wire.header(post.scope, b"content-type") or b"").lower().startswith(wire.JSON):
+            await wire.answer(post.send, 415, wire.error(None, INVALID_REQUEST, "send application/json"))
             return
-        if (body := await wire.read_body(receive)) is None:
+        if (body := await wire.read_body(post.receive)) is None:
+            return
+        if post.session is not None and _SESSION_ID.fullmatch(post.session) is None:
+            await wire.answer(post.send, 400, wire.error(None, INVALID_REQUEST, _BAD_SESSION))
             return
         try:
             message = from_json(body)
         except ValueError:
-            await wire.answer(send, 400, wire.error(None, PARSE_ERROR, "Parse error: not JSON"))
-            return
-        echo, session = _session_header(scope)
-        if session is not None and _SESSION_ID.fullmatch(session) is None:
-            await wire.answer(send, 400, wire.error(None, INVALID_REQUEST, "Mcp-Session-Id is not valid"))
+            await post.refuse(400, PARSE_ERROR, "Parse error: not JSON")
             return
         if (wrong := messages.wrong(message)) is not None:
-            await wire.answer(send, 400, wire.error(messages.id_of(message), INVALID_REQUEST, wrong), echo)
-            return
-        version = _text(wire.header(scope, wire.VERSION))
-        if "method" not in message or "id" not in message:
-            await self._one_way(message, principal, session, version, send, echo)
-            return
-        streams = wire.accepts(accept, wire.EVENTS, missing=False)
-        await self._request(message, principal, session, version, scope, receive, send, echo, claim, streams=streams)
+            await post.refuse(400, INVALID_REQUEST, wrong, messages.id_of(message))
+        elif "method" not in message or "id" not in message:
+            await self._one_way(post, message)
+        elif modern.is_modern(post.version, message):
+            await self._modern(post, message)
+        else:
+            await self._handshake(post, message)
 
-    async def _one_way(
-        self,
-        message: dict[str, Any],
-        principal: Principal,
-        session: bytes | None,
-        version: str | None,
-        send: wire.Send,
-        echo: wire.Headers,
-    ) -> None:
+    async def _one_way(self, post: Post, message: dict[str, Any]) -> None:
         """Take a notification, or the answer to a request that was sent to the client."""
-        if modern.is_modern(version, message):
+        if modern.is_modern(post.version, message):
             # This revision has no such messages over HTTP: notifications are accepted and dropped.
-            wrong = modern.check_version(version or "")
-            if wrong is not None or "method" not in message:
-                code, text, data = (INVALID_REQUEST, "not a request", None) if wrong is None else (
-                    wrong.code, wrong.message, wrong.data
-                )  # fmt: skip
-                await wire.answer(send, 400, wire.error(None, code, text, data))
+            wrong = modern.check_version(post.version or "")
+            if wrong is not None:
+                await post.refuse(400, wrong.code, wrong.message, None, wrong.data)
                 return
-        elif session is not None:
-            soft = self._soft(principal, session)
+            if "method" not in message:
+                await post.refuse(400, INVALID_REQUEST, "Invalid Request: not a request")
+                return
+        elif post.session is not None:
+            soft = self._soft(post.principal, post.session)
             if "method" not in message:
                 messages.resolve(soft, message)
             elif message["method"] == "notifications/cancelled":
-                params = message.get("params")
-                running = soft.running.get(messages.key((params if isinstance(params, dict) else {}).get("requestId")))
-                if running is not None:
+                wanted = (message.get("params") or {}).get("requestId")
+                if (running := soft.running.get(messages.key(wanted))) is not None:
                     running.cancel()
-        await wire.answer(send, 202, headers=echo)
+        await post.answer(202)
 
-    async def _request(
-        self,
-        message: dict[str, Any],
-        principal: Principal,
-        session: bytes | None,
-        version: str | None,
-        scope: wire.Scope,
-        receive: wire.Receive,
-        send: wire.Send,
-        echo: wire.Headers,
-        claim: Claim,
-        *,
-        streams: bool,
-    ) -> None:
-        request, method, params = message["id"], message["method"], message.get("params")
-        is_modern = modern.is_modern(version, message)
-        soft: SoftSession | None = None
-        info = capabilities = None
-        if is_modern:
-            route = modern.check(scope, message, self._server)
-            if isinstance(route, modern.Rejection):
-                await wire.answer(send, route.status, wire.error(request, route.code, route.message, route.data))
-                return
-            version, info, capabilities, echo = route.version, route.client_info, route.capabilities, ()
-            if method == "subscriptions/listen" and not streams:
-                await wire.answer(send, 406, wire.error(request, INVALID_REQUEST, "accept text/event-stream"))
-                return
-        else:
-            if method == "initialize" and session is None:
-                session = new_session_id().encode()
-                echo = ((wire.SESSION, session),)
-            if session is not None:
-                soft = self._soft(principal, session)
-                if method == "initialize":
-                    soft.client = params
-                info, capabilities = (soft.client or {}).get("clientInfo"), (soft.client or {}).get("capabilities")
-            version = version or DEFAULT_NEGOTIATED_VERSION
-        called = params if method == "tools/call" and isinstance(params, dict) else {}
-        tool, arguments = called.get("name"), called.get("arguments")
-        began = perf_counter()
-        known = self._service.by_name.get(tool) if isinstance(tool, str) else None
-        kind = "" if known is None else str(known.scope)
-        if isinstance(tool, str) and (refusal := self._refusal(known, tool, principal)) is not None:
-            self._watch.called(scope, self.name, tool, kind, principal, "refused", began)
-            await refusal.send(send, refusal.rpc_body(request))
+    async def _modern(self, post: Post, message: dict[str, Any]) -> None:
+        """Answer a request of a revision without handshake."""
+        route = modern.check(post.scope, message, self._server)
+        if isinstance(route, modern.Rejection):
+            await post.refuse(route.status, route.code, route.message, message["id"], route.data)
             return
-        notify = self._pushes.sender(principal)
-        exchange = Exchange(
-            send,
-            request,
-            Session(principal, notify, Replies(), soft.session if soft else None),
+        if message["method"] == "subscriptions/listen":
+            if not post.streams:
+                await post.refuse(406, INVALID_REQUEST, "accept text/event-stream", message["id"])
+                return
+            post.claim.release()  # it is a stream, and counted among those
+        exchange = self._exchange(post, message, None, route.version, is_modern=True)
+        client = (route.version, route.client_info, route.capabilities)
+        await self._request(post, message, exchange, client, None)
+
+    async def _handshake(self, post: Post, message: dict[str, Any]) -> None:
+        """Answer a request of a revision with handshake. `initialize` begins a session, if the client names none."""
+        begins = message["method"] == "initialize"
+        if begins and post.session is None:
+            post = post.with_session(new_session_id())
+        soft = None if post.session is None else self._soft(post.principal, post.session)
+        if soft is not None and begins:
+            soft.client = message.get("params")
+        client = (soft.client if soft else None) or {}
+        version = post.version or DEFAULT_NEGOTIATED_VERSION
+        exchange = self._exchange(post, message, soft, version)
+        known = (version, client.get("clientInfo"), client.get("capabilities"))
+        await self._request(post, message, exchange, known, soft)
+
+    def _exchange(
+        self, post: Post, message: dict[str, Any], soft: SoftSession | None, version: str, *, is_modern: bool = False
+    ) -> Exchange:
+        session = Session(
+            post.principal, self._pushes.sender(post.principal), Replies(), soft.session if soft else None
+        )
+        return Exchange(
+            post.send,
+            message["id"],
+            session,
             soft,
             version=version,
             modern=is_modern,
-            streams=streams,
-            headers=echo,
-            progress_token=progress_token_from_params(params if isinstance(params, dict) else None),
+            streams=post.streams,
+            headers=() if is_modern else post.echo,
+            progress_token=progress_token_from_params(message.get("params")),
         )
-        work: Coroutine[Any, Any, dict[str, Any]]
-        if isinstance(tool, str) and self._runner is not None and isinstance(arguments, dict | None):
-            work = self._call(tool, arguments or {}, exchange, is_modern=is_modern)
-        else:
-            connection = Connection.from_envelope(version, info, capabilities)
-            work = serve_one(self._server, exchange, method, params, connection=connection, lifespan_state={})
-        if method == "subscriptions/listen":
-            claim.release()  # it is a stream now, and counted among those
-        outcome = await self._run(exchange, work, soft, receive, is_modern=is_modern)
-        if isinstance(tool, str):
-            self._watch.called(scope, self.name, tool, kind, principal, outcome, began)
 
-    async def _call(
-        self, tool: str, arguments: dict[str, Any], exchange: Exchange, *, is_modern: bool
-    ) -> dict[str, Any]:
+    async def _request(
+        self,
+        post: Post,
+        message: dict[str, Any],
+        exchange: Exchange,
+        client: tuple[str, Any, Any],
+        soft: SoftSession | None,
+    ) -> None:
+        """Run the handler of a request, and watch the calls of tools. `client`: its revision, info and capabilities."""
+        method, params = message["method"], message.get("params")
+        name = (params or {}).get("name") if method == "tools/call" else None
+        arguments = (params or {}).get("arguments")
+        began, tool = perf_counter(), self._service.by_name.get(name) if isinstance(name, str) else None
+        kind = "" if tool is None else str(tool.scope)
+        if isinstance(name, str) and (refusal := self._refusal(tool, name, post.principal)) is not None:
+            self._watch.called(post.scope, self.name, name, kind, post.principal, "refused", began)
+            await refusal.send(post.send, refusal.rpc_body(message["id"]))
+            return
+        if isinstance(name, str) and self._runner is not None and isinstance(arguments, dict | None):
+            work = self._call(self._runner, name, arguments or {}, exchange)
+        else:
+            connection = Connection.from_envelope(*client)
+            work = serve_one(self._server, exchange, method, params, connection=connection, lifespan_state={})
+        outcome = await self._run(exchange, work, soft, post.receive)
+        if isinstance(name, str):
+            self._watch.called(post.scope, self.name, name, kind, post.principal, outcome, began)
+
+    async def _call(self, runner: Runner, tool: str, arguments: dict[str, Any], exchange: Exchange) -> dict[str, Any]:
         """Call a tool without the SDK, which takes longer to check the message than the message's way here."""
-        assert self._runner is not None
-        result = await call_tool(self._runner, tool, arguments, exchange.session, exchange.request_id)
-        if is_modern:
+        result = await call_tool(runner, tool, arguments, exchange.session, exchange.request_id)
+        if exchange.modern:
             result["resultType"] = "complete"
             result["_meta"] = {**result["_meta"], SERVER_INFO_META_KEY: self._server.server_info_stamp}
         return result
@@ -304,14 +286,18 @@ class Endpoint:
         return self._watch.limit(principal, Scope.READ if tool is None else tool.scope)
 
     async def _run(
-        self, exchange: Exchange, work: Any, soft: SoftSession | None, receive: wire.Receive, *, is_modern: bool
+        self,
+        exchange: Exchange,
+        work: Coroutine[Any, Any, dict[str, Any]],
+        soft: SoftSession | None,
+        receive: wire.Receive,
     ) -> str:
         """Run a handler and send its result; returns the outcome."""
         key = messages.key(exchange.request_id)
         stop, watching = exchange.keep_alive(), nothing
         outcome = "ok"
         with anyio.CancelScope() as cancel:
-            if is_modern:
+            if exchange.modern:
                 watching = _on_disconnect(receive, cancel.cancel)
             elif soft is not None:
                 soft.running[key] = cancel
@@ -321,7 +307,7 @@ class Endpoint:
                 outcome = "error" if result.get("isError") else "ok"
             except Exception as failure:  # noqa: BLE001 - the SDK maps it, and logs what it does not know
                 error = modern_error_data(failure)
-                status = modern.status_of(error.code) if is_modern else 200
+                status = modern.status_of(error.code) if exchange.modern else 200
                 body = wire.error(exchange.request_id, error.code, error.message, error.data)
                 outcome = "error"
             finally:
@@ -330,15 +316,15 @@ class Endpoint:
                 if soft is not None:
                     soft.running.pop(key, None)
         if cancel.cancelled_caught:
-            if not is_modern:
+            if not exchange.modern:
                 await exchange.finish(wire.error(exchange.request_id, REQUEST_CANCELLED, "Request cancelled"))
             return "cancelled"
         await exchange.finish(wire.response(exchange.request_id, result) if body is None else body, status)
         await exchange.session.replies.sent(exchange.request_id)
         return outcome
 
-    def _soft(self, principal: Principal, session: bytes) -> SoftSession:
-        return self._sessions.get(principal, session.decode("ascii"), self._pushes.sender(principal))
+    def _soft(self, principal: Principal, session: str) -> SoftSession:
+        return self._sessions.get(principal, session, self._pushes.sender(principal))
 
 
 def _on_disconnect(receive: wire.Receive, cancel: Callable[[], None]) -> Callable[[], None]:
@@ -349,16 +335,6 @@ def _on_disconnect(receive: wire.Receive, cancel: Callable[[], None]) -> Callabl
         cancel()
 
     return delayed(_WATCH_SECONDS, watch)
-
-
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("latin-1")
-
-
-def _session_header(scope: wire.Scope) -> tuple[tuple[tuple[bytes, bytes], ...], bytes | None]:
-    """Returns the header to echo, and the session id."""
-    session = wire.header(scope, wire.SESSION)
-    return (() if session is None else ((wire.SESSION, session),)), session
 
 
 def _cursor(event: str | None) -> int | None:

@@ -45,6 +45,7 @@ class Exchange:
     ) -> None:
         """`streams` is True if the client accepts a stream of events; `headers` are those of the response."""
         self.request_id = request_id
+        self.modern = modern
         self.session = session
         self.cancel_requested = anyio.Event()
         self.can_send_request = streams and not modern and soft is not None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import to_json
+from starlette import types as asgi
 
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[Mapping[str, Any]]]
-Send = Callable[[Mapping[str, Any]], Awaitable[None]]
-Headers = Iterable[tuple[bytes, bytes]]
+Scope = asgi.Scope
+Receive = asgi.Receive
+Send = asgi.Send
+Headers = tuple[tuple[bytes, bytes], ...]
 
 JSON = b"application/json"
 EVENTS = b"text/event-stream"
@@ -32,6 +33,11 @@ def header(scope: Scope, name: bytes) -> bytes | None:
             found: bytes = value
             return found.strip()
     return None
+
+
+def text(value: bytes | None) -> str | None:
+    """Returns the text of a header."""
+    return None if value is None else value.decode("latin-1")
 
 
 def accepts(accept: bytes | None, wanted: bytes, *, missing: bool) -> bool:

@@ -1,0 +1,153 @@
+"""The gateway of a desk: an ASGI application with every MCP server, OAuth, webhooks, metrics and health checks.
+
+Paths are looked up in a table: exact ones first, then the routes of OAuth and webhooks. chartgen is at /mcp and, for older
+clients, at POST /, POST /message and GET /sse; every other server is at /SERVER/mcp.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from starlette.routing import Route, Router
+
+from openbell.desk.access import make_access
+from openbell.gateway.admission import Admission, AnyOf
+from openbell.gateway.guard.audit import Audit
+from openbell.gateway.guard.chain import guarded
+from openbell.gateway.guard.health import Readiness, desk_checks, healthz
+from openbell.gateway.guard.metrics import Metrics, MetricsPage
+from openbell.gateway.oauth.credentials import OAuthCredentials, StaticTokens
+from openbell.gateway.oauth.resources import Resources, challenge
+from openbell.gateway.oauth.routes import oauth_routes
+from openbell.gateway.outbound import Outbound
+from openbell.gateway.streamable import wire
+from openbell.gateway.streamable.endpoint import Endpoint, session_of
+from openbell.gateway.streamable.listening import Listening
+from openbell.gateway.streamable.pushes import PushStreams
+from openbell.gateway.watching import CallWatch
+from openbell.gateway.webhooks.inbound import inbound_route
+from openbell.market.clock import SystemClock
+from openbell.protocol.server import build
+from openbell.protocol.service import Runner
+from openbell.protocol.session import Scope
+from openbell.servers import NAMES, load
+
+if TYPE_CHECKING:
+    from openbell.desk.desk import Desk
+    from openbell.desk.trading.inbox import Inbox
+
+MAIN = "chartgen"
+_ALIASES = {"POST": frozenset({"/", "/message"}), "GET": frozenset({"/sse"})}
+
+
+def paths_of(*, chart_signals: bool) -> dict[str, str]:
+    """Returns the servers by path. The contract of chart-signals knows stdio only, so that it is served by setting."""
+    names = [name for name in NAMES if name != MAIN and (chart_signals or name != "chart-signals")]
+    return {"/mcp": MAIN} | {f"/{name}/mcp": name for name in names}
+
+
+class Gateway:
+    """The application. Use as a context manager, within the desk's."""
+
+    def __init__(self, desk: Desk, port: int | None = None) -> None:
+        """`port` is the one that was bound, if the setting is 0."""
+        settings = self._settings = desk.settings
+        self._desk = desk
+        self.port = settings.port if port is None else port
+        self.paths = paths_of(chart_signals=settings.chart_signals_http)
+        self.base = settings.public_url.rstrip("/") or f"http://{_shown(settings.host)}:{self.port}"
+        self._resources = Resources(self.base, self.paths)
+        self._services = {name: load(name) for name in self.paths.values()}
+        self.metrics = Metrics({name: service.by_name for name, service in self._services.items()})
+        self._pushes = PushStreams(self._inbox)
+        self._stack = AsyncExitStack()
+        self._endpoints: dict[str, Endpoint] = {}
+
+    @cached_property
+    def _audit(self) -> Audit | None:
+        return None if self._settings.read_only else Audit(self._settings.home)
+
+    @cached_property
+    def _admission(self) -> Admission:
+        clock = SystemClock()
+        kinds = (
+            StaticTokens(self._access, self._resources, clock),
+            OAuthCredentials(self._access, self._resources, clock),
+        )
+        return Admission(AnyOf(*kinds), challenge, open_reading=self._settings.open_reading)
+
+    async def __aenter__(self) -> Self:
+        self._access = make_access(self._settings)
+        self._stack.push_async_callback(self._access.close)
+        self._watch = CallWatch(self._settings, self.metrics, self._audit)
+        if self._audit is not None:
+            self._stack.push_async_callback(asyncio.to_thread, self._audit.close)
+        outbound = Outbound(trusted=self._settings.trusted_origins)
+        routes: list[Route] = [*oauth_routes(self._access, self._resources, outbound), inbound_route(self._desk)]
+        self._router = Router(routes)
+        self._ready = Readiness(desk_checks(self._desk))
+        self._app = guarded(self._route, self._settings, self.port, self.metrics.refused)
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close_streams()
+        await self._stack.aclose()
+
+    async def close_streams(self) -> None:
+        """End all streams of pushes, so that clients resume them at another process."""
+        await self._pushes.close()
+
+    async def __call__(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
+        """Answer one request."""
+        await self._app(scope, receive, send)
+
+    async def _route(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
+        path = scope["path"]
+        if path in self.paths:
+            await self._endpoint(path)(scope, receive, send)
+        elif path in _ALIASES.get(scope["method"], ()):
+            await self._endpoint("/mcp")(scope, receive, send)
+        elif path == "/healthz":
+            await healthz(scope, receive, send)
+        elif path == "/readyz":
+            await self._ready(scope, receive, send)
+        elif path == "/metrics" and self._settings.metrics:
+            self.metrics.streams = self._pushes.open
+            await MetricsPage(self.metrics, self._is_admin)(scope, receive, send)
+        else:
+            await self._router(scope, receive, send)
+
+    async def _is_admin(self, scope: wire.Scope) -> bool:
+        found = await self._admission.admit(scope, self._resources.endpoints[0])
+        return Scope.ADMIN in getattr(found, "scopes", ())
+
+    def _endpoint(self, path: str) -> Endpoint:
+        if path not in self._endpoints:
+            name = self.paths[path]
+            runner = Runner(self._services[name], self._desk)
+            server = build(runner, session_of, pushes=False, listen=Listening(self._pushes))
+            self._endpoints[path] = Endpoint(
+                name,
+                self._services[name],
+                server,
+                runner=runner,
+                resource=f"{self._resources.base}{path}",
+                admission=self._admission,
+                pushes=self._pushes,
+                watch=self._watch,
+            )
+        return self._endpoints[path]
+
+    def _inbox(self) -> Inbox | None:
+        """Returns the inbox; None if this desk cannot record how far its pushes have come."""
+        return self._desk.trading.inbox if self._settings.trade and self._desk.trading.writes else None
+
+
+def _shown(host: str) -> str:
+    """Returns the name by which clients on this machine reach an address that the gateway listens on."""
+    if host in {"0.0.0.0", "::", ""}:  # noqa: S104 - compared, not bound
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host

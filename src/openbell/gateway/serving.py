@@ -1,0 +1,60 @@
+"""Runs the gateway on a socket until it is told to stop; requests in progress are answered first."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from openbell.gateway.app import Gateway
+from openbell.gateway.guard.connections import server_options
+from openbell.market.errors import SettingsError
+
+if TYPE_CHECKING:
+    from openbell.desk.desk import Desk
+    from openbell.desk.settings import Settings
+
+DRAIN_SECONDS = 20
+"""How long requests in progress may take when the gateway stops."""
+_BACKLOG = 2048
+
+
+def bind(settings: Settings) -> socket.socket:
+    """Returns a socket that listens on the settings' address. Raises `SettingsError` if the address is not free."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise SettingsError(
+            f"the gateway cannot listen on {settings.host}:{settings.port} ({error.strerror or error}): another program may "
+            "use it; set OPENBELL_PORT to another port"
+        ) from None
+
+
+@asynccontextmanager
+async def serving(desk: Desk, listener: socket.socket) -> AsyncIterator[Gateway]:
+    """Serve while the context lasts; at its end, streams are closed and requests in progress are answered."""
+    async with Gateway(desk, listener.getsockname()[1]) as gateway:
+        options = server_options(desk.settings)
+        config = uvicorn.Config(gateway, lifespan="off", timeout_graceful_shutdown=DRAIN_SECONDS, **options)
+        server = _Server(config)
+        task = asyncio.create_task(server.serve([listener]), name="gateway")
+        try:
+            yield gateway
+        finally:
+            await gateway.close_streams()
+            server.should_exit = True
+            await task
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: the command stops the whole desk."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Captures nothing."""
+        yield
