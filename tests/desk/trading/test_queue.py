@@ -33,7 +33,7 @@ def alert(number: int, principal: str = "me") -> Alert:
     return Alert(f"{principal}{number}", principal, "BTC/USD", "BTC/USD", "1m", Type.PRICE_ABOVE, NOW)
 
 
-def test_the_newest_thousand_arequeued(tmp_path: Path) -> None:
+def test_the_newest_thousand_are_queued(tmp_path: Path) -> None:
     def fill(journal: Journal) -> None:
         for number in range(QUEUE_MOST + 7):
             queries.enqueue(journal.view, alert(number), number + 1, {"number": number}, NOW)
