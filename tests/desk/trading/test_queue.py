@@ -54,7 +54,7 @@ def test_the_newest_thousand_are_queued(tmp_path: Path) -> None:
     assert others == [-1]
 
 
-def test_a_push_isqueued_for_at_most_an_hour(tmp_path: Path) -> None:
+def test_a_push_is_queued_for_at_most_an_hour(tmp_path: Path) -> None:
     async def play() -> list[int]:
         records = records_in(tmp_path)
         await records.write(lambda journal: queries.enqueue(journal.view, alert(1), 1, {}, NOW))
