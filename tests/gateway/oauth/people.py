@@ -52,7 +52,7 @@ class Browser:
     def submit(self, headers: dict[str, str] | None = None, **changes: str | None) -> httpx2.Response:
         """Send the form. `changes` replace fields; None leaves one out."""
         fields: dict[str, str | None] = {
-            "form": self.form,
+            "form": None if "form" in changes else self.form,
             "name": "local",
             "passphrase": PASSPHRASE,
             "scope_read": "yes",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
+from math import ceil
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -144,7 +145,7 @@ class Authorize:
         return await self._locked(client, asked, user, name)
 
     async def _locked(self, client: Client, asked: AuthorizationRequest, locked: Locked, name: str) -> Response:
-        seconds = max(1, round(locked.seconds + 0.5))
+        seconds = ceil(locked.seconds)
         text = f"Too many sign-ins have failed. Try again in {seconds} seconds."
         page = await self._form(client, asked, 429, problem=text, name=name)
         page.headers["Retry-After"] = str(seconds)
@@ -191,7 +192,7 @@ def as_pages(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except OAuthFault as fault:
-            text = fault.description[:1].upper() + fault.description[1:].rstrip(".") + "."
+            text = fault.description.rstrip(".") + "."
             return message_page("The request cannot be answered", text, fault.status)
         except OpenbellError as error:
             log.warning("an authorization request failed: %s", error.message)

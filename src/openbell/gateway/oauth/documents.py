@@ -13,7 +13,6 @@ import re
 import time
 from collections import deque
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -38,6 +37,8 @@ _MOST_FAILURES = 256
 _FRESH_SECONDS = (60.0, 3600.0, 86_400.0)
 """For how long a document is used without fetching it again: at least, by default, at most."""
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])", re.IGNORECASE)
+_HOST = re.compile(r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*")
+"""A name whose last part is not a number: no spelling of an IP address, and not localhost."""
 _CHARACTERS = re.compile(r"https://[A-Za-z0-9.-]+(:\d{1,5})?/[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+")
 
 
@@ -132,15 +133,13 @@ def is_document_url(client_id: str) -> bool:
     if len(client_id) > _LONGEST_URL or not _CHARACTERS.fullmatch(client_id):
         return False
     parts = urlsplit(client_id)
-    host = parts.hostname or ""
     try:
-        if parts.port == 0:
+        if not parts.port and parts.port is not None:
             return False
-        ip_address(host)
     except ValueError:
-        dots = any(segment in {".", ".."} for segment in re.sub("%2e", ".", parts.path, flags=re.IGNORECASE).split("/"))
-        return "." in host.strip(".") and not dots
-    return False
+        return False
+    segments = re.sub("%2e", ".", parts.path, flags=re.IGNORECASE).split("/")
+    return _HOST.fullmatch(parts.hostname or "") is not None and not {".", ".."} & set(segments)
 
 
 def _read(url: str, answer: Answer, now: float) -> Client:

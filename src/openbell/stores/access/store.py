@@ -39,12 +39,16 @@ class AccessStore:
         self._read_only = read_only
         self._preparing = asyncio.Lock()
         self._ready = False
+        self._writes = 0
         self._empty: EmptyDatabase | None = None
         self._key: bytes | None = None
 
     def version(self) -> Hashable:
-        """Returns a value that differs after every write, by this or another process; cheap to call."""
-        return self.database.version()
+        """Returns a value that differs after every write, by this or another process; cheap to call.
+
+        After a write of this store it differs at once; PostgreSQL announces those of other processes within milliseconds.
+        """
+        return (self._writes, self.database.version())
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Call a function with a consistent view and return its result. Raises `StoreError`."""
@@ -65,7 +69,10 @@ class AccessStore:
             self.database.announce(connection)
             return result
 
-        return await self._run(transaction, writing=True)
+        try:
+            return await self._run(transaction, writing=True)
+        finally:
+            self._writes += 1
 
     async def key(self) -> bytes:
         """Returns the key of 32 bytes that all gateway processes share; the first call creates it."""
