@@ -16,7 +16,7 @@ from tests.gateway.services import free_port
 from tests.gateway.webhooks.desks import ME, desk_at, fill, fire, sending
 from tests.prefork import Process
 from tests.servers.desks import awaited
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "webhooks.md").read_text(encoding="utf-8")
 
@@ -50,7 +50,7 @@ async def test_the_receiver_takes_signed_events_once_and_refuses_others(tmp_path
                 forged = {"Openbell-Signature": "t=1,v1=00"}
                 answer = await Outbound(trusted=[url]).request("POST", url, headers=forged, body=b"{}")
                 assert answer.status == 400
-                async with sending(desk):
+                async with asyncio.timeout(PATIENCE), sending(desk):
                     await fire(desk)
                     await fill(desk, "ETH/USD")
                     lines = [await asyncio.to_thread(process.stdout.readline) for _ in range(2)]

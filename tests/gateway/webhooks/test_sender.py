@@ -136,6 +136,20 @@ async def test_what_was_recorded_while_no_sender_ran_is_sent_later(tmp_path: Pat
     assert [each.json()["data"] for each in receiver.seen] == bodies
 
 
+@awaited
+async def test_a_new_webhook_gets_nothing_that_still_waits_for_an_older_one(tmp_path: Path, receiver: Receiver) -> None:
+    async with desk_at(tmp_path, receiver) as desk:
+        await desk.webhooks.add(ME, f"{receiver.url}/old")
+        before = await fire(desk)
+        await desk.webhooks.add(ME, f"{receiver.url}/new")
+        after = await fire(desk)
+        async with sending(desk):
+            await arrived(receiver, 3)
+            await nothing_waits(desk)
+    got = {path: [each.json()["data"] for each in receiver.seen if each.path == path] for path in ("/old", "/new")}
+    assert got == {"/old": [before, after], "/new": [after]}
+
+
 # Failures
 
 
