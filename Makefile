@@ -56,12 +56,14 @@ proto: $(VENV)/tools ## generate the messages of the gRPC backtester anew
 bench: $(VENV)/tools ## print speed ratios, measured in an environment with run-time dependencies only
 	$(PYTHON) bench/run.py
 
-lock: ## resolve pyproject.toml into requirements.lock and requirements-run.lock
+lock: ## resolve pyproject.toml into requirements.lock and requirements-run.lock, and the clients of the tests
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/python -m pip install --quiet uv
 	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		pyproject.toml --all-extras --group dev -o requirements.lock
 	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
 		-c requirements.lock pyproject.toml --extra alpaca --extra ccxt --group build -o requirements-run.lock
+	$(VENV)-lock/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 \
+		tests/gateway/clients/pydantic-ai.in -o tests/gateway/clients/pydantic-ai.lock
 
 clean: ## remove environments and caches
 	rm -rf $(VENV) $(VENV)-lock .bench-venv .vectorbt-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -404,6 +404,23 @@ MUST_HOLD = {
         "cli/test_garbage.py::test_a_desk_with_resting_orders_on_postgresql_stays_level",
     ],
     "the inspector warns of no server": ["protocol/test_inspector.py::test_no_server_is_warned_of"],
+    "the official conformance suite passes against the gateway in every revision that it has, and the docs show it": [
+        "gateway/conformance/test_conformance.py::test_every_scenario_passes_and_is_in_the_docs",
+        "gateway/conformance/test_conformance.py::test_the_page_is_what_its_table_makes_of_it",
+        "gateway/conformance/test_conformance.py::test_every_reason_has_a_check",
+        "gateway/conformance/test_conformance.py::test_the_fixed_texts_come_from_the_tools",
+        "gateway/conformance/test_conformance.py::test_log_messages_are_sent_only_to_requests_that_want_them",
+        "gateway/conformance/test_conformance.py::test_input_is_required_by_a_result_and_not_by_a_request",
+    ],
+    "the inspector lists and calls tools over HTTP without a warning": [
+        "gateway/clients/test_clients.py::test_the_inspector_lists_and_calls_tools_over_http_in_both_eras"
+    ],
+    "real clients connect to every server over stdio and HTTP, and SDKs call a tool in both eras": [
+        "gateway/clients/test_clients.py::test_the_typescript_sdk_lists_and_calls_tools_in_both_eras",
+        "gateway/clients/test_clients.py::test_pydantic_ai_lists_and_calls_tools_in_both_eras",
+        "gateway/clients/test_clients.py::test_opencode_connects_to_every_server",
+        "gateway/clients/test_clients.py::test_claude_code_connects_to_every_server",
+    ],
     "stopping in the middle of the first fetch is clean": [
         "servers/test_hostile_homes.py::test_stopping_in_the_middle_of_the_first_fetch_is_clean"
     ],

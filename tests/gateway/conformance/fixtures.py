@@ -92,11 +92,14 @@ def fixed(description: str, *content: dict[str, Any], is_error: bool = False) ->
 # Tools that send something before their result
 
 
-async def _logging(context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
-    for words in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-        await context.session.send_log_message("info", words, related_request_id=context.request_id)
-        await asyncio.sleep(_PAUSE_SECONDS)
-    return result(text("The tool has sent three log messages."))
+def _logging(pause: float) -> Handler:
+    async def handle(context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
+        for words in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+            await context.session.send_log_message("info", words, related_request_id=context.request_id)
+            await asyncio.sleep(pause)
+        return result(text("The tool has sent three log messages."))
+
+    return handle
 
 
 async def _progress(context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
@@ -181,8 +184,8 @@ TOOLS = {
         embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}'),
     ),
     "test_error_handling": fixed("Returns an error.", text(ERROR_TEXT), is_error=True),
-    "test_tool_with_logging": Fixture("Sends three log messages.", _logging),
-    "test_logging_tool": Fixture("Sends three log messages if the request asks for them.", _logging),
+    "test_tool_with_logging": Fixture("Sends three log messages.", _logging(_PAUSE_SECONDS)),
+    "test_logging_tool": Fixture("Sends three log messages if the request asks for them.", _logging(0)),
     "test_tool_with_progress": Fixture("Reports its progress.", _progress),
     "test_reconnection": Fixture("Closes its stream before its result.", _reconnection),
     "test_trigger_tool_change": Fixture(

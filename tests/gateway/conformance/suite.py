@@ -96,9 +96,9 @@ def _checks(file: Path) -> list[Check]:
 INTRODUCTION = """\
 The official MCP conformance suite
 ([`@modelcontextprotocol/conformance`](https://github.com/modelcontextprotocol/conformance) {version}) runs in `make test`
-against the gateway's transport, on a test server that offers the tools, resources and prompts of the suite. The table has
-the number of checks of each scenario and protocol revision; an empty cell means that the suite has no such scenario for the
-revision. A test compares it with the results. `make docs` writes it anew."""
+against the gateway's guard and transport, on a test server that offers the tools, resources and prompts of the suite. The
+table has the number of checks of each scenario and protocol revision; an empty cell means that the suite has no such
+scenario for the revision. A test compares it with the results. `make docs` writes it anew."""
 
 
 def column(checks: Iterable[Check]) -> dict[str, str]:
@@ -143,8 +143,7 @@ def page(columns: Mapping[str, Mapping[str, str]]) -> str:
     lines += [f"| `{scenario}`: `{check}` | {reason} |" for (scenario, check, _), reason in NOT_PASSED.items()]
     lines += [
         "",
-        "- `dns-rebinding-protection`: the test server itself checks Host and Origin. The rest is the gateway's transport.",
-        "- Scenarios of extensions (tasks, skills) belong to no revision; the gateway does not offer these extensions.",
+        "Scenarios of extensions (tasks, skills) belong to no revision; the gateway does not offer these extensions.",
     ]
     return "\n".join(lines) + "\n"
 
