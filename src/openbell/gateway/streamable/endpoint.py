@@ -5,7 +5,6 @@ The checks come in this order: method, Accept, token, content type, JSON, scope 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from collections.abc import Callable, Coroutine
@@ -26,6 +25,7 @@ from openbell.gateway.streamable.delayed import delayed, nothing
 from openbell.gateway.streamable.exchange import Exchange
 from openbell.gateway.streamable.posts import Post
 from openbell.gateway.streamable.pushes import PushStreams
+from openbell.gateway.streamable.resuming import resume
 from openbell.gateway.streamable.sessions import LONGEST_ID, SoftSession, SoftSessions, new_session_id
 from openbell.gateway.watching import CallWatch
 from openbell.protocol.replies import Replies
@@ -109,27 +109,9 @@ class Endpoint:
         echo = () if session is None else ((wire.SESSION, session.encode("ascii")),)
         event = wire.text(wire.header(scope, wire.LAST_EVENT))
         if event and session is not None and (found := self._soft(principal, session).log(event)) is not None:
-            await self._resume(*found, receive, send, echo)
+            await resume(*found, receive, send, echo)
             return
         await self._pushes.serve(principal, _cursor(event), version, receive, send, echo)
-
-    async def _resume(
-        self, found: Any, number: int, receive: wire.Receive, send: wire.Send, headers: wire.Headers
-    ) -> None:
-        """Send the rest of a response whose connection was closed."""
-        await wire.begin_events(send, headers)
-        gone = asyncio.ensure_future(wire.disconnected(receive))
-        try:
-            while not gone.done():
-                for name, message in found.after(number):
-                    await wire.part(send, wire.event(message, name))
-                    number += 1
-                if found.ended:
-                    await wire.part(send, b"", last=True)
-                    return
-                await asyncio.wait({gone, asyncio.ensure_future(found.changed())}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            gone.cancel()
 
     # POST
 

@@ -106,7 +106,7 @@ class Exchange:
         await wire.begin_events(self._send, self._headers)
         if self._resumable and self._soft is not None:
             self._log = self._soft.new_log()
-            await wire.part(self._send, wire.priming_event(self._log.number()))
+            await wire.part(self._send, wire.priming_event(self._log.latest()))
 
     async def _event(self, message: bytes, *, last: bool = False) -> None:
         await self.begin_stream()

@@ -36,9 +36,13 @@ class StreamLog:
         self.ended = False
         self._changed = asyncio.Event()
 
-    def number(self) -> str:
+    def name(self, number: int) -> str:
+        """Returns the id of an event."""
+        return f"{self.id}.{number}"
+
+    def latest(self) -> str:
         """Returns the id of the latest event."""
-        return f"{self.id}.{self._first + len(self._events) - 1}"
+        return self.name(self._first + len(self._events) - 1)
 
     def add(self, message: bytes, *, last: bool) -> str:
         """Keep a message; returns the id of its event."""
@@ -48,17 +52,15 @@ class StreamLog:
             self._first += 1
         self.ended = self.ended or last
         self._changed.set()
-        return self.number()
+        return self.latest()
 
-    def after(self, number: int) -> list[tuple[str, bytes]]:
-        """Returns the ids and messages of later events."""
-        skipped = max(0, number + 1 - self._first)
-        return [(f"{self.id}.{self._first + at}", self._events[at]) for at in range(skipped, len(self._events))]
-
-    async def changed(self) -> None:
-        """Wait for another event."""
-        self._changed.clear()
-        await self._changed.wait()
+    async def later(self, number: int) -> list[tuple[int, bytes]]:
+        """Wait for events after a number. Returns their numbers and messages; nothing if the response has ended."""
+        while not (found := self._events[max(0, number + 1 - self._first) :]) and not self.ended:
+            self._changed.clear()
+            await self._changed.wait()
+        first = self._first + len(self._events) - len(found)
+        return list(enumerate(found, first))
 
 
 class SoftSession:
