@@ -24,11 +24,11 @@ body{margin:0;display:flex;justify-content:center;background:Canvas;color:Canvas
 main{width:100%;max-width:30rem;padding:2rem 1.25rem}
 h1{font-size:1.4rem;line-height:1.3;margin:0 0 1rem;overflow-wrap:anywhere}
 dl{margin:0 0 1.25rem;display:grid;grid-template-columns:auto 1fr;gap:.35rem 1rem}
-dt{color:GrayText}dd{margin:0;overflow-wrap:anywhere}
+dt,.scope span{color:color-mix(in srgb,CanvasText 70%,Canvas)}dd{margin:0;overflow-wrap:anywhere}
 fieldset{border:1px solid GrayText;border-radius:.5rem;margin:0 0 1.25rem;padding:.5rem 1rem .75rem}
 label{display:block;margin:.5rem 0}
 .scope{display:grid;grid-template-columns:auto 1fr;gap:.1rem .6rem;align-items:baseline}
-.scope span{grid-column:2;color:GrayText}
+.scope span{grid-column:2}
 input[type=text],input[type=password]{box-sizing:border-box;width:100%;font:inherit;padding:.5rem;margin-top:.2rem}
 button{font:inherit;padding:.55rem 1.4rem;margin-right:.5rem;border-radius:.5rem;border:1px solid GrayText;cursor:pointer}
 button.allow{background:#1a5fb4;border-color:#1a5fb4;color:#fff}
