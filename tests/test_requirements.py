@@ -75,6 +75,26 @@ MUST_HOLD = {
         "gateway/test_backtester.py::test_tls_with_a_client_certificate",
         "gateway/test_backtester.py::test_many_jobs_at_once_use_at_most_three_connections",
     ],
+    "a client signs its user in with OAuth 2.1: the SDK's own client, by hand, and in a real browser": [
+        "gateway/oauth/test_flow.py::test_the_client_of_the_sdk_signs_in_and_refreshes",
+        "gateway/oauth/test_flow.py::test_a_user_gives_a_client_access",
+        "gateway/oauth/test_flow.py::test_the_flow_works_on_postgresql",
+        "gateway/oauth/test_browser.py::test_a_person_grants_a_part_of_what_was_asked",
+    ],
+    "a code, a refresh token and a consent form have one user, also if several processes race": [
+        "stores/access/test_access.py::test_of_several_processes_exactly_one_wins",
+        "gateway/oauth/test_attacks_on_tokens.py::test_code_replay_at_once",
+        "gateway/oauth/test_attacks_on_tokens.py::test_refresh_reuse_revokes_the_family",
+        "gateway/oauth/test_attacks_on_consent.py::test_consent_sent_twice_at_once",
+    ],
+    "guessing a passphrase locks the user and the address, in all processes together": [
+        "stores/access/test_access.py::test_guesses_of_several_processes_share_one_count",
+        "gateway/oauth/test_attacks_on_consent.py::test_guessing_at_once_and_at_two_gateways_has_no_more_tries",
+    ],
+    "a revoked token or user is refused within a second by every gateway": [
+        "gateway/oauth/test_flow.py::test_a_removed_user_is_noticed_by_another_gateway",
+        "gateway/oauth/test_flow.py::test_a_revoked_token_ends_all_tokens_of_its_consent",
+    ],
     "hostile requests to the backtester (10,000 fuzzed): each is refused or runs": [
         "backtest/test_wire.py::test_fuzzed_requests_run_or_are_refused"
     ],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import pty
+import shlex
+import subprocess
 import time
 from pathlib import Path
 
@@ -164,3 +166,32 @@ def test_a_read_only_desk_changes_neither_users_nor_tokens(tmp_path: Path) -> No
         assert command(tmp_path, *words, READ_ONLY="1")[0] == 1
     assert command(tmp_path, "token", "list", READ_ONLY="1")[0] == 0
     assert list(tmp_path.iterdir()) == []
+
+
+# The page
+
+
+def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "oauth.md").read_text()
+    block = page.partition("## Users and tokens at the shell")[2].partition("```sh\n")[2].partition("```")[0]
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "openbell"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(OPENBELL)} "$@"\n')
+    program.chmod(0o755)
+    variables = environment(tmp_path / "home")
+    variables["PATH"] = f"{folder}:{variables['PATH']}"
+    done = subprocess.run(
+        ["sh", "-e", "-c", block], env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert block.count("openbell ") == 7
+    shown = [line.split()[0] for line in done.stdout.splitlines()]
+    assert [first for first in shown if first in {"nightly", "robot", "ann"}] == [
+        "ann",
+        "nightly",
+        "robot",
+        "nightly",
+        "ann",
+    ]
+    assert user(tmp_path / "home", "ann") is None

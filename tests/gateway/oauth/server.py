@@ -90,8 +90,16 @@ class Gateway:
     """One gateway process, in a thread. Use as a context manager."""
 
     def __init__(
-        self, home: Path, *, clock: HandClock | None = None, database: str = "", cost: Cost = CHEAP, port: int = 0
+        self,
+        home: Path,
+        *,
+        clock: HandClock | None = None,
+        database: str = "",
+        cost: Cost = CHEAP,
+        port: int = 0,
+        public_url: str = "",
     ) -> None:
+        """`public_url` is the one that clients use if there is a proxy in between."""
         self._listening = socket.socket()
         self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listening.bind(("127.0.0.1", port))
@@ -99,7 +107,7 @@ class Gateway:
         self.clock = clock or HandClock(START)
         self.cost = cost
         self.web = Web()
-        self.resources = Resources(self.url, PATHS)
+        self.resources = Resources(public_url or self.url, PATHS)
         self._settings = load({}, home=home, database_url=database)
         config = uvicorn.Config(self._app(), log_config=None, ws="none", lifespan="on", http="h11")
         self._server = uvicorn.Server(config)

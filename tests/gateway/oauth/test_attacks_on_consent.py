@@ -161,6 +161,16 @@ def test_the_cookie_is_for_this_site_only(app: App, browser: Browser) -> None:
     assert {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=600"} <= set(cookie.split("; "))
 
 
+def test_the_cookie_of_an_https_gateway_is_bound_to_its_host(tmp_path: Path) -> None:
+    """Without the prefix, another host of the same domain could set it."""
+    with Gateway(tmp_path, public_url="https://desk.example") as gateway:
+        app, person = App(gateway), Browser(gateway)
+        page = person.open(app.link(resource="https://desk.example/mcp"))
+        assert page.headers["set-cookie"].startswith("__Host-openbell-")
+        assert "; Secure" in page.headers["set-cookie"]
+        assert "not sent from this page" in refused(person.submit({"Origin": gateway.url}))
+
+
 def test_the_name_of_a_client_is_text(gateway: Gateway, browser: Browser) -> None:
     app = App(gateway, client_name='</bdi><script>alert(1)</script>"><b>x')
     page = browser.open(app.link()).text
