@@ -87,7 +87,7 @@ class Gateway:
             self._stack.push_async_callback(asyncio.to_thread, self._audit.close)
         outbound = Outbound(trusted=self._settings.trusted_origins)
         routes: list[Route] = [*oauth_routes(self._access, self._resources, outbound), inbound_route(self._desk)]
-        self._router = Router(routes)
+        self._router = Router(routes, redirect_slashes=False)
         self._ready = Readiness(desk_checks(self._desk))
         self._app = guarded(self._route, self._settings, self.port, self.metrics.refused)
         return self
