@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any, cast
 
@@ -16,7 +17,6 @@ from mcp.server.connection import Connection
 from mcp.server.runner import modern_error_data, serve_one
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, PARSE_ERROR, SERVER_INFO_META_KEY
-from pydantic_core import from_json
 
 from openbell.gateway.admission import Admission
 from openbell.gateway.guard.refusals import Refusal
@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 
 REQUEST_CANCELLED = -32800
 _NO_JSON = "the response is application/json: accept it"
+_NO_EVENTS = "the response is text/event-stream: accept it"
 _BAD_SESSION = "Mcp-Session-Id is not valid"
 _SESSION_ID = re.compile(rf"[\x21-\x7e]{{1,{LONGEST_ID}}}")
 _WATCH_SECONDS = 0.05
@@ -90,13 +91,14 @@ class Endpoint:
 
     async def _get(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
         version = wire.text(wire.header(scope, wire.VERSION))
-        if modern.is_modern(version, None):
-            await wire.answer(send, 405, headers=((b"allow", b"POST"),))
+        if version is not None and modern.is_modern(version, None):
+            if (unknown := modern.check_version(version)) is None:
+                await wire.answer(send, 405, headers=((b"allow", b"POST"),))
+            else:
+                await wire.answer(send, 400, wire.error(None, unknown.code, unknown.message, unknown.data))
             return
-        if not wire.accepts(wire.header(scope, b"accept"), wire.EVENTS, missing=True):
-            await wire.answer(
-                send, 406, wire.error(None, INVALID_REQUEST, "the response is text/event-stream: accept it")
-            )
+        if not wire.accepts(scope, wire.EVENTS, missing=True):
+            await wire.answer(send, 406, wire.error(None, INVALID_REQUEST, _NO_EVENTS))
             return
         principal = await self._admission.admit(scope, self.resource)
         if isinstance(principal, Refusal):
@@ -108,15 +110,20 @@ class Endpoint:
             return
         echo = () if session is None else ((wire.SESSION, session.encode("ascii")),)
         event = wire.text(wire.header(scope, wire.LAST_EVENT))
-        if event and session is not None and (found := self._soft(principal, session).log(event)) is not None:
-            await resume(*found, receive, send, echo)
+        claim = self._pushes.claim(principal)
+        if isinstance(claim, Refusal):
+            await self._refuse(claim, send)
             return
-        await self._pushes.serve(principal, _cursor(event), version, receive, send, echo)
+        with claim:
+            if event and session is not None and (found := self._soft(principal, session).log(event)) is not None:
+                await resume(*found, receive, send, echo)
+            else:
+                await self._pushes.serve(principal, _cursor(event), version, receive, send, echo)
 
     # POST
 
     async def _post(self, scope: wire.Scope, receive: wire.Receive, send: wire.Send) -> None:
-        if not wire.accepts(wire.header(scope, b"accept"), wire.JSON, missing=True):
+        if not wire.accepts(scope, wire.JSON, missing=True):
             await wire.answer(send, 406, wire.error(None, INVALID_REQUEST, _NO_JSON))
             return
         principal = await self._admission.admit(scope, self.resource)
@@ -130,14 +137,15 @@ class Endpoint:
         with claim:
             await self._message(Post(scope, receive, send, principal, claim))
 
-    async def _refuse(self, refusal: Refusal, send: wire.Send) -> None:
+    async def _refuse(self, refusal: Refusal, send: wire.Send, request: Any = None) -> None:
         self._watch.refused(refusal.reason)
-        await refusal.send(send, refusal.rpc_body(None))
+        await refusal.send(send, refusal.rpc_body(request))
 
     async def _message(self, post: Post) -> None:
         """Take one message of an admitted client."""
-        if not (wire.header(post.scope, b"content-type") or b"").lower().startswith(wire.JSON):
-            await wire.answer(post.send, 415, wire.error(None, INVALID_REQUEST, "send application/json"))
+        if not post.is_json:
+            text = "send application/json without compression"
+            await wire.answer(post.send, 415, wire.error(None, INVALID_REQUEST, text))
             return
         if (body := await wire.read_body(post.receive)) is None:
             return
@@ -145,9 +153,9 @@ class Endpoint:
             await wire.answer(post.send, 400, wire.error(None, INVALID_REQUEST, _BAD_SESSION))
             return
         try:
-            message = from_json(body)
+            message = messages.parse(body)
         except ValueError:
-            await post.refuse(400, PARSE_ERROR, "Parse error: not JSON")
+            await post.refuse(400, PARSE_ERROR, "Parse error: not JSON, or an object has a key twice")
             return
         if (wrong := messages.wrong(message)) is not None:
             await post.refuse(400, INVALID_REQUEST, wrong, messages.id_of(message))
@@ -174,9 +182,7 @@ class Endpoint:
             if "method" not in message:
                 messages.resolve(soft, message)
             elif message["method"] == "notifications/cancelled":
-                wanted = (message.get("params") or {}).get("requestId")
-                if (running := soft.running.get(messages.key(wanted))) is not None:
-                    running.cancel()
+                soft.cancel(messages.key((message.get("params") or {}).get("requestId")))
         await post.answer(202)
 
     async def _modern(self, post: Post, message: dict[str, Any]) -> None:
@@ -185,27 +191,36 @@ class Endpoint:
         if isinstance(route, modern.Rejection):
             await post.refuse(route.status, route.code, route.message, message["id"], route.data)
             return
-        if message["method"] == "subscriptions/listen":
-            if not post.streams:
-                await post.refuse(406, INVALID_REQUEST, "accept text/event-stream", message["id"])
-                return
-            post.claim.release()  # it is a stream, and counted among those
         exchange = self._exchange(post, message, None, route.version, is_modern=True)
         client = (route.version, route.client_info, route.capabilities)
-        await self._request(post, message, exchange, client, None)
+        if message["method"] != "subscriptions/listen":
+            await self._request(post, message, exchange, client, None)
+            return
+        if not post.streams:
+            await post.refuse(406, INVALID_REQUEST, _NO_EVENTS, message["id"])
+            return
+        claim = self._pushes.claim(post.principal)
+        if isinstance(claim, Refusal):
+            await self._refuse(claim, post.send, message["id"])
+            return
+        post.claim.release()  # it is a stream, and counted among those
+        with claim:
+            await self._request(post, message, exchange, client, None)
 
     async def _handshake(self, post: Post, message: dict[str, Any]) -> None:
         """Answer a request of a revision with handshake. `initialize` begins a session, if the client names none."""
+        if (wrong := modern.contradiction(post.scope, message)) is not None:
+            await post.refuse(wrong.status, wrong.code, wrong.message, message["id"])
+            return
         begins = message["method"] == "initialize"
         if begins and post.session is None:
             post = post.with_session(new_session_id())
         soft = None if post.session is None else self._soft(post.principal, post.session)
         if soft is not None and begins:
-            soft.client = message.get("params")
-        client = (soft.client if soft else None) or {}
+            soft.initialize(message.get("params") or {})
         version = post.version or DEFAULT_NEGOTIATED_VERSION
         exchange = self._exchange(post, message, soft, version)
-        known = (version, client.get("clientInfo"), client.get("capabilities"))
+        known = (version, soft.client_info, soft.capabilities) if soft else (version, None, None)
         await self._request(post, message, exchange, known, soft)
 
     def _exchange(
@@ -236,16 +251,17 @@ class Endpoint:
     ) -> None:
         """Run the handler of a request, and watch the calls of tools. `client`: its revision, info and capabilities."""
         method, params = message["method"], message.get("params")
-        name = (params or {}).get("name") if method == "tools/call" else None
-        arguments = (params or {}).get("arguments")
+        name, is_plain = messages.tool_of(message)
         began, tool = perf_counter(), self._service.by_name.get(name) if isinstance(name, str) else None
+        if method != "tools/call" and (tool is None or not tool.method):
+            name = tool = None
         kind = "" if tool is None else str(tool.scope)
         if isinstance(name, str) and (refusal := self._refusal(tool, name, post.principal)) is not None:
             self._watch.called(post.scope, self.name, name, kind, post.principal, "refused", began)
             await refusal.send(post.send, refusal.rpc_body(message["id"]))
             return
-        if isinstance(name, str) and self._runner is not None and isinstance(arguments, dict | None):
-            work = self._call(self._runner, name, arguments or {}, exchange)
+        if isinstance(name, str) and self._runner is not None and is_plain:
+            work = self._call(self._runner, name, (params or {}).get("arguments") or {}, exchange)
         else:
             connection = Connection.from_envelope(*client)
             work = serve_one(self._server, exchange, method, params, connection=connection, lifespan_state={})
@@ -278,11 +294,9 @@ class Endpoint:
         key = messages.key(exchange.request_id)
         stop, watching = exchange.keep_alive(), nothing
         outcome = "ok"
-        with anyio.CancelScope() as cancel:
+        with anyio.CancelScope() as cancel, nullcontext() if soft is None else soft.running(key, cancel):
             if exchange.modern:
                 watching = _on_disconnect(receive, cancel.cancel)
-            elif soft is not None:
-                soft.running[key] = cancel
             try:
                 result = await work
                 status, body = 200, None
@@ -295,8 +309,6 @@ class Endpoint:
             finally:
                 stop()
                 watching()
-                if soft is not None:
-                    soft.running.pop(key, None)
         if cancel.cancelled_caught:
             if not exchange.modern:
                 await exchange.finish(wire.error(exchange.request_id, REQUEST_CANCELLED, "Request cancelled"))

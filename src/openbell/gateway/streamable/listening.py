@@ -9,7 +9,7 @@ from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams, Subs
 
 from openbell.gateway.streamable.exchange import Exchange
 from openbell.gateway.streamable.pushes import Push, PushStreams
-from openbell.protocol.sdk import MCPError, ServerRequestContext
+from openbell.protocol.sdk import ServerRequestContext
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
@@ -25,15 +25,14 @@ class Listening:
     ) -> SubscriptionsListenResult:
         """Acknowledge, then send pushes until the client disconnects or the gateway closes."""
         exchange = cast("Exchange", context.request)
-        if self._pushes.full:
-            raise MCPError(-32000, "too many streams are open: try again later", None)
         meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
         granted = _granted(params.notifications)
         shown = granted.model_dump(by_alias=True, mode="json", exclude_none=True)
-        await exchange.notify(ACKNOWLEDGED, {"notifications": shown, "_meta": meta})
-        async for push in self._pushes.pushes(exchange.session.principal, None):
-            if push is not None and _passes(granted, push):
-                await exchange.notify(push.method, {**push.params, "_meta": meta})
+        async with self._pushes.opened(exchange.session.principal, None) as pushes:
+            await exchange.notify(ACKNOWLEDGED, {"notifications": shown, "_meta": meta})
+            async for push in pushes:
+                if push is not None and _passes(granted, push):
+                    await exchange.notify(push.method, {**push.params, "_meta": meta})
         return SubscriptionsListenResult(_meta=meta)
 
 

@@ -2,10 +2,47 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
+
+from pydantic_core import from_json
 
 from openbell.gateway.streamable.sessions import SoftSession
 from openbell.protocol.sdk import MCPError
+
+_KEY = re.compile(rb'"[ \t\r\n]*:')
+"""The end of each key of an object. A text may also contain it, behind a backslash."""
+
+
+def parse(body: bytes) -> Any:
+    """Returns the JSON of a body. Raises `ValueError` if it is none, has NaN, or has an object with a key twice.
+
+    Programs disagree about which of two equal keys counts: one could check a message that another runs.
+    """
+    found = from_json(body, allow_inf_nan=False)
+    if len(_KEY.findall(body)) != _count_keys(found):
+        json.loads(body, object_pairs_hook=_once)
+    return found
+
+
+def _count_keys(value: Any) -> int:
+    count, left = 0, [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            count += len(each)
+            left.extend(each.values())
+        elif isinstance(each, list):
+            left.extend(each)
+    return count
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is given twice")
+    return found
 
 
 def resolve(soft: SoftSession, message: dict[str, Any]) -> None:
@@ -34,9 +71,24 @@ def wrong(message: Any) -> str | None:
             return "Invalid Request: method must be a string and params an object"
         if "id" in message and key(message["id"]) is None:
             return "Invalid Request: the id must be a string or an integer"
+        if "result" in message or "error" in message:
+            return "Invalid Request: both a request and a response"
     elif "id" not in message or ("result" in message) == ("error" in message):
         return "Invalid Request: neither a request nor a response"
     return None
+
+
+def tool_of(message: dict[str, Any]) -> tuple[Any, bool]:
+    """Returns the name of the tool that a request may call, and True if the SDK need not check its parameters.
+
+    A tool is called by tools/call or, if it is a method too, by its own name.
+    """
+    if message["method"] != "tools/call":
+        return message["method"], False
+    params = message.get("params") or {}
+    meta = params.get("_meta")
+    has_plain_meta = meta is None or (isinstance(meta, dict) and key(meta.get("progressToken", "")) is not None)
+    return params.get("name"), has_plain_meta and isinstance(params.get("arguments"), dict | None)
 
 
 def id_of(message: Any) -> Any:

@@ -8,8 +8,10 @@ from typing import Any
 
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
+    NAME_BEARING_METHODS,
     InboundLadderRejection,
     classify_inbound_request,
+    decode_header_value,
     find_duplicated_routing_header,
     unsupported_protocol_version_rejection,
     validate_mcp_param_headers,
@@ -61,7 +63,7 @@ def is_modern(version: str | None, message: Any) -> bool:
 
 
 def check_version(version: str) -> Rejection | None:
-    """Returns why a notification's version is refused; None if it is served."""
+    """Returns why a revision without handshake is refused; None if it is served."""
     found = unsupported_protocol_version_rejection(version)
     return None if found is None else _rejection(found)
 
@@ -71,12 +73,33 @@ def check(scope: wire.Scope, message: dict[str, Any], server: Server[Any]) -> Ro
     headers = [(name.decode("latin-1"), value.decode("latin-1").strip()) for name, value in scope["headers"]]
     if (twice := find_duplicated_routing_header(headers)) is not None:
         return Rejection(HEADER_MISMATCH, f"the header {twice} is given more than once")
+    version = wire.text(wire.header(scope, wire.VERSION))
+    if version is not None and not is_modern(None, message) and (unknown := check_version(version)) is not None:
+        return unknown
     found = classify_inbound_request(message, headers=dict(headers))
     if isinstance(found, InboundLadderRejection):
         return _rejection(found)
     if message["method"] == "tools/call" and (wrong := _wrong_parameter(dict(headers), message, server)) is not None:
         return _rejection(wrong)
     return Route(found.protocol_version, found.client_info, found.client_capabilities)
+
+
+def contradiction(scope: wire.Scope, message: dict[str, Any]) -> Rejection | None:
+    """Returns why the headers of a request with handshake are refused; None if they are not.
+
+    It needs no Mcp-Method and no Mcp-Name. A proxy that decides by them must not be shown others than those that run.
+    """
+    for name, value in scope["headers"]:
+        if name == b"mcp-method":
+            body: Any = message["method"]
+        elif name == b"mcp-name":
+            key = NAME_BEARING_METHODS.get(message["method"])
+            body = None if key is None else (message.get("params") or {}).get(key)
+        else:
+            continue
+        if decode_header_value(value.decode("latin-1").strip()) != body:
+            return Rejection(HEADER_MISMATCH, f"the header {name.decode()} does not match the body")
+    return None
 
 
 def _wrong_parameter(

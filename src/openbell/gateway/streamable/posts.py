@@ -40,7 +40,14 @@ class Post:
     @cached_property
     def streams(self) -> bool:
         """True if the client accepts a stream of events."""
-        return wire.accepts(wire.header(self.scope, b"accept"), wire.EVENTS, missing=False)
+        return wire.accepts(self.scope, wire.EVENTS, missing=False)
+
+    @property
+    def is_json(self) -> bool:
+        """True if the body is declared as JSON that is not compressed."""
+        kind, _, _ = (wire.header(self.scope, b"content-type") or b"").partition(b";")
+        coding = wire.header(self.scope, b"content-encoding")
+        return kind.strip().lower() == wire.JSON and (coding is None or coding.lower() == b"identity")
 
     def with_session(self, session: str) -> Post:
         """Returns the same POST with a session that begins with it."""

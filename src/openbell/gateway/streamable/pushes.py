@@ -11,13 +11,16 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from openbell.desk.events import Listener, NotificationAdded
 from openbell.desk.trading.inbox import Inbox
+from openbell.gateway.guard.limits import Claim, Slots
+from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.exchange import RESUMABLE_SINCE
 from openbell.market.errors import OpenbellError
@@ -28,6 +31,12 @@ log = logging.getLogger(__name__)
 
 KEEP_ALIVE_SECONDS = 30.0
 MOST_STREAMS = 5_000
+MOST_STREAMS_EACH = 2_000
+_BUSY = Refusal(503, "too_many_streams", "Too many streams are open: retry later.", 5.0)
+_TOO_MANY = Refusal(
+    429, "too_many_streams", f"This principal has {MOST_STREAMS_EACH:,} open streams: close one before another.", 5.0
+)
+_CLOSING = Refusal(503, "closing", "This process of the gateway stops: retry at another one, or later.", 1.0)
 _BACKLOG = 1_000
 """Pushes that wait for a slow client; a stream with more ends, and its client resumes it."""
 _RETRY_SECONDS = 1.0
@@ -72,13 +81,13 @@ class _Stream:
         self.ended = True
         self.changed.set()
 
-    async def wait(self) -> bool:
-        """Wait for a push or the end; returns False after 30 s without."""
+    async def wait(self, seconds: float) -> bool:
+        """Wait for a push or the end; returns False after so many seconds without."""
         self.changed.clear()
         if self.pushes or self.ended:
             return True
         try:
-            async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+            async with asyncio.timeout(seconds):
                 await self.changed.wait()
         except TimeoutError:
             return False
@@ -164,18 +173,28 @@ class _Channel:
 class PushStreams:
     """The streams of all principals in this process."""
 
-    def __init__(self, inbox: Callable[[], Inbox | None], most: int = MOST_STREAMS) -> None:
-        """`inbox` returns the inbox; None if this desk cannot push from it."""
+    def __init__(
+        self,
+        inbox: Callable[[], Inbox | None],
+        most: int = MOST_STREAMS,
+        each: int = MOST_STREAMS_EACH,
+        keep_alive: float = KEEP_ALIVE_SECONDS,
+    ) -> None:
+        """`inbox` returns the inbox; None if this desk cannot push from it. `each` is the limit of one principal."""
         self._inbox = inbox
-        self._most = most
+        self._slots = Slots(most, each, busy=_BUSY, too_many=_TOO_MANY)
+        self._keep_alive = keep_alive
         self._channels: dict[str, _Channel] = {}
-        self.open = 0
         self._closing = False
 
     @property
-    def full(self) -> bool:
-        """Returns True if no more streams are accepted."""
-        return self._closing or self.open >= self._most
+    def open(self) -> int:
+        """The number of open streams."""
+        return self._slots.total
+
+    def claim(self, principal: Principal) -> Claim | Refusal:
+        """Returns a slot for a stream, which must be released, or why there is none."""
+        return _CLOSING if self._closing else self._slots.claim(principal.subject)
 
     def sender(self, principal: Principal) -> Notify:
         """Returns a function that sends a notification to all streams of a principal."""
@@ -201,52 +220,67 @@ class PushStreams:
         headers: wire.Headers,
     ) -> None:
         """Send pushes to one client until it disconnects. `after` is the cursor after which it resumes."""
-        if self.full:
-            text = wire.error(None, -32000, "too many streams are open: try again later")
-            await wire.answer(send, 503, text, ((b"retry-after", b"5"), *headers))
-            return
         gone = asyncio.ensure_future(wire.disconnected(receive))
         try:
-            await wire.begin_events(send, headers)
-            can_resume = after is not None and (version or "") >= RESUMABLE_SINCE
-            await wire.part(send, wire.priming_event(str(after)) if can_resume else wire.KEEP_ALIVE)
-            async for push in self.pushes(principal, after, gone):
-                await wire.part(send, wire.KEEP_ALIVE if push is None else push.event)
-            if not gone.done():
-                await wire.part(send, b"", last=True)
+            async with self.opened(principal, after, gone) as pushes:
+                await wire.begin_events(send, headers)
+                can_resume = after is not None and (version or "") >= RESUMABLE_SINCE
+                await wire.part(send, wire.priming_event(str(after)) if can_resume else wire.KEEP_ALIVE)
+                async for push in pushes:
+                    await wire.part(send, wire.KEEP_ALIVE if push is None else push.event)
+                if not gone.done():
+                    await wire.part(send, b"", last=True)
         finally:
             gone.cancel()
 
-    async def pushes(
+    @asynccontextmanager
+    async def opened(
         self, principal: Principal, after: int | None, gone: asyncio.Future[None] | None = None
-    ) -> AsyncIterator[Push | None]:
-        """Yields pushes until the client is gone or the gateway closes, and None after 30 s without any.
+    ) -> AsyncIterator[AsyncGenerator[Push | None]]:
+        """Opens a stream, which has every push from here on: a client may be told that it is open.
 
-        A push counts as sent when the next one is asked for.
+        It yields pushes until the client is gone or the gateway closes, and None after 30 s without any. A push counts as
+        sent when the next one is asked for.
         """
-        channel, stream = self._channel(principal), _Stream(after, alerts=Scope.TRADE in principal.scopes)
+        stream = _Stream(after, alerts=Scope.TRADE in principal.scopes)
+        if stream.alerts and after is None:
+            stream.after = await self._recorded(principal)
+        channel = self._channel(principal)
+        if self._closing:
+            stream.end()
         if gone is not None:
             gone.add_done_callback(lambda _: stream.end())
-        self.open += 1
         channel.add(stream)
         try:
-            while not stream.ended:
-                sent = 0
-                while stream.pushes:
-                    push = stream.pushes.popleft()
-                    yield push
-                    if stream.ended:
-                        return  # it may not have arrived: the next stream begins with it
-                    sent = max(sent, push.cursor)
-                if sent:
-                    await channel.record(sent)
-                elif not await stream.wait():
-                    yield None
+            async with aclosing(self._pushes(channel, stream)) as pushes:
+                yield pushes
         finally:
             channel.remove(stream)
             if not channel.streams and not channel.waiting:
                 self._channels.pop(principal.subject, None)
-            self.open -= 1
+
+    async def _recorded(self, principal: Principal) -> int | None:
+        """Returns the cursor of the last notification that was pushed; None if it cannot be read now."""
+        inbox = self._inbox()
+        try:
+            return None if inbox is None else (await inbox.queued(principal.subject, None))[1]
+        except OpenbellError as error:
+            log.warning("a stream begins later: %s", error)
+            return None
+
+    async def _pushes(self, channel: _Channel, stream: _Stream) -> AsyncGenerator[Push | None]:
+        while not stream.ended:
+            sent = 0
+            while stream.pushes:
+                push = stream.pushes.popleft()
+                yield push
+                if stream.ended:
+                    return  # it may not have arrived: the next stream begins with it
+                sent = max(sent, push.cursor)
+            if sent:
+                await channel.record(sent)
+            elif not await stream.wait(self._keep_alive):
+                yield None
 
     async def close(self) -> None:
         """End all streams; new ones are refused."""

@@ -9,9 +9,12 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
+from pydantic_core import to_json
 
 from openbell.protocol.replies import Replies
 from openbell.protocol.session import Notify, Principal, Session
@@ -20,8 +23,11 @@ MOST = 10_000
 MOST_PER_PRINCIPAL = 1_000
 IDLE_SECONDS = 1800.0
 LONGEST_ID = 128
+LONGEST_CLIENT = 16_384
+"""Bytes of what a session keeps about its client."""
 _LOGS = 16
 """Streams of one session that can be resumed."""
+_MOST_DIGITS = 18
 _EVENTS = 256
 """Events of one stream that are kept."""
 
@@ -34,7 +40,8 @@ class StreamLog:
         self._events: list[bytes] = []
         self._first = 1
         self.ended = False
-        self._changed = asyncio.Event()
+        self.changed = asyncio.Event()
+        """Set at the next event, which makes another one."""
 
     def name(self, number: int) -> str:
         """Returns the id of an event."""
@@ -51,16 +58,15 @@ class StreamLog:
             del self._events[0]
             self._first += 1
         self.ended = self.ended or last
-        self._changed.set()
+        self.changed.set()
+        self.changed = asyncio.Event()
         return self.latest()
 
-    async def later(self, number: int) -> list[tuple[int, bytes]]:
-        """Wait for events after a number. Returns their numbers and messages; nothing if the response has ended."""
-        while not (found := self._events[max(0, number + 1 - self._first) :]) and not self.ended:
-            self._changed.clear()
-            await self._changed.wait()
-        first = self._first + len(self._events) - len(found)
-        return list(enumerate(found, first))
+    def after(self, number: int) -> list[tuple[int, str, bytes]]:
+        """Returns the numbers, ids and messages of later events."""
+        first = max(number + 1, self._first)
+        kept = range(first, self._first + len(self._events))
+        return [(at, self.name(at), self._events[at - self._first]) for at in kept]
 
 
 class SoftSession:
@@ -68,14 +74,36 @@ class SoftSession:
 
     def __init__(self, principal: Principal, notify: Notify) -> None:
         self.session = Session(principal, notify, Replies())
-        self.client: dict[str, Any] | None = None
-        """The parameters of `initialize`."""
+        self.client_info: Any = None
+        self.capabilities: Any = None
         self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
         """Requests to the client that it has not answered, by id."""
-        self.running: dict[Any, anyio.CancelScope] = {}
-        """Requests of the client that are not answered, by id."""
+        self._running: dict[Any, list[anyio.CancelScope]] = {}
+        """Requests of the client that are not answered, by id. A client may use an id twice at the same time."""
         self.used = time.monotonic()
         self._logs: OrderedDict[str, StreamLog] = OrderedDict()
+
+    def initialize(self, params: Mapping[str, Any]) -> None:
+        """Keep what a client says about itself, unless it is too long."""
+        if len(to_json(params)) <= LONGEST_CLIENT:
+            self.client_info, self.capabilities = params.get("clientInfo"), params.get("capabilities")
+
+    @contextmanager
+    def running(self, key: Any, scope: anyio.CancelScope) -> Iterator[None]:
+        """Let `cancel` end a request while the block lasts."""
+        scopes = self._running.setdefault(key, [])
+        scopes.append(scope)
+        try:
+            yield
+        finally:
+            scopes.remove(scope)
+            if not scopes:
+                self._running.pop(key, None)
+
+    def cancel(self, key: Any) -> None:
+        """Cancel the requests of an id that are not answered."""
+        for scope in self._running.get(key, ()):
+            scope.cancel()
 
     def new_log(self) -> StreamLog:
         """Returns a log for another stream; the oldest is dropped if there are too many."""
@@ -89,7 +117,8 @@ class SoftSession:
         """Returns the log and the number of an event id; None if it is not known."""
         name, _, number = event.rpartition(".")
         found = self._logs.get(name)
-        return (found, int(number)) if found is not None and number.isascii() and number.isdigit() else None
+        is_number = number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS
+        return (found, int(number)) if found is not None and is_number else None
 
 
 class SoftSessions:

@@ -40,16 +40,20 @@ def text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("latin-1")
 
 
-def accepts(accept: bytes | None, wanted: bytes, *, missing: bool) -> bool:
-    """Returns True if an Accept header allows a media type; `missing` is the result without the header."""
-    if accept is None:
+def accepts(scope: Scope, wanted: bytes, *, missing: bool) -> bool:
+    """Returns True if the Accept headers allow a media type; `missing` is the result without such a header.
+
+    The most specific range decides: "application/json;q=0, */*" excludes JSON.
+    """
+    given = [value for name, value in scope["headers"] if name == b"accept"]
+    if not given:
         return missing
-    group = wanted.partition(b"/")[0] + b"/*"
-    for part in accept.lower().split(b","):
+    ranges: dict[bytes, bool] = {}
+    for part in b",".join(given).lower().split(b","):
         kind, *parameters = (each.strip() for each in part.split(b";"))
-        if kind in {wanted, group, b"*/*"} and not any(_is_zero(each) for each in parameters):
-            return True
-    return False
+        ranges[kind] = ranges.get(kind, False) or not any(_is_zero(each) for each in parameters)
+    group = wanted.partition(b"/")[0] + b"/*"
+    return next((ranges[kind] for kind in (wanted, group, b"*/*") if kind in ranges), False)
 
 
 def _is_zero(parameter: bytes) -> bool:

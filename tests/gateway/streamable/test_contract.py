@@ -1,0 +1,347 @@
+"""The HTTP transport of the contract: Accept, sessions, aliases, paths, revisions, and messages that are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbell.gateway.app import paths_of
+from openbell.servers import NAMES
+from tests.gateway.streamable.gateways import MODERN, Inside, Up, message, modern, modern_headers, notification
+from tests.waiting import wait_for
+
+HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+PING = message("ping")
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+def hello(version: str) -> dict[str, Any]:
+    client = {"name": "test", "version": "1"}
+    return message("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": client})
+
+
+# Accept and Content-Type
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        None,
+        "application/json",
+        "application/json, text/event-stream",
+        "APPLICATION/JSON",
+        "application/json;charset=utf-8",
+        "application/*",
+        "*/*",
+        "text/html, */*;q=0.1",
+        "application/json;q=0.001",
+        "text/plain;q=0, application/json",
+        "application/*;q=0, application/json",
+    ],
+)
+def test_a_client_that_accepts_json_or_names_nothing_gets_json(up: Up, accept: str | None) -> None:
+    answer = up.post(PING, Accept=accept)
+    assert (answer.status, answer["content-type"]) == (200, "application/json")
+    assert answer.json == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "text/plain",
+        "text/event-stream",
+        "application/json;q=0",
+        "application/json; q=0.000",
+        "application/json;q=0, */*",
+        "application/json;q=0, application/*",
+        "application/*;q=0, */*",
+        "application/jsonp",
+        "",
+    ],
+)
+def test_a_client_that_excludes_json_gets_406(up: Up, accept: str) -> None:
+    answer = up.post(PING, Accept=accept)
+    assert answer.status == 406
+    assert answer.json["error"]["code"] == -32600
+
+
+def test_two_accept_headers_are_one_list(up: Up) -> None:
+    body = json.dumps(PING).encode()
+    head = up.bytes_of("POST", "/mcp", body, Accept="text/plain").replace(
+        b"\r\n", b"\r\nAccept: application/json\r\n", 1
+    )
+    assert up.send(head).status == 200
+
+
+def test_accept_is_judged_before_the_token(up: Up) -> None:
+    assert up.post(PING, None, Accept="text/plain").status == 406
+    assert up.request("GET", "/mcp", None, Accept="application/json").status == 406
+
+
+@pytest.mark.parametrize(
+    "kind", [None, "", "text/plain", "application/jsonp", "application/json-rpc", "application/x-json"]
+)
+def test_a_body_that_is_not_declared_as_json_gets_415(up: Up, kind: str | None) -> None:
+    assert up.post(PING, Content_Type=kind).status == 415
+
+
+def test_a_parameter_of_the_content_type_is_allowed(up: Up) -> None:
+    assert up.post(PING, Content_Type="Application/JSON; charset=utf-8").status == 200
+
+
+# Sessions, notifications and aliases
+
+
+@pytest.mark.parametrize("session", ["abc", "a" * 128, "!#$%&'*+-.^_`|~:;<=>?@[]{}()/\\,\""])
+def test_a_session_id_is_echoed_unchanged(up: Up, session: str) -> None:
+    for body in (PING, message("tools/call", {"name": "list_alerts"}), notification("notifications/initialized")):
+        assert up.post(body, Mcp_Session_Id=session)["mcp-session-id"] == session
+    with up.stream(Mcp_Session_Id=session) as stream:
+        assert stream.headers["mcp-session-id"] == session
+
+
+def test_without_a_session_id_only_initialize_issues_one(up: Up) -> None:
+    assert up.post(PING)["mcp-session-id"] is None
+    first, second = (up.post(hello("2025-06-18"))["mcp-session-id"] for _ in range(2))
+    assert first is not None
+    assert first != second
+
+
+def test_notifications_and_responses_are_answered_with_202_and_nothing(up: Up) -> None:
+    for body in (
+        notification("notifications/initialized"),
+        notification("notifications/cancelled", {"requestId": 5}),
+        notification("notifications/of-another-server", {}),
+        {"jsonrpc": "2.0", "id": "never-asked", "result": {}},
+        {"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "no"}},
+    ):
+        for session in (None, "s"):
+            answer = up.post(body, Mcp_Session_Id=session)
+            assert (answer.status, answer.body, answer["content-type"]) == (202, b"", None)
+
+
+@pytest.mark.parametrize("path", ["/", "/message"])
+def test_older_paths_of_post(up: Up, path: str) -> None:
+    assert up.post(PING, path=path, Mcp_Session_Id="s").json["result"] == {}
+    assert up.ask("list_alerts", path=path)["alerts"] == up.ask("list_alerts")["alerts"]
+    assert up.request("GET", path).status == 404
+
+
+def test_the_older_path_of_get(up: Up) -> None:
+    with up.stream(path="/sse") as stream:
+        assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream")
+        assert stream.frame() == {":": "keep-alive"}
+    assert up.post(PING, path="/sse").status == 404
+
+
+def test_tool_calls_are_answered_with_json_also_if_a_stream_is_accepted(up: Up) -> None:
+    answer = up.post(message("tools/call", {"name": "list_indicators", "arguments": {}}, "x"))
+    assert (answer.status, answer["content-type"]) == (200, "application/json")
+    assert answer.json["id"] == "x"
+    assert answer.json["result"]["isError"] is False
+
+
+# Paths and methods
+
+
+def test_every_server_has_a_path(up: Up) -> None:
+    for name in NAMES:
+        assert (DOCS / f"{name}.md").exists()
+        path = "/mcp" if name == "chartgen" else f"/{name}/mcp"
+        listed = {tool["name"] for tool in up.post(message("tools/list"), path=path).json["result"]["tools"]}
+        assert listed
+        documented = (DOCS / f"{name}.md").read_text()
+        assert all(tool in documented for tool in listed)
+
+
+def test_chart_signals_is_served_only_by_setting(tmp_path: Path) -> None:
+    assert "chart-signals" in paths_of(chart_signals=True).values()
+    with Inside(tmp_path) as gateway:
+        assert gateway.post(PING, path="/chart-signals/mcp").status == 404
+        assert gateway.post(PING, path="/strategy/mcp").status == 200
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PUT", "HEAD", "PATCH", "OPTIONS", "TRACE", "PROPFIND"])
+def test_other_methods_get_405_and_the_allowed_ones(up: Up, method: str) -> None:
+    answer = up.request(method)
+    assert (answer.status, answer["allow"]) == (405, "GET, POST")
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/mcp/x", "/chartgen/mcp", "/mcp.json", "/favicon.ico"])
+def test_unknown_paths_get_404(up: Up, path: str) -> None:
+    assert up.request("GET", path).status == 404
+    assert up.post(PING, path=path).status == 404
+
+
+# Revisions
+
+
+@pytest.mark.parametrize("version", HANDSHAKE)
+def test_the_handshake_of_each_revision(up: Up, version: str) -> None:
+    answer = up.post(hello(version))
+    assert answer.json["result"]["protocolVersion"] == version
+    session = answer["mcp-session-id"]
+    named = {"MCP_Protocol_Version": version, "Mcp_Session_Id": session}
+    assert up.post(notification("notifications/initialized"), **named).status == 202
+    assert up.post(message("tools/list"), **named).json["result"]["tools"]
+    called = up.post(message("tools/call", {"name": "list_alerts"}), **named).json["result"]
+    assert "resultType" not in called
+
+
+def test_a_handshake_with_an_unknown_revision_is_answered_with_the_newest(up: Up) -> None:
+    assert up.post(hello("2099-01-01")).json["result"]["protocolVersion"] == HANDSHAKE[-1]
+
+
+def test_the_newest_revision_needs_no_handshake(up: Up) -> None:
+    found = up.post(modern("server/discover"), **modern_headers("server/discover")).json["result"]
+    assert MODERN in found["supportedVersions"]
+    listed = up.post(modern("tools/list"), **modern_headers("tools/list")).json["result"]
+    assert (listed["resultType"], listed["cacheScope"]) == ("complete", "private")
+    body = modern("tools/call", {"name": "list_alerts", "arguments": {}})
+    answer = up.post(body, Mcp_Session_Id="s", **modern_headers("tools/call", "list_alerts"))
+    assert answer.json["result"]["resultType"] == "complete"
+    assert answer["mcp-session-id"] is None
+    assert up.request("GET", MCP_Protocol_Version=MODERN, Accept="text/event-stream").status == 405
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", "2026-07-29", "x", "2025-06-18, 2026-07-28", "\xe9"])
+def test_unknown_revisions_get_400_and_the_known_ones(up: Up, version: str) -> None:
+    answers = [
+        up.post(PING, MCP_Protocol_Version=version),
+        up.post(notification("notifications/initialized"), MCP_Protocol_Version=version),
+        up.request("GET", MCP_Protocol_Version=version, Accept="text/event-stream"),
+    ]
+    for answer in answers:
+        assert answer.status == 400
+        assert answer.json["error"]["data"]["supported"] == [MODERN]
+
+
+def test_a_request_of_the_newest_revision_needs_its_headers(up: Up) -> None:
+    body = modern("tools/call", {"name": "list_alerts", "arguments": {}})
+    good = modern_headers("tools/call", "list_alerts")
+    assert up.post(body, **good).status == 200
+    for name in ("Mcp-Method", "Mcp-Name", "MCP-Protocol-Version"):
+        answer = up.post(body, **{key: value for key, value in good.items() if key != name})
+        assert (answer.status, answer.json["error"]["code"]) == (400, -32020)
+
+
+# Messages that are none
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", -32700),
+        (b"{", -32700),
+        (b"\xff\xfe", -32700),
+        (b"\xef\xbb\xbf{}", -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping"} x', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":NaN}}', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":-Infinity}}', -32700),
+        (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"\\udc00":1}}', -32700),
+        (b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % (b"9" * 5000), -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":%s}}' % (b"[" * 5000 + b"]" * 5000), -32700),
+        (b"[]", -32600),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600),
+        (b'"ping"', -32600),
+        (b"null", -32600),
+        (b'{"id":1,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),
+        (b'{"jsonrpc":2.0,"id":1,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":[1],"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":7}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', -32600),
+        (b'{"jsonrpc":"2.0","id":1}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', -32600),
+    ],
+)
+def test_json_that_is_no_message_gets_400_and_its_code(up: Up, body: bytes, code: int) -> None:
+    answer = up.post(body)
+    assert (answer.status, answer.json["error"]["code"]) == (400, code), answer.body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % (b"9" * 4000),
+        b'{"jsonrpc":"2.0","id":-1,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":"","method":"ping"}',
+        b'{"jsonrpc":"2.0","id":"\\u0000\\n\\u2028","method":"ping"}',
+        b'{"jsonrpc" : "2.0", "id" : "a \\" : b", "method"\t:\n"ping"}',
+    ],
+)
+def test_unusual_ids_come_back_as_they_were(up: Up, body: bytes) -> None:
+    answer = up.post(body)
+    assert (answer.status, answer.json) == (200, {"jsonrpc": "2.0", "id": json.loads(body)["id"], "result": {}})
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("no/such/method", {}, -32601),
+        ("place_order", {"symbol": "AAPL"}, -32601),
+        ("tools/call", None, -32602),
+        ("tools/call", {"name": 5}, -32602),
+        ("tools/call", {"name": "list_alerts", "arguments": []}, -32602),
+        ("tools/call", {"name": "list_alerts", "_meta": 5}, -32602),
+        ("tools/call", {"name": "list_alerts", "_meta": {"progressToken": {}}}, -32602),
+        ("tools/call", {"name": "no_such_tool"}, -32602),
+    ],
+)
+def test_wrong_requests_get_a_json_rpc_error(up: Up, method: str, params: Any, code: int) -> None:
+    answer = up.post(message(method, params, "me"))
+    assert (answer.status, answer.json["id"], answer.json["error"]["code"]) == (200, "me", code)
+
+
+# Cancelling
+
+WAITS = {"name": "get_notifications", "arguments": {"wait_s": 25, "cursor": 0}}
+
+
+def outcomes(up: Up, who: str) -> list[str]:
+    """The outcomes of a principal's calls of get_notifications, from the audit log."""
+    log = up.home / "audit.log"
+    lines = map(json.loads, log.read_text().splitlines()) if log.exists() else ()
+    return [line["outcome"] for line in lines if (line["principal"], line["tool"]) == (who, WAITS["name"])]
+
+
+@pytest.mark.parametrize("session", ["cancels", "cancels-again"])
+def test_a_notification_cancels_the_handler(up: Up, session: str) -> None:
+    before = len(outcomes(up, "bob"))
+    with up.connect() as connection:
+        body = json.dumps(message("tools/call", WAITS, "w")).encode()
+        connection.sendall(up.bytes_of("POST", "/mcp", body, "bob", Mcp_Session_Id=session))
+        cancelled = notification("notifications/cancelled", {"requestId": "w"})
+
+        def answered() -> bool:
+            assert up.post(cancelled, "bob", Mcp_Session_Id=session).status == 202
+            connection.settimeout(0.05)
+            try:
+                return b"-32800" in connection.recv(65536)
+            except TimeoutError:
+                return False
+
+        wait_for(answered, "the response of the cancelled request")
+    wait_for(lambda: outcomes(up, "bob")[before:] == ["cancelled"], "the handler to end")
+
+
+def test_a_closed_connection_cancels_the_handler_in_the_newest_revision_only(up: Up) -> None:
+    before = len(outcomes(up, "bob"))
+    body = json.dumps(modern("tools/call", WAITS)).encode()
+    with up.connect() as connection:
+        connection.sendall(up.bytes_of("POST", "/mcp", body, "bob", **modern_headers("tools/call", WAITS["name"])))
+    wait_for(lambda: outcomes(up, "bob")[before:] == ["cancelled"], "the handler to end")
+    short = {"name": "get_notifications", "arguments": {"wait_s": 0.3, "cursor": 0}}
+    with up.connect() as connection:
+        connection.sendall(up.bytes_of("POST", "/mcp", json.dumps(message("tools/call", short)).encode(), "bob"))
+    wait_for(lambda: outcomes(up, "bob")[before:] == ["cancelled", "ok"], "the handler to end by itself")
