@@ -12,8 +12,11 @@ import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
+
+from sqlalchemy import Connection
 
 from openbell.desk.access import make_access
 from openbell.desk.desk import Desk
@@ -40,23 +43,27 @@ TOKENS = {
 """Subject and scopes of each token."""
 
 
-def add_tokens(home: Path, tokens: Mapping[str, tuple[str, str]] = TOKENS, **settings: str) -> dict[str, str]:
+def add_tokens(home: Path, tokens: Mapping[str, tuple[str, str]] = TOKENS, database: str = "") -> dict[str, str]:
     """Adds tokens to the store of a home, as `openbell token add` does; returns them by name."""
 
     async def work() -> dict[str, str]:
-        store = make_access(load({"OPENBELL_HOME": str(home), **{f"OPENBELL_{k}": v for k, v in settings.items()}}))
+        store = make_access(load({"OPENBELL_HOME": str(home), "OPENBELL_DATABASE_URL": database}))
         made = {}
         try:
             for name, (subject, scopes) in tokens.items():
                 made[name] = new_secret(STATIC)
                 allowed = frozenset(scopes.split(",")) - {""}
                 token = StaticToken(name, subject, allowed, digest(made[name]), 1.0, None)
-                await store.write(lambda connection, token=token: static_tokens.add(connection, token))
+                await store.write(partial(_add, token))
         finally:
             await store.close()
         return made
 
     return asyncio.run(work())
+
+
+def _add(token: StaticToken, connection: Connection) -> None:
+    static_tokens.add(connection, token)
 
 
 def message(method: str, params: Any = None, number: Any = 1) -> dict[str, Any]:
@@ -166,7 +173,7 @@ class Client:
         """The answer to a request without a body."""
         return self.send(self.bytes_of(method, path, None, who, **headers))
 
-    def post(self, body: Any, who: str | None = "alice", path: str = "/mcp", **headers: str | None) -> Answer:
+    def post(self, body: Any, who: str | None = "alice", path: str = "/mcp", **headers: Any) -> Answer:
         """The answer to a message; bytes are sent as they are."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.send(self.bytes_of("POST", path, data, who, **headers))
@@ -217,8 +224,7 @@ class Up(Client):
         self, home: Path, *words: str, tokens: Mapping[str, str] | None = None, port: int = 0, **settings: str
     ) -> None:
         given = {**UNLIMITED, "FEED": "sim", **settings}
-        records = {name: given[name] for name in ("DATABASE_URL",) if name in given}
-        known = add_tokens(home, **records) if tokens is None else tokens
+        known = add_tokens(home, database=given.get("DATABASE_URL", "")) if tokens is None else tokens
         command = [*OPENBELL, "up", "--port", str(port), *(words or ("--trade",))]
         self.home = home
         self.process = Process(
@@ -279,8 +285,7 @@ class Inside(Client):
         """`prepare` may change the gateway before it serves."""
         given = {"HOME": str(home), "FEED": "sim", "TRADE": "1", "PORT": "0", **UNLIMITED, **settings}
         self.settings = load({f"OPENBELL_{name}": value for name, value in given.items()})
-        records = {name: given[name] for name in ("DATABASE_URL",) if name in given}
-        known = add_tokens(home, tokens, **records)
+        known = add_tokens(home, tokens, given.get("DATABASE_URL", ""))
         self._prepare = prepare
         self._listener = bind(self.settings)
         self._started, self._ended = threading.Event(), asyncio.Event()

@@ -183,8 +183,8 @@ def test_unknown_paths_get_404(up: Up, path: str) -> None:
 def test_the_handshake_of_each_revision(up: Up, version: str) -> None:
     answer = up.post(hello(version))
     assert answer.json["result"]["protocolVersion"] == version
-    session = answer["mcp-session-id"]
-    named = {"MCP_Protocol_Version": version, "Mcp_Session_Id": session}
+    assert answer["mcp-session-id"]
+    named = {"MCP_Protocol_Version": version, "Mcp_Session_Id": answer["mcp-session-id"]}
     assert up.post(notification("notifications/initialized"), **named).status == 202
     assert up.post(message("tools/list"), **named).json["result"]["tools"]
     called = up.post(message("tools/call", {"name": "list_alerts"}), **named).json["result"]
@@ -305,14 +305,15 @@ def test_wrong_requests_get_a_json_rpc_error(up: Up, method: str, params: Any, c
 
 # Cancelling
 
-WAITS = {"name": "get_notifications", "arguments": {"wait_s": 25, "cursor": 0}}
+TOOL = "get_notifications"
+WAITS = {"name": TOOL, "arguments": {"wait_s": 25, "cursor": 0}}
 
 
 def outcomes(up: Up, who: str) -> list[str]:
     """The outcomes of a principal's calls of get_notifications, from the audit log."""
     log = up.home / "audit.log"
     lines = map(json.loads, log.read_text().splitlines()) if log.exists() else ()
-    return [line["outcome"] for line in lines if (line["principal"], line["tool"]) == (who, WAITS["name"])]
+    return [line["outcome"] for line in lines if (line["principal"], line["tool"]) == (who, TOOL)]
 
 
 @pytest.mark.parametrize("session", ["cancels", "cancels-again"])
@@ -339,7 +340,7 @@ def test_a_closed_connection_cancels_the_handler_in_the_newest_revision_only(up:
     before = len(outcomes(up, "bob"))
     body = json.dumps(modern("tools/call", WAITS)).encode()
     with up.connect() as connection:
-        connection.sendall(up.bytes_of("POST", "/mcp", body, "bob", **modern_headers("tools/call", WAITS["name"])))
+        connection.sendall(up.bytes_of("POST", "/mcp", body, "bob", **modern_headers("tools/call", TOOL)))
     wait_for(lambda: outcomes(up, "bob")[before:] == ["cancelled"], "the handler to end")
     short = {"name": "get_notifications", "arguments": {"wait_s": 0.3, "cursor": 0}}
     with up.connect() as connection:
