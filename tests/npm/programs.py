@@ -67,7 +67,7 @@ def _install(source: Path, target: Path, flags: list[str]) -> None:
     # Optional packages that are left out are not in the lock, therefore `npm ci` would refuse it; `npm install` takes what
     # the lock has, checked by its hashes.
     flags = [*flags, "--omit=peer", "--ignore-scripts", "--no-audit", "--no-fund"]
-    flags += ["--fetch-retries=1", "--fetch-timeout=60000"]
+    flags += ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]
     try:
         subprocess.run(
             [program, npm, "install", *flags],
