@@ -44,7 +44,7 @@ class Receiver:
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
-        self._serving: set[asyncio.Task[None] | None] = set()
+        self._serving: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
         self._names: dict[object, str | None] = {}
         if self.tls:
             self.tls.sni_callback = lambda connection, name, _: self._names.__setitem__(connection, name)
@@ -68,14 +68,20 @@ class Receiver:
 
     async def _stop(self) -> None:
         self._server.close()
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
+        for _ in range(5):  # connections that were accepted just now get their tasks
+            await asyncio.sleep(0)
+        for task, writer in self._serving.items():
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+            writer.transport.abort()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+        for _ in range(5):  # transports close their sockets
+            await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        self._serving.add(asyncio.current_task())  # asyncio itself keeps no task that waits for nothing alive
+        task = asyncio.current_task()
+        assert task
+        self._serving[task] = writer  # asyncio itself keeps no task that waits for nothing alive
         with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, asyncio.CancelledError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             method, path, _ = head[0].split(" ")

@@ -13,10 +13,11 @@ import httpx2
 import pytest
 import uvicorn
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from openbell.desk.desk import Desk
 from openbell.desk.webhooks.receiving import LARGEST, Receiver, clean, parse_body
-from openbell.gateway.webhooks.inbound import BURST, inbound_route
+from openbell.gateway.webhooks.inbound import BURST, PATH, Inbound, inbound_route
 from openbell.protocol.session import LOCAL_OPERATOR
 from openbell.stores.records.verify import entries, faults
 from tests.gateway.webhooks.desks import ME, desk_at
@@ -28,9 +29,9 @@ ALERT = {"ticker": "BTCUSDT", "exchange": "BINANCE", "interval": "60", "close": 
 
 
 @asynccontextmanager
-async def served(desk: Desk) -> AsyncIterator[httpx2.AsyncClient]:
+async def served(desk: Desk, route: Route | None = None) -> AsyncIterator[httpx2.AsyncClient]:
     """The route on a real socket, and a client of it."""
-    app = Starlette(routes=[inbound_route(desk)])
+    app = Starlette(routes=[route or inbound_route(desk)])
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
     task = asyncio.create_task(server.serve())
     await until(lambda: server.started, "the server to start")
@@ -196,16 +197,22 @@ async def test_large_bodies_are_refused_before_they_are_read(tmp_path: Path) -> 
 
 @awaited
 async def test_each_id_has_a_limit_whether_it_exists_or_not(tmp_path: Path) -> None:
-    async with desk_at(tmp_path) as desk, served(desk) as client:
-        hook, secret = await desk.webhooks.add_inbound(ME, "x")
-        other, key = await desk.webhooks.add_inbound(ME, "y")
-        for name in (hook.id, "in_" + "1" * 32):
-            codes = [await post(client, name, {}) for _ in range(BURST + 20)]
-            assert set(codes[:BURST]) == {404}
-            assert codes[-1] == 429
-        answer = await client.post(f"/webhooks/{hook.id}", json={"secret": secret})
-        assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
-        assert await post(client, other.id, {"secret": key}) == 200
+    now = 100.0
+    async with desk_at(tmp_path) as desk:
+        limited = Inbound(Receiver(desk.trading.records, desk.webhooks), clock=lambda: now)
+        async with served(desk, Route(PATH, limited.answer, methods=["POST"])) as client:
+            hook, secret = await desk.webhooks.add_inbound(ME, "x")
+            other, key = await desk.webhooks.add_inbound(ME, "y")
+            for name in (hook.id, "in_" + "1" * 32):
+                codes = [await post(client, name, {}) for _ in range(BURST + 2)]
+                assert codes == [404] * BURST + [429] * 2
+            answer = await client.post(f"/webhooks/{hook.id}", json={"secret": secret})
+            assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+            assert await post(client, other.id, {"secret": key}) == 200
+            now += 0.5
+            assert [await post(client, hook.id, {"secret": secret}) for _ in range(2)] == [200, 429]
+            now -= 1_000
+            assert await post(client, hook.id, {"secret": secret}) == 429
 
 
 @pytest.mark.parametrize("settings", [{"READ_ONLY": "1"}, {"AS_OF": "2026-03-02T15:00:00Z"},
