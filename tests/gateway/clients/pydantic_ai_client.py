@@ -50,7 +50,7 @@ async def main() -> None:
             return await see(server, transport, era)
 
     servers = json.load(sys.stdin)
-    work = [one(server, "stdio", server["stdio_era"]) for server in servers]
+    work = [one(server, "stdio", server["stdio_era"]) for server in servers if server["stdio_era"]]
     work += [one(server, "http", era) for server in servers for era in MODES]
     json.dump(await asyncio.gather(*work), sys.stdout)
 

@@ -41,10 +41,9 @@ def here(install: Callable[..., T], *given: Any) -> T:
         pytest.skip(f"NOT TESTED: {missing}")
 
 
-@pytest.fixture
-def up(tmp_path: Path) -> Iterator[Gateway]:
-    home = tmp_path / "home"
-    home.mkdir()
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    home = tmp_path_factory.mktemp("home")
     import_bars(home)
     with gateway(home) as found:
         yield found

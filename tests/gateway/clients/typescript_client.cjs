@@ -27,7 +27,7 @@ async function see(server, transport, era) {
 async function main() {
   const waiting = [];
   for (const server of JSON.parse(readFileSync(0, "utf8"))) {
-    waiting.push([server, "stdio", server.stdio_era]);
+    if (server.stdio_era) waiting.push([server, "stdio", server.stdio_era]);
     for (const era of Object.keys(modes)) waiting.push([server, "http", era]);
   }
   const seen = [];
