@@ -33,7 +33,7 @@ from openbell.protocol.sdk import Server, ServerRequestContext
 from openbell.protocol.server import call_tool
 from openbell.protocol.service import Runner, Service
 from openbell.protocol.session import Principal, Scope, Session
-from openbell.protocol.tool import Tool
+from openbell.protocol.tool import Effect, Tool
 
 log = logging.getLogger(__name__)
 
@@ -279,8 +279,8 @@ class Endpoint:
 
     def _refusal(self, tool: Tool | None, name: str, principal: Principal) -> Refusal | None:
         """Returns why a call is refused: the token's scopes or the rate limit do not allow it."""
-        if tool is not None and tool.scope not in principal.scopes:
-            return self._admission.lacks(tool.scope, self.resource, name)
+        if tool is not None and (lacking := _needed(tool) - principal.scopes):
+            return self._admission.lacks(min(lacking), self.resource, name)
         return self._watch.limit(principal, Scope.READ if tool is None else tool.scope)
 
     async def _run(
@@ -319,6 +319,12 @@ class Endpoint:
 
     def _soft(self, principal: Principal, session: str) -> SoftSession:
         return self._sessions.get(principal, session, self._pushes.sender(principal))
+
+
+def _needed(tool: Tool) -> set[Scope]:
+    """Returns the scopes that a call needs: a token for reading alone must not write, whatever the tool's own scope is."""
+    writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
+    return {tool.scope, Scope.TRADE} if writes and tool.scope is Scope.READ else {tool.scope}
 
 
 def _on_disconnect(receive: wire.Receive, cancel: Callable[[], None]) -> Callable[[], None]:
