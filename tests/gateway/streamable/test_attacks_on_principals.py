@@ -250,7 +250,7 @@ def test_attack_reading_without_a_token_writes_and_trades(tmp_path: Path) -> Non
         ):
             assert gateway.post(message("tools/call", {"name": tool}), None, path).status == 403
         forwarded = gateway.post(message("ping"), None, X_Forwarded_For="8.8.8.8", Forwarded="for=8.8.8.8")
-        assert forwarded.status in {200, 401}
+        assert forwarded.status == 401
 
 
 def test_attack_writing_tools_of_a_read_only_desk(tmp_path: Path) -> None:

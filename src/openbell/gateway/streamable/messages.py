@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY
 from pydantic_core import from_json
 
 from openbell.gateway.streamable.sessions import SoftSession
@@ -86,9 +87,16 @@ def tool_of(message: dict[str, Any]) -> tuple[Any, bool]:
     if message["method"] != "tools/call":
         return message["method"], False
     params = message.get("params") or {}
-    meta = params.get("_meta")
-    has_plain_meta = meta is None or (isinstance(meta, dict) and key(meta.get("progressToken", "")) is not None)
-    return params.get("name"), has_plain_meta and isinstance(params.get("arguments"), dict | None)
+    return params.get("name"), isinstance(params.get("arguments"), dict | None) and _is_plain(params.get("_meta"))
+
+
+def _is_plain(meta: Any) -> bool:
+    """Returns True if `_meta` is absent, or its values have the types that the protocol names."""
+    if meta is None:
+        return True
+    if not isinstance(meta, dict) or key(meta.get("progressToken", "")) is None:
+        return False
+    return all(isinstance(meta.get(name, meta), dict) for name in (CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY))
 
 
 def id_of(message: Any) -> Any:
