@@ -1,4 +1,5 @@
-"""Connections of clients that send nothing, or their headers a byte at a time, are closed; uvicorn alone waits for ever.
+"""Connections of clients that send nothing, send their headers a byte at a time, or read nothing are closed; uvicorn alone
+waits for ever.
 
 uvicorn's own limits are set here too (`server_options`): h11's bound on a header block that is not complete, and how long an
 idle connection is kept.
@@ -25,11 +26,14 @@ _KEEP_ALIVE = 15
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP/1.1 with a time limit on the headers of each request, and on a body that is sent after its response."""
+    """HTTP/1.1 with time limits on the headers of a request, a body after its response, and a client that reads nothing."""
 
     seconds = 10.0
     """From the first byte of a request, or from the connection, until its headers are complete."""
+    read_seconds = 30.0
+    """How long a client may read nothing of a response that does not fit into the buffers."""
     _timer: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""
@@ -51,7 +55,31 @@ class TimedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
         self._stop()
+        self._reads()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """See asyncio: the client reads more slowly than the response is written."""
+        super().pause_writing()
+        self._check_progress()
+
+    def resume_writing(self) -> None:
+        """See asyncio."""
+        self._reads()
+        super().resume_writing()
+
+    def _check_progress(self, before: int | None = None) -> None:
+        """Close the connection if the client has read nothing since the last check."""
+        left = self.transport.get_write_buffer_size()
+        if before is not None and left >= before:
+            self.transport.abort()
+        else:
+            self._stalled = self.loop.call_later(self.read_seconds, self._check_progress, left)
+
+    def _reads(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def _is_waiting(self) -> bool:
         """Returns True if the next bytes are headers, or belong to a body that nobody reads."""
