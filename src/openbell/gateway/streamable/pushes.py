@@ -38,7 +38,7 @@ _TOO_MANY = Refusal(
 )
 _CLOSING = Refusal(503, "closing", "This process of the gateway stops: retry at another one, or later.", 1.0)
 _BACKLOG = 1_000
-"""Pushes that wait for a slow client; a stream with more ends, and its client resumes it."""
+"""Pushes that wait for a slow client; a stream that would have more ends after them, and its client resumes it."""
 _RETRY_SECONDS = 1.0
 
 
@@ -67,12 +67,13 @@ class _Stream:
         self.pushes: deque[Push] = deque()
         self.changed = asyncio.Event()
         self.ended = False
+        self.full = False
+        """The client is too slow: the stream ends after the pushes that it has."""
 
     def put(self, push: Push) -> None:
-        """Add a push; a stream whose client is too slow ends."""
-        if len(self.pushes) >= _BACKLOG:
-            self.end()
-        else:
+        """Add a push, unless too many wait."""
+        self.full = self.full or len(self.pushes) >= _BACKLOG
+        if not self.full:
             self.pushes.append(push)
             self.changed.set()
 
@@ -279,6 +280,8 @@ class PushStreams:
                 sent = max(sent, push.cursor)
             if sent:
                 await channel.record(sent)
+            elif stream.full:
+                return
             elif not await stream.wait(self._keep_alive):
                 yield None
 
