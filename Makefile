@@ -49,6 +49,7 @@ check: lint test ## lint and test
 docs: $(VENV)/tools ## write the generated reference pages anew
 	$(BIN)/python -m openbell.cli.reference docs
 	$(BIN)/python -m tests.gateway.conformance.suite
+	$(BIN)/python -m tests.gateway.attacks
 
 proto: $(VENV)/tools ## generate the messages of the gRPC backtester anew
 	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src openbell/backtest/wire/backtester.proto

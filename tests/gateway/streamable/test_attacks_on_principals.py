@@ -43,7 +43,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fixtures]:
 
 def asked(tools: Fixtures, session: str) -> tuple[Stream, dict[str, Any]]:
     """A stream of alice on which a tool has sent her a request, and the request."""
-    able = {"sampling": {}, "elicitation": {}}
+    able: dict[str, Any] = {"sampling": {}, "elicitation": {}}
     about = {"protocolVersion": "2025-11-25", "capabilities": able, "clientInfo": {"name": "t", "version": "1"}}
     assert tools.post(message("initialize", about), Mcp_Session_Id=session).status == 200
     call = message("tools/call", {"name": "test_sampling", "arguments": {"prompt": "secret"}}, "mine")
@@ -132,7 +132,13 @@ def price(up: Up) -> float:
 
 
 def test_attack_order_of_another_principal(up: Up, price: float) -> None:
-    given = {"symbol": "BTC/USD", "side": "buy", "type": "limit", "quantity": "0.001", "price": round(price * 0.97, 2)}
+    given: dict[str, Any] = {
+        "symbol": "BTC/USD",
+        "side": "buy",
+        "type": "limit",
+        "quantity": "0.001",
+        "price": round(price * 0.97, 2),
+    }
     order = up.ask("place_order", **given, client_order_id="mine")
     refused = up.call("cancel_order", "bob", order_id=order["order_id"])
     unknown = up.call("cancel_order", "bob", order_id="order_0000000000000000")
@@ -161,7 +167,7 @@ def test_attack_alert_of_another_principal(up: Up) -> None:
 
 def test_attack_subscription_of_another_principal(up: Up) -> None:
     path = "/chart-signals/mcp"
-    given = {"symbol": "BTC/USD", "timeframe": "1h", "conditions": [{"type": "macd_cross"}]}
+    given: dict[str, Any] = {"symbol": "BTC/USD", "timeframe": "1h", "conditions": [{"type": "macd_cross"}]}
     number = up.ask("subscribe_alerts", path=path, **given)["subscription_id"]
     call = {"name": "unsubscribe_alerts", "arguments": {"subscription_id": number}}
     for body in (message("tools/call", call), message("unsubscribe_alerts", call["arguments"])):
@@ -175,7 +181,13 @@ def test_attack_subscription_of_another_principal(up: Up) -> None:
 
 def test_attack_decisions_of_another_principal(up: Up) -> None:
     secret = "alice buys before the news"
-    given = {"symbol": "BTC/USD", "action": "BUY", "confidence": 0.5, "opportunity_score": 1, "reasoning": secret}
+    given: dict[str, Any] = {
+        "symbol": "BTC/USD",
+        "action": "BUY",
+        "confidence": 0.5,
+        "opportunity_score": 1,
+        "reasoning": secret,
+    }
     saved = up.call("save_decision", path="/decisions/mcp", tool_calls=[], **given)
     assert saved["isError"] is False, saved
     for who, is_seen in (("alice", True), ("bob", False)):
@@ -185,7 +197,13 @@ def test_attack_decisions_of_another_principal(up: Up) -> None:
 
 def test_attack_cached_results_of_another_principal(up: Up) -> None:
     """The results are cached for 30 s, for each principal apart."""
-    given = {"symbol": "ETH/USD", "action": "HOLD", "confidence": 0.1, "opportunity_score": 1, "tool_calls": []}
+    given: dict[str, Any] = {
+        "symbol": "ETH/USD",
+        "action": "HOLD",
+        "confidence": 0.1,
+        "opportunity_score": 1,
+        "tool_calls": [],
+    }
     for who in ("alice", "bob"):
         up.ask("save_decision", who, "/decisions/mcp", reasoning=f"the reason of {who}", **given)
     for who, other in (("alice", "bob"), ("bob", "alice"), ("alice", "bob")):
@@ -230,7 +248,7 @@ def test_attack_token_for_reading_writes(up: Up, path: str, tool: str) -> None:
 
 def test_attack_token_without_the_scope_of_a_tool_or_a_method(up: Up) -> None:
     assert up.post(message("tools/call", {"name": "list_indicators"}), "keeper").status == 403
-    given = {"symbol": "BTC/USD", "timeframe": "1h", "conditions": [{"type": "macd_cross"}]}
+    given: dict[str, Any] = {"symbol": "BTC/USD", "timeframe": "1h", "conditions": [{"type": "macd_cross"}]}
     for body in (
         message("subscribe_alerts", given),
         message("tools/call", {"name": "subscribe_alerts", "arguments": given}),

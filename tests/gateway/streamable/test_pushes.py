@@ -252,8 +252,10 @@ def test_signals_arrive_over_http(tmp_path: Path) -> None:
 def test_two_processes_on_one_database_deliver_the_same_sequence(tmp_path: Path, database: str) -> None:
     """Clients are connected to either process, reconnect to the other one, and lose and repeat nothing."""
     tokens = add_tokens(tmp_path / "a", database=database)
-    places = {"DATABASE_URL": database}
-    with Up(tmp_path / "a", tokens=tokens, **places) as one, Up(tmp_path / "b", tokens=tokens, **places) as two:
+    with (
+        Up(tmp_path / "a", tokens=tokens, DATABASE_URL=database) as one,
+        Up(tmp_path / "b", tokens=tokens, DATABASE_URL=database) as two,
+    ):
         with one.stream() as first, two.stream() as second, two.stream("bob") as other, two.listen() as listening:
             for who in ("alice", "bob"):
                 one.ask("subscribe_notifications", who)

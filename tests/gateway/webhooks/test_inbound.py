@@ -114,7 +114,7 @@ async def test_the_secret_may_be_a_header_a_field_or_the_first_line(tmp_path: Pa
 
 
 @awaited
-async def test_unknown_ids_and_wrong_secrets_get_the_same_answer_and_leave_nothing(tmp_path: Path) -> None:
+async def test_attack_guessing_webhook_ids_and_secrets(tmp_path: Path) -> None:
     async with desk_at(tmp_path, TRADE="1") as desk, served(desk) as client:
         hook, secret = await desk.webhooks.add_inbound(ME, "x")
         outbound, signing = await desk.webhooks.add(ME, "https://example.com/")
@@ -150,7 +150,7 @@ async def test_unknown_ids_and_wrong_secrets_get_the_same_answer_and_leave_nothi
 
 
 @awaited
-async def test_a_repeated_body_is_recorded_once_within_a_minute(tmp_path: Path) -> None:
+async def test_attack_replayed_webhook_body(tmp_path: Path) -> None:
     async with desk_at(tmp_path) as desk:
         now = 1_000.0
         receiver = Receiver(desk.trading.records, desk.webhooks, now=lambda: now)
@@ -171,7 +171,7 @@ async def test_a_repeated_body_is_recorded_once_within_a_minute(tmp_path: Path) 
 
 
 @awaited
-async def test_large_bodies_are_refused_before_they_are_read(tmp_path: Path) -> None:
+async def test_attack_oversized_webhook_body(tmp_path: Path) -> None:
     async with desk_at(tmp_path) as desk, served(desk) as client:
         hook, secret = await desk.webhooks.add_inbound(ME, "x")
         full = json.dumps({"secret": secret, "message": ""}).encode()
@@ -196,7 +196,7 @@ async def test_large_bodies_are_refused_before_they_are_read(tmp_path: Path) -> 
 
 
 @awaited
-async def test_each_id_has_a_limit_whether_it_exists_or_not(tmp_path: Path) -> None:
+async def test_attack_flood_of_webhook_calls(tmp_path: Path) -> None:
     now = 100.0
     async with desk_at(tmp_path) as desk:
         limited = Inbound(Receiver(desk.trading.records, desk.webhooks), clock=lambda: now)
@@ -255,7 +255,7 @@ async def test_a_removed_webhook_receives_nothing(tmp_path: Path) -> None:
     ],
 )
 @awaited
-async def test_hostile_bodies_are_cleaned_and_bounded(tmp_path: Path, body: bytes) -> None:
+async def test_attack_hostile_webhook_body(tmp_path: Path, body: bytes) -> None:
     async with desk_at(tmp_path, TRADE="1") as desk, served(desk) as client:
         hook, secret = await desk.webhooks.add_inbound(ME, "x")
         assert await post(client, hook.id, body, x_webhook_secret=secret) == 200
@@ -275,7 +275,7 @@ def test_text_is_cleaned() -> None:
 
 
 @awaited
-async def test_a_webhook_never_places_an_order(tmp_path: Path) -> None:
+async def test_attack_order_placed_by_a_webhook(tmp_path: Path) -> None:
     async with desk_at(tmp_path, TRADE="1") as desk, served(desk) as client:
         hook, secret = await desk.webhooks.add_inbound(ME, "x")
         order = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "1", "action": "buy"}

@@ -318,7 +318,7 @@ async def test_a_clock_that_was_set_back_does_not_hold_a_delivery_for_long(tmp_p
 
 
 @awaited
-async def test_a_name_that_leads_into_a_private_network_later_gets_nothing(tmp_path: Path, receiver: Receiver) -> None:
+async def test_attack_webhook_whose_name_leads_into_a_private_network_later(tmp_path: Path, receiver: Receiver) -> None:
     async def rebound(host: str, port: int) -> Sequence[str]:
         return ["127.0.0.1"]
 
