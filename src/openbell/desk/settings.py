@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from zlib import crc32
 
 from openbell.brokers.registry import all_brokers
 from openbell.desk.settings_checks import PREFIX, check, declared_options
+from openbell.desk.settings_values import typed
 from openbell.desk.targets import parse_origin
 from openbell.feeds.declaration import Option
 from openbell.feeds.registry import all_feeds, feed_of
@@ -265,11 +266,11 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
     home = _home(overrides.get("home") or env.get(PREFIX + "HOME") or _HOME)
     flags = {name: value for name, value in overrides.items() if value is not None}
     layers = (_from_file(home / "openbell.toml"), _from_environment(env), flags)
-    typed = [{name: _typed(name, value) for name, value in layer.items()} for layer in layers]
-    values: dict[str, Any] = {name: value for layer in typed for name, value in layer.items()}
+    read = [{name: typed(*names()[name][:2], value) for name, value in layer.items()} for layer in layers]
+    values: dict[str, Any] = {name: value for layer in read for name, value in layer.items()}
     values["home"] = home
     # The one setting that a later layer cannot switch off.
-    values["read_only"] = any(layer.get("read_only", False) for layer in typed)
+    values["read_only"] = any(layer.get("read_only", False) for layer in read)
     options = {name: values.pop(name, option.default) for name, option in _declared().items()}
     settings = Settings(**values, options=options)
     check(settings)
@@ -307,46 +308,3 @@ def _from_file(path: Path) -> dict[str, Any]:
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
     found = {name: env.get(variable, "") for name, (variable, _, _) in names().items()}
     return {name: value for name, value in found.items() if value != ""}
-
-
-def _typed(name: str, value: Any) -> Any:
-    """Returns a value in the type of its setting; text is parsed, other types must fit. Raises `SettingsError`."""
-    variable, default, _ = names()[name]
-    if isinstance(default, bool):
-        return _flag(variable, value)
-    if isinstance(default, Decimal):
-        return _decimal(variable, value)
-    if isinstance(default, int | float):
-        return _number(variable, value, type(default))
-    if isinstance(default, str) and not isinstance(value, str):
-        return str(value)
-    return value
-
-
-def _number(variable: str, value: Any, kind: type[int] | type[float]) -> int | float:
-    try:
-        number = kind(value)
-        if not isinstance(value, bool) and (isinstance(value, str) or number == value):
-            return number
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise SettingsError(f"{variable} must be a {'whole ' if kind is int else ''}number, not {value!r}")
-
-
-def _decimal(variable: str, value: Any) -> Decimal:
-    try:
-        number = Decimal(str(value).strip())
-    except InvalidOperation:
-        number = Decimal("nan")
-    if isinstance(value, bool) or not number.is_finite():
-        raise SettingsError(f"{variable} must be a number, not {value!r}")
-    return number
-
-
-def _flag(variable: str, value: Any) -> bool:
-    text = str(value).strip().lower()
-    if text in {"1", "true", "yes", "on"}:
-        return True
-    if text in {"0", "false", "no", "off"}:
-        return False
-    raise SettingsError(f"{variable} must be true or false, not {value!r}")
