@@ -110,7 +110,17 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
             if several.split(BrokenPipeError)[1] is not None:
                 raise
 
-    asyncio.run(stoppable())
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
+        runner.run(stoppable())
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """Returns an event loop: uvloop's where it is installed, because the gateway answers more calls with it."""
+    try:
+        import uvloop
+    except ImportError:  # Windows
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 async def _collect(desk: Desk) -> None:
