@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from openbell.desk.desk import Desk
@@ -109,14 +110,21 @@ def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
     feed = described(desk.settings.feed, basis.instrument)[0]
     kind = feed_of(feed)
     note = "; ".join(filter(None, (basis.note, kind.notice)))
+    as_of, session = _second(int(at), basis.instrument)
     return {
         **({"scenario": scenario} if scenario else {}),
         **({"note": note} if note else {}),
         "data": origins(desk, basis.sources),
         "account": basis.account,
         "feed": feed,
-        "as_of": iso(int(at)),
+        "as_of": as_of,
         **({"made_of": basis.made_of} if basis.made_of else {}),
         "age_s": None if basis.newest is None else max(0, int(at) - basis.newest),
-        "session": str(phase(basis.instrument, at) if basis.instrument else stock_phase(at)),
+        "session": session,
     }
+
+
+@lru_cache(maxsize=256)
+def _second(at: int, instrument: Instrument | None) -> tuple[str, str]:
+    """Returns a time as text, and the trading session at that time: the same for all calls within a second."""
+    return iso(at), str(phase(instrument, at) if instrument else stock_phase(at))

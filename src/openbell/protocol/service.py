@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -33,6 +32,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _LONGEST_MESSAGE = 2_000
+_REFRESH = {"force_refresh"}
+"""The argument that is not part of a cache key."""
 
 
 @dataclass(frozen=True)
@@ -136,11 +137,11 @@ class Runner:
             finally:
                 if tool.changes:  # even if it failed, because part of it may have been written
                     self._cache.drop(lambda key: isinstance(key, tuple) and key[0] in tool.changes)
-        given = checked.model_dump(mode="json")
-        refresh = bool(given.pop("force_refresh", False))
+        refresh = bool(getattr(checked, "force_refresh", False))
+        given = checked.model_dump_json(exclude=_REFRESH)
         fixed_time = None if self.desk.clock.moving else self.desk.clock.epoch()
         owner = call.principal if tool.reads.personal else None
-        key = (tool.name, owner, fixed_time, json.dumps(given, sort_keys=True))
+        key = (tool.name, owner, fixed_time, given)
         return await self._cache.get(key, ttl, work, refresh=refresh)
 
     async def _in_time(self, work: Awaitable[T], tool: Tool) -> T:

@@ -26,9 +26,10 @@ class Arguments(BaseModel):
     @classmethod
     def _read_whole_numbers(cls, given: Any) -> Any:
         """Converts 5.0 to 5 in integer fields: JSON Schema calls both an integer."""
-        if not isinstance(given, dict):
+        fields = cls._whole_fields()
+        if not fields or not isinstance(given, dict):
             return given
-        return {name: whole(value) if name in cls._whole_fields() else value for name, value in given.items()}
+        return {name: whole(value) if name in fields else value for name, value in given.items()}
 
     @classmethod
     @cache
