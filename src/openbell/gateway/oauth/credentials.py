@@ -6,11 +6,12 @@ revocation takes effect within 20 ms, at once in the same process, and within a 
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
-from math import inf
 
+from openbell.desk.flight import SingleFlight
 from openbell.gateway.oauth.resources import Resources
 from openbell.gateway.oauth.scopes import in_order
 from openbell.gateway.oauth.secret_texts import ACCESS, STATIC, digest, is_secret
@@ -29,32 +30,66 @@ class _Meaning:
 
     principal: Principal
     resource: str
-    expires_at: float
+    expires_at: float | None
 
-    def valid_principal(self, resource: str, resources: Resources, now: float) -> Principal | None:
-        """Returns the principal if the token is valid now for a resource."""
-        valid = now < self.expires_at and self.principal.scopes and resources.covers(self.resource, resource)
-        return self.principal if valid else None
+
+class _Version:
+    """The version of a store, read once in each pass of the event loop.
+
+    All requests that are handled in one pass had arrived before it began, so that the version is not older than they are.
+    """
+
+    def __init__(self, read: Callable[[], Hashable]) -> None:
+        self._read = read
+        self._value: Hashable = None
+        self._is_current = False
+
+    def __call__(self) -> Hashable:
+        if not self._is_current:
+            self._value = self._read()
+            self._is_current = True
+            asyncio.get_running_loop().call_soon(self._end_pass)
+        return self._value
+
+    def _end_pass(self) -> None:
+        self._is_current = False
 
 
 class _Recent:
-    """The tokens that were found lately, by their hashes."""
+    """What was found lately, by the hash of its token."""
 
-    def __init__(self, version: Callable[[], Hashable], find: Callable[[str], Awaitable[_Meaning | None]]) -> None:
-        self._version_now = version
+    def __init__(
+        self,
+        store: AccessStore,
+        resources: Resources,
+        clock: Clock,
+        find: Callable[[str], Awaitable[_Meaning | None]],
+    ) -> None:
+        self._version_now = _Version(store.version)
+        self._resources = resources
+        self._clock = clock
         self._find = find
+        self._finding = SingleFlight()
         self._version: Hashable = None
         self._found: dict[str, tuple[float, _Meaning]] = {}
 
-    async def get(self, token: str) -> _Meaning | None:
+    async def principal(self, token: str, resource: str) -> Principal | None:
+        """Returns the principal of a token, if it is valid now for a resource."""
+        found = await self._get(token)
+        if found is None or (found.expires_at is not None and self._clock.epoch() >= found.expires_at):
+            return None
+        return found.principal if self._resources.covers(found.resource, resource) else None
+
+    async def _get(self, token: str) -> _Meaning | None:
         """Returns what a token stands for; None if it is unknown, which is not remembered."""
         version, key, now = self._version_now(), digest(token), time.monotonic()
         if version != self._version or len(self._found) >= _MOST:
             self._found, self._version = {}, version
-        at, held = self._found.get(key, (now - _SECONDS, None))
-        if held is not None and now - at < _SECONDS:
-            return held
-        found = await self._find(key)
+        held = self._found.get(key)
+        if held is not None and now - held[0] < _SECONDS:
+            return held[1]
+        # All calls that wait for it have seen the same version.
+        found: _Meaning | None = await self._finding.run((version, key), lambda: self._find(key))
         # Not if the store was written to meanwhile: another call has noted the newer version.
         if found is not None and version == self._version:
             self._found[key] = (now, found)
@@ -67,18 +102,15 @@ class OAuthCredentials:
     def __init__(self, store: AccessStore, resources: Resources, clock: Clock) -> None:
         async def find(key: str) -> _Meaning | None:
             found = await store.read(lambda connection: grants.find_token(connection, key))
-            if found is None or found.kind != grants.ACCESS:
+            if found is None or found.kind != grants.ACCESS or not (scopes := frozenset(in_order(found.scopes))):
                 return None
-            return _Meaning(_principal(found.grant.subject, found.scopes), found.resource, found.expires_at)
+            return _Meaning(Principal(found.grant.subject, scopes), found.resource, found.expires_at)
 
-        self._resources = resources
-        self._clock = clock
-        self._recent = _Recent(store.version, find)
+        self._recent = _Recent(store, resources, clock, find)
 
     async def principal(self, token: str, resource: str) -> Principal | None:
-        """See `Credentials`: the subject is the user's name, and the scopes are those that the user has granted and has."""
-        found = await self._recent.get(token) if is_secret(token, ACCESS) else None
-        return None if found is None else found.valid_principal(resource, self._resources, self._clock.epoch())
+        """See `Credentials`. The subject is the user's name, and the scopes are those that the user has granted and has."""
+        return await self._recent.principal(token, resource) if is_secret(token, ACCESS) else None
 
 
 class StaticTokens:
@@ -87,20 +119,12 @@ class StaticTokens:
     def __init__(self, store: AccessStore, resources: Resources, clock: Clock) -> None:
         async def find(key: str) -> _Meaning | None:
             found = await store.read(lambda connection: static_tokens.find(connection, key))
-            if found is None:
+            if found is None or not (scopes := frozenset(in_order(found.scopes))):
                 return None
-            end = inf if found.expires_at is None else found.expires_at
-            return _Meaning(_principal(found.subject, found.scopes), resources.base, end)
+            return _Meaning(Principal(found.subject, scopes), resources.base, found.expires_at)
 
-        self._resources = resources
-        self._clock = clock
-        self._recent = _Recent(store.version, find)
+        self._recent = _Recent(store, resources, clock, find)
 
     async def principal(self, token: str, resource: str) -> Principal | None:
         """See `Credentials`."""
-        found = await self._recent.get(token) if is_secret(token, STATIC) else None
-        return None if found is None else found.valid_principal(resource, self._resources, self._clock.epoch())
-
-
-def _principal(subject: str, scopes: Iterable[str]) -> Principal:
-    return Principal(subject, frozenset(in_order(scopes)))
+        return await self._recent.principal(token, resource) if is_secret(token, STATIC) else None

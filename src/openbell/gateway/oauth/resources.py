@@ -26,7 +26,7 @@ class Resources:
             raise SettingsError(f"{base_url}: tokens are only sent over https, or to this machine: use https://HOST")
         self.base = base
         self.endpoints = tuple(f"{base}{path}" for path in paths)
-        self._all = frozenset({base, *self.endpoints})
+        self._canonical = frozenset({base, *self.endpoints})
 
     @property
     def is_secure(self) -> bool:
@@ -35,8 +35,8 @@ class Resources:
 
     def known(self, resource: str) -> str | None:
         """Returns the canonical form of a resource of this gateway; None if it is not one."""
-        found = resource if resource in self._all else canonical(resource)
-        return found if found in self._all else None
+        found = resource if resource in self._canonical else canonical(resource)
+        return found if found in self._canonical else None
 
     def covers(self, granted: str, resource: str) -> bool:
         """Returns True if a token for `granted` is valid for a resource: the same, or any if it is for the gateway."""
