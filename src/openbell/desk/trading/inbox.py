@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -108,9 +108,16 @@ class Inbox:
 
         return await self._records.read(work)
 
-    async def record_pushed(self, principal: str, cursor: int) -> None:
-        """Record that everything up to a cursor was pushed to a connection of a principal."""
-        await self._move_cursors(principal, pushed=cursor)
+    async def record_pushed(self, cursors: Mapping[str, int]) -> None:
+        """Record that everything up to a cursor was pushed to a connection, for each of some principals."""
+
+        def work(journal: Journal) -> None:
+            for principal, cursor in cursors.items():
+                queries.move_cursors(journal, principal, pushed=cursor)
+
+        # A scenario that is ahead of this clock cannot be written: its cursors stay.
+        with suppress(Refused):
+            await self._records.write(work)
 
     async def push(self, principal: str, send: Send) -> None:
         """Send queued and new notifications to one connection, until cancelled or the connection is closed.

@@ -95,12 +95,37 @@ class _Stream:
         return True
 
 
+class _Recorder:
+    """Records what was sent to clients. While one transaction is written, all further ones are collected into the next."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, int] = {}
+        self._next: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+
+    async def record(self, inbox: Inbox, subject: str, cursor: int) -> None:
+        """Record that a notification was sent to a client of a principal; returns when it is stored."""
+        self._waiting[subject] = max(cursor, self._waiting.get(subject, 0))
+        if self._next is None:
+            self._next = asyncio.create_task(self._write(inbox), name="pushed")
+        await asyncio.shield(self._next)  # others wait for it too
+
+    async def _write(self, inbox: Inbox) -> None:
+        async with self._writing:
+            cursors, self._waiting, self._next = self._waiting, {}, None
+            try:
+                await inbox.record_pushed(cursors)
+            except OpenbellError as error:
+                log.warning("a push was not recorded, and may be repeated: %s", error)
+
+
 class _Channel:
     """The streams of one principal."""
 
-    def __init__(self, subject: str, inbox: Inbox | None) -> None:
+    def __init__(self, subject: str, inbox: Inbox | None, recorder: _Recorder) -> None:
         self._subject = subject
         self._inbox = inbox
+        self._recorder = recorder
         self.streams: set[_Stream] = set()
         self.waiting: deque[tuple[float, Push]] = deque(maxlen=QUEUE_MOST)
         self._recorded = 0
@@ -165,10 +190,7 @@ class _Channel:
         """Record that a notification was sent to a client."""
         if cursor > self._recorded and self._inbox is not None:
             self._recorded = cursor
-            try:
-                await self._inbox.record_pushed(self._subject, cursor)
-            except OpenbellError as error:
-                log.warning("a push was not recorded, and may be repeated: %s", error)
+            await self._recorder.record(self._inbox, self._subject, cursor)
 
 
 class PushStreams:
@@ -186,6 +208,7 @@ class PushStreams:
         self._slots = Slots(most, each, busy=_BUSY, too_many=_TOO_MANY)
         self._keep_alive = keep_alive
         self._channels: dict[str, _Channel] = {}
+        self._recorder = _Recorder()
         self._closing = False
 
     @property
@@ -208,7 +231,7 @@ class PushStreams:
     def _channel(self, principal: Principal) -> _Channel:
         found = self._channels.get(principal.subject)
         if found is None:
-            found = self._channels[principal.subject] = _Channel(principal.subject, self._inbox())
+            found = self._channels[principal.subject] = _Channel(principal.subject, self._inbox(), self._recorder)
         return found
 
     async def serve(

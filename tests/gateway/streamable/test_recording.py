@@ -1,0 +1,54 @@
+"""What was pushed is recorded for many principals in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from openbell.desk.desk import Desk
+from openbell.desk.settings import load
+from openbell.desk.trading.inbox import Inbox
+from openbell.gateway.streamable.pushes import _Recorder
+from openbell.stores.records.journal import Journal
+from openbell.stores.records.webhooks import deliver_to_inbox
+
+PEOPLE = [f"person-{number}" for number in range(21)]
+
+
+class Noted(Inbox):
+    """The desk's inbox; keeps what each transaction has recorded."""
+
+    written: list[dict[str, int]]
+
+    async def record_pushed(self, cursors: Mapping[str, int]) -> None:
+        self.written.append(dict(cursors))
+        await super().record_pushed(cursors)
+
+
+async def nothing_is_due() -> None:
+    """Alerts that are due fire here; there are none."""
+
+
+def test_records_that_wait_for_a_transaction_share_the_next_one(tmp_path: Path) -> None:
+    def notified(journal: Journal) -> dict[str, int]:
+        return {each: deliver_to_inbox(journal, each, {"alert_id": f"in_{each}"}) for each in PEOPLE}
+
+    async def main() -> None:
+        async with Desk(load({"OPENBELL_HOME": str(tmp_path)}, trade=True)) as desk:
+            inbox = Noted(desk.trading.records, nothing_is_due, desk.hub)
+            inbox.written = []
+            recorder = _Recorder()
+            cursors = await desk.trading.records.write(notified)
+            first, *others = PEOPLE
+
+            async def while_the_first_is_written() -> None:
+                while not inbox.written:
+                    await asyncio.sleep(0)
+                await asyncio.gather(*(recorder.record(inbox, each, cursors[each]) for each in others))
+
+            await asyncio.gather(recorder.record(inbox, first, cursors[first]), while_the_first_is_written())
+            assert inbox.written == [{first: cursors[first]}, {each: cursors[each] for each in others}]
+            assert {each: (await inbox.queued(each, None))[1] for each in PEOPLE} == cursors
+
+    asyncio.run(main())
