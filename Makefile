@@ -67,4 +67,4 @@ lock: ## resolve pyproject.toml into requirements.lock and requirements-run.lock
 		tests/gateway/clients/pydantic-ai.in -o tests/gateway/clients/pydantic-ai.lock
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) $(VENV)-lock .bench-venv .vectorbt-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-lock .bench-venv .vectorbt-venv .fastmcp-venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

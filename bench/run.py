@@ -44,6 +44,7 @@ def main() -> int:
         (PYTHON, "history.py", []),
         (tests, "charts.py", []),
         (PYTHON, "streams.py", []),
+        (PYTHON, "gateway.py", []),
         (PYTHON, "strategies.py", []),
         (tests, "market_data.py", []),
         (tests, "trading.py", []),
