@@ -51,6 +51,7 @@ def test_every_resource_has_metadata(gateway: Gateway, path: str) -> None:
     found = gateway.get(f"/.well-known/oauth-protected-resource{path}").json()
     assert (found["resource"], found["authorization_servers"]) == (f"{gateway.url}{path}", [gateway.url])
     assert found["bearer_methods_supported"] == ["header"]
+    assert found["scopes_supported"] == ["read"], "clients ask for all that is listed here"
 
 
 def test_a_challenge_leads_to_the_metadata(gateway: Gateway) -> None:

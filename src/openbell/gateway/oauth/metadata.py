@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from openbell.gateway.oauth.descriptions import AUTH_METHODS, CODE_GRANT, REFRESH_GRANT
 from openbell.gateway.oauth.resources import Resources, metadata_url
+from openbell.gateway.oauth.scopes import DEFAULT, in_order
 from openbell.protocol.session import Scope
 
 AUTHORIZE = "/authorize"
@@ -54,7 +55,8 @@ def _resource(resource: str, base: str) -> dict[str, Any]:
     fields = {
         "resource": resource,
         "authorization_servers": [base],
-        "scopes_supported": list(Scope),
+        # Clients ask for all of these at first, and for more when a call is refused for the lack of a scope.
+        "scopes_supported": in_order(DEFAULT),
         "bearer_methods_supported": ["header"],
         "resource_name": "Openbell",
     }
