@@ -22,7 +22,9 @@ def environment(home: Path, **settings: str) -> dict[str, str]:
     """This machine's environment without its own settings, and those given."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("OPENBELL_")}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    return {**kept, "OPENBELL_HOME": str(home), **{f"OPENBELL_{name}": value for name, value in settings.items()}}
+    # Any free port: `up` of two tests at once must not want the same.
+    given = {"HOME": str(home), "PORT": "0", **settings}
+    return {**kept, **{f"OPENBELL_{name}": value for name, value in given.items()}}
 
 
 def run(home: Path, *words: str, typed: str | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
