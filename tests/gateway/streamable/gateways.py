@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -120,9 +121,11 @@ class Stream:
 
     def event(self) -> dict[str, str]:
         """The next event with a message; comments and priming events are skipped."""
+        deadline = time.monotonic() + PATIENCE / 2  # comments keep the connection alive
         while (found := self.frame()) is not None:
             if found.get("data"):
                 return found
+            assert time.monotonic() < deadline, "no event has come"
         raise AssertionError("the stream has ended")
 
     def message(self) -> dict[str, Any]:

@@ -128,6 +128,8 @@ class _Channel:
         self._recorder = recorder
         self.streams: set[_Stream] = set()
         self.waiting: deque[tuple[float, Push]] = deque(maxlen=QUEUE_MOST)
+        self.sent = 0
+        """The cursor of the last notification that some stream has sent; recorded a little later."""
         self._recorded = 0
         self._feeding: asyncio.Task[None] | None = None
         self._added: Listener | None = None
@@ -270,6 +272,8 @@ class PushStreams:
         if stream.alerts and after is None:
             stream.after = await self._recorded(principal)
         channel = self._channel(principal)
+        if after is None and stream.after is not None:
+            stream.after = max(stream.after, channel.sent)
         if self._closing:
             stream.end()
         if gone is not None:
@@ -301,6 +305,7 @@ class PushStreams:
                 if stream.ended:
                     return  # it may not have arrived: the next stream begins with it
                 sent = max(sent, push.cursor)
+                channel.sent = max(channel.sent, sent)
             if sent:
                 await channel.record(sent)
             elif stream.full:
