@@ -536,7 +536,46 @@ async def test_a_name_cannot_pass_for_an_id(home: Path) -> None:
         assert refused["code"] == "INVALID_NAME"
 
 
+@awaited
+async def test_an_id_that_is_in_the_memory_of_another_process_needs_its_symbol(home: Path) -> None:
+    settings = {"READ_ONLY": "1", "TRADE": "", "FEED": "none"}
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        ranked = (await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=1))["items"][0]["strategy_id"]
+        asked: dict[str, Any] = {"strategy_id": ranked, "period": "1y"}
+        found = await desk.ask("backtest", "get_historical_performance", **asked)
+    async with bench_as_found(home, FOUND, **settings) as desk:
+        refused = await desk.refused("backtest", "get_historical_performance", **asked)
+        assert refused["code"] == "STRATEGY_NOT_FOUND"
+        assert "name its symbol too" in refused["message"]
+        assert await desk.ask("backtest", "get_historical_performance", **asked, symbol=BTC) == found
+
+
 # The backtester
+
+
+@awaited
+async def test_an_end_in_the_future_is_the_newest_bar(home: Path) -> None:
+    async with bench_as_found(home, FOUND, FEED="none") as desk:
+        asked: dict[str, Any] = {"strategy_id": "SMA_RSI", "symbol": BTC}
+        newest = await desk.ask("backtest", "run_backtest", **asked)
+        future = await desk.ask("backtest", "run_backtest", **asked, end_date="2027-06-01")
+    assert newest == future
+    assert "1250 1d bars" in newest["note"]
+
+
+@awaited
+async def test_notes_say_which_trades_are_counted(home: Path) -> None:
+    asked: dict[str, Any] = {"strategy_id": "BBAND_WILLIAMS_R", "symbol": BTC}
+    async with bench_as_found(home, FOUND, SCENARIO="counted", FEED="none") as desk:
+        year = await desk.ask("backtest", "get_historical_performance", **asked, period="1y")
+        runs = [
+            await desk.ask("backtest", "run_backtest", **asked, start_date="2024-04-01", end_date=f"2025-03-{day}")
+            for day in range(10, 32)
+        ]
+    assert "Trades that were entered in the period are counted" in year["note"]
+    assert "a position from before the period, which run_backtest does not have" in year["note"]
+    assert all("it begins without a position" in each["note"] for each in runs)
+    assert {"its last trade is open" in each["note"] for each in runs} == {True, False}
 
 
 @awaited

@@ -54,8 +54,9 @@ async def backtest_bars(
     Raises `InvalidParameter`, `InsufficientData` if there are fewer than two bars, and `NoData` if an indicator needs
     minutes and there are none.
     """
-    until = service.closed_until() if end is None else end
-    first = await _usual_start(service, series, until, to_the_end=end is None) if start is None else start
+    newest = service.closed_until()
+    until = newest if end is None else min(end, newest)
+    first = await _usual_start(service, series, until, to_the_end=until == newest) if start is None else start
     if first >= until:
         raise InvalidParameter("the start must be before the end")
     warm = lookback_start(series.instrument, series.timeframe, _warm_up(strategies), first)

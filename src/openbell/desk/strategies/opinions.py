@@ -207,6 +207,12 @@ class OpinionService:
         try:
             return await self._specs.find(principal, text)
         except UnknownSpec as unknown:
+            if text.strip().startswith("impl_") and not self._searching.writes:
+                raise UnknownStrategy(
+                    f"no strategy {text[:80]!r} is recorded, and this desk keeps what it finds in memory: name its symbol "
+                    "too, and it is searched",
+                    strategy_id=text[:80],
+                ) from None
             raise UnknownStrategy(unknown.message.replace("no spec", "no strategy", 1), strategy_id=text[:80]) from None
 
     def is_current(self, strategy: Ranked) -> bool:

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
-from openbell.backtest.rules import Setup
+from openbell.backtest.rules import END, Setup
 from openbell.backtest.runs import Backtest
 from openbell.desk.strategies.desk import Chosen, chosen_before
 from openbell.desk.strategies.history import PERIODS
@@ -125,7 +125,9 @@ def _note(chosen: Chosen, found: Backtest, setup: Setup) -> str:
     used = (
         f"{settings}; {len(bars)} {chosen.timeframe_name} bars from {iso(int(bars.time[0]))} to {iso(closed_at(bars))}"
     )
-    used += f"; fee {setup.fee:.3%}, slippage {setup.slippage:.3%}"
+    used += f"; fee {setup.fee:.3%}, slippage {setup.slippage:.3%}; it begins without a position"
+    if END in found.run.trades.reason:
+        used += ", and its last trade is open: it counts at the last close"
     gone = missing(bars)
     notes = (
         used,
@@ -187,7 +189,9 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
         "performance_by_month": months,
         "note": (
             f"{made.id}, {made.status.value}, on {made.timeframe} bars of {made.symbol}; "
-            f"{chosen_before(made.trained_until)}"
+            f"{chosen_before(made.trained_until)}. Trades that were entered in the period are counted, accuracy and avg_return "
+            "are of those that were closed; sharpe and the returns of months include a position from before the period, "
+            "which run_backtest does not have"
         ),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
