@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,28 @@ import pytest
 from openbell.cli.output_files import write_output
 from openbell.market.errors import InvalidParameter
 from tests.cli.in_process import command
+from tests.client import run
 from tests.strategies.specs import crossover
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "huge"])
+def test_only_regular_files_of_a_moderate_size_are_read_as_specs(tmp_path: Path, kind: str) -> None:
+    """A pipe without a writer would block for ever, and a device has no end."""
+    path = tmp_path / "spec.yaml"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.write_text("name: A\n" + "#" * 1_000_000)
+    for words in (("strategies", "check", str(path)), ("backtest", str(path), "BTC/USD")):
+        done = run(tmp_path / "home", *words)
+        assert done.returncode == 1
+        reason = "1,000,008 bytes, and a spec has at most 1,000,000" if kind == "huge" else "is not a regular file"
+        assert reason in done.stderr
+
 
 RUN = ("backtest", "MACD_CROSSOVER", "BTC/USD", "--from", "2025", "--to", "2026", "--as-of", "2026-03-02T15:00:00Z")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import stat
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _FILES = frozenset({".yaml", ".yml", ".json"})
+_MOST_BYTES = 1_000_000
 
 
 def strategy_named(settings: Settings, name: str, symbol: str) -> Chosen:
@@ -77,6 +79,11 @@ def read_data(path: Path) -> Any:
     from openbell.strategies.yaml_text import read_yaml
 
     try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            fail(f"{path}: is not a regular file")
+        if found.st_size > _MOST_BYTES:
+            fail(f"{path}: has {found.st_size:,} bytes, and a spec has at most {_MOST_BYTES:,}")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         fail(f"{path}: cannot be read: {error.strerror}")
