@@ -281,6 +281,8 @@ class TestConnections:
             ("INFLUX_DATABASE", 'a"; DROP'),
             ("POOL_INFLUX_CONNECTIONS", "0"),
             ("POOL_INFLUX_TIMEOUT", "0"),
+            ("BACKTESTER", "127.0.0.1:99999"),
+            ("BACKTESTER", "[::1]:0"),
             ("CACHE_CANDLES", "-1"),
             ("TIMEOUT", "nan"),
             ("ALPACA_FEED", "otc"),

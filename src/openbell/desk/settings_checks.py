@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from openbell.desk.settings import Settings
 
 PREFIX = "OPENBELL_"
+_HIGHEST_PORT = 65535
 _CHOICES = {
     "log": ("debug", "info", "warning", "error"),
 }
@@ -103,6 +104,9 @@ def check(settings: Settings) -> None:
         raise SettingsError("OPENBELL_BACKTESTER_TLS_CERT and OPENBELL_BACKTESTER_TLS_KEY need each other")
     if settings.backtester_tls_cert and not settings.backtester_tls_ca:
         raise SettingsError("OPENBELL_BACKTESTER_TLS_CERT needs OPENBELL_BACKTESTER_TLS_CA: without it there is no TLS")
+    port = settings.backtester.rpartition(":")[2]
+    if port and not 0 < int(port) <= _HIGHEST_PORT:
+        raise SettingsError(f"OPENBELL_BACKTESTER has the port {port}: use one from 1 to {_HIGHEST_PORT}")
     _check_clock(settings)
     _check_broker(settings)
     _check_texts(settings)
