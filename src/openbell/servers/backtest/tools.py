@@ -190,8 +190,8 @@ async def get_historical_performance(call: Call, given: PerformanceInput) -> Res
         "note": (
             f"{made.id}, {made.status.value}, on {made.timeframe} bars of {made.symbol}; "
             f"{chosen_before(made.trained_until)}. Trades that were entered in the period are counted, accuracy and "
-            "avg_return are of those that were closed; sharpe and the returns of months include a position from before the period, "
-            "which run_backtest does not have"
+            "avg_return are of those that were closed; sharpe and the returns of months include a position from before "
+            "the period, which run_backtest does not have"
         ),
         "data_source": data_source(call.desk, instrument, facts.sources),
     }
