@@ -259,7 +259,8 @@ def test_a_backtest_of_an_implementation_names_the_bars_on_which_its_parameters_
 ) -> None:
     (best,) = data(clients["strategy"], "get_top_strategies", symbol=BTC, limit=1)["items"]
     wanted = {"strategy_id": best["strategy_id"], "symbol": BTC}
-    known = data(clients["backtest"], "get_historical_performance", **wanted, period="1y")["note"].split("; ")[1]
+    note = data(clients["backtest"], "get_historical_performance", **wanted, period="1y")["note"]
+    known = note.split("; ")[1].split(". ")[0]
     assert known.startswith("its parameters were chosen on bars before 20")
     since = known.rpartition(" ")[2]
 
