@@ -269,11 +269,12 @@ class PushStreams:
         sent when the next one is asked for.
         """
         stream = _Stream(after, alerts=Scope.TRADE in principal.scopes)
-        if stream.alerts and after is None:
-            stream.after = await self._recorded(principal)
         channel = self._channel(principal)
-        if after is None and stream.after is not None:
-            stream.after = max(stream.after, channel.sent)
+        if stream.alerts and after is None:
+            recorded = await self._recorded(principal)
+            # What another stream has sent may be recorded only after it was read here.
+            stream.after = None if recorded is None else max(recorded, channel.sent)
+            channel = self._channel(principal)  # the other stream may have been the last of its channel
         if self._closing:
             stream.end()
         if gone is not None:
