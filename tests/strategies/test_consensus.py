@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,3 +57,10 @@ def test_the_other_side_has_the_opposite_consensus(drawn: list[tuple[Action, flo
     assert two.opinion is pairs[one.opinion]
     assert (two.bullish, two.bearish, two.neutral) == (one.bearish, one.bullish, one.neutral)
     assert one.bullish + one.bearish + one.neutral == len(votes)
+
+
+@given(st.lists(st.floats(0.01, 0.99), min_size=2, max_size=30), st.randoms(use_true_random=False))
+def test_the_order_of_the_votes_changes_nothing(confidences: list[float], chance: random.Random) -> None:
+    votes = [Vote(BUY, each) for each in confidences]
+    shuffled = chance.sample(votes, len(votes))
+    assert consensus_of(shuffled) == consensus_of(votes)

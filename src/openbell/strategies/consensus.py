@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import fsum
 
 
 class Action(StrEnum):
@@ -58,7 +59,7 @@ def consensus_of(votes: Sequence[Vote]) -> Consensus:
         bearish,
         len(votes) - bullish - bearish,
         _opinion(bullish, bearish, len(votes)),
-        sum(known) / len(known) if known else 0.0,
+        fsum(known) / len(known) if known else 0.0,  # the same in whatever order the votes come
     )
 
 
