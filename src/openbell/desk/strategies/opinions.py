@@ -104,7 +104,7 @@ class OpinionService:
         await self._settle()
         waiting = [Series(instrument, timeframe) for timeframe in SEARCHED]
         failure: OpenbellError | None = None
-        known = self._bars.clock.moving and await self._searching.implementations(principal, symbol=instrument.symbol)
+        known = self._bars.clock.moving and any(not each.outdated for each in await self._found(principal, instrument))
         while waiting:
             series = waiting.pop(0)
             try:
@@ -118,14 +118,18 @@ class OpinionService:
                 continue
             if searched and self._bars.clock.moving and await self._has_new_bars(series):
                 break
-        found = await self._searching.implementations(principal, symbol=instrument.symbol)
-        if failure is not None and not found:
+        ranked = await self._found(principal, instrument)
+        if failure is not None and not ranked:
             raise failure
-        ranked = await self.ranked(principal, [each for each in found if each.status is not Status.RETIRED])
         if self._searching.writes:  # otherwise nothing may run on after the answer: the next call searches
             for series in waiting:
                 self._searching.begin(principal, series)
         return ranked
+
+    async def _found(self, principal: str, instrument: Instrument) -> list[Ranked]:
+        """Returns the strategies of a symbol that were found so far and are not retired."""
+        found = await self._searching.implementations(principal, symbol=instrument.symbol)
+        return await self.ranked(principal, [each for each in found if each.status is not Status.RETIRED])
 
     async def _has_new_bars(self, series: Series) -> bool:
         """Returns False if the signals of a series are old, so that its strategies have no vote."""
