@@ -1,4 +1,7 @@
-"""Subscriptions to crossings: one task each, which follows closed bars and sends alerts to the subscriber."""
+"""Subscriptions to crossings of clients that keep a connection: each is a task that follows closed bars and sends alerts.
+
+Those of other clients are stored: `desk/trading/crossings.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from math import isfinite
 
 from openbell.desk.events import BarsClosed, Hub, Listener
 from openbell.desk.signals import Reading, SignalService
 from openbell.market.errors import InvalidParameter, OpenbellError
-from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
-from openbell.signals.crossing_alerts import CrossingAlert, Watch, watched_crossings
+from openbell.signals.crossing_alerts import CrossingAlert, CrossingSubscription, Watch, watched_crossings
+from openbell.signals.crossings import NEEDED
 
 log = logging.getLogger(__name__)
 
@@ -23,24 +25,12 @@ _RETRY_SECONDS = 1.0
 """Seconds until bars are read again after a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class CrossingSubscription:
-    """A subscription; its id is needed to end it."""
-
-    id: str
-    principal: str
-    instrument: Instrument
-    timeframe: Timeframe
-    crossings: tuple[str, ...]
-    throttle_ms: int
-
-
 Sink = Callable[[CrossingSubscription, CrossingAlert], Awaitable[None]]
 """Sends an alert to the subscriber. Raises `OSError` if the subscriber has disconnected; the subscription ends then."""
 
 
 class CrossingAlertService:
-    """The subscriptions of this process. They are not stored."""
+    """The subscriptions of connections to this process. They are not stored."""
 
     def __init__(self, signals: SignalService, hub: Hub) -> None:
         self._signals = signals
@@ -53,16 +43,17 @@ class CrossingAlertService:
         principal: str,
         symbol: str,
         timeframe: Timeframe,
+        spelling: str,
         conditions: Iterable[tuple[str, str | None]],
         throttle_ms: int,
         sink: Sink,
     ) -> CrossingSubscription:
-        """Start a subscription. Crossings of the current bar do not fire."""
+        """Start a subscription. Crossings of the current bar do not fire. `spelling` is the timeframe's name."""
         crossings = watched_crossings(conditions)
         instrument = await self._signals.find(symbol)
         mine = sum(1 for subscription, _ in self._tasks.values() if subscription.principal == principal)
         if mine >= MOST_PER_PRINCIPAL:
-            raise InvalidParameter(f"{mine} subscriptions are open, the most allowed: end one with unsubscribe_alerts")
+            raise too_many(mine)
         watch = Watch(crossings, throttle_ms / 1000)
         reading = await self._signals.read(instrument, timeframe)
         if reading.series:
@@ -70,7 +61,7 @@ class CrossingAlertService:
             watch.begin(int(reading.bars.time[last]), reading.series.crossings(last))
         self._count += 1
         subscription = CrossingSubscription(
-            f"sub_{self._count}", principal, instrument, timeframe, crossings, throttle_ms
+            f"sub_{self._count}", principal, instrument, timeframe, spelling, crossings, throttle_ms
         )
         task = asyncio.create_task(self._follow(subscription, watch, sink), name=subscription.id)
         self._tasks[subscription.id] = (subscription, task)
@@ -80,7 +71,7 @@ class CrossingAlertService:
         """End a subscription of this principal. Raises `InvalidParameter` if it does not exist or belongs to another."""
         found = self._tasks.get(subscription_id)
         if found is None or found[0].principal != principal:
-            raise InvalidParameter(f"no subscription {subscription_id!r}", subscription_id=subscription_id)
+            raise unknown(subscription_id)
         del self._tasks[subscription_id]
         found[1].cancel()
 
@@ -110,7 +101,7 @@ class CrossingAlertService:
                 failed = True
                 continue
             failed = False
-            _observe(watch, reading)
+            observe(watch, reading)
             if alert := watch.take(time.monotonic()):
                 try:
                     await sink(subscription, alert)
@@ -120,12 +111,26 @@ class CrossingAlertService:
                     return
 
 
-def _observe(watch: Watch, reading: Reading) -> None:
-    """Pass every bar that closed since the last call to the watch."""
+def too_many(count: int) -> InvalidParameter:
+    """Returns the error for a principal that has the most subscriptions allowed."""
+    return InvalidParameter(f"{count} subscriptions are open, the most allowed: end one with unsubscribe_alerts")
+
+
+def unknown(subscription_id: str) -> InvalidParameter:
+    """Returns the error for an id that is not one of the caller's subscriptions."""
+    return InvalidParameter(f"no subscription {subscription_id!r}", subscription_id=subscription_id)
+
+
+def observe(watch: Watch, reading: Reading, since: float = 0.0) -> None:
+    """Pass every bar that closed since the last call to the watch. Bars that ended before `since` do not trigger."""
     if reading.series is None:
         return
     times = reading.bars.time
     first = int(times.searchsorted(watch.seen, side="right")) if watch.seen >= 0 else len(times) - 1
+    recent = int(times.searchsorted(since - reading.bars.timeframe.seconds, side="right"))
     # The first bar after the warm-up has no earlier values to compare with.
-    for index in range(max(first, 34), len(times)):
+    first = max(first, recent, NEEDED - 1)
+    if first >= NEEDED and times[first - 1] >= watch.seen >= 0:
+        watch.begin(int(times[first - 1]), reading.series.crossings(first - 1))
+    for index in range(first, len(times)):
         watch.observe(reading.series.snapshot(index), reading.series.crossings(index))

@@ -84,7 +84,7 @@ class RecordSource:
             events.append(AlertChanged())
         if found.fired:
             events.append(AlertFired())
-        if found.fired or "received" in found.kinds:
+        if found.fired or found.kinds & {"received", "crossing_alert"}:
             events.append(NotificationAdded())
         if "spec" in found.kinds:
             events.append(SpecSubmitted())

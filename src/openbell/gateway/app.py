@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
 from starlette.routing import Route, Router
@@ -30,6 +30,7 @@ from openbell.gateway.streamable.pushes import PushStreams
 from openbell.gateway.watching import CallWatch
 from openbell.gateway.webhooks.inbound import inbound_route
 from openbell.market.clock import SystemClock
+from openbell.protocol.access import pushed_methods
 from openbell.protocol.server import build
 from openbell.protocol.service import Runner
 from openbell.protocol.session import Scope
@@ -128,7 +129,8 @@ class Gateway:
         if path not in self._endpoints:
             name = self.paths[path]
             runner = Runner(self._services[name], self._desk)
-            server = build(runner, session_of, pushes=False, listen=Listening(self._pushes))
+            pushed = partial(pushed_methods, self._services[name].pushes, self._settings)
+            server = build(runner, session_of, pushes=False, listen=Listening(self._pushes, pushed))
             self._endpoints[path] = Endpoint(
                 name,
                 self._services[name],
@@ -137,13 +139,14 @@ class Gateway:
                 resource=f"{self._resources.base}{path}",
                 admission=self._admission,
                 pushes=self._pushes,
+                pushed=pushed,
                 watch=self._watch,
             )
         return self._endpoints[path]
 
     def _inbox(self) -> Inbox | None:
         """Returns the inbox; None if this desk cannot record how far its pushes have come."""
-        return self._desk.trading.inbox if self._settings.trade and self._desk.trading.writes else None
+        return self._desk.trading.inbox if self._desk.trading.writes else None
 
 
 def _shown(host: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from openbell.desk.settings import Settings
 from openbell.market.errors import Refused
 from openbell.protocol.session import Principal, Scope
@@ -15,6 +17,12 @@ def offers(tool: Tool, settings: Settings, toolsets: Toolsets) -> bool:
     """Returns True if a server lists the tool."""
     writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
     return (toolsets is None or tool.toolset in toolsets) and not (settings.read_only and writes)
+
+
+def pushed_methods(pushes: Mapping[str, Scope], settings: Settings, principal: Principal) -> frozenset[str]:
+    """Returns the methods that are pushed to a principal, of those that a server pushes."""
+    scopes = principal.scopes if settings.trade else principal.scopes - {Scope.TRADE}
+    return frozenset(method for method, scope in pushes.items() if scope in scopes)
 
 
 def check(tool: Tool, settings: Settings, toolsets: Toolsets, principal: Principal) -> None:

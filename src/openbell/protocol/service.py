@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from openbell.protocol.call import Basis, Call, Result, truth
 from openbell.protocol.dialects import Dialect, Metrics, Reply
 from openbell.protocol.finite import finite_or_null, require_finite
 from openbell.protocol.media import Media
-from openbell.protocol.session import Session
+from openbell.protocol.session import Scope, Session
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,8 @@ class Service:
     dialect: Dialect
     start: Callable[[Desk], None] | None = None
     """Starts work in the background on a desk that serves it."""
+    pushes: Mapping[str, Scope] = field(default_factory=dict)
+    """The methods of the notifications that it pushes over HTTP, with the scope that their receiver needs."""
     command: str = ""
     """SERVER in `openbell mcp SERVER`, if it differs from the name."""
 

@@ -44,12 +44,20 @@ class Session:
     """One client's connection. Pushes, replies and the inbox cursor belong to it."""
 
     def __init__(
-        self, principal: Principal, notify: Notify, replies: Replies, connection: Session | None = None
+        self,
+        principal: Principal,
+        notify: Notify,
+        replies: Replies,
+        connection: Session | None = None,
+        *,
+        stateless: bool = False,
     ) -> None:
         """The transport calls `replies.sent` after each response.
 
         `connection` is the session whose inbox cursor this one shares, if a client uses several, one for each request.
+        `stateless`: any process may answer the client's next request, so that subscriptions must be stored.
         """
+        self.stateless = stateless
         self.principal = principal
         self.notify = notify
         self.replies = replies

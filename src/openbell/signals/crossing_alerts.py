@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isfinite
 
+from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter
+from openbell.market.instruments import Instrument
 from openbell.market.nearest import did_you_mean
+from openbell.market.timeframes import Timeframe
 from openbell.signals.crossings import Crossings, Snapshot
 
+METHOD = "signals.alert"
+"""The notification of an alert."""
 CROSSINGS: tuple[str, ...] = Crossings.__slots__
 MACD_CROSS = "macd_cross"
 CONDITIONS: tuple[str, ...] = (*CROSSINGS, MACD_CROSS)
@@ -50,6 +55,33 @@ class CrossingAlert:
     """The latest bar at which one of them became true."""
 
 
+@dataclass(frozen=True, slots=True)
+class CrossingSubscription:
+    """A subscription to crossings; its id is needed to end it."""
+
+    id: str
+    principal: str
+    instrument: Instrument
+    timeframe: Timeframe
+    spelling: str
+    """The contract's name of the timeframe."""
+    crossings: tuple[str, ...]
+    throttle_ms: int
+
+    def notification(self, alert: CrossingAlert) -> dict[str, object]:
+        """Returns the parameters of the notification of an alert."""
+        last = alert.snapshot
+        values = {"price": last.price, "macd": last.macd, "signal": last.signal, "rsi": last.rsi}
+        return {
+            "subscription_id": self.id,
+            "symbol": self.instrument.symbol,
+            "timeframe": self.spelling,
+            "triggered": list(alert.triggered),
+            "snapshot": {name: value if isfinite(value) else None for name, value in values.items()},
+            "timestamp": iso(last.time + self.timeframe.seconds),
+        }
+
+
 @dataclass(slots=True)
 class Watch:
     """Processes the closed bars of one series in order. A crossing triggers at the bar at which it becomes true."""
@@ -78,6 +110,15 @@ class Watch:
         if became:
             self._pending += [name for name in became if name not in self._pending]
             self._snapshot = snapshot
+
+    def sent(self, at: float) -> None:
+        """Set when the last alert was sent: a watch that is made anew has the throttle of the earlier one."""
+        self._sent_at = at
+
+    @property
+    def is_pending(self) -> bool:
+        """True if crossings have triggered that were not sent yet."""
+        return bool(self._pending)
 
     def due(self) -> float:
         """Returns the time from which the pending alert may be sent; infinity if none is pending."""

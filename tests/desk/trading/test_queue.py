@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from sqlalchemy import func, select
 from openbell.desk.events import Hub, NotificationAdded
 from openbell.desk.trading.inbox import Inbox
 from openbell.market.clock import FixedClock
+from openbell.signals.crossing_alerts import METHOD as SIGNALS
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.alerts import Notification
 from openbell.stores.records.head import HeadFile
@@ -19,7 +21,7 @@ from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase
 from openbell.stores.records.tables import ledger
 from openbell.trading.alerts import Alert, Type
-from openbell.trading.inbox import QUEUE_MOST, QUEUE_SECONDS, Filter
+from openbell.trading.inbox import METHOD, QUEUE_MOST, QUEUE_SECONDS, Filter
 from tests.waiting import PATIENCE, until
 
 NOW = 1_760_000_000.0
@@ -36,32 +38,38 @@ def alert(number: int, principal: str = "me") -> Alert:
 def test_the_newest_thousand_are_queued(tmp_path: Path) -> None:
     def fill(journal: Journal) -> None:
         for number in range(QUEUE_MOST + 7):
-            queries.enqueue(journal.view, alert(number), number + 1, {"number": number}, NOW)
-        queries.enqueue(journal.view, alert(0, "other"), 1, {"number": -1}, NOW)
+            queries.enqueue(journal.view, "me", f"me{number}", Notification(number + 1, {"number": number}), NOW)
+        queries.enqueue(journal.view, "other", "other0", Notification(1, {"number": -1}), NOW)
+        for number in range(3):  # of another method: they have a queue of their own
+            signal = Notification(number + 1, {"number": number}, SIGNALS)
+            queries.enqueue(journal.view, "me", f"sub_1:{number}", signal, NOW)
 
-    async def play() -> tuple[list[Any], list[Any]]:
+    async def play() -> list[list[Any]]:
         records = records_in(tmp_path)
         await records.write(fill)
         await records.close()
         again = records_in(tmp_path)
-        mine = await again.read(lambda connection: queries.queued(connection, "me", 0, NOW + 1))
-        others = await again.read(lambda connection: queries.queued(connection, "other", 0, NOW + 1))
+        wanted = (("me", {METHOD: 0}), ("other", {METHOD: 0, SIGNALS: 0}), ("me", {SIGNALS: 1}))
+        found = [await again.read(lambda view: queries.queued(view, *each, NOW + 1)) for each in wanted]  # noqa: B023
+        both = await again.read(lambda view: queries.queued(view, "me", {METHOD: QUEUE_MOST + 5, SIGNALS: 2}, NOW + 1))
         await again.close()
-        return [each.body["number"] for each in mine], [each.body["number"] for each in others]
+        return [[each.body["number"] for each in group] for group in (*found, both)]
 
-    mine, others = asyncio.run(play())
+    mine, others, signals, both = asyncio.run(play())
     assert mine == list(range(7, QUEUE_MOST + 7))
     assert others == [-1]
+    assert signals == [1, 2]
+    assert both == [2, QUEUE_MOST + 5, QUEUE_MOST + 6]
 
 
 def test_a_push_is_queued_for_at_most_an_hour(tmp_path: Path) -> None:
     async def play() -> list[int]:
         records = records_in(tmp_path)
-        await records.write(lambda journal: queries.enqueue(journal.view, alert(1), 1, {}, NOW))
+        await records.write(lambda journal: queries.enqueue(journal.view, "me", "a", Notification(1, {}), NOW))
         counts = []
         for later in (0.0, QUEUE_SECONDS - 1.0, QUEUE_SECONDS + 1.0):
             moment = NOW + later
-            counts.append(len(await records.read(lambda c: queries.queued(c, "me", 0, moment))))  # noqa: B023
+            counts.append(len(await records.read(lambda c: queries.queued(c, "me", {METHOD: 0}, moment))))  # noqa: B023
         await records.close()
         return counts
 
@@ -73,7 +81,9 @@ class CountingInbox(Inbox):
 
     reads = 0
 
-    async def queued(self, principal: str, after: int | None) -> tuple[list[Notification], int]:
+    async def queued(
+        self, principal: str, after: Mapping[str, int | None]
+    ) -> tuple[list[Notification], dict[str, int]]:
         found = await super().queued(principal, after)
         self.reads += 1
         return found

@@ -41,6 +41,11 @@ _FROM_TEMPLATE = re.compile("test://template/([^/]+)/data")
 _CACHEABLE = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read")
 
 
+def pushed(_principal: Principal) -> frozenset[str]:
+    """The methods that tools send to all streams."""
+    return frozenset(f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources"))
+
+
 async def _list_tools(_context: Context, _params: Any) -> dict[str, Any]:
     return {
         "tools": [
@@ -155,10 +160,11 @@ def application(port: int) -> Any:
     endpoint = Endpoint(
         NAME,
         Service(NAME, NAME, "", (), JsonRpcDialect({})),
-        build(Listening(pushes)),
+        build(Listening(pushes, pushed)),
         resource=resource,
         admission=Admission(_NoTokens(), lambda *_: "Bearer", open_reading=True),
         pushes=pushes,
+        pushed=pushed,
         watch=CallWatch(SETTINGS, Metrics({}), None),
     )
 

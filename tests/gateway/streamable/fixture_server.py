@@ -50,10 +50,11 @@ def fixtures(home: Path, sessions: SoftSessions | None = None, pushes: PushStrea
         endpoint = Endpoint(
             everything.NAME,
             Service(everything.NAME, everything.NAME, "", (), JsonRpcDialect({})),
-            everything.build(Listening(streams)),
+            everything.build(Listening(streams, everything.pushed)),
             resource=f"http://127.0.0.1:{port}/mcp",
             admission=Admission(_Tokens(), lambda *_: "Bearer"),
             pushes=streams,
+            pushed=everything.pushed,
             watch=CallWatch(settings, Metrics({}), None),
             sessions=kept,
         )

@@ -184,7 +184,7 @@ class Client:
     def call(self, tool: str, who: str = "alice", path: str = "/mcp", **arguments: Any) -> dict[str, Any]:
         """The result of a tool."""
         answer = self.post(message("tools/call", {"name": tool, "arguments": arguments}), who, path)
-        assert answer.status == 200, (answer.status, answer.body)
+        assert answer.status == 200 and "result" in answer.json, (answer.status, answer.body)
         found: dict[str, Any] = answer.json["result"]
         return found
 

@@ -1,4 +1,4 @@
-"""Pushes over HTTP: alerts and signals reach every stream of their principal, in order, and nobody else."""
+"""Pushes over HTTP: alerts reach every stream of their principal, in order, and nobody else."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from sqlalchemy import update
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
+from openbell.gateway.streamable import channels
 from openbell.gateway.streamable import pushes as module
 from openbell.gateway.streamable.pushes import PushStreams
 from openbell.protocol.session import Principal, Scope
+from openbell.signals.crossing_alerts import METHOD as SIGNALS
 from openbell.stores.records.tables import pushes as queue
 from tests.gateway.streamable.fixture_server import fixtures
-from tests.gateway.streamable.gateways import TOKENS, Inside, Stream, Up, add_tokens, message
+from tests.gateway.streamable.gateways import TOKENS, Inside, Stream, Up, add_tokens
 from tests.gateway.webhooks.desks import desk_at, fire
-from tests.servers.test_alerts import AS_OF, CONDITIONS
 from tests.waiting import PATIENCE, until
 
 METHOD = "notifications/alert_triggered"
@@ -68,8 +69,8 @@ def test_an_alert_arrives_as_a_raw_json_rpc_frame(gateway: Inside) -> None:
         assert (told["method"], told["params"]["alert_id"]) == (METHOD, body["alert_id"])
         assert told["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "L"}
         reader = Principal("p0", frozenset({Scope.READ}))
-        gateway.run(lambda: gateway.gateway._pushes.sender(reader)("notifications/last", {}))
-        assert reads.message()["method"] == "notifications/last"  # and no alert before
+        gateway.run(lambda: gateway.gateway._pushes.sender(reader)(SIGNALS, {}))
+        assert reads.message()["method"] == SIGNALS  # and no alert before
 
 
 def test_filters_are_honoured(gateway: Inside) -> None:
@@ -101,7 +102,7 @@ def test_what_was_missed_comes_on_return_in_order_and_once(gateway: Inside) -> N
 
 def recorded(gateway: Inside, name: str) -> bool:
     channel = gateway.gateway._pushes._channels.get(name)
-    return channel is not None and channel._recorded > 0
+    return channel is not None and bool(channel.recorded)
 
 
 def test_what_was_missed_for_longer_than_an_hour_does_not_come(gateway: Inside) -> None:
@@ -121,7 +122,7 @@ def test_what_was_missed_for_longer_than_an_hour_does_not_come(gateway: Inside) 
 def test_all_streams_of_a_principal_get_it_and_no_other(gateway: Inside) -> None:
     with (
         gateway.stream("p4") as first,
-        gateway.stream("p4", "/portfolio/mcp") as second,
+        gateway.stream("p4", "/sse") as second,
         gateway.listen("p4") as third,
         gateway.stream("p5") as other,
         gateway.listen("p5") as listening,
@@ -173,7 +174,7 @@ def test_a_silent_stream_is_kept_alive(tmp_path: Path) -> None:
 
 def test_a_slow_reader_is_cut_and_resumes_without_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`send` blocks, as it does if a client does not read."""
-    monkeypatch.setattr(module, "_BACKLOG", 5)
+    monkeypatch.setattr(channels, "_BACKLOG", 5)
     alice = Principal("alice", frozenset(Scope))
 
     async def connected(
@@ -192,7 +193,7 @@ def test_a_slow_reader_is_cut_and_resumes_without_loss(tmp_path: Path, monkeypat
             await gone.wait()
             return {"type": "http.disconnect"}
 
-        serving = asyncio.create_task(streams.serve(alice, after, None, receive, send, ()))
+        serving = asyncio.create_task(streams.serve(alice, {METHOD}, after, None, receive, send, ()))
         done = asyncio.create_task(enough.wait())
         await asyncio.wait({serving, done}, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
         gone.set()
@@ -226,28 +227,6 @@ def test_a_slow_reader_is_cut_and_resumes_without_loss(tmp_path: Path, monkeypat
             assert [each["alert_id"] for each in got] == names
 
     asyncio.run(attack())
-
-
-def test_signals_arrive_over_http(tmp_path: Path) -> None:
-    given = {"symbol": "BTCUSD", "timeframe": "1min", "conditions": CONDITIONS}
-    with (
-        Up(tmp_path, "--host", "127.0.0.1", CHART_SIGNALS_HTTP="1", AS_OF=AS_OF, REPLAY_SPEED="1800") as fast,
-        fast.stream("reader", "/chart-signals/mcp") as stream,
-        fast.listen("reader", "/chart-signals/mcp") as listening,
-        fast.stream("bob", "/chart-signals/mcp") as other,
-    ):
-        path = "/chart-signals/mcp"
-        number = fast.ask("subscribe_alerts", "reader", path, **given)["subscription_id"]
-        got = [stream.message() for _ in range(3)]
-        assert [listening.message()["params"]["timestamp"] for _ in range(3)] == [
-            each["params"]["timestamp"] for each in got
-        ]
-        for each in got:
-            assert each["method"] == "signals.alert"
-            assert each["params"]["subscription_id"] == number
-            assert each["params"]["triggered"]
-        theirs = fast.post(message("subscribe_alerts", given), "bob", path).json["result"]["subscription_id"]
-        assert other.message()["params"]["subscription_id"] == theirs
 
 
 def test_two_processes_on_one_database_deliver_the_same_sequence(tmp_path: Path, database: str) -> None:

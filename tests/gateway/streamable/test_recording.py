@@ -9,9 +9,10 @@ from pathlib import Path
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.desk.trading.inbox import Inbox
-from openbell.gateway.streamable.pushes import _Recorder
+from openbell.gateway.streamable.channels import Recorder
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.webhooks import deliver_to_inbox
+from openbell.trading.inbox import METHOD
 
 PEOPLE = [f"person-{number}" for number in range(21)]
 
@@ -19,9 +20,9 @@ PEOPLE = [f"person-{number}" for number in range(21)]
 class Noted(Inbox):
     """The desk's inbox; keeps what each transaction has recorded."""
 
-    written: list[dict[str, int]]
+    written: list[dict[tuple[str, str], int]]
 
-    async def record_pushed(self, cursors: Mapping[str, int]) -> None:
+    async def record_pushed(self, cursors: Mapping[tuple[str, str], int]) -> None:
         self.written.append(dict(cursors))
         await super().record_pushed(cursors)
 
@@ -38,17 +39,21 @@ def test_records_that_wait_for_a_transaction_share_the_next_one(tmp_path: Path) 
         async with Desk(load({"OPENBELL_HOME": str(tmp_path)}, trade=True)) as desk:
             inbox = Noted(desk.trading.records, nothing_is_due, desk.hub)
             inbox.written = []
-            recorder = _Recorder()
+            recorder = Recorder()
             cursors = await desk.trading.records.write(notified)
             first, *others = PEOPLE
 
             async def while_the_first_is_written() -> None:
                 while not inbox.written:
                     await asyncio.sleep(0)
-                await asyncio.gather(*(recorder.record(inbox, each, cursors[each]) for each in others))
+                await asyncio.gather(*(recorder.record(inbox, each, {METHOD: cursors[each]}) for each in others))
 
-            await asyncio.gather(recorder.record(inbox, first, cursors[first]), while_the_first_is_written())
-            assert inbox.written == [{first: cursors[first]}, {each: cursors[each] for each in others}]
-            assert {each: (await inbox.queued(each, None))[1] for each in PEOPLE} == cursors
+            await asyncio.gather(recorder.record(inbox, first, {METHOD: cursors[first]}), while_the_first_is_written())
+            assert inbox.written == [
+                {(first, METHOD): cursors[first]},
+                {(each, METHOD): cursors[each] for each in others},
+            ]
+            recorded = {each: (await inbox.queued(each, {METHOD: None}))[1][METHOD] for each in PEOPLE}
+            assert recorded == cursors
 
     asyncio.run(main())

@@ -139,7 +139,8 @@ class Writer:
             self.alerts[fired.id] = fired
             cursor = journal.put("alert", fired)
             alerts.deliver(journal.view, fired, cursor, {"id": fired.id}, journal.at)
-            alerts.enqueue(journal.view, fired, cursor, {"id": fired.id}, journal.at)
+            queued = alerts.Notification(cursor, {"id": fired.id})
+            alerts.enqueue(journal.view, fired.principal, fired.id, queued, journal.at)
 
     def _read(self, journal: Journal) -> None:
         alerts.move_cursors(journal, ME, seen=self.chance.randrange(80), pushed=self.chance.randrange(80))

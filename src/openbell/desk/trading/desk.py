@@ -42,6 +42,7 @@ from openbell.market.errors import (
 )
 from openbell.stores.port import Lease
 from openbell.stores.records import checkpoints, switches
+from openbell.stores.records.crossings import has_any as has_crossings
 from openbell.stores.records.records import Access, Records
 from openbell.stores.records.strategies import has_followed, latest_consensus
 from openbell.trading.advance import Rules
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from openbell.desk.desk import Desk
     from openbell.desk.trading.alert_engine import AlertEngine
     from openbell.desk.trading.alerts import AlertService
+    from openbell.desk.trading.crossings import CrossingEngine, CrossingSubscriptions
     from openbell.desk.trading.engine import Engine
     from openbell.desk.trading.halts import Halted
 
@@ -215,6 +217,19 @@ class TradingDesk:
 
         return AlertEngine(self.records, self._desk.bars, self.prices.minutes, self._desk.indicators, self.inbox)
 
+    @cached_property
+    def crossings(self) -> CrossingSubscriptions:
+        """Stored subscriptions to crossings."""
+        from openbell.desk.trading.crossings import CrossingSubscriptions
+
+        return CrossingSubscriptions(self.records, self._desk.signals)
+
+    @cached_property
+    def _crossing_engine(self) -> CrossingEngine:
+        from openbell.desk.trading.crossings import CrossingEngine
+
+        return CrossingEngine(self.records, self._desk.bars, self._desk.signals, self._desk.hub)
+
     # The kill switch
 
     @cached_property
@@ -294,11 +309,18 @@ class TradingDesk:
                 await self.records.write(lambda journal: checkpoints.write_due(journal.view), lease)
             return 0
 
-        steps = (*(venue.step for venue in self.venues), self.alert_engine.step, self._follow, checkpoint)
+        alerts = (self.alert_engine.step, self._signal)
+        steps = (*(venue.step for venue in self.venues), *alerts, self._follow, checkpoint)
         desk = self._desk
         # A broker sends no events: it is polled once a second.
         every = 1.0 if self.venue.remote else None
         return Engine(self.records, desk.clock, desk.bars.closed_until, steps, desk.hub, every)
+
+    async def _signal(self, lease: Lease | None, until: int) -> int:
+        """Record the alerts of crossings, if somebody has subscribed to some."""
+        if await self.records.read(has_crossings):
+            return await self._crossing_engine.step(lease, until)
+        return 0
 
     async def _follow(self, lease: Lease | None, until: int) -> int:
         """Follow strategies, if there are any to follow: nothing of them is loaded otherwise. They are not counted."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from openbell.desk.events import Hub, Listener, NotificationAdded
 from openbell.market.errors import InvalidParameter, OpenbellError, Refused
+from openbell.signals.crossing_alerts import METHOD as SIGNALS
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.alerts import Notification, PushSubscription
 from openbell.stores.records.journal import Journal, head_of
@@ -54,7 +55,7 @@ class Inbox:
         queries.deliver(journal.view, alert, cursor, body, at)
         subscription = queries.subscription(journal.view, alert.principal)
         if subscription is not None and subscription.filter.takes(alert):
-            queries.enqueue(journal.view, alert, cursor, body, time.time())
+            queries.enqueue(journal.view, alert.principal, alert.id, Notification(cursor, body), time.time())
 
     async def look(self, principal: str, after: int = 0, limit: int = 100) -> tuple[list[Notification], int]:
         """Returns notifications after a cursor, oldest first, and how many more come after them."""
@@ -103,17 +104,18 @@ class Inbox:
         """Returns a principal's subscription and the number of queued pushes."""
 
         def work(view: View) -> tuple[PushSubscription | None, int]:
-            pushed = queries.cursors_of(view, principal).pushed
-            return queries.subscription(view, principal), len(queries.queued(view, principal, pushed, time.time()))
+            after = {METHOD: queries.cursors_of(view, principal).pushed}
+            return queries.subscription(view, principal), len(queries.queued(view, principal, after, time.time()))
 
         return await self._records.read(work)
 
-    async def record_pushed(self, cursors: Mapping[str, int]) -> None:
-        """Record that everything up to a cursor was pushed to a connection, for each of some principals."""
+    async def record_pushed(self, cursors: Mapping[tuple[str, str], int]) -> None:
+        """Record that everything up to a cursor was pushed to a connection, for some principals and methods."""
 
         def work(journal: Journal) -> None:
-            for principal, cursor in cursors.items():
-                queries.move_cursors(journal, principal, pushed=cursor)
+            for (principal, method), cursor in cursors.items():
+                kind = "signals" if method == SIGNALS else "pushed"
+                queries.move_cursors(journal, principal, **{kind: cursor})
 
         # A scenario that is ahead of this clock cannot be written: its cursors stay.
         with suppress(Refused):
@@ -133,7 +135,8 @@ class Inbox:
         while True:
             failed = False
             try:
-                waiting, after = await self.queued(principal, after)
+                waiting, start = await self.queued(principal, {METHOD: after})
+                after = start[METHOD]
                 recorded = after if recorded is None else recorded
                 for each in waiting:
                     await send(METHOD, each.body)
@@ -149,12 +152,18 @@ class Inbox:
                 failed = True
             await added.wait(_RETRY_SECONDS if failed else None)
 
-    async def queued(self, principal: str, after: int | None) -> tuple[list[Notification], int]:
-        """Returns the queued notifications after a cursor, and the cursor; None stands for the recorded cursor of pushes."""
+    async def queued(
+        self, principal: str, after: Mapping[str, int | None]
+    ) -> tuple[list[Notification], dict[str, int]]:
+        """Returns the queued notifications of some methods, each after a cursor, and these cursors.
+
+        None stands for the recorded cursor of the method's pushes.
+        """
         now = time.time()
 
-        def work(view: View) -> tuple[list[Notification], int]:
-            start = queries.cursors_of(view, principal).pushed if after is None else after
+        def work(view: View) -> tuple[list[Notification], dict[str, int]]:
+            known = queries.cursors_of(view, principal)
+            start = {method: known.of(method) if cursor is None else cursor for method, cursor in after.items()}
             return queries.queued(view, principal, start, now), start
 
         return await self._records.read(work)

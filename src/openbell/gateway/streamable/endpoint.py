@@ -24,7 +24,7 @@ from openbell.gateway.streamable import messages, modern, wire
 from openbell.gateway.streamable.delayed import delayed, nothing
 from openbell.gateway.streamable.exchange import Exchange
 from openbell.gateway.streamable.posts import Post
-from openbell.gateway.streamable.pushes import PushStreams
+from openbell.gateway.streamable.pushes import Pushed, PushStreams
 from openbell.gateway.streamable.resuming import resume
 from openbell.gateway.streamable.sessions import LONGEST_ID, SoftSession, SoftSessions, new_session_id
 from openbell.gateway.watching import CallWatch
@@ -64,10 +64,14 @@ class Endpoint:
         resource: str,
         admission: Admission,
         pushes: PushStreams,
+        pushed: Pushed,
         watch: CallWatch,
         sessions: SoftSessions | None = None,
     ) -> None:
-        """`resource` is the URL of this endpoint, for which tokens are issued. `runner` calls the tools of the service."""
+        """`resource` is the URL of this endpoint, for which tokens are issued. `runner` calls the tools of the service.
+
+        `pushed` returns the methods that are pushed to a principal here.
+        """
         self.name = name
         self.resource = resource
         self._service = service
@@ -75,6 +79,7 @@ class Endpoint:
         self._server = server
         self._admission = admission
         self._pushes = pushes
+        self._pushed = pushed
         self._watch = watch
         self._sessions = SoftSessions() if sessions is None else sessions
 
@@ -118,7 +123,8 @@ class Endpoint:
             if event and session is not None and (found := self._soft(principal, session).log(event)) is not None:
                 await resume(*found, receive, send, echo)
             else:
-                await self._pushes.serve(principal, _cursor(event), version, receive, send, echo)
+                methods = self._pushed(principal)
+                await self._pushes.serve(principal, methods, _cursor(event), version, receive, send, echo)
 
     # POST
 
@@ -227,7 +233,11 @@ class Endpoint:
         self, post: Post, message: dict[str, Any], soft: SoftSession | None, version: str, *, is_modern: bool = False
     ) -> Exchange:
         session = Session(
-            post.principal, self._pushes.sender(post.principal), Replies(), soft.session if soft else None
+            post.principal,
+            self._pushes.sender(post.principal),
+            Replies(),
+            soft.session if soft else None,
+            stateless=True,
         )
         return Exchange(
             post.send,

@@ -7,8 +7,9 @@ from typing import Any, cast
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire, event_matches
 from mcp_types import SubscriptionFilter, SubscriptionsListenRequestParams, SubscriptionsListenResult
 
+from openbell.gateway.streamable.channels import Push
 from openbell.gateway.streamable.exchange import Exchange
-from openbell.gateway.streamable.pushes import Push, PushStreams
+from openbell.gateway.streamable.pushes import Pushed, PushStreams
 from openbell.protocol.sdk import ServerRequestContext
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -17,8 +18,10 @@ ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 class Listening:
     """Serves one stream for each call."""
 
-    def __init__(self, pushes: PushStreams) -> None:
+    def __init__(self, pushes: PushStreams, pushed: Pushed) -> None:
+        """`pushed` returns the methods that the server pushes to a principal."""
         self._pushes = pushes
+        self._pushed = pushed
 
     async def __call__(
         self, context: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
@@ -28,7 +31,8 @@ class Listening:
         meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
         granted = _granted(params.notifications)
         shown = granted.model_dump(by_alias=True, mode="json", exclude_none=True)
-        async with self._pushes.opened(exchange.session.principal, None) as pushes:
+        principal = exchange.session.principal
+        async with self._pushes.opened(principal, self._pushed(principal), None) as pushes:
             await exchange.notify(ACKNOWLEDGED, {"notifications": shown, "_meta": meta})
             async for push in pushes:
                 if push is not None and _passes(granted, push):

@@ -14,7 +14,9 @@ from openbell.market.errors import (
 )
 from openbell.protocol.dialects import INVALID_PARAMS, JsonRpcDialect
 from openbell.protocol.service import Service
+from openbell.protocol.session import Scope
 from openbell.servers.chart_signals import alerts, market, signals
+from openbell.signals.crossing_alerts import METHOD
 
 SERVICE = Service(
     name="chart-signals",
@@ -24,6 +26,7 @@ SERVICE = Service(
         "subscribe_alerts to be notified. Times are UTC and name the bar's open."
     ),
     tools=(*signals.TOOLS, *market.TOOLS, *alerts.TOOLS),
+    pushes={METHOD: Scope.READ},
     dialect=JsonRpcDialect(
         {
             InsufficientData: (-32001, "Insufficient data"),

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from openbell.market.clock import iso
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 from openbell.servers.chart_signals import shapes
 from openbell.servers.chart_signals.signals import SIGNAL_ERRORS
-from openbell.signals.crossing_alerts import CONDITIONS, CrossingAlert
+from openbell.signals.crossing_alerts import CONDITIONS, METHOD, CrossingAlert, CrossingSubscription
 
 if TYPE_CHECKING:
-    from openbell.desk.crossing_alerts import CrossingSubscription
-
-NOTIFICATION = "signals.alert"
+    from openbell.desk.crossing_alerts import Sink
 
 
 class Condition(Arguments):
@@ -47,17 +44,12 @@ async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.S
     timeframe = parse_timeframe(given.timeframe, shapes.TIMEFRAMES)
     name = name_of(timeframe, shapes.TIMEFRAMES)
 
-    async def send(subscription: CrossingSubscription, alert: CrossingAlert) -> None:
-        await call.session.notify(NOTIFICATION, _notification(subscription, name, alert))
-
-    subscription = await call.desk.crossing_alerts.subscribe(
-        call.principal,
-        given.symbol,
-        timeframe,
-        [(condition.type, condition.direction) for condition in given.conditions],
-        given.throttle_ms,
-        send,
-    )
+    conditions = [(condition.type, condition.direction) for condition in given.conditions]
+    asked = (call.principal, given.symbol, timeframe, name, conditions, given.throttle_ms)
+    if _is_stored(call):
+        subscription = await call.desk.trading.crossings.subscribe(*asked)
+    else:
+        subscription = await call.desk.crossing_alerts.subscribe(*asked, _sender(call))
     return Result(
         {
             "subscription_id": subscription.id,
@@ -70,28 +62,32 @@ async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.S
     )
 
 
-def _notification(subscription: CrossingSubscription, timeframe: str, alert: CrossingAlert) -> dict[str, object]:
-    last = alert.snapshot
-    return {
-        "subscription_id": subscription.id,
-        "symbol": subscription.instrument.symbol,
-        "timeframe": timeframe,
-        "triggered": list(alert.triggered),
-        "snapshot": {"price": last.price, "macd": last.macd, "signal": last.signal, "rsi": last.rsi},
-        "timestamp": iso(last.time + subscription.timeframe.seconds),
-    }
+def _is_stored(call: Call) -> bool:
+    """Returns True if the caller keeps no connection and this desk can store its subscriptions."""
+    return call.session.stateless and call.desk.trading.writes
+
+
+def _sender(call: Call) -> Sink:
+    async def send(subscription: CrossingSubscription, alert: CrossingAlert) -> None:
+        await call.session.notify(METHOD, subscription.notification(alert))
+
+    return send
 
 
 async def unsubscribe_alerts(call: Call, given: UnsubscribeInput) -> Result[shapes.UnsubscribedResponse]:
     """End one of the caller's subscriptions."""
-    call.desk.crossing_alerts.unsubscribe(call.principal, given.subscription_id)
+    if _is_stored(call):
+        await call.desk.trading.crossings.unsubscribe(call.principal, given.subscription_id)
+    else:
+        call.desk.crossing_alerts.unsubscribe(call.principal, given.subscription_id)
     return Result({"subscription_id": given.subscription_id, "unsubscribed": True})
 
 
 TOOLS = (
     Tool(
         "subscribe_alerts",
-        f"Notify ({NOTIFICATION}) when a condition becomes true at a closed bar. Lasts as long as this connection.",
+        f"Notify ({METHOD}) when a condition becomes true at a closed bar. Lasts as long as this connection, over HTTP "
+        "until unsubscribe_alerts.",
         SubscribeInput,
         shapes.SubscriptionResponse,
         subscribe_alerts,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from openbell.protocol.dialects import TextDialect
 from openbell.protocol.service import Service
+from openbell.protocol.session import Scope
 from openbell.servers.chartgen import alerts, charting, orders
+from openbell.signals.crossing_alerts import METHOD as SIGNALS
+from openbell.trading.inbox import METHOD as ALERTS
 
 SERVICE = Service(
     name="chartgen",
@@ -15,4 +18,5 @@ SERVICE = Service(
     ),
     tools=(*charting.TOOLS, *orders.TOOLS, *alerts.TOOLS),
     dialect=TextDialect(),
+    pushes={ALERTS: Scope.TRADE, SIGNALS: Scope.READ},
 )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 
+from openbell.signals.crossing_alerts import METHOD as SIGNALS
 from openbell.stores.records import past
 from openbell.stores.records.journal import Journal
 from openbell.stores.records.tables import alerts, cursors, inbox, ledger, pushes, subscriptions
 from openbell.stores.records.view import View
 from openbell.trading.alerts import Alert, AlertState
-from openbell.trading.inbox import QUEUE_MOST, QUEUE_SECONDS, Filter
+from openbell.trading.inbox import METHOD, QUEUE_MOST, QUEUE_SECONDS, Filter
 from openbell.trading.rows import from_row
 
 _ACTIVE = alerts.c.state == AlertState.ACTIVE.value
@@ -29,6 +30,7 @@ class Notification:
 
     cursor: int
     body: dict[str, Any]
+    method: str = METHOD
 
 
 def find(view: View, alert_id: str) -> Alert | None:
@@ -109,33 +111,42 @@ def _mine_after(view: View, principal: str, after: int) -> ColumnElement[bool]:
 
 @dataclass(frozen=True, slots=True)
 class Cursors:
-    """How far a principal has read its inbox, and how far its pushes were sent."""
+    """How far a principal has read its inbox, and how far its pushes were sent: alerts, and signals."""
 
     seen: int = 0
     pushed: int = 0
+    signals: int = 0
+
+    def of(self, method: str) -> int:
+        """Returns how far the pushes of a method were sent."""
+        return self.signals if method == SIGNALS else self.pushed
 
 
 def cursors_of(view: View, principal: str) -> Cursors:
     """A principal's cursors."""
     if view.until is not None and (noted := past.body_at(view, _CURSORS, principal)):
-        return Cursors(noted["seen"], noted["pushed"])
+        return Cursors(noted["seen"], noted["pushed"], noted.get("signals", 0))
     row = (
         None
         if view.until is not None
         else view.execute(select(cursors).where(cursors.c.principal == principal)).first()
     )
-    return Cursors(row.seen, row.pushed) if row else Cursors()
+    return Cursors(row.seen, row.pushed, row.signals) if row else Cursors()
 
 
-def move_cursors(journal: Journal, principal: str, *, seen: int = 0, pushed: int = 0) -> None:
-    """Move a principal's cursors forward, at most to the last notification in its inbox."""
+def move_cursors(journal: Journal, principal: str, *, seen: int = 0, pushed: int = 0, signals: int = 0) -> None:
+    """Move a principal's cursors forward, at most to the last notification in its inbox; `signals` to the last entry."""
     known = cursors_of(journal.view, principal)
     newest = select(func.max(inbox.c.cursor)).where(inbox.c.principal == principal)
     most = journal.view.execute(newest).scalar() or 0
-    moved = Cursors(max(known.seen, min(seen, most)), max(known.pushed, min(pushed, most)))
+    moved = Cursors(
+        max(known.seen, min(seen, most)),
+        max(known.pushed, min(pushed, most)),
+        max(known.signals, min(signals, journal.seq)),
+    )
     if moved == known:
         return
-    values = {"seen": moved.seen, "pushed": moved.pushed}
+    values = asdict(moved)
     if not journal.view.execute(update(cursors).where(cursors.c.principal == principal), values).rowcount:
         journal.view.execute(insert(cursors), {"principal": principal, **values})
     journal.note(_CURSORS, principal, values)
@@ -164,7 +175,8 @@ def subscribe(journal: Journal, principal: str, wanted: Filter) -> PushSubscript
 
 def unsubscribe(journal: Journal, principal: str) -> bool:
     """Remove a principal's subscription and its queued pushes. Returns True if there was a subscription."""
-    journal.view.execute(delete(pushes).where(pushes.c.principal == principal))
+    mine = (pushes.c.principal == principal) & (pushes.c.method == METHOD)
+    journal.view.execute(delete(pushes).where(mine))
     ended = journal.view.execute(delete(subscriptions).where(subscriptions.c.principal == principal)).rowcount
     if ended:
         journal.note(_SUBSCRIPTION, principal, None)
@@ -184,11 +196,11 @@ def _subscribed(symbols: list[str], alert_types: list[str], created_at: float) -
     return PushSubscription(Filter(frozenset(symbols), frozenset(alert_types)), created_at)
 
 
-def enqueue(view: View, alert: Alert, cursor: int, body: dict[str, Any], now: float) -> None:
-    """Queue a push and remove pushes that are too old or exceed the queue's size."""
-    values = {"alert_id": alert.id, "principal": alert.principal, "cursor": cursor, "body": body, "queued": now}
-    view.execute(insert(pushes), values)
-    mine = pushes.c.principal == alert.principal
+def enqueue(view: View, principal: str, name: str, queued: Notification, now: float) -> None:
+    """Queue a push, whose name is unique, and remove pushes that are too old or exceed the queue's size."""
+    values = {"alert_id": name, "principal": principal, "method": queued.method, "queued": now}
+    view.execute(insert(pushes), {**values, "cursor": queued.cursor, "body": queued.body})
+    mine = (pushes.c.principal == principal) & (pushes.c.method == queued.method)
     newest = select(pushes.c.cursor).where(mine).order_by(pushes.c.cursor.desc()).offset(QUEUE_MOST).limit(1)
     too_many = view.execute(newest).scalar()
     if too_many is not None:
@@ -196,17 +208,22 @@ def enqueue(view: View, alert: Alert, cursor: int, body: dict[str, Any], now: fl
     view.execute(delete(pushes).where(mine & (pushes.c.queued <= now - QUEUE_SECONDS)))
 
 
-def queued(view: View, principal: str, after: int, now: float) -> list[Notification]:
-    """The pushes that wait after a cursor, oldest first."""
+def queued(view: View, principal: str, after: Mapping[str, int], now: float) -> list[Notification]:
+    """The pushes that wait, oldest first; `after` has the cursor of each method that is wanted."""
+    if view.until is not None and METHOD in after:
+        others = {method: cursor for method, cursor in after.items() if method != METHOD}
+        found = _queued_at(view, principal, after[METHOD]) + (queued(view, principal, others, now) if others else [])
+        return sorted(found, key=lambda each: each.cursor)
+    later = or_(*((pushes.c.method == method) & (pushes.c.cursor > cursor) for method, cursor in after.items()))
+    mine = (pushes.c.principal == principal) & (pushes.c.queued > now - QUEUE_SECONDS) & later
     if view.until is not None:
-        return _queued_at(view, principal, after)
-    mine = (pushes.c.principal == principal) & (pushes.c.cursor > after) & (pushes.c.queued > now - QUEUE_SECONDS)
-    rows = view.execute(select(pushes.c.cursor, pushes.c.body).where(mine).order_by(pushes.c.cursor))
-    return [Notification(row.cursor, row.body) for row in rows]
+        mine &= pushes.c.cursor.in_(select(ledger.c.seq).where(ledger.c.at <= view.until))
+    rows = view.execute(select(pushes.c.cursor, pushes.c.body, pushes.c.method).where(mine).order_by(pushes.c.cursor))
+    return [Notification(row.cursor, row.body, row.method) for row in rows]
 
 
 def _queued_at(view: View, principal: str, after: int) -> list[Notification]:
-    """The pushes that waited at the view's time, computed from the ledger because the queue has changed since.
+    """The alerts that waited to be pushed at the view's time, computed from the ledger because the queue has changed since.
 
     These are the notifications that passed the filter of the subscription at their time, after the last unsubscription.
     """

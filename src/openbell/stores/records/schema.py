@@ -13,7 +13,7 @@ from sqlalchemy.schema import CreateSchema, DropSchema
 
 from openbell.market.errors import StoreError
 
-NEWEST = "0004"
+NEWEST = "0005"
 """The last revision in `migrations/versions`; a test compares."""
 _WRITE_LOCK = 701_287
 """The number of PostgreSQL's advisory lock for writers of one schema; any number would do."""

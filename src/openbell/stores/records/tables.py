@@ -13,6 +13,7 @@ from openbell.stores.records import (
 )
 from openbell.stores.records.columns import Number, Time
 from openbell.stores.records.strategy_tables import consensuses, implementations, searches, signals, specs
+from openbell.trading.inbox import METHOD
 
 metadata = columns.metadata
 """With all tables."""
@@ -180,6 +181,8 @@ cursors = Table(
     Column("principal", Text, primary_key=True),
     Column("seen", Number, nullable=False),
     Column("pushed", Number, nullable=False),
+    # How far the alerts of its crossing subscriptions were pushed.
+    Column("signals", Number, nullable=False, server_default="0"),
 )
 
 pushes = Table(
@@ -191,8 +194,27 @@ pushes = Table(
     Column("cursor", Number, nullable=False),
     Column("body", JSON, nullable=False),
     Column("queued", Time, nullable=False),
+    Column("method", Text, nullable=False, server_default=METHOD),
 )
 Index("ix_pushes_principal_cursor", pushes.c.principal, pushes.c.cursor)
+
+crossing_subscriptions = Table(
+    # Subscriptions to crossings of clients that keep no connection.
+    "crossing_subscriptions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("principal", Text, nullable=False),
+    Column("symbol", Text, nullable=False),
+    Column("spelling", Text, nullable=False),
+    Column("crossings", JSON, nullable=False),
+    Column("throttle_ms", Number, nullable=False),
+    Column("created_at", Time, nullable=False),
+    # The open time of the bar of the last alert, or of the last bar before the subscription; −1 if there was none.
+    Column("seen", Number, nullable=False),
+    # When the last alert was sent, in epoch seconds of the machine's clock.
+    Column("sent_at", Time),
+)
+Index("ix_crossing_subscriptions_principal", crossing_subscriptions.c.principal)
 
 marks = Table(
     # How far the engine has processed something (`progress`); not part of the ledger.
