@@ -17,7 +17,7 @@ import pytest
 
 from openbell.market.errors import InvalidParameter
 from openbell.market.timeframes import Timeframe
-from openbell.signals.crossing_alerts import CrossingAlert, CrossingSubscription
+from openbell.signals.crossing_alerts import CrossingAlert, CrossingRequest, CrossingSubscription
 from tests.client import OPENBELL, PATIENCE, Client, environment, run
 from tests.prefork import Process
 from tests.servers.desks import awaited, bench_as_found
@@ -218,7 +218,8 @@ def test_a_subscription_to_signals_ends_when_its_client_is_gone(tmp_path: Path) 
 
         async with bench_as_found(tmp_path, SET, REPLAY_SPEED="3000") as desk:
             alerts = desk.desk.crossing_alerts
-            found = await alerts.subscribe("local", "BTC/USD", Timeframe.M1, "1min", [("macd_cross", None)], 0, gone)
+            asked = CrossingRequest("local", "BTC/USD", Timeframe.M1, "1min", (("macd_cross", None),), 0)
+            found = await alerts.subscribe(asked, gone)
             (task,) = (each for each in asyncio.all_tasks() if each.get_name() == found.id)
             await asyncio.wait_for(asyncio.wait([task]), PATIENCE)
             assert task.exception() is None

@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from math import isfinite
 
 from openbell.desk.events import BarsClosed, Hub, Listener
 from openbell.desk.signals import Reading, SignalService
 from openbell.market.errors import InvalidParameter, OpenbellError
-from openbell.market.timeframes import Timeframe
-from openbell.signals.crossing_alerts import CrossingAlert, CrossingSubscription, Watch, watched_crossings
+from openbell.signals.crossing_alerts import CrossingAlert, CrossingRequest, CrossingSubscription, Watch
 from openbell.signals.crossings import NEEDED
 
 log = logging.getLogger(__name__)
@@ -38,31 +38,17 @@ class CrossingAlertService:
         self._tasks: dict[str, tuple[CrossingSubscription, asyncio.Task[None]]] = {}
         self._count = 0
 
-    async def subscribe(
-        self,
-        principal: str,
-        symbol: str,
-        timeframe: Timeframe,
-        spelling: str,
-        conditions: Iterable[tuple[str, str | None]],
-        throttle_ms: int,
-        sink: Sink,
-    ) -> CrossingSubscription:
-        """Start a subscription. Crossings of the current bar do not fire. `spelling` is the timeframe's name."""
-        crossings = watched_crossings(conditions)
-        instrument = await self._signals.find(symbol)
-        mine = sum(1 for subscription, _ in self._tasks.values() if subscription.principal == principal)
-        if mine >= MOST_PER_PRINCIPAL:
-            raise too_many(mine)
-        watch = Watch(crossings, throttle_ms / 1000)
-        reading = await self._signals.read(instrument, timeframe)
+    async def subscribe(self, asked: CrossingRequest, sink: Sink) -> CrossingSubscription:
+        """Start a subscription. Crossings of the current bar do not fire."""
+        subscription = asked.subscription("", await self._signals.find(asked.symbol))
+        check_room(sum(1 for each, _ in self._tasks.values() if each.principal == asked.principal))
+        watch = Watch(subscription.crossings, asked.throttle_ms / 1000)
+        reading = await self._signals.read(subscription.instrument, asked.timeframe)
         if reading.series:
             last = len(reading.bars) - 1
             watch.begin(int(reading.bars.time[last]), reading.series.crossings(last))
         self._count += 1
-        subscription = CrossingSubscription(
-            f"sub_{self._count}", principal, instrument, timeframe, spelling, crossings, throttle_ms
-        )
+        subscription = replace(subscription, id=f"sub_{self._count}")
         task = asyncio.create_task(self._follow(subscription, watch, sink), name=subscription.id)
         self._tasks[subscription.id] = (subscription, task)
         return subscription
@@ -111,9 +97,10 @@ class CrossingAlertService:
                     return
 
 
-def too_many(count: int) -> InvalidParameter:
-    """Returns the error for a principal that has the most subscriptions allowed."""
-    return InvalidParameter(f"{count} subscriptions are open, the most allowed: end one with unsubscribe_alerts")
+def check_room(count: int) -> None:
+    """Raises `InvalidParameter` if a principal that has so many subscriptions may not have another one."""
+    if count >= MOST_PER_PRINCIPAL:
+        raise InvalidParameter(f"{count} subscriptions are open, the most allowed: end one with unsubscribe_alerts")
 
 
 def unknown(subscription_id: str) -> InvalidParameter:

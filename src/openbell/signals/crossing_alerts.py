@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 
 from openbell.market.clock import iso
@@ -56,6 +56,27 @@ class CrossingAlert:
 
 
 @dataclass(frozen=True, slots=True)
+class CrossingRequest:
+    """What a client asks to be notified of."""
+
+    principal: str
+    symbol: str
+    timeframe: Timeframe
+    spelling: str
+    """The contract's name of the timeframe."""
+    conditions: tuple[tuple[str, str | None], ...]
+    """Types and directions."""
+    throttle_ms: int
+
+    def subscription(self, name: str, instrument: Instrument) -> CrossingSubscription:
+        """Returns the subscription. Raises `InvalidParameter` if a condition is not known."""
+        crossings = watched_crossings(self.conditions)
+        return CrossingSubscription(
+            name, self.principal, instrument, self.timeframe, self.spelling, crossings, self.throttle_ms
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class CrossingSubscription:
     """A subscription to crossings; its id is needed to end it."""
 
@@ -67,6 +88,10 @@ class CrossingSubscription:
     """The contract's name of the timeframe."""
     crossings: tuple[str, ...]
     throttle_ms: int
+
+    def has_terms_of(self, other: CrossingSubscription) -> bool:
+        """Returns True if both differ in their ids only."""
+        return replace(self, id=other.id) == other
 
     def notification(self, alert: CrossingAlert) -> dict[str, object]:
         """Returns the parameters of the notification of an alert."""

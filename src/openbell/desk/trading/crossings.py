@@ -10,17 +10,17 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 from openbell.desk.bars import BarService
-from openbell.desk.crossing_alerts import MOST_PER_PRINCIPAL, observe, too_many, unknown
+from openbell.desk.crossing_alerts import check_room, observe, unknown
 from openbell.desk.events import BarsClosed, Hub
 from openbell.desk.signals import SignalService
-from openbell.market.errors import OpenbellError, StoreError
+from openbell.market.errors import OpenbellError
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
-from openbell.signals.crossing_alerts import CrossingAlert, CrossingSubscription, Watch, watched_crossings
+from openbell.signals.crossing_alerts import CrossingAlert, CrossingRequest, CrossingSubscription, Watch
 from openbell.stores.port import Lease
 from openbell.stores.records import crossings as queries
 from openbell.stores.records.crossings import Stored
@@ -34,38 +34,27 @@ _READ_SECONDS = 5.0
 """How long a step may wait for the bars of its series. Those that take longer are read in a later step."""
 
 
-class CrossingSubscriptions:
-    """Makes and ends stored subscriptions."""
+class Crossings:
+    """Makes and ends stored subscriptions, and records their alerts."""
 
-    def __init__(self, records: Records, signals: SignalService) -> None:
+    def __init__(self, records: Records, bars: BarService, signals: SignalService, hub: Hub) -> None:
         self._records = records
         self._signals = signals
+        self.step = CrossingEngine(records, bars, signals, hub).step
 
-    async def subscribe(
-        self,
-        principal: str,
-        symbol: str,
-        timeframe: Timeframe,
-        spelling: str,
-        conditions: Iterable[tuple[str, str | None]],
-        throttle_ms: int,
-    ) -> CrossingSubscription:
+    async def subscribe(self, asked: CrossingRequest) -> CrossingSubscription:
         """Store a subscription; crossings of the current bar do not fire. The same one twice is one subscription."""
-        crossings = watched_crossings(conditions)
-        instrument = await self._signals.find(symbol)
-        reading = await self._signals.read(instrument, timeframe)
+        wanted = asked.subscription("", await self._signals.find(asked.symbol))
+        reading = await self._signals.read(wanted.instrument, wanted.timeframe)
         seen = int(reading.bars.time[-1]) if reading.series else -1
 
         def work(journal: Journal) -> CrossingSubscription:
-            mine = [each.subscription for each in queries.of_principal(journal.view, principal)]
-            terms = (instrument, timeframe, crossings, throttle_ms)
+            mine = [each.subscription for each in queries.of_principal(journal.view, asked.principal)]
             for each in mine:
-                if (each.instrument, each.timeframe, each.crossings, each.throttle_ms) == terms:
+                if each.has_terms_of(wanted):
                     return each
-            if len(mine) >= MOST_PER_PRINCIPAL:
-                raise too_many(len(mine))
-            name = f"sub_{journal.seq + 1}"
-            made = CrossingSubscription(name, principal, instrument, timeframe, spelling, crossings, throttle_ms)
+            check_room(len(mine))
+            made = replace(wanted, id=f"sub_{journal.seq + 1}")
             queries.add(journal, Stored(made, seen))
             return made
 
@@ -102,6 +91,8 @@ class CrossingEngine:
     async def step(self, lease: Lease | None, until: int) -> int:
         """Check every subscription on the bars that had closed by `until`; returns how many alerts were recorded."""
         stored = await self._records.read(queries.all_stored)
+        if not stored and not self._watches:
+            return 0
         state = (until, self._bars.store.changes())
         new = self._begin(stored)
         if new or state != self._read_at:
@@ -171,7 +162,7 @@ class CrossingEngine:
 
         try:
             return await self._records.write(work, lease)
-        except (StoreError, OpenbellError):
+        except OpenbellError:
             for each in due:  # they are made anew from the records, so that the alerts are found again
                 self._watches.pop(each.subscription.id, None)
             raise

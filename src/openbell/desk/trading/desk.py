@@ -41,8 +41,7 @@ from openbell.market.errors import (
     UnknownSymbol,
 )
 from openbell.stores.port import Lease
-from openbell.stores.records import checkpoints, switches
-from openbell.stores.records.crossings import has_any as has_crossings
+from openbell.stores.records import switches
 from openbell.stores.records.records import Access, Records
 from openbell.stores.records.strategies import has_followed, latest_consensus
 from openbell.trading.advance import Rules
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from openbell.desk.desk import Desk
     from openbell.desk.trading.alert_engine import AlertEngine
     from openbell.desk.trading.alerts import AlertService
-    from openbell.desk.trading.crossings import CrossingEngine, CrossingSubscriptions
+    from openbell.desk.trading.crossings import Crossings
     from openbell.desk.trading.engine import Engine
     from openbell.desk.trading.halts import Halted
 
@@ -218,17 +217,11 @@ class TradingDesk:
         return AlertEngine(self.records, self._desk.bars, self.prices.minutes, self._desk.indicators, self.inbox)
 
     @cached_property
-    def crossings(self) -> CrossingSubscriptions:
+    def crossings(self) -> Crossings:
         """Stored subscriptions to crossings."""
-        from openbell.desk.trading.crossings import CrossingSubscriptions
+        from openbell.desk.trading.crossings import Crossings
 
-        return CrossingSubscriptions(self.records, self._desk.signals)
-
-    @cached_property
-    def _crossing_engine(self) -> CrossingEngine:
-        from openbell.desk.trading.crossings import CrossingEngine
-
-        return CrossingEngine(self.records, self._desk.bars, self._desk.signals, self._desk.hub)
+        return Crossings(self.records, self._desk.bars, self._desk.signals, self._desk.hub)
 
     # The kill switch
 
@@ -302,25 +295,13 @@ class TradingDesk:
     @cached_property
     def engine(self) -> Engine:
         """Fills orders, enforces halts and limits, and fires alerts."""
-        from openbell.desk.trading.engine import Engine
+        from openbell.desk.trading.engine import Engine, checkpoint_step
 
-        async def checkpoint(lease: Lease | None, _until: int) -> int:
-            if await self.records.read(checkpoints.due):
-                await self.records.write(lambda journal: checkpoints.write_due(journal.view), lease)
-            return 0
-
-        alerts = (self.alert_engine.step, self._signal)
-        steps = (*(venue.step for venue in self.venues), *alerts, self._follow, checkpoint)
-        desk = self._desk
+        venues = (venue.step for venue in self.venues)
+        steps = (*venues, self.alert_engine.step, self.crossings.step, self._follow, checkpoint_step(self.records))
         # A broker sends no events: it is polled once a second.
         every = 1.0 if self.venue.remote else None
-        return Engine(self.records, desk.clock, desk.bars.closed_until, steps, desk.hub, every)
-
-    async def _signal(self, lease: Lease | None, until: int) -> int:
-        """Record the alerts of crossings, if somebody has subscribed to some."""
-        if await self.records.read(has_crossings):
-            return await self._crossing_engine.step(lease, until)
-        return 0
+        return Engine(self.records, self._desk.clock, self._desk.bars.closed_until, steps, self._desk.hub, every)
 
     async def _follow(self, lease: Lease | None, until: int) -> int:
         """Follow strategies, if there are any to follow: nothing of them is loaded otherwise. They are not counted."""

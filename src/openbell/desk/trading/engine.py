@@ -16,6 +16,7 @@ from openbell.desk.trading.record_locations import ENGINE as LEASE
 from openbell.market.clock import Clock
 from openbell.market.errors import LeaseHeld, LeaseLost, OpenbellError, Refused, StoreError
 from openbell.stores.port import Lease
+from openbell.stores.records import checkpoints
 from openbell.stores.records.records import Records
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,17 @@ class Status(WorkStatus):
 
     changes: int = 0
     through: int = 0
+
+
+def checkpoint_step(records: Records) -> Step:
+    """Returns the step that writes the checkpoints which are due."""
+
+    async def step(lease: Lease | None, _until: int) -> int:
+        if await records.read(checkpoints.due):
+            await records.write(lambda journal: checkpoints.write_due(journal.view), lease)
+        return 0
+
+    return step
 
 
 class Engine:

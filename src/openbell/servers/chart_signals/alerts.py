@@ -11,7 +11,7 @@ from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 from openbell.servers.chart_signals import shapes
 from openbell.servers.chart_signals.signals import SIGNAL_ERRORS
-from openbell.signals.crossing_alerts import CONDITIONS, METHOD, CrossingAlert, CrossingSubscription
+from openbell.signals.crossing_alerts import CONDITIONS, METHOD, CrossingAlert, CrossingRequest, CrossingSubscription
 
 if TYPE_CHECKING:
     from openbell.desk.crossing_alerts import Sink
@@ -44,12 +44,12 @@ async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.S
     timeframe = parse_timeframe(given.timeframe, shapes.TIMEFRAMES)
     name = name_of(timeframe, shapes.TIMEFRAMES)
 
-    conditions = [(condition.type, condition.direction) for condition in given.conditions]
-    asked = (call.principal, given.symbol, timeframe, name, conditions, given.throttle_ms)
+    conditions = tuple((condition.type, condition.direction) for condition in given.conditions)
+    asked = CrossingRequest(call.principal, given.symbol, timeframe, name, conditions, given.throttle_ms)
     if _is_stored(call):
-        subscription = await call.desk.trading.crossings.subscribe(*asked)
+        subscription = await call.desk.trading.crossings.subscribe(asked)
     else:
-        subscription = await call.desk.crossing_alerts.subscribe(*asked, _sender(call))
+        subscription = await call.desk.crossing_alerts.subscribe(asked, _sender(call))
     return Result(
         {
             "subscription_id": subscription.id,

@@ -33,11 +33,6 @@ class Stored:
     """When its last alert was recorded, in epoch seconds of the machine's clock."""
 
 
-def has_any(view: View) -> bool:
-    """Returns True if there is a subscription."""
-    return view.execute(select(table.c.id).limit(1)).first() is not None
-
-
 def all_stored(view: View) -> list[Stored]:
     """All subscriptions."""
     return _read(view, select(table))
