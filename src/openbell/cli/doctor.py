@@ -16,7 +16,8 @@ import typer
 
 from openbell import __version__
 from openbell.cli.app import AsOf, app, fail, settings_for
-from openbell.cli.feed_checks import Finding, check_feeds
+from openbell.cli.feed_checks import Finding, check_collector, check_feeds
+from openbell.cli.gateway_checks import check_gateway
 from openbell.desk.desk import Desk
 from openbell.feeds.registry import parts_of
 from openbell.market.clock import iso
@@ -55,11 +56,12 @@ def doctor(
         _watchlist,
         _bars,
         check_feeds,
-        _collector,
+        check_collector,
         _signals,
         _records,
         _broker,
         _backtester,
+        check_gateway,
     ):
         for finding in _findings(check, desk):
             bad |= finding.state == "bad"
@@ -188,16 +190,6 @@ def _describe(found: Premature) -> str:
         f"{iso(int(found.written))}, "
         + ("before it had ended" if early else "later than the machine's time now: its clock was or is wrong")
     )
-
-
-def _collector(desk: Desk) -> Iterator[Finding]:
-    if not desk.settings.bar_folder.exists():
-        return
-    holder = desk.store.lease_holder("collector")
-    if holder:
-        yield Finding("ok", f"collector running as {holder}")
-    elif desk.feed.source is not None:
-        yield Finding("note", "no collector is running: bars are fetched when a tool needs them", "openbell up")
 
 
 def _signals(desk: Desk) -> Iterator[Finding]:

@@ -40,6 +40,17 @@ def check_feeds(desk: Desk) -> Iterator[Finding]:
         yield from _other_adjustment(desk, instrument)
 
 
+def check_collector(desk: Desk) -> Iterator[Finding]:
+    """Check that a collector runs."""
+    if not desk.settings.bar_folder.exists():
+        return
+    holder = desk.store.lease_holder("collector")
+    if holder:
+        yield Finding("ok", f"collector running as {holder}")
+    elif desk.feed.source is not None:
+        yield Finding("note", "no collector is running: bars are fetched when a tool needs them", "openbell up")
+
+
 async def _responses(desk: Desk, first: Mapping[str, Instrument]) -> list[Finding]:
     """Request an hour of a week ago from each feed; `first` has an instrument of each."""
     week_ago = int(desk.clock.epoch()) - 7 * 86400

@@ -155,4 +155,4 @@ async def _up(desk: Desk, listener: socket) -> None:
             group.create_task(desk.trading.engine.run())
             desk.strategies.start()
             group.create_task(WebhookSender(desk, Outbound(trusted=desk.settings.trusted_origins)).run())
-        group.create_task((show_table if sys.stdout.isatty() else print_changes)(desk, collector))
+        group.create_task((show_table if sys.stdout.isatty() else print_changes)(desk, collector, gateway))

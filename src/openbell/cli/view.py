@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from math import inf
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -23,8 +24,11 @@ from openbell.market.instruments import Instrument
 from openbell.market.sessions import stock_phase
 from openbell.market.timeframes import Timeframe
 
+if TYPE_CHECKING:
+    from openbell.gateway.app import Gateway
+
 CONNECT = "openbell mcp chart-signals"
-_HEADER_LINES = 14
+_HEADER_LINES = 15
 _SHOWN = (BarsClosed, OrderChanged, AlertFired, WatchlistChanged)
 _REFRESH_SECONDS = 1.0
 """The longest time between two updates: the header shows the time."""
@@ -38,11 +42,11 @@ _BADGES = {
 }
 
 
-async def print_changes(desk: Desk, collector: Collector) -> None:
+async def print_changes(desk: Desk, collector: Collector, gateway: Gateway) -> None:
     """Print a line when the state changes, for logs and pipes."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"openbell: {_badge(desk)[0]} (feed {desk.settings.feed}), home {desk.settings.home}")
-    console.print(f"openbell: connect an MCP client with: {CONNECT}")
+    console.print(f"openbell: connect an MCP client with: {_connect(gateway)}")
     seen, search = "", _SearchLines(desk)
     with desk.hub.listen(*_SHOWN) as changed:
         while True:
@@ -86,12 +90,12 @@ def _line(desk: Desk, collector: Collector) -> str:
     return line
 
 
-async def show_table(desk: Desk, collector: Collector) -> None:
+async def show_table(desk: Desk, collector: Collector, gateway: Gateway) -> None:
     """Show the live table."""
     with Live(Text("starting …"), refresh_per_second=4, screen=False) as live, desk.hub.listen(*_SHOWN) as changed:
         while True:
             room = live.console.height - _HEADER_LINES
-            live.update(Group(_header(desk, collector), await _table(desk, collector, room)))
+            live.update(Group(_header(desk, collector, gateway), await _table(desk, collector, room)))
             await changed.wait(_REFRESH_SECONDS)
 
 
@@ -101,7 +105,7 @@ def _badge(desk: Desk) -> tuple[str, str]:
     return (notice, "black on yellow") if notice else _BADGES[desk.data]
 
 
-def _header(desk: Desk, collector: Collector) -> Panel:
+def _header(desk: Desk, collector: Collector, gateway: Gateway) -> Panel:
     status = collector.status
     badge, style = _badge(desk)
     now = desk.clock.epoch()
@@ -118,8 +122,14 @@ def _header(desk: Desk, collector: Collector) -> Panel:
         lines.append(Text(f"strategies: {desk.strategies.seeding.status}"))
     if status.refused:
         lines.append(Text("refused: " + ", ".join(f"{n} {why}" for why, n in status.refused.items()), style="red"))
-    lines.append(Text(f"connect an MCP client with: {CONNECT}", style="bold"))
+    lines.append(Text(f"gateway: {gateway.metrics.summary()}, {counted(gateway.streams, 'stream')}"))
+    lines.append(Text(f"connect an MCP client with: {_connect(gateway)}", style="bold"))
     return Panel(Group(*lines), title="Openbell", title_align="left")
+
+
+def _connect(gateway: Gateway) -> str:
+    """Returns how to connect a client, on this machine and over HTTP."""
+    return f"{CONNECT}, or {gateway.base}/mcp (openbell token add)"
 
 
 def _trading(desk: Desk) -> str:

@@ -80,6 +80,11 @@ class Gateway:
         )
         return Admission(AnyOf(*kinds), challenge, open_reading=self._settings.open_reading)
 
+    @property
+    def streams(self) -> int:
+        """The number of open streams of pushes."""
+        return self._pushes.open
+
     async def __aenter__(self) -> Self:
         self._access = make_access(self._settings)
         self._stack.push_async_callback(self._access.close)
@@ -116,7 +121,7 @@ class Gateway:
         elif path == "/readyz":
             await self._ready(scope, receive, send)
         elif path == "/metrics" and self._settings.metrics:
-            self.metrics.streams = self._pushes.open
+            self.metrics.streams = self.streams
             await MetricsPage(self.metrics, self._is_admin)(scope, receive, send)
         else:
             await self._router(scope, receive, send)

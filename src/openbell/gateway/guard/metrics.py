@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from openbell.gateway.guard.addresses import is_local
 from openbell.gateway.guard.refusals import Refusal
+from openbell.market.counting import counted
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of latencies, in seconds."""
@@ -63,6 +64,11 @@ class Metrics:
     def refused(self, reason: str) -> None:
         """Count a request that was refused before it reached a tool."""
         self._refusals[reason if reason in REASONS else _OTHER] += 1
+
+    def summary(self) -> str:
+        """Returns the counts of calls and refusals in words."""
+        calls, refusals = self._calls.total(), self._refusals.total()
+        return f"{counted(calls, 'call')}, {counted(refusals, 'refusal')}"
 
     def text(self) -> str:
         """Returns all metrics in the text format."""

@@ -1,0 +1,120 @@
+"""The checks of `openbell doctor` that concern the gateway: does it answer, who can sign in, do webhooks arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+from collections.abc import Iterator
+
+from openbell.cli.feed_checks import Finding
+from openbell.desk.access import FILE, make_access
+from openbell.desk.desk import Desk
+from openbell.desk.settings import Settings
+from openbell.desk.settings_checks import is_loopback
+from openbell.market.clock import SystemClock
+from openbell.market.counting import counted
+
+_SECONDS = 2.0
+"""How long the gateway may take to answer."""
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
+
+
+def check_gateway(desk: Desk) -> Iterator[Finding]:
+    """Check the gateway of these settings, whichever process runs it."""
+    yield from _answer(desk.settings)
+    yield from _exposure(desk.settings)
+    yield from asyncio.run(_access(desk.settings))
+    if not desk.settings.other_clock:
+        yield from asyncio.run(_webhooks(desk.settings))
+
+
+def _answer(settings: Settings) -> Iterator[Finding]:
+    if not settings.port:
+        yield Finding(
+            "note", "the gateway uses any free port, which openbell up prints", "set OPENBELL_PORT to know it"
+        )
+        return
+    host = _ANY.get(settings.host, settings.host)
+    shown = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+    connection = http.client.HTTPConnection(host, settings.port, timeout=_SECONDS)
+    try:
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse()
+        ours = answer.status == 200 and b'"status"' in answer.read(1024)
+    except ConnectionRefusedError:
+        yield Finding("note", f"no gateway on {shown}: MCP over HTTP is not served", "openbell up")
+        return
+    except (OSError, http.client.HTTPException) as error:
+        yield Finding(
+            "bad", f"the program on {shown} does not answer: {str(error) or type(error).__name__}", "openbell up"
+        )
+        return
+    finally:
+        connection.close()
+    if ours:
+        yield Finding("ok", f"gateway answers on {shown}")
+    else:
+        text = f"the program on {shown} is not this gateway (/healthz: {answer.status})"
+        yield Finding("bad", text, "stop it, or set OPENBELL_PORT to another port")
+
+
+def _exposure(settings: Settings) -> Iterator[Finding]:
+    if not is_loopback(settings.host) and not settings.public_url:
+        yield Finding(
+            "note",
+            f"the gateway listens on {settings.host} without TLS: tokens can be read on the network",
+            "put a TLS proxy in front and set OPENBELL_PUBLIC_URL (docs/gateway.md)",
+        )
+
+
+async def _access(settings: Settings) -> list[Finding]:
+    """Report how many tokens and users there are."""
+    from openbell.stores.access import static_tokens, users
+
+    if not settings.database_url and not (settings.home / FILE).exists():
+        return [_nobody(settings)]
+    store = make_access(settings)
+    try:
+        if not await store.database.exists():
+            return [_nobody(settings)]
+        tokens, people = await store.read(lambda each: (static_tokens.listed(each), users.count(each)))
+    finally:
+        await store.close()
+    now = SystemClock().epoch()
+    expired = [each.name for each in tokens if each.expires_at is not None and each.expires_at <= now]
+    valid = len(tokens) - len(expired)
+    found = [
+        Finding("ok", f"{counted(valid, 'token')} and {counted(people, 'user')} with a passphrase")
+        if valid or people
+        else _nobody(settings)
+    ]
+    if expired:
+        names = ", ".join(expired[:5]) + (", …" if len(expired) > 5 else "")
+        found.append(
+            Finding("note", f"{counted(len(expired), 'token')} expired: {names}", "openbell token remove NAME")
+        )
+    return found
+
+
+def _nobody(settings: Settings) -> Finding:
+    text = "no token and no passphrase: "
+    text += "clients over HTTP can only read" if settings.open_reading else "clients over HTTP are refused"
+    return Finding("note", text, "openbell token add NAME --scopes read, or openbell passphrase")
+
+
+async def _webhooks(settings: Settings) -> list[Finding]:
+    """Report deliveries of webhooks that wait for long or were given up."""
+    from openbell.stores.records import webhooks
+
+    if not settings.database_url and not (settings.market_folder / "records.sqlite").exists():
+        return []
+    async with Desk(settings) as desk:
+        counts = await desk.trading.records.read(webhooks.counts, check_head=False)
+    dead = sum(count for (_, is_dead), count in counts.items() if is_dead)
+    waiting = sum(count for (_, is_dead), count in counts.items() if not is_dead)
+    found = []
+    if waiting:
+        found.append(Finding("note", f"webhooks: {waiting} waiting to be sent", "openbell webhook list"))
+    if dead:
+        found.append(Finding("bad", f"webhooks: {dead} given up after a day of failures", "openbell webhook dead"))
+    return found
