@@ -38,8 +38,8 @@ class AnyOf:
         return None
 
 
-Challenge = Callable[[str, str | None, str | None], str]
-"""Returns the value of WWW-Authenticate for a resource, an error and a scope."""
+Challenge = Callable[[str, str | None, str | None, str], str]
+"""Returns the value of WWW-Authenticate for a resource, an error, a scope and the Host of the request."""
 
 
 class Admission:

@@ -13,7 +13,7 @@ import pytest
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
-from openbell.gateway.oauth.resources import Resources, challenge
+from openbell.gateway.oauth.resources import Resources, as_reached, challenge
 from openbell.gateway.oauth.secret_texts import STATIC, digest, new_secret
 from openbell.market.errors import SettingsError
 from openbell.protocol.session import Scope
@@ -79,6 +79,34 @@ def test_spellings_of_a_resource_are_one_resource() -> None:
         assert resources.known(spelling) == "https://desk.example/mcp"
     for other in ("https://desk.example/MCP", "https://desk.example/mcp?x=1", "https://desk.example/mcp#x", "mcp", ""):
         assert resources.known(other) is None
+
+
+def test_names_of_this_machine_are_one_resource() -> None:
+    """Clients are often given localhost, and compare it with what the metadata says."""
+    resources = Resources("http://127.0.0.1:8742", PATHS)
+    for name in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
+        assert resources.known(f"http://{name}:8742/mcp") == "http://127.0.0.1:8742/mcp"
+    for other in (
+        "http://localhost/mcp",
+        "http://localhost:8743/mcp",
+        "https://localhost:8742/mcp",
+        "http://desk:8742/mcp",
+    ):
+        assert resources.known(other) is None
+    assert as_reached("http://127.0.0.1:8742/mcp", "localhost:8742") == "http://localhost:8742/mcp"
+    for host in ("", "evil.example:8742", "localhost:1", "localhost:99999999", "[::1", "localhost@evil.example:8742"):
+        assert as_reached("http://127.0.0.1:8742/mcp", host) == "http://127.0.0.1:8742/mcp"
+    assert as_reached("https://desk.example/mcp", "localhost") == "https://desk.example/mcp"
+    assert Resources("https://desk.example", PATHS).known("https://localhost/mcp") is None
+
+
+def test_a_client_that_was_given_localhost_gets_access(gateway: Gateway, app: App) -> None:
+    local = gateway.url.replace("127.0.0.1", "localhost")
+    host = local.removeprefix("http://")
+    described = gateway.get("/.well-known/oauth-protected-resource/mcp", headers={"Host": host}).json()
+    assert (described["resource"], described["authorization_servers"]) == (f"{local}/mcp", [gateway.url])
+    token = app.tokens(resource=f"{local}/mcp")["access_token"]
+    assert gateway.asks(token).status_code == 200
 
 
 # By hand

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from openbell.gateway.oauth.descriptions import AUTH_METHODS, CODE_GRANT, REFRESH_GRANT
-from openbell.gateway.oauth.resources import Resources, metadata_url
+from openbell.gateway.oauth.resources import Resources, as_reached, metadata_url
 from openbell.gateway.oauth.scopes import DEFAULT, in_order
 from openbell.protocol.session import Scope
 
@@ -25,10 +25,17 @@ _HEADERS = {"Cache-Control": "max-age=300", "X-Content-Type-Options": "nosniff"}
 
 def metadata_routes(resources: Resources) -> list[Route]:
     """Returns the routes of all metadata."""
-    documents = {"/.well-known/oauth-authorization-server": _server(resources.base)}
-    for resource in (resources.base, *resources.endpoints):
-        documents[urlsplit(metadata_url(resource)).path] = _resource(resource, resources.base)
-    return [Route(path, _constant(content), methods=["GET"]) for path, content in documents.items()]
+    server = Route("/.well-known/oauth-authorization-server", _constant(_server(resources.base)), methods=["GET"])
+    described = (resources.base, *resources.endpoints)
+    return [server, *(_resource_route(each, _resource(each, resources.base)) for each in described)]
+
+
+def _resource_route(resource: str, content: dict[str, Any]) -> Route:
+    async def answer(request: Request) -> Response:
+        reached = as_reached(resource, request.headers.get("host", ""))
+        return JSONResponse({**content, "resource": reached}, headers={**_HEADERS, "Vary": "Host"})
+
+    return Route(urlsplit(metadata_url(resource)).path, answer, methods=["GET"])
 
 
 def _server(base: str) -> dict[str, Any]:

@@ -35,7 +35,11 @@ class Resources:
 
     def known(self, resource: str) -> str | None:
         """Returns the canonical form of a resource of this gateway; None if it is not one."""
-        found = resource if resource in self._canonical else canonical(resource)
+        if resource in self._canonical:
+            return resource
+        found = canonical(resource)
+        if found is not None and found not in self._canonical:
+            found = as_reached(found, urlsplit(self.base).netloc)  # localhost and 127.0.0.1 are the same machine
         return found if found in self._canonical else None
 
     def covers(self, granted: str, resource: str) -> bool:
@@ -63,13 +67,31 @@ def canonical(url: str) -> str | None:
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
 
 
+def as_reached(url: str, host: str) -> str:
+    """Returns a URL of this machine with the name in a Host header, if that is another name of this machine and port.
+
+    Clients compare the resource in the metadata with the URL that they were given, which may say localhost.
+    """
+    parts = urlsplit(url)
+    try:
+        reached = urlsplit(f"http://{host.lower()}")
+        same = parts.scheme == "http" and {parts.hostname, reached.hostname} <= LOOPBACK and parts.port == reached.port
+        same = same and reached.username is None
+    except ValueError:
+        return url
+    return parts._replace(netloc=reached.netloc).geturl() if same else url
+
+
 def metadata_url(resource: str) -> str:
     """Returns where the metadata of a resource is (RFC 9728): the well-known path comes before the resource's own."""
     parts = urlsplit(resource)
     return f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path.rstrip('/')}"
 
 
-def challenge(resource: str, error: str | None = None, scope: str | None = None) -> str:
-    """Returns the value of WWW-Authenticate that leads a client to the authorization server (RFC 6750, RFC 9728)."""
-    fields = {"error": error, "scope": scope, "resource_metadata": metadata_url(resource)}
+def challenge(resource: str, error: str | None = None, scope: str | None = None, host: str = "") -> str:
+    """Returns the value of WWW-Authenticate that leads a client to the authorization server (RFC 6750, RFC 9728).
+
+    `host` is the Host header of the request.
+    """
+    fields = {"error": error, "scope": scope, "resource_metadata": metadata_url(as_reached(resource, host))}
     return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in fields.items() if value is not None)
