@@ -30,7 +30,7 @@ class Metrics:
     source: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """The reply to a call, independent of the transport."""
 
@@ -43,6 +43,7 @@ class Reply:
     code: int | None = None
     """Set if the reply is a JSON-RPC error; the payload is then {code, message, data}."""
     truth: dict[str, Any] = field(default_factory=dict)
+    """The truth header; the runner sets it."""
 
 
 class Dialect(Protocol):
