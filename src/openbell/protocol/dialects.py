@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.market.errors import InputError, OpenbellError
@@ -20,8 +20,7 @@ METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
 
-@dataclass(frozen=True, slots=True)
-class Metrics:
+class Metrics(NamedTuple):
     """How a result was produced: time taken, cache and source."""
 
     latency_ms: float

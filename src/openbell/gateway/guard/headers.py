@@ -46,7 +46,7 @@ class RequestHeaders:
     @property
     def size(self) -> int:
         """The bytes of all names and values."""
-        return sum(map(len, chain.from_iterable(self.pairs)))
+        return len(b"".join(chain.from_iterable(self.pairs)))
 
 
 def headers_of(scope: Scope) -> RequestHeaders:
