@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from time import perf_counter
 from typing import Any
 
@@ -79,9 +79,9 @@ class Dispatcher:
             return
         if self._runner is not None and messages.is_plain_call(message):
             work = self._call(self._runner, name, message["params"].get("arguments") or {}, exchange)
+            outcome = await self._answer(exchange, work, soft, post.receive, wire.tool_response)
         else:
-            work = self._serve(message, exchange, client)
-        outcome = await self._answer(exchange, work, soft, post.receive)
+            outcome = await self._answer(exchange, self._serve(message, exchange, client), soft, post.receive)
         self._watch.called(post.scope, self._name, name, kind, post.principal, outcome, began)
 
     def _serve(
@@ -112,8 +112,9 @@ class Dispatcher:
         work: Coroutine[Any, Any, dict[str, Any]],
         soft: SoftSession | None,
         receive: wire.Receive,
+        written: Callable[[Any, dict[str, Any]], bytes] = wire.response,
     ) -> str:
-        """Run a handler and send its result; returns the outcome."""
+        """Run a handler and send its result, as `written` returns it for a request id; returns the outcome."""
         interruption = Interruption()
 
         async def while_slow() -> None:
@@ -138,7 +139,7 @@ class Dispatcher:
                 await exchange.finish(wire.error(number, REQUEST_CANCELLED, "Request cancelled"))
             return "cancelled"
         if error is None:
-            await exchange.finish(wire.response(number, result))
+            await exchange.finish(written(number, result))
         else:
             await exchange.finish(_error(number, error), modern.status_of(error.code) if exchange.modern else 200)
         await exchange.session.replies.sent(number)

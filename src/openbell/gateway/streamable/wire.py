@@ -60,6 +60,19 @@ def response(request: Any, result: Any) -> bytes:
     return to_json({"jsonrpc": "2.0", "id": request, "result": result}, inf_nan_mode="null")
 
 
+def tool_response(request: Any, result: dict[str, Any]) -> bytes:
+    """Returns the response to a call of a tool whose last block of content is its structured content as JSON.
+
+    That JSON is written once, because it takes most of the time of a large result.
+    """
+    if "structuredContent" not in result:
+        return response(request, result)
+    before = {name: value for name, value in result.items() if name not in {"structuredContent", "resultType"}}
+    payload, kind = result["content"][-1]["text"].encode(), result.get("resultType")
+    after = b"" if kind is None else b',"resultType":%s' % to_json(kind)
+    return b'%s,"structuredContent":%s%s}}' % (response(request, before)[:-2], payload, after)
+
+
 def error(request: Any, code: int, message: str, data: Any = None) -> bytes:
     """Returns a JSON-RPC error response."""
     body = {"code": code, "message": message, **({} if data is None else {"data": data})}
