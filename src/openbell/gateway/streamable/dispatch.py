@@ -103,7 +103,7 @@ class Dispatcher:
     def _refusal(self, tool: Tool | None, name: str, principal: Principal) -> Refusal | None:
         """Returns why a call is refused: the token's scopes or the rate limit do not allow it."""
         if tool is not None and (lacking := self._needed[name] - principal.scopes):
-            return self._admission.lacks(min(lacking), self._resource, name)
+            return self._admission.lacks(lacking, principal, self._resource, name)
         return self._watch.limit(principal, Scope.READ if tool is None else tool.scope)
 
     async def _answer(
