@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from openbell.gateway.app import paths_of
+from openbell.gateway.streamable import exchange
 from openbell.servers import NAMES
 from tests.gateway.streamable.gateways import MODERN, Inside, Up, message, modern, modern_headers, notification
 from tests.waiting import wait_for
@@ -301,6 +302,28 @@ def test_unusual_ids_come_back_as_they_were(up: Up, body: bytes) -> None:
 def test_wrong_requests_get_a_json_rpc_error(up: Up, method: str, params: Any, code: int) -> None:
     answer = up.post(message(method, params, "me"))
     assert (answer.status, answer.json["id"], answer.json["error"]["code"]) == (200, "me", code)
+
+
+# Requests that take long
+
+
+def test_a_response_that_takes_long_becomes_a_stream_with_comments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that accepts JSON only waits for it."""
+    assert exchange.PING_SECONDS == 15
+    monkeypatch.setattr(exchange, "PING_SECONDS", 0.1)
+    call = {"name": "get_notifications", "arguments": {"wait_s": 0.5, "cursor": 0}}
+    with Inside(tmp_path) as gateway:
+        for body, headers in (
+            (message("tools/call", call), {}),
+            (modern("tools/call", call), modern_headers("tools/call", "get_notifications")),
+        ):
+            with gateway.posted(body, **headers) as stream:
+                assert [stream.frame(), stream.frame()] == [{":": "keep-alive"}] * 2
+                assert stream.message()["result"]["isError"] is False
+                assert stream.frame() is None
+            assert gateway.post(body, **{**headers, "Accept": "application/json"}).json["result"]["isError"] is False
 
 
 # Cancelling
