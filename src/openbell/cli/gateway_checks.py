@@ -7,7 +7,6 @@ import http.client
 from collections.abc import Iterator
 
 from openbell.cli.feed_checks import Finding
-from openbell.desk.access import FILE, make_access
 from openbell.desk.desk import Desk
 from openbell.desk.settings import Settings
 from openbell.desk.settings_checks import is_loopback
@@ -69,6 +68,7 @@ def _exposure(settings: Settings) -> Iterator[Finding]:
 
 async def _access(settings: Settings) -> list[Finding]:
     """Report how many tokens and users there are."""
+    from openbell.desk.access import FILE, make_access
     from openbell.stores.access import static_tokens, users
 
     if not settings.database_url and not (settings.home / FILE).exists():

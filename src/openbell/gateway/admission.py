@@ -10,7 +10,9 @@ from starlette.types import Scope as ASGIScope
 
 from openbell.desk.principals import OPERATOR
 from openbell.gateway.guard.addresses import is_local
+from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.oauth.scopes import scope_text
 from openbell.protocol.session import Principal, Scope
 
 _BEARER = re.compile(rb"bearer +([A-Za-z0-9._~+/-]{1,4096}=*)", re.IGNORECASE)
@@ -53,11 +55,13 @@ class Admission:
 
     async def admit(self, scope: ASGIScope, resource: str) -> Principal | Refusal:
         """Returns the principal of the request's token, or why it has none."""
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        given = headers_of(scope).all(b"authorization")
         if not given:
             if self._open_reading and is_local(scope):
                 return _READER
-            return self._refuse(401, resource, None, None, "a token is needed: WWW-Authenticate says where to get one")
+            return self._refuse(
+                scope, 401, resource, None, None, "a token is needed: WWW-Authenticate says where to get one"
+            )
         found = _BEARER.fullmatch(given[0].strip()) if len(given) == 1 else None
         principal = None if found is None else await self._credentials.principal(found[1].decode("ascii"), resource)
         if principal is None:
@@ -66,15 +70,24 @@ class Admission:
                 if found is None
                 else "the token is unknown, expired, revoked or for another resource"
             )
-            return self._refuse(401, resource, "invalid_token", None, text)
+            return self._refuse(scope, 401, resource, "invalid_token", None, text)
         return principal
 
-    def lacks(self, scope: Scope, resource: str, what: str) -> Refusal:
-        """Returns the refusal of a call that needs another scope."""
-        text = f"{what} needs the scope {scope}: authorize again with it"
-        return self._refuse(403, resource, "insufficient_scope", str(scope), text)
+    def lacks(
+        self, request: ASGIScope, missing: frozenset[Scope], principal: Principal, resource: str, what: str
+    ) -> Refusal:
+        """Returns the refusal of a call that needs scopes which the token does not have.
 
-    def _refuse(self, status: int, resource: str, error: str | None, scope: str | None, message: str) -> Refusal:
+        The challenge names them together with those of the token, because clients replace a token's scopes by those of the
+        challenge.
+        """
+        text = f"{what} needs the scope {min(missing)}: authorize again with it"
+        return self._refuse(request, 403, resource, "insufficient_scope", scope_text(principal.scopes | missing), text)
+
+    def _refuse(
+        self, request: ASGIScope, status: int, resource: str, error: str | None, scope: str | None, message: str
+    ) -> Refusal:
         reason = "unauthorized" if status == 401 else "forbidden"
-        header = self._challenge(resource, error, scope).encode("latin-1")
+        host = headers_of(request).text(b"host") or ""
+        header = self._challenge(resource, error, scope, host).encode("latin-1")
         return Refusal(status, reason, message, headers=((b"www-authenticate", header),))

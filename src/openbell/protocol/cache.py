@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from openbell.desk.flight import SingleFlight
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A value, whether it came from the cache, and for how many more seconds the cache keeps it."""
 
     value: Any

@@ -107,24 +107,24 @@ def on_prices(prices: Iterable[Price | None], note: str | None) -> Basis:
 def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
     """Returns the truth header of a result: kind of data, account, feed, time, age of the bars and trading session."""
     scenario = desk.settings.acts_in
-    feed = described(desk.settings.feed, basis.instrument)[0]
-    kind = feed_of(feed)
-    note = "; ".join(filter(None, (basis.note, kind.notice)))
-    as_of, session = _second(int(at), basis.instrument)
-    return {
-        **({"scenario": scenario} if scenario else {}),
-        **({"note": note} if note else {}),
-        "data": origins(desk, basis.sources),
-        "account": basis.account,
-        "feed": feed,
-        "as_of": as_of,
-        **({"made_of": basis.made_of} if basis.made_of else {}),
-        "age_s": None if basis.newest is None else max(0, int(at) - basis.newest),
-        "session": session,
-    }
+    feed, notice, as_of, session = _second(int(at), desk.settings.feed, basis.instrument)
+    header: dict[str, Any] = {"scenario": scenario} if scenario else {}
+    if basis.note or notice:
+        header["note"] = "; ".join(filter(None, (basis.note, notice)))
+    header["data"] = origins(desk, basis.sources)
+    header["account"] = basis.account
+    header["feed"] = feed
+    header["as_of"] = as_of
+    if basis.made_of:
+        header["made_of"] = basis.made_of
+    header["age_s"] = None if basis.newest is None else max(0, int(at) - basis.newest)
+    header["session"] = session
+    return header
 
 
 @lru_cache(maxsize=256)
-def _second(at: int, instrument: Instrument | None) -> tuple[str, str]:
-    """Returns a time as text, and the trading session at that time: the same for all calls within a second."""
-    return iso(at), str(phase(instrument, at) if instrument else stock_phase(at))
+def _second(at: int, feeds: str, instrument: Instrument | None) -> tuple[str, str, str, str]:
+    """Returns what is the same for all calls within a second: feed, its notice, time as text, and trading session."""
+    feed = described(feeds, instrument)[0]
+    session = phase(instrument, at) if instrument else stock_phase(at)
+    return feed, feed_of(feed).notice, iso(at), str(session)

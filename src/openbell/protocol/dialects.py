@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.market.errors import InputError, OpenbellError
@@ -20,8 +20,7 @@ METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
 
-@dataclass(frozen=True, slots=True)
-class Metrics:
+class Metrics(NamedTuple):
     """How a result was produced: time taken, cache and source."""
 
     latency_ms: float
@@ -30,7 +29,7 @@ class Metrics:
     source: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """The reply to a call, independent of the transport."""
 
@@ -43,6 +42,7 @@ class Reply:
     code: int | None = None
     """Set if the reply is a JSON-RPC error; the payload is then {code, message, data}."""
     truth: dict[str, Any] = field(default_factory=dict)
+    """The truth header; the runner sets it."""
 
 
 class Dialect(Protocol):

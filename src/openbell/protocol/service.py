@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -85,39 +85,39 @@ class Runner:
         """Returns the reply to one call. Raises `KeyError` if the service has no tool of that name."""
         tool = self.service.by_name[name]
         call = Call(self.desk, session, request)
-        basis = self._declared(tool)
+        checked: Arguments | None = None
         began = time.perf_counter()
         dialect = self.service.dialect
-
-        def spent() -> float:
-            return (time.perf_counter() - began) * 1000
-
         try:
             access.check(tool, self.desk.settings, self._toolsets, session.principal)
             checked = _checked(tool.arguments, arguments)
-            basis = Basis(instrument=_instrument(checked)).with_defaults(basis)
             answer = await self._answer(tool, checked, call)
             result: Result[Any] = answer.value
-            basis = result.basis.with_defaults(basis)
-            reply = dialect.result(result.value, Metrics(spent(), answer.cached, answer.remaining, self._source(tool)))
+            basis = result.basis
+            metrics = Metrics(_ms_since(began), answer.cached, answer.remaining, self._source(tool))
+            reply = dialect.result(result.value, metrics)
             for work in result.afterwards:
                 session.replies.hold(request, work)
         except OpenbellError as error:
             if len(error.message) > _LONGEST_MESSAGE:  # it repeats an argument
                 error.message = error.message[:_LONGEST_MESSAGE] + "..."
-            reply = dialect.error(error, Metrics(spent()), name)
-            reply = replace(reply, payload=finite_or_null(reply.payload))
+            basis = self._declared(tool, checked)
+            reply = dialect.error(error, Metrics(_ms_since(began)), name)
+            reply.payload = finite_or_null(reply.payload)
         except Exception:
             log.exception("%s failed", name)
-            reply = dialect.bug(Metrics(spent()))
-        return replace(reply, truth=truth(self.desk, call.at, basis))
+            basis = self._declared(tool, checked)
+            reply = dialect.bug(Metrics(_ms_since(began)))
+        reply.truth = truth(self.desk, call.at, basis)
+        return reply
 
-    def _declared(self, tool: Tool) -> Basis:
-        """Returns the basis of every result of a tool, errors included."""
+    def _declared(self, tool: Tool, checked: Arguments | None) -> Basis:
+        """Returns the basis of every result of a tool with these arguments, errors included."""
+        instrument = None if checked is None else _instrument(checked)
         if tool.reads is not Reads.ACCOUNT:
-            return Basis()
+            return Basis(instrument)
         note = "read-only: orders are shown as they were last recorded, and may have filled since"
-        return Basis(account=self.desk.account, note=note if self.desk.settings.read_only else None)
+        return Basis(instrument, account=self.desk.account, note=note if self.desk.settings.read_only else None)
 
     def _source(self, tool: Tool) -> str | None:
         """Returns the name of the store that a tool reads, if any."""
@@ -130,7 +130,7 @@ class Runner:
             result = await self._in_time(tool.handler(call, checked), tool)
             value = result.value
             require_finite(value.payload if isinstance(value, Media) else value, tool.name)
-            return result
+            return Result(value, result.basis.with_defaults(self._declared(tool, checked)), result.afterwards)
 
         ttl = float(getattr(self.desk.settings, tool.cache)) if tool.cache else 0.0
         if ttl <= 0:
@@ -164,6 +164,10 @@ class Runner:
             ) from None
 
 
+def _ms_since(began: float) -> float:
+    return (time.perf_counter() - began) * 1000
+
+
 def _checked(wanted: type[Arguments], given: Mapping[str, Any]) -> Arguments:
     """Returns the validated arguments. Raises `InvalidParameter` if the tool does not accept them."""
     refuse_long_texts(given)
@@ -175,7 +179,7 @@ def _checked(wanted: type[Arguments], given: Mapping[str, Any]) -> Arguments:
 
 def _instrument(given: Arguments) -> Instrument | None:
     """Returns the instrument that the arguments name, if any: the truth header needs it even if the call fails."""
-    symbol = next((found for name in SYMBOLS if (found := getattr(given, name, None)) is not None), None)
+    symbol = next((found for name in SYMBOLS if (found := vars(given).get(name)) is not None), None)
     if symbol is not None:
         with suppress(InvalidSymbol):  # the handler raises it again
             return parse(symbol)

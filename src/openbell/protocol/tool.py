@@ -84,7 +84,7 @@ class Reads(Enum):
     @property
     def personal(self) -> bool:
         """Returns True if the result depends on the principal."""
-        return self in {Reads.RECORDS, Reads.ACCOUNT}
+        return self is Reads.RECORDS or self is Reads.ACCOUNT
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,9 @@ def data_source(desk: Desk, instrument: Instrument | None = None, sources: Colle
 
 def origins(desk: Desk, sources: Collection[Source]) -> str:
     """Returns the kind of data of bars of some sources: `live`, `imported`, `imported+live`, …"""
-    if not sources or desk.data in {Origin.SIMULATED, Origin.REPLAY}:
-        return desk.data
+    kind = desk.data
+    if not sources or kind in {Origin.SIMULATED, Origin.REPLAY}:
+        return kind
     return "+".join(sorted({str(each.origin) for each in sources}))
 
 

@@ -86,12 +86,14 @@ class Served:
         *,
         header_seconds: float = 10.0,
         read_seconds: float = 30.0,
+        stopping_seconds: float = 2.0,
     ) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"
         options = server_options(settings)
-        options["http"] = type("Timed", (TimedProtocol,), {"seconds": header_seconds, "read_seconds": read_seconds})
+        limits = {"seconds": header_seconds, "read_seconds": read_seconds, "stopping_seconds": stopping_seconds}
+        options["http"] = type("Timed", (TimedProtocol,), limits)
         config = uvicorn.Config(make(self.port), lifespan="off", log_config=None, **options)
         self.server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.hosts import Hosts, allowed_by
 from tests.gateway.guard.serving import Echo, Served, settings_of
 
@@ -23,7 +24,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         allowed_hosts="desk.lan:8742",
         allowed_origins="https://app.example.com,vscode-webview://panel",
     )
-    with Served(lambda port: Hosts(APP, allowed_by(settings, port)), settings) as made:
+    with Served(lambda port: guarded(APP, settings, port), settings) as made:
         yield made
 
 

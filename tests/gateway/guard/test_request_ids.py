@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from openbell.gateway.guard.request_ids import RequestIds
+from openbell.gateway.guard.responses import Responses
 from tests.gateway.guard.serving import Answer, Echo, Served, settings_of
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     app = Echo(headers=[(b"x-request-id", b"from-the-application")])
-    with Served(lambda _port: RequestIds(app), settings_of(tmp_path_factory.mktemp("home"))) as made:
+    with Served(lambda _port: Responses(app), settings_of(tmp_path_factory.mktemp("home"))) as made:
         yield made
 
 

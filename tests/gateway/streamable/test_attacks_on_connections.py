@@ -210,6 +210,34 @@ def test_attack_response_that_is_never_read_is_cut_off(tmp_path: Path) -> None:
             assert ended == ["http.disconnect", "read"]
 
 
+def test_attack_responses_that_are_never_read_do_not_hold_the_end_of_the_process(tmp_path: Path) -> None:
+    """A client that reads gets its whole response, although the gateway stops."""
+    parts, part = 400, b"x" * 65_536
+    begun: list[str] = []
+
+    async def large(scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        begun.append(scope["path"])
+        for _ in range(parts):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    with (
+        Served(lambda _port: large, settings_of(tmp_path), read_seconds=600, stopping_seconds=0.3) as served,
+        small_buffer(served) as stalled,
+        small_buffer(served) as slow,
+    ):
+        for connection, path in ((stalled, b"/stalled"), (slow, b"/slow")):
+            connection.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        wait_for(lambda: len(begun) == 2, "the responses to begin")
+        served.server.should_exit = True
+        size = 0
+        while found := slow.recv(100_000):
+            size += len(found)
+        assert size > parts * len(part)
+        wait_for(lambda: not served.server.server_state.connections, "the connections to be closed")
+
+
 def test_attack_stream_that_is_never_read_holds_no_memory_without_bound(tmp_path: Path) -> None:
     """Pushes that wait for a client that does not read are bounded; its stream ends."""
     pushes = PushStreams(lambda: None)

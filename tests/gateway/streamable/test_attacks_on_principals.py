@@ -234,16 +234,19 @@ def test_attack_token_for_reading_calls_trading_tools(up: Up, tool: str, revisio
     assert answer.json["error"]["data"] == {"reason": "forbidden"}
     challenge = answer["www-authenticate"]
     assert challenge is not None
-    assert challenge.startswith('Bearer error="insufficient_scope", scope="trade", resource_metadata="http')
+    # A client that asks for the scopes of the challenge instead of its own still has those that it had.
+    assert challenge.startswith('Bearer error="insufficient_scope", scope="read trade", resource_metadata="http')
 
 
 @pytest.mark.parametrize(
     ("path", "tool"), [("/decisions/mcp", "save_decision"), ("/strategy-db/mcp", "submit_new_spec")]
 )
 def test_attack_token_for_reading_writes(up: Up, path: str, tool: str) -> None:
-    answer = up.post(message("tools/call", {"name": tool, "arguments": {}}), "reader", path)
-    assert answer.status == 403
-    assert 'scope="trade"' in (answer["www-authenticate"] or "")
+    call = message("tools/call", {"name": tool, "arguments": {}})
+    for who, scopes in (("reader", "read trade"), ("keeper", "read trade admin")):
+        answer = up.post(call, who, path)
+        assert answer.status == 403
+        assert f'scope="{scopes}"' in (answer["www-authenticate"] or "")
 
 
 def test_attack_token_without_the_scope_of_a_tool_or_a_method(up: Up) -> None:

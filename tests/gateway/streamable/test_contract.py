@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from openbell.gateway.app import paths_of
+from openbell.gateway.streamable import exchange
 from openbell.servers import NAMES
 from tests.gateway.streamable.gateways import MODERN, Inside, Up, message, modern, modern_headers, notification
 from tests.waiting import wait_for
@@ -303,6 +304,28 @@ def test_wrong_requests_get_a_json_rpc_error(up: Up, method: str, params: Any, c
     assert (answer.status, answer.json["id"], answer.json["error"]["code"]) == (200, "me", code)
 
 
+# Requests that take long
+
+
+def test_a_response_that_takes_long_becomes_a_stream_with_comments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that accepts JSON only waits for it."""
+    assert exchange.PING_SECONDS == 15
+    monkeypatch.setattr(exchange, "PING_SECONDS", 0.1)
+    call = {"name": "get_notifications", "arguments": {"wait_s": 0.5, "cursor": 0}}
+    with Inside(tmp_path) as gateway:
+        for body, headers in (
+            (message("tools/call", call), {}),
+            (modern("tools/call", call), modern_headers("tools/call", "get_notifications")),
+        ):
+            with gateway.posted(body, **headers) as stream:
+                assert [stream.frame(), stream.frame()] == [{":": "keep-alive"}] * 2
+                assert stream.message()["result"]["isError"] is False
+                assert stream.frame() is None
+            assert gateway.post(body, **{**headers, "Accept": "application/json"}).json["result"]["isError"] is False
+
+
 # Cancelling
 
 TOOL = "get_notifications"
@@ -346,3 +369,16 @@ def test_a_closed_connection_cancels_the_handler_in_the_newest_revision_only(up:
     with up.connect() as connection:
         connection.sendall(up.bytes_of("POST", "/mcp", json.dumps(message("tools/call", short)).encode(), "bob"))
     wait_for(lambda: outcomes(up, "bob")[before:] == ["cancelled", "ok"], "the handler to end by itself")
+
+
+def test_a_client_that_was_given_localhost_finds_its_own_url(up: Up) -> None:
+    """Clients refuse metadata about another URL than theirs."""
+    host = f"localhost:{up.port}"
+    refused = up.post(message("ping"), None, Host=host)
+    assert refused.status == 401
+    place = f"http://{host}/.well-known/oauth-protected-resource/mcp"
+    assert f'resource_metadata="{place}"' in (refused["www-authenticate"] or "")
+    described = up.request("GET", place.removeprefix(f"http://{host}"), None, Host=host).json
+    assert described["resource"] == f"http://{host}/mcp"
+    lacking = up.post(message("tools/call", {"name": "place_order"}), "reader", Host=host)
+    assert f'resource_metadata="{place}"' in (lacking["www-authenticate"] or "")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
+import socket
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ from tests.gateway.services import free_port
 from tests.gateway.streamable.gateways import Up, add_tokens, message
 from tests.waiting import wait_for
 
-WAITS = {"name": "get_notifications", "arguments": {"wait_s": 2, "cursor": 0}}
+WAITS = {"name": "get_notifications", "arguments": {"wait_s": 4, "cursor": 0}}
 CLIENTS = 20
 ORDERS = 8
 
@@ -27,14 +30,41 @@ def test_a_signal_lets_requests_end_and_closes_streams_cleanly(tmp_path: Path) -
         answer = threads.submit(up.post, message("tools/call", WAITS))
         # One request at once: the next one is refused while it is in progress.
         wait_for(lambda: up.post(message("ping")).status == 429, "the request to be in progress")
+        unread, stalled = unread_stream(up), stalled_client(up)
+        began = time.monotonic()
         assert up.stop() == 0
+        assert time.monotonic() - began < 15  # clients that do not read are not waited for
         assert answer.result(PATIENCE).json["result"]["structuredContent"]["notifications"] == []
+        unread.close()
+        stalled.close()
         assert stream.rest() == []  # raises if the response is not complete
         assert [sorted(each) for each in listening.rest()] == [["id", "jsonrpc", "result"]]
         stream.close()
         listening.close()
         assert "Traceback" not in up.log()
         assert '"outcome": "ok"' in (tmp_path / "audit.log").read_text()
+
+
+def unread_stream(up: Up) -> socket.socket:
+    """A stream of pushes that its client does not read."""
+    connection = up.connect()
+    connection.sendall(up.bytes_of("GET", "/mcp", None, "bob", Accept="text/event-stream"))
+    return connection
+
+
+def stalled_client(up: Up) -> socket.socket:
+    """A client that sends requests and reads no response, until the gateway reads no more of its requests."""
+    requests = up.bytes_of("POST", "/mcp", json.dumps(message("tools/list")).encode(), "bob") * 1000
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    connection.connect(("127.0.0.1", up.port))
+    connection.setblocking(False)
+    deadline = time.monotonic() + PATIENCE
+    while select.select([], [connection], [], 1.0)[1]:
+        with suppress(BlockingIOError):
+            connection.send(requests)
+        assert time.monotonic() < deadline
+    return connection
 
 
 class Trader:

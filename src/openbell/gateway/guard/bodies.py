@@ -12,7 +12,9 @@ from contextlib import suppress
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Count, Refusal, uncounted
+from openbell.gateway.interruption import Interruption
 
 _GRACE = 3.0
 """Seconds before a body must have made progress."""
@@ -58,19 +60,12 @@ class Bodies:
     @staticmethod
     def _declared(scope: Scope) -> tuple[int | None, Refusal | None]:
         """Returns the length of the body, None if it is not known yet; or why the request is refused."""
-        length: int | None = None
-        chunked = False
-        for name, value in scope["headers"]:
-            if name == b"content-length":
-                if length is not None or not value.isdigit():
-                    return None, _TWO_LENGTHS
-                length = int(value)
-            elif name == b"transfer-encoding":
-                chunked = True
-        if chunked:
-            # Two programs could end this request at two places: the second would read the rest as another request.
-            return None, (None if length is None else _TWO_LENGTHS)
-        return length or 0, None
+        headers = headers_of(scope)
+        lengths, is_chunked = headers.all(b"content-length"), b"transfer-encoding" in headers
+        # Two programs could end such a request at two places: the second would read the rest as another request.
+        if len(lengths) > 1 or (lengths and (is_chunked or not lengths[0].isdigit())):
+            return None, _TWO_LENGTHS
+        return (None if is_chunked else int(lengths[0]) if lengths else 0), None
 
 
 class _Body:
@@ -104,10 +99,14 @@ class _Body:
             return await self._receive()
         if self._refused:
             return _DISCONNECTED
+        late = Interruption()
+        timer = asyncio.get_running_loop().call_at(self._deadline(), late)
         try:
-            async with asyncio.timeout_at(self._deadline()):
+            with late:
                 message = await self._receive()
-        except TimeoutError:
+        finally:
+            timer.cancel()
+        if late.happened:
             return await self._refuse(_TOO_SLOW)
         if message["type"] == "http.request":
             self._size += len(message.get("body", b""))

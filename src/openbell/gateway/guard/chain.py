@@ -7,9 +7,9 @@ from starlette.types import ASGIApp
 from openbell.desk.settings import Settings
 from openbell.gateway.guard.bodies import Bodies
 from openbell.gateway.guard.hosts import Hosts, allowed_by
-from openbell.gateway.guard.pages import Pages, page_headers
+from openbell.gateway.guard.pages import page_headers
 from openbell.gateway.guard.refusals import Count, uncounted
-from openbell.gateway.guard.request_ids import RequestIds
+from openbell.gateway.guard.responses import Responses
 
 
 def guarded(app: ASGIApp, settings: Settings, port: int | None = None, count: Count = uncounted) -> ASGIApp:
@@ -18,6 +18,5 @@ def guarded(app: ASGIApp, settings: Settings, port: int | None = None, count: Co
     A request gets its id first, so that every refusal carries it. Host and Origin come before the body, which is not read
     before the application reads it. `count` is called with the reason of each refusal.
     """
-    pages = Pages(app, page_headers(settings))
-    bodies = Bodies(pages, limit=settings.body_limit, seconds=settings.body_timeout, count=count)
-    return RequestIds(Hosts(bodies, allowed_by(settings, port), count))
+    bodies = Bodies(app, limit=settings.body_limit, seconds=settings.body_timeout, count=count)
+    return Responses(Hosts(bodies, allowed_by(settings, port), count), page_headers(settings))

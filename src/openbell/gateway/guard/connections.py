@@ -32,8 +32,11 @@ class TimedProtocol(H11Protocol):
     """From the first byte of a request, or from the connection, until its headers are complete."""
     read_seconds = 30.0
     """How long a client may read nothing of a response that does not fit into the buffers."""
+    stopping_seconds = 2.0
+    """The same while the gateway stops, which waits for all connections."""
     _timer: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
+    _stopping = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""
@@ -55,28 +58,41 @@ class TimedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
         self._stop()
-        self._reads()
+        self._end_checks()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """See asyncio: the client reads more slowly than the response is written."""
         super().pause_writing()
-        self._check_progress()
+        self._begin_checks()
 
     def resume_writing(self) -> None:
-        """See asyncio."""
-        self._reads()
+        """See asyncio: the client has read most of what was written."""
+        self._end_checks()
+        if self._stopping:
+            self._begin_checks()
         super().resume_writing()
 
-    def _check_progress(self, before: int | None = None) -> None:
-        """Close the connection if the client has read nothing since the last check."""
+    def shutdown(self) -> None:
+        """See uvicorn: the connection is closed after its response. From here on it is checked whether the client reads."""
+        super().shutdown()
+        self._stopping = True
+        self._begin_checks()
+
+    def _begin_checks(self) -> None:
+        self._end_checks()
+        self._check_progress()
+
+    def _check_progress(self, before: int = 0) -> None:
+        """Close the connection if there was something to read at the last check, and the client has read nothing since."""
         left = self.transport.get_write_buffer_size()
-        if before is not None and left >= before:
+        if before and left >= before:
             self.transport.abort()
         else:
-            self._stalled = self.loop.call_later(self.read_seconds, self._check_progress, left)
+            seconds = self.stopping_seconds if self._stopping else self.read_seconds
+            self._stalled = self.loop.call_later(seconds, self._check_progress, left)
 
-    def _reads(self) -> None:
+    def _end_checks(self) -> None:
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None

@@ -7,21 +7,20 @@ browser sends. Both are compared with lists of exact values before anything else
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbell.desk.settings import Settings
 from openbell.desk.settings_checks import is_loopback
+from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Count, Refusal, uncounted
 from openbell.gateway.guard.targets import target_refusal
 
 MOST_HEADER_BYTES = 16_384
 MOST_HEADERS = 100
-_CORS = b"access-control-"
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SHOWN = 100
@@ -86,7 +85,7 @@ def _forms(name: str, port: int, scheme: str) -> set[str]:
 
 
 class Hosts:
-    """Refuses foreign hosts (421), foreign origins (403), unclear paths, and too many headers; removes CORS headers."""
+    """Refuses foreign hosts (421), foreign origins (403), unclear paths, and too many headers."""
 
     def __init__(self, app: ASGIApp, allowed: Allowed, count: Count = uncounted) -> None:
         self._app = app
@@ -99,7 +98,7 @@ class Hosts:
         if scope["type"] == "http":
             refusal = self.refusal(scope)
             if refusal is None:
-                await self._app(scope, receive, _without_cors(send))
+                await self._app(scope, receive, send)
             else:
                 self._count(refusal.reason)
                 await refusal.send(send)
@@ -111,23 +110,15 @@ class Hosts:
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Returns why a request is refused; None if it is not."""
-        hosts: list[bytes] = []
-        origins: list[bytes] = []
-        size = 0
-        headers: list[tuple[bytes, bytes]] = scope["headers"]
-        for name, value in headers:
-            size += len(name) + len(value)
-            if name == b"host":
-                hosts.append(value)
-            elif name == b"origin":
-                origins.append(value)
+        headers = headers_of(scope)
+        hosts, origins = headers.all(b"host"), headers.all(b"origin")
         if len(hosts) != 1:
             return _NO_HOST
         if hosts[0].lower() not in self._hosts:
             return _foreign_host(hosts[0])
         if origins and (len(origins) > 1 or origins[0] not in self._origins):
             return _TWO_ORIGINS if len(origins) > 1 else _foreign_origin(origins[0])
-        if size > MOST_HEADER_BYTES or len(headers) > MOST_HEADERS:
+        if headers.size > MOST_HEADER_BYTES or len(headers.pairs) > MOST_HEADERS:
             return _TOO_MUCH
         return target_refusal(scope) or (_NO_CORS if scope["method"] == "OPTIONS" else None)
 
@@ -152,17 +143,3 @@ def _foreign_origin(value: bytes) -> Refusal:
 def _shown(value: bytes) -> str:
     """Returns a header's value in quotes, bounded and in ASCII."""
     return json.dumps(value[:_SHOWN].decode("latin-1"))
-
-
-def _without_cors(send: Send) -> Send:
-    """Returns `send` without headers that would let pages of other origins read a response."""
-
-    def filtered(message: Message) -> Awaitable[None]:
-        if message["type"] == "http.response.start":
-            headers = list(message.get("headers", ()))
-            kept = [each for each in headers if each[0][:15].lower() != _CORS]
-            if len(kept) != len(headers):
-                message = {**message, "headers": kept}
-        return send(message)
-
-    return filtered

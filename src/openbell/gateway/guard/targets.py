@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from starlette.types import Scope
 
@@ -33,4 +34,9 @@ def target_refusal(scope: Scope) -> Refusal | None:
         return _TOO_LONG
     if path[:1] != b"/":
         return _NOT_A_PATH
-    return _UNCLEAR if _AMBIGUOUS.search(path) else None
+    return _UNCLEAR if _is_unclear(path) else None
+
+
+@lru_cache(maxsize=64)  # clients use few paths
+def _is_unclear(path: bytes) -> bool:
+    return _AMBIGUOUS.search(path) is not None

@@ -7,19 +7,22 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 
-def delayed(seconds: float, work: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Begin some work after a number of seconds. Returns a function that stops it, or keeps it from beginning."""
-    loop = asyncio.get_running_loop()
-    tasks: list[asyncio.Task[None]] = []
-    timer = loop.call_later(seconds, lambda: tasks.append(loop.create_task(work())))
+class Delayed:
+    """Begins some work after a number of seconds, unless it is stopped before."""
 
-    def stop() -> None:
-        timer.cancel()
-        for task in tasks:
-            task.cancel()
+    __slots__ = ("_loop", "_task", "_timer", "_work")
 
-    return stop
+    def __init__(self, seconds: float, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._work = work
+        self._task: asyncio.Task[object] | None = None
+        self._timer = self._loop.call_later(seconds, self._begin)
 
+    def stop(self) -> None:
+        """Stop the work, or keep it from beginning."""
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
-def nothing() -> None:
-    """Stops nothing."""
+    def _begin(self) -> None:
+        self._task = self._loop.create_task(self._work())

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 
 from openbell.gateway.streamable import wire
-from openbell.gateway.streamable.delayed import delayed, nothing
 from openbell.protocol.session import Session
 
 if TYPE_CHECKING:
@@ -41,27 +42,40 @@ class Exchange:
         modern: bool,
         streams: bool,
         headers: wire.Headers = (),
-        progress_token: Any = None,
+        params: Mapping[str, Any] | None = None,
     ) -> None:
         """`streams` is True if the client accepts a stream of events; `headers` are those of the response."""
         self.request_id = request_id
         self.modern = modern
         self.session = session
-        self.cancel_requested = anyio.Event()
         self.can_send_request = streams and not modern and soft is not None
-        self.transport = _TRANSPORTS[self.can_send_request]
-        self.message_metadata = ServerMessageMetadata(
-            request_context=self,
-            close_sse_stream=self._close_stream if self.can_send_request and version >= RESUMABLE_SINCE else None,
-        )
         self._send = send
         self._soft = soft
         self._resumable = self.can_send_request and version >= RESUMABLE_SINCE
         self._streams = streams
         self._headers = headers
-        self._progress_token = progress_token
+        self._params = params
         self._log: StreamLog | None = None
         self._streaming = self._closed = False
+
+    # What only the SDK asks for. Its values would refer to this object, and only the garbage collector could free it.
+
+    @property
+    def transport(self) -> TransportContext:
+        """See the SDK."""
+        return _TRANSPORTS[self.can_send_request]
+
+    @property
+    def message_metadata(self) -> ServerMessageMetadata:
+        """See the SDK."""
+        return ServerMessageMetadata(
+            request_context=self, close_sse_stream=self._close_stream if self._resumable else None
+        )
+
+    @cached_property
+    def cancel_requested(self) -> anyio.Event:
+        """See the SDK. Never set: a cancelled request is interrupted."""
+        return anyio.Event()
 
     # What a handler sends before its result
 
@@ -72,10 +86,11 @@ class Exchange:
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Send the progress of the request, if the client has asked for it."""
-        if self._progress_token is None:
+        token = progress_token_from_params(self._params)
+        if token is None:
             return
         values = {"progress": progress, "total": total, "message": message}
-        params = {"progressToken": self._progress_token} | {k: v for k, v in values.items() if v is not None}
+        params = {"progressToken": token} | {k: v for k, v in values.items() if v is not None}
         await self.notify("notifications/progress", params)
 
     async def send_raw_request(
@@ -128,15 +143,11 @@ class Exchange:
         else:
             await wire.answer(self._send, status, message, self._headers)
 
-    def keep_alive(self) -> Callable[[], None]:
-        """Begin a stream with comments if the response takes long. Returns a function that stops it."""
-        if not self._streams:
-            return nothing
-
-        async def comment() -> None:
-            while not self._closed:
-                await self.begin_stream()
-                await wire.part(self._send, wire.KEEP_ALIVE)
-                await asyncio.sleep(PING_SECONDS)
-
-        return delayed(PING_SECONDS, comment)
+    async def keep_alive(self) -> None:
+        """Begin a stream with comments if the response takes long, and the client accepts a stream."""
+        while self._streams:
+            await asyncio.sleep(PING_SECONDS)
+            if self._closed:
+                return
+            await self.begin_stream()
+            await wire.part(self._send, wire.KEEP_ALIVE)

@@ -31,10 +31,11 @@ def _count_keys(value: Any) -> int:
     count, left = 0, [value]
     while left:
         each = left.pop()
-        if isinstance(each, dict):
+        kind = type(each)
+        if kind is dict:
             count += len(each)
             left.extend(each.values())
-        elif isinstance(each, list):
+        elif kind is list:
             left.extend(each)
     return count
 
@@ -70,7 +71,7 @@ def wrong(message: Any) -> str | None:
         params = message.get("params")
         if not isinstance(message["method"], str) or not (params is None or isinstance(params, dict)):
             return "Invalid Request: method must be a string and params an object"
-        if "id" in message and key(message["id"]) is None:
+        if "id" in message and not is_id(message["id"]):
             return "Invalid Request: the id must be a string or an integer"
         if "result" in message or "error" in message:
             return "Invalid Request: both a request and a response"
@@ -79,34 +80,42 @@ def wrong(message: Any) -> str | None:
     return None
 
 
-def tool_of(message: dict[str, Any]) -> tuple[Any, bool]:
-    """Returns the name of the tool that a request may call, and True if the SDK need not check its parameters.
+def tool_of(message: dict[str, Any]) -> Any:
+    """Returns the name of the tool that a request may call: by tools/call or, if it is a method too, by its own name."""
+    return message["method"] if message["method"] != "tools/call" else (message.get("params") or {}).get("name")
 
-    A tool is called by tools/call or, if it is a method too, by its own name.
-    """
-    if message["method"] != "tools/call":
-        return message["method"], False
+
+def is_plain_call(message: dict[str, Any]) -> bool:
+    """Returns True if a request is a tools/call whose parameters the SDK need not check."""
     params = message.get("params") or {}
-    return params.get("name"), isinstance(params.get("arguments"), dict | None) and _is_plain(params.get("_meta"))
+    arguments = params.get("arguments")
+    has_arguments = arguments is None or isinstance(arguments, dict)
+    return message["method"] == "tools/call" and has_arguments and _is_plain(params.get("_meta"))
 
 
 def _is_plain(meta: Any) -> bool:
     """Returns True if `_meta` is absent, or its values have the types that the protocol names."""
     if meta is None:
         return True
-    if not isinstance(meta, dict) or key(meta.get("progressToken", "")) is None:
-        return False
-    return all(isinstance(meta.get(name, meta), dict) for name in (CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY))
+    return (
+        isinstance(meta, dict)
+        and is_id(meta.get("progressToken", ""))
+        and isinstance(meta.get(CLIENT_CAPABILITIES_META_KEY, meta), dict)
+        and isinstance(meta.get(CLIENT_INFO_META_KEY, meta), dict)
+    )
 
 
 def id_of(message: Any) -> Any:
     """Returns the id of something that may be a request; None if it has none."""
     given = message.get("id") if isinstance(message, dict) else None
-    return given if key(given) is not None else None
+    return given if is_id(given) else None
+
+
+def is_id(value: Any) -> bool:
+    """Returns True if a JSON value is a request id: a string or an integer."""
+    return type(value) is str or type(value) is int  # True and False are not integers
 
 
 def key(request: Any) -> tuple[str, Any] | None:
     """Returns a request id as a key that tells 1 from "1"; None if it is no id."""
-    return (
-        (type(request).__name__, request) if isinstance(request, str | int) and not isinstance(request, bool) else None
-    )
+    return (type(request).__name__, request) if is_id(request) else None

@@ -8,21 +8,28 @@ from typing import Any
 
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
     NAME_BEARING_METHODS,
     InboundLadderRejection,
+    InboundModernRoute,
     classify_inbound_request,
     decode_header_value,
     find_duplicated_routing_header,
+    find_invalid_x_mcp_header,
     unsupported_protocol_version_rejection,
     validate_mcp_param_headers,
+    x_mcp_header_map,
 )
 from mcp_types import HEADER_MISMATCH, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from openbell.gateway.streamable import wire
+from openbell.gateway.guard.headers import RequestHeaders
 from openbell.protocol.sdk import Server
 
-_PARAMETER = "mcp-param-"
+_METHOD, _NAME = MCP_METHOD_HEADER.encode(), MCP_NAME_HEADER.encode()
+_ROUTING = {each: each.encode() for each in (MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +44,6 @@ class Rejection:
     def status(self) -> int:
         """The HTTP status of the response."""
         return status_of(self.code)
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A request that has passed the checks."""
-
-    version: str
-    client_info: Any
-    capabilities: Any
 
 
 def status_of(code: int) -> int:
@@ -68,31 +66,66 @@ def check_version(version: str) -> Rejection | None:
     return None if found is None else _rejection(found)
 
 
-def check(scope: wire.Scope, message: dict[str, Any], server: Server[Any]) -> Route | Rejection:
-    """Returns how to serve a request, or why it is refused."""
-    headers = [(name.decode("latin-1"), value.decode("latin-1").strip()) for name, value in scope["headers"]]
-    if (twice := find_duplicated_routing_header(headers)) is not None:
-        return Rejection(HEADER_MISMATCH, f"the header {twice} is given more than once")
-    version = wire.text(wire.header(scope, wire.VERSION))
-    if version is not None and not is_modern(None, message) and (unknown := check_version(version)) is not None:
-        return unknown
-    found = classify_inbound_request(message, headers=dict(headers))
-    if isinstance(found, InboundLadderRejection):
-        return _rejection(found)
-    if message["method"] == "tools/call" and (wrong := _wrong_parameter(dict(headers), message, server)) is not None:
-        return _rejection(wrong)
-    return Route(found.protocol_version, found.client_info, found.client_capabilities)
+class Checks:
+    """The checks of the requests to one server."""
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._server = server
+        self._repeated: dict[str, Mapping[str, Any] | None] = {}
+        """The schema of each tool that wants arguments repeated in headers, and None for other tools."""
+
+    def route(
+        self, version: str | None, headers: RequestHeaders, message: dict[str, Any]
+    ) -> InboundModernRoute | Rejection:
+        """Returns how to serve a request, or why it is refused. `version` is the one of the headers."""
+        if headers.has_repeats and (twice := find_duplicated_routing_header(_texts(headers))) is not None:
+            return Rejection(HEADER_MISMATCH, f"the header {twice} is given more than once")
+        if version is not None and not is_modern(None, message) and (unknown := check_version(version)) is not None:
+            return unknown
+        given = {
+            name: value.decode("latin-1").strip()
+            for name, key in _ROUTING.items()
+            if (value := headers.first(key)) is not None
+        }
+        found = classify_inbound_request(message, headers=given)
+        if isinstance(found, InboundLadderRejection):
+            return _rejection(found)
+        if message["method"] == "tools/call" and (wrong := self._wrong_parameter(headers, message)) is not None:
+            return _rejection(wrong)
+        return found
+
+    def _wrong_parameter(self, headers: RequestHeaders, message: dict[str, Any]) -> InboundLadderRejection | None:
+        """Returns the first header that contradicts an argument which the tool's schema wants repeated in a header."""
+        params = message.get("params") or {}
+        name, arguments = params.get("name"), params.get("arguments") or {}
+        schema = self._repeated_schema(name) if isinstance(name, str) else None
+        if schema is None or not isinstance(arguments, Mapping):
+            return None
+        return validate_mcp_param_headers(schema, arguments, dict(_texts(headers)))
+
+    def _repeated_schema(self, tool: str) -> Mapping[str, Any] | None:
+        """Returns the schema of a tool if it wants arguments repeated in headers; schemas do not change."""
+        if tool not in self._repeated:
+            lookup = self._server.get_tool_input_schema
+            schema = None if lookup is None else lookup(tool)
+            if schema is None:
+                return None
+            wants = find_invalid_x_mcp_header(schema) is None and x_mcp_header_map(schema)
+            self._repeated[tool] = schema if wants else None
+        return self._repeated[tool]
 
 
-def contradiction(scope: wire.Scope, message: dict[str, Any]) -> Rejection | None:
+def contradiction(headers: RequestHeaders, message: dict[str, Any]) -> Rejection | None:
     """Returns why the headers of a request with handshake are refused; None if they are not.
 
     It needs no Mcp-Method and no Mcp-Name. A proxy that decides by them must not be shown others than those that run.
     """
-    for name, value in scope["headers"]:
-        if name == b"mcp-method":
+    if _METHOD not in headers and _NAME not in headers:
+        return None
+    for name, value in headers.pairs:
+        if name == _METHOD:
             body: Any = message["method"]
-        elif name == b"mcp-name":
+        elif name == _NAME:
             key = NAME_BEARING_METHODS.get(message["method"])
             body = None if key is None else (message.get("params") or {}).get(key)
         else:
@@ -102,19 +135,8 @@ def contradiction(scope: wire.Scope, message: dict[str, Any]) -> Rejection | Non
     return None
 
 
-def _wrong_parameter(
-    headers: Mapping[str, str], message: dict[str, Any], server: Server[Any]
-) -> InboundLadderRejection | None:
-    """Returns the first header that contradicts an argument which the tool's schema wants repeated in a header."""
-    params = message.get("params") or {}
-    name, arguments = params.get("name"), params.get("arguments") or {}
-    lookup = server.get_tool_input_schema
-    if lookup is None or not isinstance(name, str) or not isinstance(arguments, Mapping):
-        return None
-    if not arguments and not any(each.startswith(_PARAMETER) for each in headers):
-        return None
-    schema = lookup(name)
-    return None if schema is None else validate_mcp_param_headers(schema, arguments, headers)
+def _texts(headers: RequestHeaders) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1").strip()) for name, value in headers.pairs]
 
 
 def _rejection(found: InboundLadderRejection) -> Rejection:

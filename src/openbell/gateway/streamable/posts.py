@@ -2,58 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
+from openbell.gateway.guard.headers import RequestHeaders
 from openbell.gateway.guard.limits import Claim
 from openbell.gateway.streamable import wire
 from openbell.protocol.session import Principal
 
 
-@dataclass(frozen=True)
 class Post:
     """A POST whose token was accepted."""
 
-    scope: wire.Scope
-    receive: wire.Receive
-    send: wire.Send
-    principal: Principal
-    claim: Claim
-    """The slot of the request."""
+    __slots__ = ("claim", "headers", "principal", "receive", "scope", "send", "session", "streams", "version")
 
-    @cached_property
-    def version(self) -> str | None:
+    def __init__(
+        self,
+        scope: wire.Scope,
+        headers: RequestHeaders,
+        receive: wire.Receive,
+        send: wire.Send,
+        principal: Principal,
+        claim: Claim,
+    ) -> None:
+        """`claim` is the slot of the request."""
+        self.scope = scope
+        self.headers = headers
+        self.receive = receive
+        self.send = send
+        self.principal = principal
+        self.claim = claim
+        self.version = headers.text(wire.VERSION)
         """The protocol revision of the header."""
-        return wire.text(wire.header(self.scope, wire.VERSION))
+        self.session = headers.text(wire.SESSION)
+        """The session id of the header, or of the session that begins with this request."""
+        self.streams = wire.accepts(headers, wire.EVENTS, missing=False)
+        """True if the client accepts a stream of events."""
 
-    @cached_property
-    def session(self) -> str | None:
-        """The session id of the header."""
-        return wire.text(wire.header(self.scope, wire.SESSION))
-
-    @cached_property
+    @property
     def echo(self) -> wire.Headers:
         """The headers of the response."""
         return () if self.session is None else ((wire.SESSION, self.session.encode("latin-1")),)
 
-    @cached_property
-    def streams(self) -> bool:
-        """True if the client accepts a stream of events."""
-        return wire.accepts(self.scope, wire.EVENTS, missing=False)
-
     @property
     def is_json(self) -> bool:
         """True if the body is declared as JSON that is not compressed."""
-        kind, _, _ = (wire.header(self.scope, b"content-type") or b"").partition(b";")
-        coding = wire.header(self.scope, b"content-encoding")
+        kind, _, _ = (self.headers.first(b"content-type") or b"").partition(b";")
+        coding = self.headers.first(b"content-encoding")
         return kind.strip().lower() == wire.JSON and (coding is None or coding.lower() == b"identity")
-
-    def with_session(self, session: str) -> Post:
-        """Returns the same POST with a session that begins with it."""
-        made = replace(self)
-        vars(made)["session"] = session
-        return made
 
     async def answer(self, status: int, body: bytes = b"") -> None:
         """Send a whole response."""

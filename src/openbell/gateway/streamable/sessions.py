@@ -9,11 +9,9 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import anyio
 from pydantic_core import to_json
 
 from openbell.protocol.replies import Replies
@@ -78,8 +76,8 @@ class SoftSession:
         self.capabilities: Any = None
         self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
         """Requests to the client that it has not answered, by id."""
-        self._running: dict[Any, list[anyio.CancelScope]] = {}
-        """Requests of the client that are not answered, by id. A client may use an id twice at the same time."""
+        self._running: dict[Any, list[Callable[[], None]]] = {}
+        """Interrupts requests of the client that are not answered, by id. A client may use an id twice at the same time."""
         self.used = time.monotonic()
         self._logs: OrderedDict[str, StreamLog] = OrderedDict()
 
@@ -88,22 +86,21 @@ class SoftSession:
         if len(to_json(params)) <= LONGEST_CLIENT:
             self.client_info, self.capabilities = params.get("clientInfo"), params.get("capabilities")
 
-    @contextmanager
-    def running(self, key: Any, scope: anyio.CancelScope) -> Iterator[None]:
-        """Let `cancel` end a request while the block lasts."""
-        scopes = self._running.setdefault(key, [])
-        scopes.append(scope)
-        try:
-            yield
-        finally:
-            scopes.remove(scope)
-            if not scopes:
-                self._running.pop(key, None)
+    def begin(self, key: Any, interrupt: Callable[[], None]) -> None:
+        """Let `cancel` interrupt a request, until `end` is called with the same."""
+        self._running.setdefault(key, []).append(interrupt)
+
+    def end(self, key: Any, interrupt: Callable[[], None]) -> None:
+        """Forget a request that has ended."""
+        running = self._running[key]
+        running.remove(interrupt)
+        if not running:
+            del self._running[key]
 
     def cancel(self, key: Any) -> None:
         """Cancel the requests of an id that are not answered."""
-        for scope in self._running.get(key, ()):
-            scope.cancel()
+        for interrupt in self._running.get(key, ()):
+            interrupt()
 
     def new_log(self) -> StreamLog:
         """Returns a log for another stream; the oldest is dropped if there are too many."""

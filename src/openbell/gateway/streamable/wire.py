@@ -1,12 +1,15 @@
-"""The bytes of the transport: headers of requests, JSON-RPC messages, event frames and whole responses."""
+"""The bytes of the transport: media types, JSON-RPC messages, event frames and whole responses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic_core import to_json
 from starlette import types as asgi
+
+from openbell.gateway.guard.headers import RequestHeaders
 
 Scope = asgi.Scope
 Receive = asgi.Receive
@@ -26,30 +29,20 @@ EVENT_HEADERS = (
 KEEP_ALIVE = b": keep-alive\n\n"
 
 
-def header(scope: Scope, name: bytes) -> bytes | None:
-    """Returns the first header of a name (lower case); None if there is none."""
-    for key, value in scope["headers"]:
-        if key == name:
-            found: bytes = value
-            return found.strip()
-    return None
+def accepts(headers: RequestHeaders, wanted: bytes, *, missing: bool) -> bool:
+    """Returns True if the Accept headers allow a media type; `missing` is the result without such a header."""
+    given = headers.all(b"accept")
+    return _allows(b",".join(given), wanted) if given else missing
 
 
-def text(value: bytes | None) -> str | None:
-    """Returns the text of a header."""
-    return None if value is None else value.decode("latin-1")
-
-
-def accepts(scope: Scope, wanted: bytes, *, missing: bool) -> bool:
-    """Returns True if the Accept headers allow a media type; `missing` is the result without such a header.
+@lru_cache(maxsize=64)  # a client sends the same with each request
+def _allows(given: bytes, wanted: bytes) -> bool:
+    """Returns True if a value of Accept allows a media type.
 
     The most specific range decides: "application/json;q=0, */*" excludes JSON.
     """
-    given = [value for name, value in scope["headers"] if name == b"accept"]
-    if not given:
-        return missing
     ranges: dict[bytes, bool] = {}
-    for part in b",".join(given).lower().split(b","):
+    for part in given.lower().split(b","):
         kind, *parameters = (each.strip() for each in part.split(b";"))
         ranges[kind] = ranges.get(kind, False) or not any(_is_zero(each) for each in parameters)
     group = wanted.partition(b"/")[0] + b"/*"
@@ -65,6 +58,19 @@ def _is_zero(parameter: bytes) -> bool:
 def response(request: Any, result: Any) -> bytes:
     """Returns a JSON-RPC response."""
     return to_json({"jsonrpc": "2.0", "id": request, "result": result}, inf_nan_mode="null")
+
+
+def tool_response(request: Any, result: dict[str, Any]) -> bytes:
+    """Returns the response to a call of a tool whose last block of content is its structured content as JSON.
+
+    That JSON is written once, because it takes most of the time of a large result.
+    """
+    if "structuredContent" not in result:
+        return response(request, result)
+    before = {name: value for name, value in result.items() if name not in {"structuredContent", "resultType"}}
+    payload, kind = result["content"][-1]["text"].encode(), result.get("resultType")
+    after = b"" if kind is None else b',"resultType":%s' % to_json(kind)
+    return b'%s,"structuredContent":%s%s}}' % (response(request, before)[:-2], payload, after)
 
 
 def error(request: Any, code: int, message: str, data: Any = None) -> bytes:

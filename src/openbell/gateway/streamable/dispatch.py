@@ -1,0 +1,162 @@
+"""Runs the handlers of requests that have passed the transport's checks, and sends their responses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from time import perf_counter
+from typing import Any
+
+from mcp.server.connection import Connection
+from mcp.server.runner import modern_error_data, serve_one
+from mcp_types import SERVER_INFO_META_KEY, ErrorData
+
+from openbell.gateway.admission import Admission
+from openbell.gateway.guard.refusals import Refusal
+from openbell.gateway.interruption import Interruption
+from openbell.gateway.streamable import messages, modern, wire
+from openbell.gateway.streamable.delayed import Delayed
+from openbell.gateway.streamable.exchange import Exchange
+from openbell.gateway.streamable.posts import Post
+from openbell.gateway.streamable.sessions import SoftSession
+from openbell.gateway.watching import CallWatch
+from openbell.protocol.sdk import Server
+from openbell.protocol.server import call_tool
+from openbell.protocol.service import Runner, Service
+from openbell.protocol.session import Scope
+from openbell.protocol.tool import Effect, Tool
+
+REQUEST_CANCELLED = -32800
+_SLOW_SECONDS = 0.05
+"""A request that takes longer is watched for a client that disconnects, and kept alive."""
+
+
+class Dispatcher:
+    """Runs the requests to one server, and watches the calls of tools."""
+
+    def __init__(
+        self,
+        name: str,
+        service: Service,
+        server: Server[Any],
+        *,
+        runner: Runner | None,
+        resource: str,
+        admission: Admission,
+        watch: CallWatch,
+    ) -> None:
+        """`name` is the server's in metrics and the audit log. `runner` calls the tools of the service without the SDK."""
+        self._name = name
+        self._tools = service.by_name
+        self._needed = {tool.name: _needed(tool) for tool in service.tools}
+        self._server = server
+        self._server_info = server.server_info_stamp
+        self._runner = runner
+        self._resource = resource
+        self._admission = admission
+        self._watch = watch
+
+    async def run(
+        self,
+        post: Post,
+        message: dict[str, Any],
+        exchange: Exchange,
+        client: tuple[str, Any, Any],
+        soft: SoftSession | None,
+    ) -> None:
+        """Run a request and send its response. `client`: its revision, info and capabilities."""
+        began = perf_counter()
+        name = messages.tool_of(message)
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        is_call = message["method"] == "tools/call" or (tool is not None and tool.method)
+        if not is_call or not isinstance(name, str):
+            await self._answer(exchange, self._serve(message, exchange, client), soft, post.receive)
+            return
+        kind = "" if tool is None else str(tool.scope)
+        if (refusal := self._refusal(post, tool, name)) is not None:
+            self._watch.called(post.scope, self._name, name, kind, post.principal, "refused", began)
+            await refusal.send(post.send, refusal.rpc_body(message["id"]))
+            return
+        if self._runner is not None and messages.is_plain_call(message):
+            work = self._call(self._runner, name, message["params"].get("arguments") or {}, exchange)
+            outcome = await self._answer(exchange, work, soft, post.receive, wire.tool_response)
+        else:
+            outcome = await self._answer(exchange, self._serve(message, exchange, client), soft, post.receive)
+        self._watch.called(post.scope, self._name, name, kind, post.principal, outcome, began)
+
+    def _serve(
+        self, message: dict[str, Any], exchange: Exchange, client: tuple[str, Any, Any]
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
+        """Returns the SDK's handling of a request."""
+        connection = Connection.from_envelope(*client)
+        method, params = message["method"], message.get("params")
+        return serve_one(self._server, exchange, method, params, connection=connection, lifespan_state={})
+
+    async def _call(self, runner: Runner, tool: str, arguments: dict[str, Any], exchange: Exchange) -> dict[str, Any]:
+        """Call a tool without the SDK, which takes longer to check the message than the message's way here."""
+        result = await call_tool(runner, tool, arguments, exchange.session, exchange.request_id)
+        if exchange.modern:
+            result["resultType"] = "complete"
+            result["_meta"][SERVER_INFO_META_KEY] = self._server_info
+        return result
+
+    def _refusal(self, post: Post, tool: Tool | None, name: str) -> Refusal | None:
+        """Returns why a call is refused: the token's scopes or the rate limit do not allow it."""
+        if tool is not None and (lacking := self._needed[name] - post.principal.scopes):
+            return self._admission.lacks(post.scope, lacking, post.principal, self._resource, name)
+        return self._watch.limit(post.principal, Scope.READ if tool is None else tool.scope)
+
+    async def _answer(
+        self,
+        exchange: Exchange,
+        work: Coroutine[Any, Any, dict[str, Any]],
+        soft: SoftSession | None,
+        receive: wire.Receive,
+        written: Callable[[Any, dict[str, Any]], bytes] = wire.response,
+    ) -> str:
+        """Run a handler and send its result, as `written` returns it for a request id; returns the outcome."""
+        interruption = Interruption()
+
+        async def while_slow() -> None:
+            watching = [_on_disconnect(receive, interruption)] if exchange.modern else []
+            await asyncio.gather(exchange.keep_alive(), *watching)
+
+        number, error = exchange.request_id, None
+        slow = Delayed(_SLOW_SECONDS, while_slow)
+        if soft is not None:
+            soft.begin(messages.key(number), interruption)
+        try:
+            with interruption:
+                result = await work
+        except Exception as failure:  # noqa: BLE001 - the SDK maps it, and logs what it does not know
+            error = modern_error_data(failure)
+        finally:
+            slow.stop()
+            if soft is not None:
+                soft.end(messages.key(number), interruption)
+        if interruption.happened:
+            if not exchange.modern:
+                await exchange.finish(wire.error(number, REQUEST_CANCELLED, "Request cancelled"))
+            return "cancelled"
+        if error is None:
+            await exchange.finish(written(number, result))
+        else:
+            await exchange.finish(_error(number, error), modern.status_of(error.code) if exchange.modern else 200)
+        await exchange.session.replies.sent(number)
+        return "error" if error is not None or result.get("isError") else "ok"
+
+
+def _needed(tool: Tool) -> frozenset[Scope]:
+    """Returns the scopes that a call needs: a token for reading alone must not write, whatever the tool's own scope is."""
+    writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
+    return frozenset({tool.scope, Scope.TRADE} if writes and tool.scope is Scope.READ else {tool.scope})
+
+
+async def _on_disconnect(receive: wire.Receive, interruption: Interruption) -> None:
+    """Interrupt a request if its client disconnects."""
+    await wire.disconnected(receive)
+    interruption()
+
+
+def _error(number: Any, error: ErrorData) -> bytes:
+    return wire.error(number, error.code, error.message, error.data)
