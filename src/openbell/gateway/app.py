@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Self
 from starlette.routing import Route, Router
 
 from openbell.desk.access import make_access
+from openbell.desk.readiness import desk_checks
 from openbell.gateway.admission import Admission, AnyOf
 from openbell.gateway.guard.audit import Audit
 from openbell.gateway.guard.chain import guarded
-from openbell.gateway.guard.health import Readiness, desk_checks, healthz
+from openbell.gateway.guard.health import Readiness, healthz
 from openbell.gateway.guard.metrics import Metrics, MetricsPage
 from openbell.gateway.oauth.credentials import OAuthCredentials, StaticTokens
 from openbell.gateway.oauth.resources import Resources, challenge
@@ -60,7 +61,7 @@ class Gateway:
         self.paths = paths_of(chart_signals=settings.chart_signals_http)
         self.base = settings.public_url.rstrip("/") or f"http://{_shown(settings.host)}:{self.port}"
         self._resources = Resources(self.base, self.paths)
-        self._services = {name: load(name) for name in self.paths.values()}
+        self._services = {name: load(name, underscore_names=settings.underscore_names) for name in self.paths.values()}
         self.metrics = Metrics({name: service.by_name for name, service in self._services.items()})
         self._pushes = PushStreams(self._inbox)
         self._stack = AsyncExitStack()

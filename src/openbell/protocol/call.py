@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -67,6 +67,8 @@ class Basis:
     """The timeframes of the stored bars that the bars of the result are made of: `1d`, or `1d+1m`."""
     sources: frozenset[Source] = frozenset()
     """The sources of those bars."""
+    stated: Mapping[str, Any] | None = None
+    """Fields of the header as another service has stated them; they replace this desk's own."""
 
     def with_defaults(self, other: Basis) -> Basis:
         """Returns this basis with its empty fields taken from `other`."""
@@ -78,6 +80,7 @@ class Basis:
             self.note or other.note,
             self.made_of or other.made_of,
             self.sources or other.sources,
+            self.stated or other.stated,
         )
 
 
@@ -121,6 +124,7 @@ def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
         **({"made_of": basis.made_of} if basis.made_of else {}),
         "age_s": None if basis.newest is None else max(0, int(at) - basis.newest),
         "session": session,
+        **(basis.stated or {}),
     }
 
 

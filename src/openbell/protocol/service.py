@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from openbell.desk.desk import Desk
+from openbell.desk.settings import Settings
 from openbell.market.errors import CallTimeout, InvalidParameter, InvalidSymbol, OpenbellError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import did_you_mean
@@ -50,11 +51,18 @@ class Service:
     """Starts work in the background on a desk that serves it."""
     command: str = ""
     """SERVER in `openbell mcp SERVER`, if it differs from the name."""
+    remote: Callable[[Settings], str] | None = None
+    """Returns the name of the service whose data the results show; empty if it is this desk's own data."""
 
     @cached_property
     def by_name(self) -> dict[str, Tool]:
         """The tools by name."""
         return {tool.name: tool for tool in self.tools}
+
+    def with_underscores(self) -> Service:
+        """Returns the service with each tool that has dots in its name also under a name with underscores."""
+        more = tuple(replace(tool, name=tool.name.replace(".", "_")) for tool in self.tools if "." in tool.name)
+        return replace(self, tools=self.tools + more)
 
     def unknown(self, tool: str) -> str:
         """Returns the message for an unknown tool: it names the closest tool, or all of them."""
@@ -112,6 +120,9 @@ class Runner:
 
     def _declared(self, tool: Tool) -> Basis:
         """Returns the basis of every result of a tool, errors included."""
+        if name := self.service.remote(self.desk.settings) if self.service.remote else "":
+            note = f"the data comes from {name}, not from this desk's feed"
+            return Basis(stated={"note": note, "data": "remote", "feed": name})
         if tool.reads is not Reads.ACCOUNT:
             return Basis()
         note = "read-only: orders are shown as they were last recorded, and may have filled since"
