@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_FIELDS = ("scenario", "note", "data", "account", "feed", "as_of", "made_of", "age_s", "session")
+"""The fields of the truth header, in their order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -114,7 +117,7 @@ def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
     kind = feed_of(feed)
     note = "; ".join(filter(None, (basis.note, kind.notice)))
     as_of, session = _second(int(at), basis.instrument)
-    return {
+    own = {
         **({"scenario": scenario} if scenario else {}),
         **({"note": note} if note else {}),
         "data": origins(desk, basis.sources),
@@ -124,8 +127,11 @@ def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
         **({"made_of": basis.made_of} if basis.made_of else {}),
         "age_s": None if basis.newest is None else max(0, int(at) - basis.newest),
         "session": session,
-        **(basis.stated or {}),
     }
+    if not basis.stated:
+        return own
+    stated = {**own, **basis.stated}
+    return {name: stated[name] for name in _FIELDS if name in stated}
 
 
 @lru_cache(maxsize=256)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_DATA = ("note", "data", "feed", "as_of", "made_of", "age_s", "session")
+"""The fields of the truth header that are about data. The others are about the caller."""
 _SHARE = 0.95
 """The part of a call's timeout that a request may take; more than `local.SHARE`, so that the gateway's error arrives."""
 
@@ -107,4 +109,4 @@ def _truth_of(headers: Mapping[str, str]) -> dict[str, Any] | None:
         found = json.loads(headers.get(TRUTH, "null"))
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return {name: found[name] for name in _DATA if name in found} if isinstance(found, dict) else None

@@ -113,6 +113,8 @@ def _reported(response: ArcheResponse, secret: str) -> ArcheFailed:
     code, message, trace = (fields.get(name) for name in ("code", "message", "trace_id"))
     code = code if isinstance(code, str) and _CODE.fullmatch(code) else None
     shown = _bounded(message, secret) if isinstance(message, str) else ""
+    if response.status == 404 and (code == "NOT_FOUND" or not fields):
+        return _failed("UPSTREAM_SCHEMA_ERROR", shown or "There is no quotes API at this URL", response, code)
     return _failed(
         _kind(response.status, code),
         shown or f"The quotes API answered with status {response.status}",
