@@ -119,7 +119,8 @@ class HistoricalBars:
         counts = await self._bars.threads.run(self._counts.of, series, first, last, span.end)
         if failure and not counts.any():
             raise failure
-        return _Found(series.instrument, counts=counts, note=failure.message if failure else None)
+        note = f"{failure.message}; the bars are those that were stored" if failure else None
+        return _Found(series.instrument, counts=counts, note=note)
 
     def _minutes(self, found: Sequence[_Found], span: Span, skip: int, size: int) -> tuple[list[Bars], int, int]:
         """Returns the minutes of the days of a page, how many of them come before the page, and the total."""

@@ -31,7 +31,7 @@ class ArcheResponse:
 
     status: int
     headers: Mapping[str, str]
-    """By their names in lower case."""
+    """By their names in lower case. `x-request-id` is always there: the id that was sent, or the API's own."""
     body: bytes
     facts: AnswerFacts | None = None
     """Set if this process has made the answer."""

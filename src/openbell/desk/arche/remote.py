@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from openbell.desk.settings_checks import is_loopback
 if TYPE_CHECKING:
     import httpx2
 
+_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 LARGEST = 2**20
 """Bytes of a body. A page of 200 bars has about 45,000."""
 
@@ -64,6 +66,9 @@ class HttpUpstream:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
             raise UpstreamUnreachable(f"{self.url}: {_cause(error)}") from None
         headers = {name.lower(): value for name, value in response.headers.items()}
+        theirs = headers.get("x-request-id", "")
+        if not _ID.fullmatch(theirs) or (self._key and self._key in theirs):
+            headers["x-request-id"] = request_id
         return ArcheResponse(response.status_code, headers, body)
 
     async def close(self) -> None:

@@ -28,6 +28,7 @@ _LONGEST_MESSAGE = 500
 _LONGEST_WAIT = 86_400.0
 _CODE = re.compile(r"[A-Za-z0-9_. -]{1,64}")
 _TRACE = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 _CLEAR = frozenset({401, 402, 403, 429})
 """Statuses that say enough without a body."""
 
@@ -110,18 +111,13 @@ def _reported(response: ArcheResponse, secret: str) -> ArcheFailed:
         return _failed("NON_JSON_RESPONSE", "The quotes API did not answer with JSON", response)
     given = body.get("error") if isinstance(body, Mapping) else None
     fields: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-    code, message, trace = (fields.get(name) for name in ("code", "message", "trace_id"))
-    code = code if isinstance(code, str) and _CODE.fullmatch(code) else None
+    code, trace = _word(fields.get("code"), _CODE, secret), _word(fields.get("trace_id"), _TRACE, secret)
+    message = fields.get("message")
     shown = _bounded(message, secret) if isinstance(message, str) else ""
-    if response.status == 404 and (code == "NOT_FOUND" or not fields):
-        return _failed("UPSTREAM_SCHEMA_ERROR", shown or "There is no quotes API at this URL", response, code)
-    return _failed(
-        _kind(response.status, code),
-        shown or f"The quotes API answered with status {response.status}",
-        response,
-        code,
-        trace if isinstance(trace, str) and _TRACE.fullmatch(trace) else None,
-    )
+    kind, default = _kind(response.status, code), f"The quotes API answered with status {response.status}"
+    if response.status == 404 and (code == "NOT_FOUND" or not fields):  # it is about the path, not about tickers
+        kind, default = "UPSTREAM_SCHEMA_ERROR", "There is no quotes API at this URL"
+    return _failed(kind, shown or default, response, code, trace)
 
 
 def _kind(status: int, code: str | None) -> str:
@@ -143,13 +139,12 @@ def _kind(status: int, code: str | None) -> str:
 def _failed(
     kind: str, message: str, response: ArcheResponse, code: str | None = None, trace: str | None = None
 ) -> ArcheFailed:
-    header = response.headers.get("x-request-id", "")
     return ArcheFailed(
         kind,
         message,
         http_status=response.status,
         http_code=code or _phrase(response.status),
-        trace_id=trace or (header if _TRACE.fullmatch(header) else None),
+        trace_id=trace or response.headers["x-request-id"],
         retry_after_s=retry_after(response.headers.get("retry-after", ""), datetime.now(UTC)),
     )
 
@@ -157,7 +152,7 @@ def _failed(
 def retry_after(text: str, now: datetime) -> float | None:
     """Returns the seconds of a Retry-After header, which names seconds or a date; None if it names neither."""
     try:
-        seconds = float(text) if text.replace(".", "", 1).isdigit() else _until(text, now)
+        seconds = float(text) if _SECONDS.fullmatch(text) else _until(text, now)
     except (ValueError, TypeError, OverflowError):
         return None
     return min(max(seconds, 0.0), _LONGEST_WAIT) if isfinite(seconds) else None
@@ -174,6 +169,13 @@ def _object(body: bytes) -> Any:
         return from_json(body)
     except ValueError:
         return None
+
+
+def _word(value: Any, form: re.Pattern[str], secret: str) -> str | None:
+    """Returns a text of a form; None for anything else, and for a text with the secret."""
+    if not isinstance(value, str) or not form.fullmatch(value) or (secret and secret in value):
+        return None
+    return value
 
 
 def _bounded(text: str, secret: str) -> str:

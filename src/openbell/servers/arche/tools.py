@@ -30,10 +30,10 @@ VERSION = "1.0.0"
 
 async def quotes_live(call: Call, given: shapes.LiveInput) -> Result[shapes.LiveQuotes]:
     """Return the newest prices; tickers without one are left out, with status 206."""
-    response, request_id = await _ask(call, LIVE, [("tickers", _joined(given.tickers))])
+    response = await _ask(call, LIVE, [("tickers", _joined(given.tickers))])
     value: shapes.LiveQuotes = {
         "quotes": answers.quotes_of(response, call.desk.settings.arche_key),
-        "request_id": response.headers.get("x-request-id", request_id),
+        "request_id": response.headers["x-request-id"],
         "source_status": response.status,
     }
     return Result(value, basis_of(response))
@@ -49,14 +49,14 @@ async def quotes_historical(call: Call, given: shapes.HistoricalInput) -> Result
         ("page", str(given.page)),
         ("page_size", str(given.page_size)),
     ]
-    response, request_id = await _ask(call, HISTORICAL, params)
+    response = await _ask(call, HISTORICAL, params)
     found = answers.page_of(response, call.desk.settings.arche_key)
     value: shapes.HistoricalPage = {
         "items": found["items"],
         "page": found["page"],
         "page_size": found["page_size"],
         "total": found["total"],
-        "request_id": response.headers.get("x-request-id", request_id),
+        "request_id": response.headers["x-request-id"],
         "source_status": response.status,
     }
     return Result(value, basis_of(response))
@@ -72,7 +72,7 @@ async def system_health(call: Call, _given: NoArguments) -> Result[shapes.Health
     status = answers.health_of(response, call.desk.settings.arche_key)
     value: shapes.Health = {
         "status": status,  # type: ignore[typeddict-item] # one of the three words
-        "request_id": response.headers.get("x-request-id", request_id),
+        "request_id": response.headers["x-request-id"],
         "source_status": response.status,
     }
     return Result(value, basis_of(response))
@@ -98,10 +98,10 @@ def new_request_id() -> str:
     return secrets.token_hex(12)
 
 
-async def _ask(call: Call, path: str, params: Params) -> tuple[ArcheResponse, str]:
+async def _ask(call: Call, path: str, params: Params) -> ArcheResponse:
     request_id = new_request_id()
     try:
-        return await call.desk.arche.get(path, params, request_id), request_id
+        return await call.desk.arche.get(path, params, request_id)
     except (UpstreamUnreachable, UpstreamTooLarge) as error:
         raise answers.transport_failure(error, request_id, call.desk.settings.arche_key) from None
 
