@@ -47,6 +47,7 @@ def main() -> int:
         (PYTHON, "gateway.py", []),
         (PYTHON, "strategies.py", []),
         (tests, "market_data.py", []),
+        (tests, "arche.py", []),
         (tests, "trading.py", []),
         (tests, "past.py", []),
         (tests, "events.py", []),

@@ -86,6 +86,16 @@ SAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         "get_current_price": [{"symbol": BTC}, {"symbol": LATER}],
         "get_volatility": [{"symbol": BTC, "timeframe": "1m"}, {"symbol": LATER}],
     },
+    "arche": {
+        "quotes.live": [{"tickers": [BTC, "eth-usd"]}, {"tickers": [LATER]}, {"tickers": [LATER, BTC]}],
+        "quotes.historical": [
+            {"tickers": [BTC, "ETH/USD"], "from": "2025-01-01", "to": "2025-12-31", "interval": "1m", "page_size": 3},
+            {"tickers": [BTC, LATER], "from": "2026-01-01", "to": "2026-12-31", "interval": "1d", "page": 2},
+            {"tickers": [LATER], "from": "2026-01-01", "to": "2026-12-31", "interval": "1m"},
+        ],
+        "system.health": [{}],
+        "system.metadata": [{}],
+    },
     "portfolio": {
         "get_positions": [{}, {"symbol": "ETH/USD"}, {"limit": 1}],
         "get_balance": [{}],
@@ -128,6 +138,8 @@ SAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
 WRITES = {Effect.WRITE, Effect.DESTRUCTIVE}
 _RANDOM = re.compile(r"\b(dec_[0-9a-f]{20}|alert_[0-9a-f]+|local-[0-9a-f]{24})\b")
 _LATENCY = re.compile(r'"latency_ms":[0-9.e-]+')
+_CALL = re.compile(r'"(request_id|trace_id)":"[0-9a-f]{24}"')
+"""The id of a call is its own, whatever the answer."""
 
 
 def every_tool() -> list[tuple[str, Tool]]:
@@ -152,7 +164,7 @@ class Walk:
         self._session = session()
 
     async def answer(self, server: str, tool: str, arguments: dict[str, Any]) -> str:
-        """The whole result, or the JSON-RPC error, but for latency; work that waits for the answer to leave is done."""
+        """The whole result, or the JSON-RPC error, but for latency and call; work that waits for it to leave is done."""
         runner = self._runners.setdefault(server, Runner(load(server), self._desk))
         reply = await runner.run(tool, arguments, self._session)
         try:
@@ -161,7 +173,7 @@ class Walk:
             result = {"code": error.error.code, "message": error.error.message, "data": error.error.data}
         await self._session.replies.sent(None)
         text = json.dumps(result, sort_keys=True, separators=(",", ":"))
-        return _LATENCY.sub('"latency_ms":0', text.replace('\\"', '"'))
+        return _CALL.sub("", _LATENCY.sub('"latency_ms":0', text.replace('\\"', '"')))
 
     async def all(self, wanted: Callable[[str, Tool], bool]) -> dict[str, str]:
         """The answers of the wanted tools to their samples; ids that a writing tool has made are left out."""

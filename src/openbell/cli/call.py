@@ -48,7 +48,7 @@ def call(
     settings = settings_for(as_of, read_only, trade, scenario)
     given = _object(arguments)
     with plain_errors():
-        service = load(server)
+        service = load(server, underscore_names=settings.underscore_names)
     with plain_errors():
         is_error = asyncio.run(_call(settings, service, tool, given, meta))
     if is_error:

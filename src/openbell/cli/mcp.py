@@ -33,7 +33,7 @@ def mcp(
     settings = settings_for(as_of, read_only, trade, scenario)
     with collector_paused():
         with plain_errors():
-            service = load(server)
+            service = load(server, underscore_names=settings.underscore_names)
         from openbell.desk.desk import Desk
         from openbell.protocol.replies import Replies
         from openbell.protocol.server import build, one_client

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from openbell.cli import arche_manifest
 from openbell.desk.settings import names
 from openbell.market.errors import InputError, InvalidParameter
 from openbell.protocol.service import Service
@@ -19,6 +20,7 @@ def pages() -> dict[str, str]:
     from openbell.cli import gallery, strategy_gallery
 
     servers = {f"{name}.md": _server(load(name)) for name in NAMES}
+    servers["arche.md"] += arche_manifest.page()
     drawn = {"indicators.md": gallery.page(), "strategies.md": strategy_gallery.page()}
     return {"settings.md": _settings(), **drawn, **servers}
 
@@ -100,9 +102,10 @@ def _errors(service: Service, tool: Tool) -> list[str]:
 
 
 def write(folder: Path) -> None:
-    """Write every page and its pictures."""
+    """Write every page and its pictures, and the manifest of the server arche beside their folder."""
     from openbell.cli import gallery, strategy_gallery
 
+    arche_manifest.write(folder.resolve().parent)
     (folder / "chart.png").write_bytes(gallery.showpiece())
     for file, text in pages().items():
         (folder / file).write_text(text, encoding="utf-8")

@@ -23,6 +23,7 @@ from openbell.market.provenance import BarFacts, Origin
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
+    from openbell.desk.arche.upstreams import Arche
     from openbell.desk.backtester import Backtester
     from openbell.desk.backtests import BacktestService
     from openbell.desk.bars import BarService
@@ -127,6 +128,13 @@ class Desk:
         return QuoteService(self.bars, stale_after=self.settings.stale_after)
 
     @cached_property
+    def arche(self) -> Arche:
+        """The quotes API: this desk's, or the one that the settings name."""
+        from openbell.desk.arche.upstreams import Arche
+
+        return Arche(self)
+
+    @cached_property
     def charts(self) -> ChartService:
         """Pictures."""
         from openbell.desk.charts import ChartService
@@ -206,6 +214,8 @@ class Desk:
             await self.trading.close()
         if "crossing_alerts" in self.__dict__:
             await self.crossing_alerts.close()
+        if "arche" in self.__dict__:
+            await self.arche.close()
         if "hub" in self.__dict__:
             await self.hub.close()
         if "_backtester" in self.__dict__:

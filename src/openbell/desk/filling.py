@@ -82,6 +82,8 @@ class History:
         self._refused: dict[Series, _Refusal] = {}
         self.fetches: Counter[Instrument] = Counter()
         """How often the feed has delivered history of an instrument: whether an answer needed it can be told from that."""
+        self.unreachable: dict[str, FeedUnavailable] = {}
+        """By feed: the failure of its last answer; a feed whose last answer was good is not here."""
 
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
         """Returns what the feed has of an instrument, by timeframe; empty if it has nothing that would be stored.
@@ -241,11 +243,14 @@ class History:
                 question.close()
             raise failure
         try:
-            return await question
+            answer = await question
         except FeedUnavailable as error:
+            self.unreachable[name] = error
             if (ended := time.monotonic()) - began > _SLOW:
                 self._failed[name] = (ended + _REMEMBERED, error)
             raise
+        self.unreachable.pop(name, None)
+        return answer
 
     def _refuse(self, bars: Bars) -> None:
         """Use a native timeframe no longer, because its bars are cut at other times than ours.

@@ -171,6 +171,21 @@ class Settings:
     max_requests_each: int = _setting(64, "the same limit for one principal; more are answered with 429")
     body_limit: int = _setting(1_048_576, "the most bytes of a request's body")
     body_timeout: float = _setting(15.0, "seconds in which the whole body of a request must arrive")
+    rate_quotes: int = _setting(60, "requests of the quotes API per minute and principal; 0: any number")
+    rate_quotes_live: int = _setting(60, "how many of these may be for live quotes; 0: any number")
+    rate_quotes_historical: int = _setting(30, "how many of these may be for historical bars; 0: any number")
+    rate_health: int = _setting(120, "requests of /healthz per minute and address; 0: any number")
+    rate_metadata: int = _setting(30, "requests of /v2/openapi.json per minute and address; 0: any number")
+    arche_url: str = _setting(
+        "",
+        "the quotes API that the server arche asks, such as https://quotes.example.com; this desk's own if left out",
+    )
+    arche_key: str = _setting("", "its key, sent as X-Api-Key", secret=True)
+    pool_arche_connect: float = _setting(3.0, "timeout in seconds for connecting to it")
+    pool_arche_timeout: float = _setting(8.0, "timeout in seconds for its answers")
+    underscore_names: bool = _setting(
+        False, "offer tools with dots in their names also with underscores, such as quotes_live"
+    )
     webhook_origins: str = _setting(
         "",
         "origins to which webhooks may be sent without TLS and in private networks, such as http://127.0.0.1:9000, "

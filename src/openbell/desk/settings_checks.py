@@ -52,6 +52,10 @@ _RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("rate_read", "rate_trade", "rate_admin", "rate_signin"), (0, 1e7)),
     **dict.fromkeys(("burst_read", "burst_trade", "burst_admin", "burst_signin"), (1, 1e6)),
     **dict.fromkeys(("max_requests", "max_requests_each"), (1, 100_000)),
+    **dict.fromkeys(
+        ("rate_quotes", "rate_quotes_live", "rate_quotes_historical", "rate_health", "rate_metadata"), (0, 1e6)
+    ),
+    **dict.fromkeys(("pool_arche_connect", "pool_arche_timeout"), (0.001, 1e6)),
     "body_limit": (1024, 2**30),
     "body_timeout": (0.1, 3600),
 }
@@ -63,6 +67,11 @@ _PATTERNS = {
         r"(https?://([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/[!-~]*)?)?",
         "must be like http://HOST:8086, its password in OPENBELL_INFLUX_TOKEN",
     ),
+    "arche_url": (
+        rf"(https?://{_NAME}(/[!-~]*)?)?",
+        "must be like https://quotes.example.com, its key in OPENBELL_ARCHE_KEY",
+    ),
+    "arche_key": (r"[!-~]*", "holds characters that no key has, such as a space or the end of a line"),
     "backtester": (r"(([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\]):\d{1,5})?", "must be like HOST:50051"),
     "influx_token": (r"[!-~]*", "holds characters that no token has, such as a space or the end of a line"),
     "scenario": (r"([a-z0-9][a-z0-9-]{0,29})?", "may have lower-case letters, digits and dashes, at most 30"),
@@ -110,6 +119,7 @@ def check(settings: Settings) -> None:
     _check_clock(settings)
     _check_broker(settings)
     _check_texts(settings)
+    _check_arche(settings)
     _check_gateway(settings)
 
 
@@ -129,6 +139,19 @@ def _check_texts(settings: Settings) -> None:
                 parse(symbol)
             except InvalidSymbol as error:
                 raise SettingsError(f"OPENBELL_RISK_SYMBOLS: {error}") from None
+
+
+def _check_arche(settings: Settings) -> None:
+    """Raise `SettingsError` if the URL of a quotes API cannot be used, or its key would be sent without TLS."""
+    try:
+        parts = urlsplit(settings.arche_url)
+        _ = parts.port
+    except ValueError as error:
+        raise SettingsError(f"OPENBELL_ARCHE_URL: {error}") from None
+    if parts.query or parts.fragment:
+        raise SettingsError("OPENBELL_ARCHE_URL must not have a query or a fragment")
+    if settings.arche_key and parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        raise SettingsError("OPENBELL_ARCHE_URL: over http, OPENBELL_ARCHE_KEY can be read on the network; use https")
 
 
 def _check_gateway(settings: Settings) -> None:

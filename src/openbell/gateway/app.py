@@ -1,4 +1,4 @@
-"""The gateway of a desk: an ASGI application with every MCP server, OAuth, webhooks, metrics and health checks.
+"""The gateway of a desk: an ASGI application with every MCP server, OAuth, quotes, webhooks, metrics and health checks.
 
 Paths are looked up in a table: exact ones first, then the routes of OAuth and webhooks. chartgen is at /mcp and, for older
 clients, at POST /, POST /message and GET /sse; every other server is at /SERVER/mcp.
@@ -14,15 +14,20 @@ from typing import TYPE_CHECKING, Self
 from starlette.routing import Route, Router
 
 from openbell.desk.access import make_access
+from openbell.desk.arche.contract import HEALTH, LIVE
+from openbell.desk.readiness import desk_checks
 from openbell.gateway.admission import Admission, AnyOf
 from openbell.gateway.guard.audit import Audit
 from openbell.gateway.guard.chain import guarded
-from openbell.gateway.guard.health import Readiness, desk_checks, healthz
+from openbell.gateway.guard.health import Readiness
 from openbell.gateway.guard.metrics import Metrics, MetricsPage
 from openbell.gateway.oauth.credentials import OAuthCredentials, StaticTokens
 from openbell.gateway.oauth.resources import Resources, challenge
 from openbell.gateway.oauth.routes import oauth_routes
 from openbell.gateway.outbound import Outbound
+from openbell.gateway.quotes.endpoint import TOOLS as QUOTES
+from openbell.gateway.quotes.endpoint import QuotesEndpoint
+from openbell.gateway.quotes.envelopes import PREFIX, body_of
 from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.endpoint import Endpoint, session_of
 from openbell.gateway.streamable.listening import Listening
@@ -60,9 +65,10 @@ class Gateway:
         self.port = settings.port if port is None else port
         self.paths = paths_of(chart_signals=settings.chart_signals_http)
         self.base = settings.public_url.rstrip("/") or f"http://{_shown(settings.host)}:{self.port}"
-        self._resources = Resources(self.base, self.paths)
-        self._services = {name: load(name) for name in self.paths.values()}
-        self.metrics = Metrics({name: service.by_name for name, service in self._services.items()})
+        self._resources = Resources(self.base, (*self.paths, LIVE))
+        self._services = {name: load(name, underscore_names=settings.underscore_names) for name in self.paths.values()}
+        tools = {name: tuple(service.by_name) for name, service in self._services.items()}
+        self.metrics = Metrics({**tools, "quotes": QUOTES.values()})
         self._pushes = PushStreams(self._inbox)
         self._stack = AsyncExitStack()
         self._endpoints: dict[str, Endpoint] = {}
@@ -95,7 +101,9 @@ class Gateway:
         routes: list[Route] = [*oauth_routes(self._access, self._resources, outbound), inbound_route(self._desk)]
         self._router = Router(routes, redirect_slashes=False)
         self._ready = Readiness(desk_checks(self._desk))
-        self._app = guarded(self._route, self._settings, self.port, self.metrics.refused)
+        self._desk.arche.is_gateway = True
+        self.quotes = QuotesEndpoint(self._desk, self._admission, self._watch, self.base)
+        self._app = guarded(self._route, self._settings, self.port, self.metrics.refused, body_of)
         return self
 
     async def __aexit__(self, *_error: object) -> None:
@@ -116,13 +124,15 @@ class Gateway:
             await self._endpoint(path)(scope, receive, send)
         elif path in _ALIASES.get(scope["method"], ()):
             await self._endpoint("/mcp")(scope, receive, send)
-        elif path == "/healthz":
-            await healthz(scope, receive, send)
+        elif path == HEALTH:
+            await self.quotes.health(scope, receive, send)
         elif path == "/readyz":
             await self._ready(scope, receive, send)
         elif path == "/metrics" and self._settings.metrics:
             self.metrics.streams = self.streams
             await MetricsPage(self.metrics, self._is_admin)(scope, receive, send)
+        elif path.startswith(PREFIX):
+            await self.quotes(scope, receive, send)
         else:
             await self._router(scope, receive, send)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -10,13 +11,18 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from openbell.desk.arche import gateway_file
+from openbell.desk.arche.gateway_file import NAME
 from openbell.gateway.app import Gateway
 from openbell.gateway.guard.connections import server_options
+from openbell.gateway.quotes.keys import OwnKey
 from openbell.market.errors import SettingsError
 
 if TYPE_CHECKING:
     from openbell.desk.desk import Desk
     from openbell.desk.settings import Settings
+
+log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 20
 """How long requests in progress may take when the gateway stops."""
@@ -44,11 +50,30 @@ async def serving(desk: Desk, listener: socket.socket) -> AsyncIterator[Gateway]
         server = _Server(config)
         task = asyncio.create_task(server.serve([listener]), name="gateway")
         try:
-            yield gateway
+            with _announced(desk.settings, gateway):
+                yield gateway
         finally:
             await gateway.close_streams()
             server.should_exit = True
             await task
+
+
+@contextmanager
+def _announced(settings: Settings, gateway: Gateway) -> Iterator[None]:
+    """Tell this machine's programs in `gateway.json` where the gateway is, while the context lasts."""
+    file = gateway_file.describe(settings, gateway.port)
+    if file is None:
+        yield
+        return
+    gateway.quotes.own_key = OwnKey(file)
+    try:
+        gateway_file.write(settings.home, file)
+    except OSError as error:
+        log.warning("%s cannot be written: %s; programs of this machine do not find the gateway", NAME, error)
+    try:
+        yield
+    finally:
+        gateway_file.remove(settings.home, file)
 
 
 class _Server(uvicorn.Server):

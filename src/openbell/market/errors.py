@@ -64,6 +64,10 @@ OpenbellError
 ├── NoSuchAlert                        the caller has no alert with this id
 ├── NoSuchWebhook                      the caller has no webhook, or no dead delivery, with this id
 ├── AccountNotFound [trading]          no account has this name
+├── ApiFault [desk]                    the quotes API does not answer a request with quotes
+├── UpstreamUnreachable [desk]         a quotes API did not respond, or its response ended too early
+├── UpstreamTooLarge [desk]            the response of a quotes API is larger than its contract allows
+├── ArcheFailed [desk]                 a quotes API refused a request or failed; carries the manifest's error object
 ├── WorkersFailed [desk]               the processes or machines that run a sweep failed
 ├── WorkerDied [desk]                  the process of a calculation was killed, and so was the one that replaced it
 ├── ImpossibleMove [trading]           an order cannot change from its state to the requested one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from openbell.desk.trading.prices import Price
 
 T = TypeVar("T")
+
+_FIELDS = ("scenario", "note", "data", "account", "feed", "as_of", "made_of", "age_s", "session")
+"""The fields of the truth header, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Basis:
     """The timeframes of the stored bars that the bars of the result are made of: `1d`, or `1d+1m`."""
     sources: frozenset[Source] = frozenset()
     """The sources of those bars."""
+    stated: Mapping[str, Any] | None = None
+    """Fields of the header as another service has stated them; they replace this desk's own."""
 
     def with_defaults(self, other: Basis) -> Basis:
         """Returns this basis with its empty fields taken from `other`."""
@@ -78,6 +83,7 @@ class Basis:
             self.note or other.note,
             self.made_of or other.made_of,
             self.sources or other.sources,
+            self.stated or other.stated,
         )
 
 
@@ -119,7 +125,10 @@ def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
         header["made_of"] = basis.made_of
     header["age_s"] = None if basis.newest is None else max(0, int(at) - basis.newest)
     header["session"] = session
-    return header
+    if not basis.stated:
+        return header
+    stated = {**header, **basis.stated}
+    return {name: stated[name] for name in _FIELDS if name in stated}
 
 
 @lru_cache(maxsize=256)

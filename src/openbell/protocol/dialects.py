@@ -2,7 +2,8 @@
 
 `JsonRpcDialect` (chart-signals) returns values unwrapped and errors as JSON-RPC errors. `EnvelopeDialect` (TradeStream)
 wraps results as `{data, _metadata}` and errors as `{error, _metadata}` with `isError` set. `TextDialect` (chartgen)
-returns values unwrapped, with images, and errors as text with `isError` set.
+returns values unwrapped, with images, and errors as text with `isError` set. `ArcheDialect` (Arche) returns values unwrapped
+and errors as `{type, message, retryable, http_status, http_code, trace_id, retry_after_s}` with `isError` set.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
+from openbell.desk.arche.errors import ArcheFailed
 from openbell.market.errors import InputError, OpenbellError
 from openbell.protocol.media import Media, Picture
 
@@ -182,6 +184,39 @@ class TextDialect:
     def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
         """Returns the generic message."""
         return Reply({"error": BUG}, is_error=True, text=BUG)
+
+
+_NO_RESPONSE = dict.fromkeys(("http_status", "http_code", "trace_id", "retry_after_s"))
+
+
+@dataclass(frozen=True, slots=True)
+class ArcheDialect:
+    """Unwrapped results; errors as the manifest's error object."""
+
+    codes: Mapping[type[OpenbellError], str]
+    """The types of errors that no quotes API has reported."""
+    unknown_tool: int = INVALID_PARAMS
+
+    def schema(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The value's own."""
+        return data
+
+    def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
+        """The value itself."""
+        return Reply(value)
+
+    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
+        """Returns the error object: what a quotes API has reported, or the type of any other error."""
+        if isinstance(error, ArcheFailed):
+            return Reply({"type": error.kind, "message": error.message, **error.fields}, is_error=True)
+        default = "VALIDATION_ERROR" if isinstance(error, InputError) else "INTERNAL_ERROR"
+        kind = _lookup(self.codes, error) or default
+        retryable = kind in {"MARKET_DATA_UNAVAILABLE", "INTERNAL_ERROR"}
+        return Reply({"type": kind, "message": error.message, "retryable": retryable, **_NO_RESPONSE}, is_error=True)
+
+    def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
+        """Returns the type INTERNAL_ERROR."""
+        return Reply({"type": "INTERNAL_ERROR", "message": BUG, "retryable": True, **_NO_RESPONSE}, is_error=True)
 
 
 def _message(words: str, message: str) -> str:

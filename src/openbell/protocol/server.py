@@ -215,6 +215,8 @@ def _instructions(service: Service, desk: Desk) -> str:
     }[desk.data]
     if notice := feed_of(desk.settings.feed).notice:
         text = f"Market data comes from {desk.settings.feed} ({notice})."
+    if name := service.remote(desk.settings) if service.remote else "":
+        text = f"Market data comes from {name}, not from this desk's feed."
     if desk.settings.trade and any(tool.scope is Scope.TRADE for tool in service.tools):
         money = "LIVE: orders move real money." if desk.account == "live" else "on PAPER: no real money moves."
         text = f"{text} Trading is {money}"

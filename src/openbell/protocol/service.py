@@ -7,13 +7,14 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from openbell.desk.desk import Desk
+from openbell.desk.settings import Settings
 from openbell.market.errors import CallTimeout, InvalidParameter, InvalidSymbol, OpenbellError
 from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import did_you_mean
@@ -52,11 +53,18 @@ class Service:
     """The methods of the notifications that it pushes over HTTP, with the scope that their receiver needs."""
     command: str = ""
     """SERVER in `openbell mcp SERVER`, if it differs from the name."""
+    remote: Callable[[Settings], str] | None = None
+    """Returns the name of the service whose data the results show; empty if it is this desk's own data."""
 
     @cached_property
     def by_name(self) -> dict[str, Tool]:
         """The tools by name."""
         return {tool.name: tool for tool in self.tools}
+
+    def with_underscores(self) -> Service:
+        """Returns the service with each tool that has dots in its name also under a name with underscores."""
+        more = tuple(replace(tool, name=tool.name.replace(".", "_")) for tool in self.tools if "." in tool.name)
+        return replace(self, tools=self.tools + more)
 
     def unknown(self, tool: str) -> str:
         """Returns the message for an unknown tool: it names the closest tool, or all of them."""
@@ -113,6 +121,9 @@ class Runner:
 
     def _declared(self, tool: Tool, checked: Arguments | None) -> Basis:
         """Returns the basis of every result of a tool with these arguments, errors included."""
+        if name := self.service.remote(self.desk.settings) if self.service.remote else "":
+            note = f"the data comes from {name}, not from this desk's feed"
+            return Basis(stated={"note": note, "data": "remote", "feed": name})
         instrument = None if checked is None else _instrument(checked)
         if tool.reads is not Reads.ACCOUNT:
             return Basis(instrument)

@@ -19,14 +19,18 @@ NAMES = {
     "backtest": "backtest",
     "decisions": "decisions",
     "strategy-db": "strategy_db",
+    "arche": "arche",
     "chartgen": "chartgen",
 }
 """The package of each server by its name in `openbell mcp`. Only the requested server is imported."""
 
 
-def load(name: str) -> Service:
-    """Returns the service of a name. Raises `InvalidParameter`, which lists the names, if there is none."""
+def load(name: str, *, underscore_names: bool = False) -> Service:
+    """Returns the service of a name. Raises `InvalidParameter`, which lists the names, if there is none.
+
+    With `underscore_names`, tools with dots in their names are there a second time with underscores.
+    """
     if name not in NAMES:
         raise InvalidParameter(f"no server {name!r}; the servers are {', '.join(NAMES)}{did_you_mean(name, NAMES)}")
     service: Service = import_module(f"{__name__}.{NAMES[name]}").SERVICE
-    return service
+    return service.with_underscores() if underscore_names else service

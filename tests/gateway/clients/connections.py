@@ -35,6 +35,11 @@ CALLS: dict[str, tuple[str, dict[str, Any], bool]] = {
     "backtest": ("get_historical_performance", {"strategy_id": "NO_SUCH"}, True),
     "decisions": ("get_recent_decisions", {"limit": 1}, False),
     "strategy-db": ("get_top_specs", {"limit": 1}, False),
+    "arche": (
+        "quotes.historical",
+        {"tickers": ["AAPL"], "from": "2025-09-18", "to": "2025-09-19", "interval": "1d"},
+        False,
+    ),
     "chartgen": ("list_indicators", {}, False),
 }
 """A tool of each server, its arguments, and True if the result is an error."""

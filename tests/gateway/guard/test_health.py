@@ -13,7 +13,8 @@ import pytest
 from starlette.types import ASGIApp, Message
 
 from openbell.desk.desk import Desk
-from openbell.gateway.guard.health import Readiness, desk_checks, healthz
+from openbell.desk.readiness import desk_checks
+from openbell.gateway.guard.health import Readiness, healthz
 from tests.gateway.guard.serving import Served, settings_of
 
 
@@ -125,7 +126,7 @@ def test_a_check_that_hangs_has_failed(caplog: pytest.LogCaptureFixture) -> None
 
 def test_requests_within_a_second_share_their_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     moment = [1000.0]
-    monkeypatch.setattr("openbell.gateway.guard.health.time.monotonic", lambda: moment[0])
+    monkeypatch.setattr("openbell.desk.readiness.time.monotonic", lambda: moment[0])
     checks = 0
 
     async def check() -> None:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from openbell.gateway.guard.headers import headers_of
-from openbell.gateway.guard.refusals import Count, Refusal, uncounted
+from openbell.gateway.guard.refusals import Count, Form, Refusal, plain_form, uncounted
 from openbell.gateway.interruption import Interruption
 
 _GRACE = 3.0
@@ -33,10 +33,13 @@ _TOO_SLOW = Refusal(408, "body_too_slow", "The body of the request did not arriv
 class Bodies:
     """Refuses bodies that are too large (413), too slow (408) or of two lengths (400)."""
 
-    def __init__(self, app: ASGIApp, *, limit: int, seconds: float, count: Count = uncounted) -> None:
+    def __init__(
+        self, app: ASGIApp, *, limit: int, seconds: float, count: Count = uncounted, form: Form = plain_form
+    ) -> None:
         """`limit` in bytes; `seconds` for the whole body. A body also needs 1 kB for each second after the third."""
         self._app = app
         self.count = count
+        self.form = form
         self.limit = limit
         self.seconds = seconds
         self.too_large = Refusal(
@@ -51,11 +54,11 @@ class Bodies:
         length, refusal = self._declared(scope) if scope["type"] == "http" else (0, None)
         if refusal is not None:
             self.count(refusal.reason)
-            await refusal.send(send)
+            await refusal.send(send, self.form(scope, refusal))
         elif length == 0:
             await self._app(scope, receive, send)
         else:
-            await _Body(self, receive, send).run(self._app, scope, length)
+            await _Body(self, scope, receive, send).run(self._app, length)
 
     @staticmethod
     def _declared(scope: Scope) -> tuple[int | None, Refusal | None]:
@@ -71,8 +74,9 @@ class Bodies:
 class _Body:
     """One body that is being read."""
 
-    def __init__(self, limits: Bodies, receive: Receive, send: Send) -> None:
+    def __init__(self, limits: Bodies, scope: Scope, receive: Receive, send: Send) -> None:
         self._limits = limits
+        self._scope = scope
         self._receive = receive
         self._send = send
         self._started: float | None = None
@@ -81,13 +85,13 @@ class _Body:
         self._responding = False
         self._refused = False
 
-    async def run(self, app: ASGIApp, scope: Scope, length: int | None) -> None:
+    async def run(self, app: ASGIApp, length: int | None) -> None:
         """Call the application with the body, or refuse a body that is declared too large."""
         if length is not None and length > self._limits.limit:
             await self._refuse(self._limits.too_large)
             return
         try:
-            await app(scope, self.receive, self.send)
+            await app(self._scope, self.receive, self.send)
         except Exception:
             # An application that waits for a body may raise when its client disconnects.
             if not self._refused:
@@ -132,7 +136,7 @@ class _Body:
         self._refused = True
         self._limits.count(refusal.reason)
         if not self._responding:
-            body = refusal.body()
+            body = self._limits.form(self._scope, refusal)
             await self._send(refusal.start(len(body)))
             if refusal is self._limits.too_large:
                 # Many clients read the response after they have sent everything: a closed connection would hide it.

@@ -8,15 +8,17 @@ from openbell.desk.settings import Settings
 from openbell.gateway.guard.bodies import Bodies
 from openbell.gateway.guard.hosts import Hosts, allowed_by
 from openbell.gateway.guard.pages import page_headers
-from openbell.gateway.guard.refusals import Count, uncounted
+from openbell.gateway.guard.refusals import Count, Form, plain_form, uncounted
 from openbell.gateway.guard.responses import Responses
 
 
-def guarded(app: ASGIApp, settings: Settings, port: int | None = None, count: Count = uncounted) -> ASGIApp:
+def guarded(
+    app: ASGIApp, settings: Settings, port: int | None = None, count: Count = uncounted, form: Form = plain_form
+) -> ASGIApp:
     """Returns the application behind the guard. `port` is the one that was bound, if the setting is 0.
 
     A request gets its id first, so that every refusal carries it. Host and Origin come before the body, which is not read
-    before the application reads it. `count` is called with the reason of each refusal.
+    before the application reads it. `count` is called with the reason of each refusal, `form` returns its body.
     """
-    bodies = Bodies(app, limit=settings.body_limit, seconds=settings.body_timeout, count=count)
-    return Responses(Hosts(bodies, allowed_by(settings, port), count), page_headers(settings))
+    bodies = Bodies(app, limit=settings.body_limit, seconds=settings.body_timeout, count=count, form=form)
+    return Responses(Hosts(bodies, allowed_by(settings, port), count, form), page_headers(settings))

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from openbell.desk.settings import Settings
 from openbell.desk.settings_checks import is_loopback
 from openbell.gateway.guard.headers import headers_of
-from openbell.gateway.guard.refusals import Count, Refusal, uncounted
+from openbell.gateway.guard.refusals import Count, Form, Refusal, plain_form, uncounted
 from openbell.gateway.guard.targets import target_refusal
 
 MOST_HEADER_BYTES = 16_384
@@ -87,9 +87,10 @@ def _forms(name: str, port: int, scheme: str) -> set[str]:
 class Hosts:
     """Refuses foreign hosts (421), foreign origins (403), unclear paths, and too many headers."""
 
-    def __init__(self, app: ASGIApp, allowed: Allowed, count: Count = uncounted) -> None:
+    def __init__(self, app: ASGIApp, allowed: Allowed, count: Count = uncounted, form: Form = plain_form) -> None:
         self._app = app
         self._count = count
+        self._form = form
         self._hosts = allowed.hosts
         self._origins = allowed.origins
 
@@ -101,7 +102,7 @@ class Hosts:
                 await self._app(scope, receive, send)
             else:
                 self._count(refusal.reason)
-                await refusal.send(send)
+                await refusal.send(send, self._form(scope, refusal))
         elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         else:

@@ -33,6 +33,20 @@ class Rate:
     burst: int
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a principal has left of a limit."""
+
+    limit: int
+    """Calls that may come at once after a pause."""
+    remaining: int
+    """Calls that may come now."""
+    wait: float
+    """Seconds until the next call may come; 0 if one may come now."""
+    reset: float
+    """Seconds until the whole limit is left again."""
+
+
 def rates_of(settings: Settings) -> dict[str, Rate]:
     """Returns the rate of each class that has one."""
     values = settings.by_name
@@ -54,6 +68,11 @@ class Limits:
         buckets = self._buckets.get(kind)
         return None if buckets is None else buckets.take(principal)
 
+    def standing(self, principal: str, kind: str) -> Standing | None:
+        """Returns what is left of a limit; None if the class has none."""
+        buckets = self._buckets.get(kind)
+        return None if buckets is None else buckets.standing(principal)
+
     def refusal(self, principal: str, kind: str) -> Refusal | None:
         """The same as a refusal with status 429; None if the call may go on."""
         seconds = self.take(principal, kind)
@@ -68,6 +87,7 @@ class _Buckets:
     """The buckets of one class."""
 
     def __init__(self, rate: Rate, most: int, now: Callable[[], float]) -> None:
+        self._burst = rate.burst
         self._step = 60 / rate.per_minute
         self._room = self._step * (rate.burst - 1) + self._step * 1e-9
         self._most = most
@@ -75,6 +95,14 @@ class _Buckets:
         self._full_at: dict[str, float] = {}
         """When the bucket of a principal is full again; a missing one is full."""
         self._next_purge = 0.0
+
+    def standing(self, principal: str) -> Standing:
+        now = self._now()
+        if principal not in self._full_at and len(self._full_at) >= self._most:
+            principal = _SHARED
+        until_full = max(0.0, self._full_at.get(principal, now) - now)
+        wait = max(0.0, until_full - self._room)
+        return Standing(self._burst, 0 if wait else 1 + int((self._room - until_full) / self._step), wait, until_full)
 
     def take(self, principal: str) -> float | None:
         now = self._now()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from starlette.types import Send
+from starlette.types import Scope, Send
 
 Headers = list[tuple[bytes, bytes]]
 Count = Callable[[str], None]
@@ -70,3 +70,12 @@ class Refusal:
 
     def _wait(self) -> dict[str, int]:
         return {} if self.seconds is None else {"retry_after": self.seconds}
+
+
+Form = Callable[[Scope, Refusal], bytes]
+"""Returns the body of a refusal in the form of the API that was asked."""
+
+
+def plain_form(_scope: Scope, refusal: Refusal) -> bytes:
+    """Returns the refusal's own body."""
+    return refusal.body()

@@ -1,0 +1,112 @@
+"""Which quotes API the server `arche` asks: one that the settings name, the gateway of this home, or this process."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from openbell.desk.arche import gateway_file
+from openbell.desk.arche.errors import UpstreamTooLarge, UpstreamUnreachable
+from openbell.desk.arche.gateway_file import GatewayFile, fingerprint
+from openbell.desk.arche.local import LocalUpstream
+from openbell.desk.arche.port import TRUTH, ArcheResponse
+from openbell.desk.arche.remote import HttpUpstream
+from openbell.desk.arche.requests import Params
+from openbell.market.errors import Refused
+
+if TYPE_CHECKING:
+    from openbell.desk.desk import Desk
+
+log = logging.getLogger(__name__)
+
+_DATA = ("note", "data", "feed", "as_of", "made_of", "age_s", "session")
+"""The fields of the truth header that are about data. The others are about the caller."""
+_SHARE = 0.95
+"""The part of a call's timeout that a request may take; more than `local.SHARE`, so that the gateway's error arrives."""
+
+
+class Arche:
+    """The quotes API. `local` is the one of this process."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._settings = desk.settings
+        self.local = LocalUpstream(desk)
+        self.is_gateway = False
+        """True in the process of the gateway, which needs no HTTP to ask itself."""
+        self._gateway: tuple[GatewayFile, HttpUpstream] | None = None
+        self._dead: GatewayFile | None = None
+        """A file whose gateway has ended."""
+
+    @property
+    def _answer_seconds(self) -> float:
+        most, limit = self._settings.pool_arche_timeout, self._settings.timeout * _SHARE
+        return min(most, limit) if limit else most
+
+    @cached_property
+    def _remote(self) -> HttpUpstream:
+        settings = self._settings
+        return HttpUpstream(
+            settings.arche_url,
+            settings.arche_key,
+            connect=settings.pool_arche_connect,
+            answer=self._answer_seconds,
+        )
+
+    async def get(self, path: str, params: Params, request_id: str) -> ArcheResponse:
+        """Returns the response of the chosen API. Raises `Refused`, `UpstreamUnreachable` and `UpstreamTooLarge`."""
+        if self._settings.arche_url:
+            if self._settings.other_clock:
+                raise Refused(
+                    "OPENBELL_ARCHE_URL answers as of now, and this desk has a clock of its own: leave out one"
+                )
+            return await self._remote.get(path, params, request_id)
+        found = await self._from_gateway(path, params, request_id)
+        return found or await self.local.get(path, params, request_id)
+
+    async def _from_gateway(self, path: str, params: Params, request_id: str) -> ArcheResponse | None:
+        """Returns the response of this home's gateway; None if none runs that has the same answers."""
+        # The clock of a replay begins with its process: another process is at another time.
+        if self.is_gateway or self._settings.replay_speed:
+            return None
+        file = gateway_file.read(self._settings.home)
+        if file is None or file == self._dead or file.serves != fingerprint(self._settings):
+            return None
+        upstream = await self._upstream_of(file)
+        try:
+            found = await upstream.get(path, params, request_id)
+        except (UpstreamUnreachable, UpstreamTooLarge) as error:
+            log.info("the gateway of this home does not answer (%s): this process does", error)
+            found = None
+        if found is None or found.headers.get(gateway_file.IDENTITY) != file.identity:
+            self._dead = file
+            return None
+        return replace(found, truth=_truth_of(found.headers))
+
+    async def _upstream_of(self, file: GatewayFile) -> HttpUpstream:
+        if self._gateway is None or self._gateway[0] != file:
+            await self.close()
+            connect, answer = self._settings.pool_arche_connect, self._answer_seconds
+            made = HttpUpstream(file.url, file.key, connect=connect, answer=answer)
+            self._gateway = (file, made)
+        return self._gateway[1]
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._gateway is not None:
+            await self._gateway[1].close()
+            self._gateway = None
+        if "_remote" in self.__dict__:
+            await self._remote.close()
+
+
+def _truth_of(headers: Mapping[str, str]) -> dict[str, Any] | None:
+    """Returns the truth header of the gateway's response, if it has one."""
+    try:
+        found = json.loads(headers.get(TRUTH, "null"))
+    except ValueError:
+        return None
+    return {name: found[name] for name in _DATA if name in found} if isinstance(found, dict) else None

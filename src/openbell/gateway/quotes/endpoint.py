@@ -1,0 +1,188 @@
+"""The ASGI application of the quotes API. The checks come in this order: path, method, token, scope, slot, rate limit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from time import perf_counter
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.types import Message, Receive, Scope, Send
+
+from openbell.desk.arche import bodies
+from openbell.desk.arche.contract import HISTORICAL, LIVE
+from openbell.desk.arche.errors import ApiFault
+from openbell.desk.arche.gateway_file import IDENTITY
+from openbell.desk.arche.local import health_of
+from openbell.desk.arche.port import TRUTH, ArcheResponse
+from openbell.desk.arche.requests import Params
+from openbell.desk.desk import Desk
+from openbell.desk.principals import OPERATOR
+from openbell.gateway.admission import Admission
+from openbell.gateway.guard.addresses import address_of
+from openbell.gateway.guard.health import healthz
+from openbell.gateway.guard.limits import address_key
+from openbell.gateway.guard.refusals import Headers, Refusal
+from openbell.gateway.quotes import envelopes, rates
+from openbell.gateway.quotes.envelopes import request_id_of
+from openbell.gateway.quotes.keys import OwnKey, with_token
+from openbell.gateway.quotes.openapi import PATH as OPENAPI
+from openbell.gateway.quotes.openapi import document
+from openbell.gateway.quotes.validators import matches
+from openbell.gateway.watching import CallWatch
+from openbell.protocol.call import truth
+from openbell.protocol.session import Principal
+from openbell.protocol.session import Scope as Permission
+from openbell.servers.arche.tools import basis_of
+
+TOOLS = {LIVE: "live", HISTORICAL: "historical"}
+"""What a request is called in metrics and in the audit log, whose server is `quotes`."""
+_MOST_PARAMETERS = 50
+_HEALTH_SECONDS = 0.25
+"""How long a probe waits for checks: a process that answers is alive, however slow its stores are."""
+_OWN = Principal(OPERATOR, frozenset({Permission.READ}))
+_NO_PATH = Refusal(404, "not_found", f"There is no such path; there are {LIVE}, {HISTORICAL} and {OPENAPI}.")
+_NO_METHOD = Refusal(405, "no_method", "The quotes API has GET only.", headers=((b"allow", b"GET"),))
+_NO_QUERY = ApiFault("VALIDATION_ERROR", "The query is not a list of up to 50 parameters in UTF-8")
+
+
+class QuotesEndpoint:
+    """Answers requests of the quotes API, and those of `/healthz`."""
+
+    def __init__(self, desk: Desk, admission: Admission, watch: CallWatch, base: str) -> None:
+        """`base` is the gateway's own URL."""
+        self._desk = desk
+        self._admission = admission
+        self._watch = watch
+        self._base = base
+        self._resource = base + LIVE
+        self._rates = rates.QuoteRates(desk.settings)
+        self.own_key = OwnKey()
+
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        path = scope["path"]
+        if path != OPENAPI and path not in TOOLS:
+            await self._refuse(scope, send, _NO_PATH)
+        elif scope["method"] != "GET":
+            await self._refuse(scope, send, _NO_METHOD)
+        elif path == OPENAPI:
+            await self._document(scope, send)
+        else:
+            await self._quotes(scope, send)
+
+    async def _quotes(self, scope: Scope, send: Send) -> None:
+        is_own = self.own_key.opens(scope)
+        principal = _OWN if is_own else await self._admission.admit(with_token(scope), self._resource)
+        if isinstance(principal, Refusal):
+            await self._refuse(scope, send, principal)
+            return
+        began, name = perf_counter(), TOOLS[scope["path"]]
+
+        def record(outcome: str) -> None:
+            self._watch.called(scope, "quotes", name, str(Permission.READ), principal, outcome, began)
+
+        if Permission.READ not in principal.scopes:
+            record("refused")
+            missing = frozenset({Permission.READ})
+            lacking = self._admission.lacks(scope, missing, principal, self._resource, "the quotes API")
+            await self._refuse(scope, send, lacking)
+            return
+        claim = self._watch.claim(principal)
+        if isinstance(claim, Refusal):
+            record("refused")
+            await claim.send(send, envelopes.enveloped(scope, claim))
+            return
+        with claim:
+            # What this machine asks through its own key, it could ask without the gateway.
+            refusal, headers = (None, []) if is_own else self._rates.take(principal.subject, rates.KINDS[scope["path"]])
+            if refusal is not None:
+                record("refused")
+                await self._refuse(scope, send, refusal, headers)
+                return
+            response = await self._response(scope)
+            record("ok" if response.status < 400 else "error")
+            await self._send(scope, send, response, [*headers, *self._identity(is_own)])
+
+    async def _response(self, scope: Scope) -> ArcheResponse:
+        try:
+            params = _params(scope["query_string"])
+        except ValueError:
+            return bodies.failure(_NO_QUERY, request_id_of(scope))
+        at = self._desk.clock.epoch()
+        found = await self._desk.arche.local.get(scope["path"], params, request_id_of(scope))
+        if found.facts is None:
+            return found
+        shown = json.dumps(truth(self._desk, at, basis_of(found)))
+        return ArcheResponse(found.status, {**found.headers, TRUTH: shown}, found.body)
+
+    async def _send(self, scope: Scope, send: Send, response: ArcheResponse, more: Headers) -> None:
+        """Send a response, or that the client has it already."""
+        status, body, headers = response.status, response.body, dict(response.headers)
+        condition = ",".join(value.decode("latin-1") for name, value in scope["headers"] if name == b"if-none-match")
+        if "etag" in headers and condition and matches(condition, headers["etag"]):
+            status, body = 304, b""
+            del headers["content-type"]
+        await _send(send, status, [*((a.encode(), b.encode()) for a, b in headers.items()), *more], body)
+
+    async def _refuse(self, scope: Scope, send: Send, refusal: Refusal, more: Headers | None = None) -> None:
+        self._watch.refused(refusal.reason)
+        body = envelopes.enveloped(scope, refusal)
+        start = refusal.start(len(body))
+        await send({**start, "headers": [*start["headers"], *(more or [])]})
+        await send({"type": "http.response.body", "body": body})
+
+    def _identity(self, is_own: bool) -> Headers:
+        return [(IDENTITY.encode(), self.own_key.identity.encode())] if is_own else []
+
+    # What needs no token
+
+    async def _document(self, scope: Scope, send: Send) -> None:
+        refusal, headers = self._rates.take(address_key(address_of(scope)), rates.METADATA)
+        if refusal is not None:
+            await self._refuse(scope, send, refusal, headers)
+            return
+        response = bodies.plain(200, document(self._base))
+        await self._send(scope, send, response, headers)
+
+    async def health(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The ASGI application of /healthz. The status is 200 as long as the process answers."""
+        is_own = self.own_key.opens(scope)
+        refusal, headers = (None, []) if is_own else self._rates.take(address_key(address_of(scope)), rates.HEALTH)
+        if refusal is not None:
+            await self._refuse(scope, send, refusal, headers)
+            return
+        try:
+            async with asyncio.timeout(_HEALTH_SECONDS):
+                failing = await self._desk.arche.local.health.failing()
+        except TimeoutError:
+            failing = ["checks"]
+        more = [*headers, *self._identity(is_own)]
+        if failing:
+            await self._send(scope, send, health_of(failing), more)
+        else:
+            await healthz(scope, receive, _with_headers(send, more))
+
+
+def _params(query: bytes) -> Params:
+    """Returns the parameters of a query. Raises `ValueError` if it is none."""
+    return parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
+
+
+async def _send(send: Send, status: int, headers: Headers, body: bytes) -> None:
+    length = [] if status == 304 else [(b"content-length", b"%d" % len(body))]
+    safe = (b"x-content-type-options", b"nosniff")
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *length, safe]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _with_headers(send: Send, more: Headers) -> Send:
+    def sent(message: Message) -> Awaitable[None]:
+        if message["type"] == "http.response.start":
+            changed: dict[str, Any] = {**message, "headers": [*message["headers"], *more]}
+            return send(changed)
+        return send(message)
+
+    return sent

@@ -1,0 +1,166 @@
+"""quotes.live, quotes.historical, system.health and system.metadata."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from openbell.desk.arche.contract import (
+    API_VERSION,
+    CONTRACT_VERSION,
+    HEALTH,
+    HISTORICAL,
+    INTERVALS,
+    LARGEST_PAGE,
+    LIVE,
+    MOST_DAYS,
+    MOST_TICKERS,
+)
+from openbell.desk.arche.errors import UpstreamTooLarge, UpstreamUnreachable
+from openbell.desk.arche.port import ArcheResponse
+from openbell.desk.arche.requests import Params
+from openbell.market.errors import InvalidParameter
+from openbell.protocol.call import Basis, Call, Result, on_bars
+from openbell.protocol.tool import NoArguments, Reads, Tool
+from openbell.servers.arche import answers, shapes
+
+VERSION = "1.0.0"
+"""Of the manifest."""
+
+
+async def quotes_live(call: Call, given: shapes.LiveInput) -> Result[shapes.LiveQuotes]:
+    """Return the newest prices; tickers without one are left out, with status 206."""
+    response = await _ask(call, LIVE, [("tickers", _joined(given.tickers))])
+    value: shapes.LiveQuotes = {
+        "quotes": answers.quotes_of(response, call.desk.settings.arche_key),
+        "request_id": response.headers["x-request-id"],
+        "source_status": response.status,
+    }
+    return Result(value, basis_of(response))
+
+
+async def quotes_historical(call: Call, given: shapes.HistoricalInput) -> Result[shapes.HistoricalPage]:
+    """Return a page of closed bars, oldest first."""
+    params = [
+        ("tickers", _joined(given.tickers)),
+        ("from", given.first),
+        ("to", given.to),
+        ("interval", given.interval),
+        ("page", str(given.page)),
+        ("page_size", str(given.page_size)),
+    ]
+    response = await _ask(call, HISTORICAL, params)
+    found = answers.page_of(response, call.desk.settings.arche_key)
+    value: shapes.HistoricalPage = {
+        "items": found["items"],
+        "page": found["page"],
+        "page_size": found["page_size"],
+        "total": found["total"],
+        "request_id": response.headers["x-request-id"],
+        "source_status": response.status,
+    }
+    return Result(value, basis_of(response))
+
+
+async def system_health(call: Call, _given: NoArguments) -> Result[shapes.Health]:
+    """Return whether the API works; an API that cannot be reached is `down`, which is no error."""
+    request_id = new_request_id()
+    try:
+        response = await call.desk.arche.get(HEALTH, [], request_id)
+    except (UpstreamUnreachable, UpstreamTooLarge):
+        return Result({"status": "down", "request_id": request_id})
+    status = answers.health_of(response, call.desk.settings.arche_key)
+    value: shapes.Health = {
+        "status": status,  # type: ignore[typeddict-item] # one of the three words
+        "request_id": response.headers["x-request-id"],
+        "source_status": response.status,
+    }
+    return Result(value, basis_of(response))
+
+
+async def system_metadata(_call: Call, _given: NoArguments) -> Result[shapes.Metadata]:
+    """Return versions and limits."""
+    return Result(
+        {
+            "mcp_version": VERSION,
+            "api_version": API_VERSION,
+            "quotes_contract_version": CONTRACT_VERSION,
+            "supported_intervals": list(INTERVALS),
+            "max_page_size": LARGEST_PAGE,
+            "max_range_days": MOST_DAYS,
+            "max_tickers_per_request": MOST_TICKERS,
+        }
+    )
+
+
+def new_request_id() -> str:
+    """Returns an id by which a call is found in the logs of the API."""
+    return secrets.token_hex(12)
+
+
+async def _ask(call: Call, path: str, params: Params) -> ArcheResponse:
+    request_id = new_request_id()
+    try:
+        return await call.desk.arche.get(path, params, request_id)
+    except (UpstreamUnreachable, UpstreamTooLarge) as error:
+        raise answers.transport_failure(error, request_id, call.desk.settings.arche_key) from None
+
+
+def _joined(tickers: Sequence[str]) -> str:
+    """Returns tickers as a list with commas. Raises `InvalidParameter` if a ticker has a comma itself."""
+    for each in tickers:
+        if "," in each or not each.strip():
+            raise InvalidParameter("tickers: each must be one ticker, such as AAPL or BTC/USD, without a comma")
+    return ",".join(each.strip().upper() for each in tickers)
+
+
+def basis_of(response: ArcheResponse) -> Basis:
+    """Returns the data that a response is based on."""
+    if response.facts is None:
+        return Basis(stated=response.truth)
+    facts = response.facts
+    if facts.instrument is None:
+        return Basis(
+            newest=facts.newest, note=facts.bars.failure, made_of=facts.bars.made_of, sources=facts.bars.sources
+        )
+    return on_bars(facts.instrument, facts.newest, facts.bars)
+
+
+TOOLS = (
+    Tool(
+        name="quotes.live",
+        description="Fetch latest quotes (snapshots) for up to 50 tickers.",
+        arguments=shapes.LiveInput,
+        returns=shapes.LiveQuotes,
+        handler=quotes_live,
+        toolset="market",
+        reads=Reads.BARS,
+    ),
+    Tool(
+        name="quotes.historical",
+        description="Fetch historical OHLCV bars for tickers over a time window.",
+        arguments=shapes.HistoricalInput,
+        returns=shapes.HistoricalPage,
+        handler=quotes_historical,
+        toolset="market",
+        reads=Reads.BARS,
+    ),
+    Tool(
+        name="system.health",
+        description="Simple health indicator for the Arche API via MCP.",
+        arguments=NoArguments,
+        returns=shapes.Health,
+        handler=system_health,
+        toolset="market",
+        reads=Reads.NOTHING,
+    ),
+    Tool(
+        name="system.metadata",
+        description="Static metadata about Arche MCP capabilities and usage limits.",
+        arguments=NoArguments,
+        returns=shapes.Metadata,
+        handler=system_metadata,
+        toolset="market",
+        reads=Reads.NOTHING,
+    ),
+)

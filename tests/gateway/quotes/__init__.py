@@ -1,0 +1,1 @@
+"""The quotes API over HTTP."""
