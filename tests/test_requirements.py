@@ -132,6 +132,59 @@ MUST_HOLD = {
         "servers/test_strategy.py::test_performance_depends_on_the_period_and_adds_up_by_month",
         "servers/test_strategy.py::test_the_list_of_strategies_is_paged_and_ranked_by_the_metric",
     ],
+    "results and errors of the server arche are of its manifest's schemas, for 5,000 requests of all kinds": [
+        "servers/test_arche.py::test_every_result_is_of_the_manifests_schema_and_every_error_of_its_own",
+        "servers/test_arche.py::test_the_methods_are_served_over_json_rpc_with_the_manifests_schemas",
+        "gateway/quotes/test_openapi.py::test_no_request_is_a_server_error_and_every_response_is_as_documented",
+        "desk/arche/test_requests.py::test_any_parameters_are_a_request_or_a_validation_error",
+    ],
+    "quotes: 1 to 50 tickers in any case, each once, unknown ones left out with 206, none known is SYMBOL_NOT_FOUND": [
+        "desk/arche/test_requests.py::test_tickers_are_read_in_any_case_and_form_and_each_once_in_their_order",
+        "desk/arche/test_requests.py::test_fifty_tickers_are_the_most_on_both_paths",
+        "desk/arche/test_live.py::test_unknown_tickers_are_left_out_with_status_206",
+        "desk/arche/test_live.py::test_a_stale_price_is_no_quote",
+        "desk/arche/test_pages.py::test_unknown_tickers_are_left_out_with_status_206",
+    ],
+    "ranges of quotes are inclusive and bounded, pages complete and disjoint, their total exact": [
+        "desk/arche/test_requests.py::test_a_range_has_both_of_its_days",
+        "desk/arche/test_requests.py::test_a_range_has_at_most_365_days",
+        "desk/arche/test_requests.py::test_from_after_to_is_refused",
+        "desk/arche/test_pages.py::test_pages_are_complete_disjoint_and_ordered_and_their_total_is_exact",
+        "desk/arche/test_pages.py::test_a_new_or_changed_bar_is_counted_at_once",
+        "desk/arche/test_pages.py::test_a_page_reads_its_days_and_not_the_range",
+    ],
+    "prices of quotes are decimal strings with the feed's own digits": [
+        "desk/arche/test_live.py::test_prices_have_the_shortest_digits_of_the_same_number_and_no_exponent",
+        "desk/arche/test_live.py::test_a_quote_has_the_price_and_the_volume_of_get_current_price",
+        "desk/arche/test_pages.py::test_an_item_is_the_whole_bar",
+    ],
+    "a quotes API that times out, refuses, breaks off, or sends a page, half a JSON, 401, 429 or 5xx is the right error": [
+        "servers/test_arche_upstreams.py::test_a_reported_error_keeps_its_type_and_status",
+        "servers/test_arche_upstreams.py::test_a_wrong_response_is_the_right_error",
+        "servers/test_arche_upstreams.py::test_an_api_that_never_answers_is_a_network_error_in_time",
+        "servers/test_arche_upstreams.py::test_a_port_on_which_nothing_listens_is_a_network_error",
+        "servers/test_arche_upstreams.py::test_a_message_is_bounded_clean_and_without_the_key",
+        "servers/test_arche_upstreams.py::test_retry_after_is_read_in_seconds_and_as_a_date",
+    ],
+    "the server arche answers the same through the gateway of its home and alone, and no stale gateway.json does harm": [
+        "gateway/quotes/test_gateway_file.py::test_the_answers_through_the_gateway_are_those_of_the_own_process",
+        "gateway/quotes/test_gateway_file.py::test_the_file_of_a_killed_gateway_does_no_harm",
+        "gateway/quotes/test_gateway_file.py::test_a_program_that_has_taken_the_port_is_asked_once_and_ignored",
+        "gateway/quotes/test_gateway_file.py::test_a_gateway_with_other_answers_is_not_asked",
+    ],
+    "the quotes API has tokens or keys, rate limits with headers, validators of the content and one form of errors": [
+        "gateway/quotes/test_http.py::test_wrong_and_contradicting_tokens_are_refused",
+        "gateway/quotes/test_http.py::test_a_client_that_has_the_answer_gets_304",
+        "gateway/quotes/test_http.py::test_refusals_of_the_guard_have_the_envelope_too",
+        "gateway/quotes/test_rates.py::test_what_is_left_is_told_until_nothing_is",
+        "gateway/quotes/test_rates.py::test_both_paths_together_have_a_limit_and_refused_requests_count_for_none",
+    ],
+    "the manifest is made of the tools, and its version is the one that its changes need": [
+        "servers/test_arche_manifest.py::test_the_file_is_what_the_tools_are",
+        "servers/test_arche_manifest.py::test_the_version_is_the_one_that_the_changes_since_the_last_release_need",
+        "servers/test_arche_manifest.py::test_a_change_needs_its_version_and_no_lower_one_is_enough",
+        "servers/test_arche.py::test_metadata_has_the_limits_that_hold",
+    ],
     "the contract's quick start answers in an empty home": [
         "servers/test_chart_signals.py::test_the_quick_start_answers_with_real_numbers_in_an_empty_home"
     ],
@@ -585,6 +638,24 @@ DEFECTS_SEEN_ELSEWHERE = {
     "the offline queue died with the process while subscriptions stayed": [
         "servers/test_chartgen_alerts.py::test_the_subscription_and_its_queue_survive_killed_servers"
     ],
+    "a server of the manifest was not JSON-RPC at all": [
+        "servers/test_arche.py::test_the_methods_are_served_over_json_rpc_with_the_manifests_schemas"
+    ],
+    "the range limit was not enforced, and the 50-ticker cap not on historical quotes": [
+        "gateway/quotes/test_http.py::test_the_limits_of_a_range_hold_and_the_field_is_named"
+    ],
+    "an ETag was of the tickers alone": [
+        "gateway/quotes/test_http.py::test_the_tag_is_of_the_content_and_not_of_the_tickers",
+        "desk/arche/test_live.py::test_the_same_content_has_the_same_tag_and_other_content_another",
+    ],
+    "bad parameters of quotes were server errors": [
+        "gateway/quotes/test_http.py::test_a_bad_query_is_a_validation_error_and_never_a_server_error"
+    ],
+    "manifest version, metadata and paths drifted apart": [
+        "servers/test_arche.py::test_metadata_has_the_limits_that_hold",
+        "servers/test_arche_manifest.py::test_the_file_is_what_the_tools_are",
+        "gateway/quotes/test_openapi.py::test_the_document_is_served_and_its_shapes_are_the_manifests",
+    ],
     "two rsi entries with other lengths collided on one key": [
         "servers/test_chartgen.py::test_two_entries_of_one_indicator_have_keys_of_their_own"
     ],
@@ -592,6 +663,24 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 
 COUNTS = {
+    "results and errors of the server arche are of its manifest's schemas, for 5,000 requests of all kinds": [
+        (
+            "gateway/quotes/test_openapi.py::test_no_request_is_a_server_error_and_every_response_is_as_documented",
+            "CASES",
+            240,
+            6000,
+        ),
+        ("desk/arche/test_requests.py::test_any_parameters_are_a_request_or_a_validation_error", "FUZZED", 300, 5000),
+    ],
+    "ranges of quotes are inclusive and bounded, pages complete and disjoint, their total exact": [
+        (
+            "desk/arche/test_pages.py::test_pages_are_complete_disjoint_and_ordered_and_their_total_is_exact",
+            "PAGES",
+            100,
+            2000,
+        ),
+        ("desk/arche/test_pages.py::test_a_new_or_changed_bar_is_counted_at_once", "CHANGES", 30, 300),
+    ],
     "a strategy fitted to noise is not promoted: of a thousand random specs on random walks at most 1 % reach VALIDATED": [
         ("backtest/test_search.py::test_strategies_without_skill_are_not_validated", "WITHOUT_SKILL", 200, 1000),
     ],
