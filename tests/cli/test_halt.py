@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
 from openbell.trading.orders import State
 from tests.client import OPENBELL, PATIENCE, environment, run
+from tests.gateway.streamable.gateways import Up
 from tests.prefork import Process
 from tests.waiting import wait_for
 
@@ -209,3 +211,35 @@ def test_accounts_are_not_added_at_another_clock(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "accounts belong to the present" in done.stderr
     assert not (tmp_path / "home").exists()
+
+
+def test_a_halt_reaches_other_machines_when_the_database_is_back_and_ends_with_their_resume(
+    tmp_path: Path, database: str
+) -> None:
+    """Two homes on one database. The halt at the first one cannot be recorded at once."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    call(one, "set_alert", {"symbol": "BTC/USD", "condition": {"price_above": 1e9}}, DATABASE_URL=database)
+    assert "was accepted" in run(two, "verify", "--adopt", DATABASE_URL=database).stdout
+    done = run(one, "halt", "--reason", "outage", DATABASE_URL="postgresql://nobody@127.0.0.1:9/none")
+    assert done.returncode == 1
+    assert "records the halt when the database is back" in done.stderr
+
+    quantities = count(1)
+
+    def reason() -> str:
+        order = {**ORDER, "quantity": f"0.00{next(quantities):03}"}
+        return json.dumps(call(two, "place_order", order, DATABASE_URL=database))
+
+    assert '"status": "open"' in reason()
+    with Up(one, tokens={}, DATABASE_URL=database) as desk:
+        wait_for(lambda: "outage" in reason(), "the halt to reach the other home")
+        assert run(two, "resume", DATABASE_URL=database).returncode == 0
+        wait_for(lambda: not (one / "halted").exists(), "the resume to reach the first home")
+        assert '"status": "open"' in reason()
+        assert desk.stop() == 0
+        assert "resumed on another machine" in desk.log()
+    assert run(one, "halt", DATABASE_URL=database).returncode == 0
+    assert "halted" in reason()
+    with Up(one, tokens={}, DATABASE_URL=database):
+        wait_for(lambda: "engine" in run(one, "doctor", DATABASE_URL=database, PORT="0").stdout, "the desk")
+        assert (one / "halted").exists()  # nobody has resumed

@@ -49,7 +49,7 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
         trading = desk.trading
         # Bars that had closed when trading was halted fill orders first; only the rest is cancelled.
         await trading.settle_all(await trading.halts.since(since))
-        await trading.halts.halt(reason)
+        file.note_entry(trading.records.database.where, await trading.halts.halt(reason))
         ended = 0
         for venue in trading.venues:
             if venue.remote:
@@ -66,7 +66,8 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
             typer.echo(f"{orders} at {name}: cancel with OPENBELL_BROKER={name} openbell halt", err=True)
 
     if failures := _in_every_market(settings, work):
-        fail("\n".join(failures.values()))
+        later = "openbell up records the halt when the database is back; until then other machines may open positions"
+        fail("\n".join([*failures.values(), later] if settings.database_url else failures.values()))
 
 
 @app.command("resume")

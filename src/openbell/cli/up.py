@@ -141,6 +141,7 @@ async def _collect(desk: Desk) -> None:
 async def _up(desk: Desk, listener: socket) -> None:
     from openbell.cli.view import print_changes, show_table
     from openbell.desk.collector import Collector
+    from openbell.desk.trading.halt_sync import HaltSync
     from openbell.gateway.outbound import Outbound
     from openbell.gateway.serving import serving
     from openbell.gateway.webhooks.sender import WebhookSender
@@ -153,6 +154,10 @@ async def _up(desk: Desk, listener: socket) -> None:
         group.create_task(collector.run())
         if desk.trading.writes:
             group.create_task(desk.trading.engine.run())
+            if not desk.settings.other_clock:
+                group.create_task(
+                    HaltSync(desk.trading.halt_file, desk.trading.records, desk.trading.halts, desk.hub).run()
+                )
             desk.strategies.start()
             group.create_task(WebhookSender(desk, Outbound(trusted=desk.settings.trusted_origins)).run())
         group.create_task((show_table if sys.stdout.isatty() else print_changes)(desk, collector, gateway))

@@ -38,9 +38,12 @@ class CrossingAlertService:
         self._tasks: dict[str, tuple[CrossingSubscription, asyncio.Task[None]]] = {}
         self._count = 0
 
-    async def subscribe(self, asked: CrossingRequest, sink: Sink) -> CrossingSubscription:
-        """Start a subscription. Crossings of the current bar do not fire."""
+    async def subscribe(self, asked: CrossingRequest, sink: Sink, *, once: bool = False) -> CrossingSubscription:
+        """Start a subscription. Crossings of the current bar do not fire. With `once`, one with the same terms is kept."""
         subscription = asked.subscription("", await self._signals.find(asked.symbol))
+        for each, _ in self._tasks.values() if once else ():
+            if each.has_terms_of(subscription):
+                return each
         check_room(sum(1 for each, _ in self._tasks.values() if each.principal == asked.principal))
         watch = Watch(subscription.crossings, asked.throttle_ms / 1000)
         reading = await self._signals.read(subscription.instrument, asked.timeframe)

@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 Check = Callable[[], Awaitable[None]]
 """Raises if a part cannot be used."""
 _CACHED_SECONDS = 1.0
+_MARK = "readiness"
+"""The name of the mark that a check writes."""
 _TIMEOUT = 3.0
 """Seconds after which a check has failed."""
 
@@ -25,10 +27,12 @@ def desk_checks(desk: Desk, *, writing: bool = True) -> dict[str, Check]:
 
     Without `writing`, reading the records is enough.
     """
+    from openbell.stores.records import progress
 
     async def records() -> None:
         if writing and desk.trading.writes:
-            await desk.trading.records.write(lambda _journal: None)  # a transaction without an entry
+            # On a full disk, a transaction that writes nothing succeeds.
+            await desk.trading.records.write(lambda journal: progress.set_progress(journal.view, _MARK, time.time()))
         else:
             await desk.trading.records.read(lambda _view: None)
 

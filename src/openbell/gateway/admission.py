@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from typing import Protocol
@@ -13,10 +14,14 @@ from openbell.gateway.guard.addresses import is_local
 from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.oauth.scopes import scope_text
+from openbell.market.errors import OpenbellError
 from openbell.protocol.session import Principal, Scope
 
+log = logging.getLogger(__name__)
+
 _BEARER = re.compile(rb"bearer +([A-Za-z0-9._~+/-]{1,4096}=*)", re.IGNORECASE)
-_READER = Principal(OPERATOR, frozenset({Scope.READ}))
+_READER = Principal(OPERATOR, frozenset({Scope.READ}), anonymous=True)
+_UNAVAILABLE = Refusal(503, "unavailable", "The store of users and tokens does not answer: retry later.", 5.0)
 
 
 class Credentials(Protocol):
@@ -63,7 +68,11 @@ class Admission:
                 scope, 401, resource, None, None, "a token is needed: WWW-Authenticate says where to get one"
             )
         found = _BEARER.fullmatch(given[0].strip()) if len(given) == 1 else None
-        principal = None if found is None else await self._credentials.principal(found[1].decode("ascii"), resource)
+        try:
+            principal = None if found is None else await self._credentials.principal(found[1].decode("ascii"), resource)
+        except OpenbellError as error:
+            log.warning("tokens cannot be checked: %s", error.message)
+            return _UNAVAILABLE
         if principal is None:
             text = (
                 "one header Authorization: Bearer TOKEN is needed"
@@ -84,6 +93,10 @@ class Admission:
         text = f"{what} needs the scope {min(missing)}: authorize again with it"
         return self._refuse(request, 403, resource, "insufficient_scope", scope_text(principal.scopes | missing), text)
 
+    def needs_token(self, request: ASGIScope, resource: str, what: str) -> Refusal:
+        """Returns the refusal of a call without a token that changes something."""
+        return self._refuse(request, 401, resource, None, None, f"{what} needs a token: reading alone does not")
+
     def _refuse(
         self, request: ASGIScope, status: int, resource: str, error: str | None, scope: str | None, message: str
     ) -> Refusal:
@@ -91,3 +104,20 @@ class Admission:
         host = headers_of(request).text(b"host") or ""
         header = self._challenge(resource, error, scope, host).encode("latin-1")
         return Refusal(status, reason, message, headers=((b"www-authenticate", header),))
+
+
+class Permit:
+    """The right of a request that was admitted: a stream outlasts it, and must end when its token does."""
+
+    def __init__(self, admission: Admission, request: ASGIScope, resource: str, principal: Principal) -> None:
+        self._admission = admission
+        self._request = request
+        self._resource = resource
+        self._principal = principal
+        self.key = (tuple(headers_of(request).all(b"authorization")), resource, principal)
+        """Equal for requests with the same token."""
+
+    async def holds(self) -> bool:
+        """Returns False if the token is no longer valid, or has other scopes. While it cannot be checked, it holds."""
+        found = await self._admission.admit(self._request, self._resource)
+        return found == self._principal or found is _UNAVAILABLE

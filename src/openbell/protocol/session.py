@@ -34,6 +34,8 @@ class Principal:
 
     subject: str
     scopes: frozenset[Scope]
+    anonymous: bool = False
+    """True if nobody has signed in: it reads as the subject, and changes nothing of it."""
 
 
 LOCAL_OPERATOR = Principal(OPERATOR, frozenset(Scope))

@@ -17,6 +17,8 @@ from openbell.desk.readiness import desk_checks
 from openbell.gateway.guard.health import Readiness, healthz
 from tests.gateway.guard.serving import Served, settings_of
 
+FULL = "CREATE TRIGGER full BEFORE UPDATE ON marks BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+
 
 async def ask(app: ASGIApp) -> tuple[int, Any]:
     """Status and body."""
@@ -45,6 +47,21 @@ def test_a_process_that_answers_is_healthy(tmp_path: Path) -> None:
 
 def test_a_new_desk_is_ready(tmp_path: Path) -> None:
     assert asyncio.run(ready(home=tmp_path)) == (200, {"status": "ready"})
+
+
+def test_a_desk_whose_disk_is_full_is_not_ready(tmp_path: Path) -> None:
+    """Every write fails, as on a full disk; a transaction that writes nothing would succeed."""
+
+    async def main() -> tuple[int, Any]:
+        async with Desk(settings_of(home=tmp_path)) as desk:
+            app = Readiness(desk_checks(desk))
+            assert (await ask(app))[0] == 200
+            with sqlite3.connect(tmp_path / "simulated" / "records.sqlite") as connection:
+                connection.execute(FULL)
+            connection.close()
+            return await ask(Readiness(desk_checks(desk)))
+
+    assert asyncio.run(main()) == (503, {"status": "not ready", "failing": ["records"]})
 
 
 def test_a_read_only_desk_is_ready_and_writes_nothing(tmp_path: Path) -> None:

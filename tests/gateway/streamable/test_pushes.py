@@ -178,7 +178,7 @@ def test_a_slow_reader_is_cut_and_resumes_without_loss(tmp_path: Path, monkeypat
     alice = Principal("alice", frozenset(Scope))
 
     async def connected(
-        streams: PushStreams, after: int | None, reads: asyncio.Event, count: int
+        streams: PushStreams, after: str | None, reads: asyncio.Event, count: int
     ) -> list[dict[str, Any]]:
         sent: list[bytes] = []
         enough, gone = asyncio.Event(), asyncio.Event()
@@ -202,7 +202,7 @@ def test_a_slow_reader_is_cut_and_resumes_without_loss(tmp_path: Path, monkeypat
         events = [
             dict(line.split(": ", 1) for line in part.decode().strip().split("\n")) for part in sent if b"data" in part
         ]
-        return [{"id": int(each["id"]), **json.loads(each["data"])["params"]} for each in events]
+        return [{"id": each["id"], **json.loads(each["data"])["params"]} for each in events]
 
     async def attack() -> None:
         async with desk_at(tmp_path, TRADE="1") as desk:

@@ -1,7 +1,7 @@
 """The kill switch: no position is opened until the operator resumes trading at the shell.
 
 It is stored twice: as a file in the home, which every desk on this home reads whatever its settings and even if its database
-is down, and in the records, so that it is in the ledger and desks on other machines see it.
+is down, and in the records, so that it is in the ledger and desks on other machines see it. `HaltSync` brings them together.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Halts:
         """Returns why trading is halted; None if it is not."""
         return await self._records.read(self._halted)
 
-    async def halt(self, reason: str) -> None:
-        """Record that trading is halted."""
+    async def halt(self, reason: str) -> int:
+        """Record that trading is halted; returns the number of the ledger entry."""
 
-        def work(journal: Journal) -> None:
-            journal.put(
+        def work(journal: Journal) -> int:
+            return journal.put(
                 "switch", {"name": switches.HALT, "reason": reason[:LONGEST_REASON] or OPERATOR, "at": journal.at}
             )
 
-        await self._records.write(work)
+        return await self._records.write(work)
 
     async def since(self, known: float) -> float:
         """Returns the earlier of a time and of that of the recorded halt, if trading is halted in the records."""

@@ -21,7 +21,7 @@ from openbell.market.errors import InvalidParameter, OpenbellError, Refused
 from openbell.signals.crossing_alerts import METHOD as SIGNALS
 from openbell.stores.records import alerts as queries
 from openbell.stores.records.alerts import Notification, PushSubscription
-from openbell.stores.records.journal import Journal, head_of
+from openbell.stores.records.journal import Journal, head_of, name_of
 from openbell.stores.records.records import Records
 from openbell.stores.records.view import View
 from openbell.trading.alerts import Alert
@@ -151,6 +151,12 @@ class Inbox:
                 log.warning("pushes wait: %s", error)
                 failed = True
             await added.wait(_RETRY_SECONDS if failed else None)
+
+    async def ledger(self) -> tuple[str, int]:
+        """Returns the name of the ledger that cursors belong to, and its newest entry. A ledger that begins anew, as after
+        the reset of a scenario, has another name.
+        """
+        return await self._records.read(lambda view: (name_of(view.connection), head_of(view.connection).seq))
 
     async def queued(
         self, principal: str, after: Mapping[str, int | None]

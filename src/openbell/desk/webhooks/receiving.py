@@ -58,7 +58,7 @@ def parse_body(body: bytes) -> Message:
     """Returns the secret and the fields of a body: a JSON object, or text whose first line is the secret."""
     text = body.decode("utf-8", errors="replace").removeprefix("\ufeff")
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        found = json.loads(text, parse_constant=_no_number)
         if isinstance(found, dict):
             secret = found.pop("secret", "")
             kept = [(clean(name, LONGEST_NAME), value) for name, value in list(found.items())[:MOST_FIELDS]]
@@ -81,8 +81,8 @@ def clean(text: str, longest: int) -> str:
     return "".join(kept).strip()[:longest]
 
 
-def _refuse(name: str) -> float:
-    raise ValueError(name)
+def _no_number(_name: str) -> None:
+    """NaN and infinities, which TradingView writes for values that it does not have, become null."""
 
 
 def _value(name: str, value: Any) -> Any:

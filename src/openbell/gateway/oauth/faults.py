@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from openbell.market.errors import OpenbellError
+from openbell.market.errors import OpenbellError, Refused
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +43,8 @@ def answered(handler: Handler) -> Handler:
         except OAuthFault as fault:
             content = {"error": fault.error, "error_description": fault.description}
             return json_response(content, fault.status, fault.headers)
+        except Refused as error:
+            return json_response({"error": "access_denied", "error_description": error.message}, 403)
         except OpenbellError as error:
             log.warning("an OAuth request failed: %s", error.message)
             description = "the store of users and tokens does not answer: try again"

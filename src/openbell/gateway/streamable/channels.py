@@ -36,11 +36,13 @@ class Push:
     params: Mapping[str, Any]
     cursor: int = 0
     """Its position in the ledger; 0 if it does not come from the queue."""
+    ledger: str = ""
+    """The name of that ledger."""
 
     @cached_property
     def event(self) -> bytes:
         """The bytes on a stream."""
-        number = str(self.cursor) if self.cursor else None
+        number = f"{self.cursor}-{self.ledger}" if self.cursor else None
         return wire.event(wire.notification(self.method, self.params), number)
 
 
@@ -189,8 +191,9 @@ class Channel:
         if not lowest:
             return
         found, _ = await inbox.queued(self._subject, lowest)
+        ledger = (await inbox.ledger())[0] if found else ""
         for each in found:
-            push = Push(each.method, each.body, each.cursor)
+            push = Push(each.method, each.body, each.cursor, ledger)
             for stream in fed:
                 if each.method in stream.after and (stream.after[each.method] or 0) < each.cursor:
                     stream.put(push)

@@ -104,6 +104,8 @@ class Dispatcher:
         """Returns why a call is refused: the token's scopes or the rate limit do not allow it."""
         if tool is not None and (lacking := self._needed[name] - post.principal.scopes):
             return self._admission.lacks(post.scope, lacking, post.principal, self._resource, name)
+        if tool is not None and post.principal.anonymous and tool.effect is not Effect.READ:
+            return self._admission.needs_token(post.scope, self._resource, name)
         return self._watch.limit(post.principal, Scope.READ if tool is None else tool.scope)
 
     async def _answer(
@@ -115,11 +117,12 @@ class Dispatcher:
         written: Callable[[Any, dict[str, Any]], bytes] = wire.response,
     ) -> str:
         """Run a handler and send its result, as `written` returns it for a request id; returns the outcome."""
-        interruption = Interruption()
+        interruption, gone = Interruption(), asyncio.Event()
 
         async def while_slow() -> None:
-            watching = [_on_disconnect(receive, interruption)] if exchange.modern else []
-            await asyncio.gather(exchange.keep_alive(), *watching)
+            # In revisions with a handshake, a closed connection cancels nothing: the response is lost.
+            watching = _on_disconnect(receive, interruption if exchange.modern else gone.set)
+            await asyncio.gather(exchange.keep_alive(), watching)
 
         number, error = exchange.request_id, None
         slow = Delayed(_SLOW_SECONDS, while_slow)
@@ -142,7 +145,10 @@ class Dispatcher:
             await exchange.finish(written(number, result))
         else:
             await exchange.finish(_error(number, error), modern.status_of(error.code) if exchange.modern else 200)
-        await exchange.session.replies.sent(number)
+        if gone.is_set() and not exchange.is_logged:
+            exchange.session.replies.discard(number)
+        else:
+            await exchange.session.replies.sent(number)
         return "error" if error is not None or result.get("isError") else "ok"
 
 
@@ -152,10 +158,10 @@ def _needed(tool: Tool) -> frozenset[Scope]:
     return frozenset({tool.scope, Scope.TRADE} if writes and tool.scope is Scope.READ else {tool.scope})
 
 
-async def _on_disconnect(receive: wire.Receive, interruption: Interruption) -> None:
-    """Interrupt a request if its client disconnects."""
+async def _on_disconnect(receive: wire.Receive, act: Callable[[], None]) -> None:
+    """Call a function when the client disconnects."""
     await wire.disconnected(receive)
-    interruption()
+    act()
 
 
 def _error(number: Any, error: ErrorData) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, INVALID_REQUEST, PARSE_ERROR
 
-from openbell.gateway.admission import Admission
+from openbell.gateway.admission import Admission, Permit
 from openbell.gateway.guard.headers import headers_of
 from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.streamable import messages, modern, wire
@@ -112,7 +112,8 @@ class Endpoint:
                 await resume(*found, receive, send, echo)
             else:
                 methods = self._pushed(principal)
-                await self._pushes.serve(principal, methods, _cursor(event), version, receive, send, echo)
+                permit = Permit(self._admission, scope, self.resource, principal)
+                await self._pushes.serve(principal, methods, event, version, receive, send, echo, permit)
 
     # POST
 
@@ -199,6 +200,7 @@ class Endpoint:
             await self._refuse(claim, post.send, message["id"])
             return
         post.claim.release()  # it is a stream, and counted among those
+        exchange.permit = Permit(self._admission, post.scope, self.resource, post.principal)
         with claim:
             await self._dispatcher.run(post, message, exchange, client, None)
 
@@ -242,8 +244,3 @@ class Endpoint:
 
     def _soft(self, principal: Principal, session: str) -> SoftSession:
         return self._sessions.get(principal, session, self._pushes.sender(principal))
-
-
-def _cursor(event: str | None) -> int | None:
-    """Returns the inbox cursor of an event id; None if it is not one."""
-    return int(event) if event and event.isascii() and event.isdigit() and len(event) <= 18 else None

@@ -20,6 +20,7 @@ from openbell.protocol.session import Session
 if TYPE_CHECKING:
     from mcp.shared.dispatcher import CallOptions
 
+    from openbell.gateway.admission import Permit
     from openbell.gateway.streamable.sessions import SoftSession, StreamLog
 
 PING_SECONDS = 15.0
@@ -49,6 +50,8 @@ class Exchange:
         self.modern = modern
         self.session = session
         self.can_send_request = streams and not modern and soft is not None
+        self.permit: Permit | None = None
+        """Set if the response is a stream that may outlast its token."""
         self._send = send
         self._soft = soft
         self._resumable = self.can_send_request and version >= RESUMABLE_SINCE
@@ -76,6 +79,11 @@ class Exchange:
     def cancel_requested(self) -> anyio.Event:
         """See the SDK. Never set: a cancelled request is interrupted."""
         return anyio.Event()
+
+    @property
+    def is_logged(self) -> bool:
+        """True if the client can fetch the response later, because its stream can be resumed."""
+        return self._log is not None
 
     # What a handler sends before its result
 

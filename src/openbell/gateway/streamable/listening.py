@@ -32,7 +32,7 @@ class Listening:
         granted = _granted(params.notifications)
         shown = granted.model_dump(by_alias=True, mode="json", exclude_none=True)
         principal = exchange.session.principal
-        async with self._pushes.opened(principal, self._pushed(principal), None) as pushes:
+        async with self._pushes.opened(principal, self._pushed(principal), None, permit=exchange.permit) as pushes:
             await exchange.notify(ACKNOWLEDGED, {"notifications": shown, "_meta": meta})
             async for push in pushes:
                 if push is not None and _passes(granted, push):

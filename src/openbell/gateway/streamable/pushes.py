@@ -15,11 +15,13 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from openbell.desk.trading.inbox import Inbox
+from openbell.gateway.admission import Permit
 from openbell.gateway.guard.limits import Claim, Slots
 from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.streamable import wire
 from openbell.gateway.streamable.channels import Channel, Push, Recorder, Stream
 from openbell.gateway.streamable.exchange import RESUMABLE_SINCE
+from openbell.gateway.streamable.permits import Permits
 from openbell.market.errors import OpenbellError
 from openbell.protocol.session import Notify, Principal
 
@@ -30,6 +32,7 @@ Pushed = Callable[[Principal], frozenset[str]]
 KEEP_ALIVE_SECONDS = 30.0
 MOST_STREAMS = 5_000
 MOST_STREAMS_EACH = 2_000
+_MOST_DIGITS = 18
 _BUSY = Refusal(503, "too_many_streams", "Too many streams are open: retry later.", 5.0)
 _TOO_MANY = Refusal(
     429, "too_many_streams", f"This principal has {MOST_STREAMS_EACH:,} open streams: close one before another.", 5.0
@@ -53,6 +56,7 @@ class PushStreams:
         self._keep_alive = keep_alive
         self._channels: dict[str, Channel] = {}
         self._recorder = Recorder()
+        self._permits = Permits()
         self._closing = False
 
     @property
@@ -82,19 +86,21 @@ class PushStreams:
         self,
         principal: Principal,
         methods: Iterable[str],
-        after: int | None,
+        event: str | None,
         version: str | None,
         receive: wire.Receive,
         send: wire.Send,
         headers: wire.Headers,
+        permit: Permit | None = None,
     ) -> None:
-        """Send pushes of some methods to one client until it disconnects. `after` is the cursor after which it resumes."""
+        """Send pushes of some methods to one client until it disconnects. `event` is the id after which it resumes."""
         gone = asyncio.ensure_future(wire.disconnected(receive))
         try:
-            async with self.opened(principal, methods, after, gone) as pushes:
+            after = await self._position(event)
+            async with self.opened(principal, methods, after, gone, permit) as pushes:
                 await wire.begin_events(send, headers)
-                can_resume = after is not None and (version or "") >= RESUMABLE_SINCE
-                await wire.part(send, wire.priming_event(str(after)) if can_resume else wire.KEEP_ALIVE)
+                can_resume = event and after is not None and (version or "") >= RESUMABLE_SINCE
+                await wire.part(send, wire.priming_event(event) if event and can_resume else wire.KEEP_ALIVE)
                 async for push in pushes:
                     await wire.part(send, wire.KEEP_ALIVE if push is None else push.event)
                 if not gone.done():
@@ -109,11 +115,12 @@ class PushStreams:
         methods: Iterable[str],
         after: int | None,
         gone: asyncio.Future[None] | None = None,
+        permit: Permit | None = None,
     ) -> AsyncIterator[AsyncGenerator[Push | None]]:
         """Opens a stream, which has every push of some methods from here on: a client may be told that it is open.
 
-        It yields pushes until the client is gone or the gateway closes, and None after 30 s without any. A push counts as
-        sent when the next one is asked for.
+        It yields pushes until the client is gone, its permit ends or the gateway closes, and None after 30 s without any. A
+        push counts as sent when the next one is asked for.
         """
         stream = Stream(methods, after)
         channel = self._channel(principal)
@@ -129,13 +136,29 @@ class PushStreams:
         if gone is not None:
             gone.add_done_callback(lambda _: stream.end())
         channel.add(stream)
+        if permit is not None:
+            self._permits.add(stream, permit)
         try:
             async with aclosing(self._pushes(channel, stream)) as pushes:
                 yield pushes
         finally:
+            self._permits.remove(stream)
             channel.remove(stream)
             if not channel.streams and not channel.waiting:
                 self._channels.pop(principal.subject, None)
+
+    async def _position(self, event: str | None) -> int | None:
+        """Returns the cursor of an event id; None if it is not one of this ledger, for example from before a reset."""
+        cursor, _, ledger = (event or "").partition("-")
+        if not cursor.isascii() or not cursor.isdigit() or len(cursor) > _MOST_DIGITS:
+            return None
+        inbox = self._inbox()
+        try:
+            own, newest = ("", 0) if inbox is None else await inbox.ledger()
+        except OpenbellError as error:
+            log.warning("a stream cannot be resumed: %s", error)
+            return None
+        return int(cursor) if ledger == own and int(cursor) <= newest else None
 
     async def _recorded(self, principal: Principal, methods: Mapping[str, int | None]) -> dict[str, int]:
         """Returns the cursors of the last pushes of some methods that were sent; empty if they cannot be read now."""
@@ -167,6 +190,7 @@ class PushStreams:
     async def close(self) -> None:
         """End all streams; new ones are refused."""
         self._closing = True
+        self._permits.close()
         for channel in list(self._channels.values()):
             for stream in list(channel.streams):
                 stream.end()

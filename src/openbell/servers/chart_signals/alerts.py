@@ -49,7 +49,7 @@ async def subscribe_alerts(call: Call, given: SubscribeInput) -> Result[shapes.S
     if _is_stored(call):
         subscription = await call.desk.trading.crossings.subscribe(asked)
     else:
-        subscription = await call.desk.crossing_alerts.subscribe(asked, _sender(call))
+        subscription = await call.desk.crossing_alerts.subscribe(asked, _sender(call), once=call.session.stateless)
     return Result(
         {
             "subscription_id": subscription.id,

@@ -16,6 +16,7 @@ from openbell.trading.rows import to_row
 _INSERTS = {kind: insert(table) for kind, (table, _) in JOURNALED.items()}
 _UPDATES = {kind: update(table).where(table.c[key] == bindparam("the_key")) for kind, (table, key) in JOURNALED.items()}
 _APPEND = insert(ledger)
+_FIRST = select(ledger.c.hash).where(ledger.c.seq == 1)
 _NEWEST = select(ledger.c.seq, ledger.c.hash).order_by(ledger.c.seq.desc()).limit(1)
 
 
@@ -91,6 +92,11 @@ def head_of(connection: Connection) -> Head:
     """The number and hash of the last entry."""
     row = connection.execute(_NEWEST).first()
     return Head(row.seq, row.hash) if row else Head(0, GENESIS)
+
+
+def name_of(connection: Connection) -> str:
+    """The name of a ledger: the beginning of its first entry's hash; empty if it has no entry."""
+    return str(connection.execute(_FIRST).scalar() or "")[:8]
 
 
 def contains(connection: Connection, newest: Head, noted: Head) -> bool:

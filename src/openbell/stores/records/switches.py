@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlalchemy import select
 
 from openbell.stores.records import past
@@ -11,6 +13,15 @@ from openbell.stores.records.view import View
 HALT = "halt"
 _HALTED_SINCE = select(switches.c.at).where((switches.c.name == HALT) & switches.c.reason.is_not(None))
 _HALTED = select(switches.c.reason).where(switches.c.name == HALT)
+_LAST = select(switches.c.seq, switches.c.reason).where(switches.c.name == HALT)
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """The last ledger entry about the halt; without a reason it has ended the halt."""
+
+    seq: int
+    reason: str | None
 
 
 def halted(view: View) -> str | None:
@@ -23,3 +34,9 @@ def halted(view: View) -> str | None:
 def halted_since(view: View) -> float | None:
     """When trading was halted; None if it is not halted."""
     return view.execute(_HALTED_SINCE).scalar()
+
+
+def last_entry(view: View) -> Turned | None:
+    """The last entry about the halt; None if trading was never halted."""
+    row = view.execute(_LAST).first()
+    return Turned(row.seq, row.reason) if row else None

@@ -1,0 +1,57 @@
+"""Brings the kill switch in the home and the one in the records together, if one of them could not be turned.
+
+A halt that could not be recorded, because the database was down, is recorded when it is back: desks on other machines then
+see it. A halt that was recorded, and then ended by `openbell resume` on another machine, ends here too. Entries of the
+ledger decide, not times: clocks of two machines may differ.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from openbell.desk.events import Hub, OrderChanged
+from openbell.desk.trading.halt_file import HaltFile
+from openbell.desk.trading.halts import Halts
+from openbell.market.errors import OpenbellError
+from openbell.stores.records import switches
+from openbell.stores.records.records import Records
+
+log = logging.getLogger(__name__)
+
+_SECONDS = 1.0
+
+
+class HaltSync:
+    """Runs in every process that serves a desk of the present, whoever holds the engine's lease."""
+
+    def __init__(self, file: HaltFile, records: Records, halts: Halts, hub: Hub) -> None:
+        self._file = file
+        self._records = records
+        self._halts = halts
+        self._hub = hub
+
+    async def run(self) -> None:
+        """Compare the two switches whenever the records change, and every second. Ends only if cancelled."""
+        with self._hub.listen(OrderChanged) as changed:
+            while True:
+                try:
+                    await self.step()
+                except (OpenbellError, OSError) as error:
+                    log.debug("the kill switch waits: %s", error)
+                await changed.wait(_SECONDS)
+
+    async def step(self) -> None:
+        """Compare the two switches once."""
+        reason = self._file.read()
+        if reason is None:
+            return
+        ledger = self._records.database.where
+        recorded = self._file.entry(ledger)
+        if recorded is None:
+            self._file.note_entry(ledger, await self._halts.halt(reason))
+            log.warning("the halt of this home was recorded: %s", reason)
+            return
+        last = await self._records.read(switches.last_entry)
+        if last is not None and last.seq > recorded and last.reason is None:
+            self._file.lift()
+            log.warning("trading was resumed on another machine: the halt of this home has ended")
