@@ -313,6 +313,21 @@ class TestGateway:
     def test_a_public_url_over_http_is_refused(self, home: Home, url: str) -> None:
         home.refused("OPENBELL_PUBLIC_URL .*use https", public_url=url)
 
+    def test_the_key_of_a_quotes_api_is_not_sent_without_tls(self, home: Home) -> None:
+        for url in ("https://quotes.example.com/api", "http://127.0.0.1:9", "http://[::1]:9", ""):
+            assert home.load(arche_url=url, arche_key="k").arche_url == url
+        assert "k-e-y" not in repr(home.load(arche_key="k-e-y"))
+        home.refused("OPENBELL_ARCHE_KEY can be read", arche_url="http://quotes.example.com", arche_key="k")
+        for url in (
+            "ftp://x",
+            "https://user:pass@x.example",
+            "https://x.example?a=1",
+            "https://x.example:99999999",
+            "x",
+        ):
+            home.refused("OPENBELL_ARCHE_URL", arche_url=url)
+        home.refused("OPENBELL_ARCHE_KEY holds characters", arche_key="a b")
+
     @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "desk.lan"])
     def test_other_machines_need_a_proxy_or_the_name_they_use(self, home: Home, host: str) -> None:
         home.refused("TLS proxy .*OPENBELL_PUBLIC_URL.*OPENBELL_ALLOWED_HOSTS", host=host)

@@ -203,6 +203,11 @@ def questions(server: str, tool: Tool, symbol: str) -> list[dict[str, Any]]:
         ("market-data", "get_candles"): [{"symbol": symbol, "timeframe": each, "limit": 1000} for each in CANDLES],
         ("market-data", "get_volatility"): [{"symbol": symbol, "timeframe": each} for each in VOLATILITY],
         ("market-data", "get_current_price"): [{"symbol": symbol}],
+        ("arche", "quotes.live"): [{"tickers": [symbol]}],
+        ("arche", "quotes.historical"): [
+            {"tickers": [symbol], "from": "2025-01-08", "to": "2026-01-07", "interval": "1d"},
+            {"tickers": [symbol], "from": "2026-01-06", "to": "2026-01-07", "interval": "1m"},
+        ],
         ("portfolio", "validate_trade"): [{"symbol": symbol, "side": "BUY", "size": 0.01}],
         ("chartgen", "generate_chart"): [question(symbol, each, DEMANDING) for each in SHORT],
         ("chartgen", "get_indicators"): [{"symbol": symbol, "interval": each, "indicators": ["rsi"]} for each in SHORT],

@@ -37,7 +37,7 @@ class Arche:
         self.local = LocalUpstream(desk)
         self.is_gateway = False
         """True in the process of the gateway, which needs no HTTP to ask itself."""
-        self._gateway: tuple[GatewayFile, HttpUpstream] | None = None
+        self._gateways: dict[GatewayFile, HttpUpstream] = {}
         self._dead: GatewayFile | None = None
         """A file whose gateway has ended."""
 
@@ -75,7 +75,7 @@ class Arche:
         file = gateway_file.read(self._settings.home)
         if file is None or file == self._dead or file.serves != fingerprint(self._settings):
             return None
-        upstream = await self._upstream_of(file)
+        upstream = self._upstream_of(file)
         try:
             found = await upstream.get(path, params, request_id)
         except (UpstreamUnreachable, UpstreamTooLarge) as error:
@@ -86,19 +86,17 @@ class Arche:
             return None
         return replace(found, truth=_truth_of(found.headers))
 
-    async def _upstream_of(self, file: GatewayFile) -> HttpUpstream:
-        if self._gateway is None or self._gateway[0] != file:
-            await self.close()
+    def _upstream_of(self, file: GatewayFile) -> HttpUpstream:
+        """Returns the client of a gateway. Those of earlier gateways are closed at the end, as calls may still use them."""
+        if file not in self._gateways:
             connect, answer = self._settings.pool_arche_connect, self._answer_seconds
-            made = HttpUpstream(file.url, file.key, connect=connect, answer=answer)
-            self._gateway = (file, made)
-        return self._gateway[1]
+            self._gateways[file] = HttpUpstream(file.url, file.key, connect=connect, answer=answer)
+        return self._gateways[file]
 
     async def close(self) -> None:
         """Close every connection."""
-        if self._gateway is not None:
-            await self._gateway[1].close()
-            self._gateway = None
+        for upstream in self._gateways.values():
+            await upstream.close()
         if "_remote" in self.__dict__:
             await self._remote.close()
 
