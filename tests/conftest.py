@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import shutil
@@ -23,8 +22,7 @@ pytest.register_assert_rewrite(
 )
 
 from openbell.cli.entry import collector_paused  # noqa: E402
-from openbell.desk.strategies.specs import canonical_specs  # noqa: E402
-from openbell.desk.workers import Workers  # noqa: E402
+from tests.searches import search_few_bars, search_only  # noqa: E402
 from tests.servers.desks import fresh_database  # noqa: E402
 from tests.stores.records.postgres_server import NotHere, PostgresServer  # noqa: E402
 
@@ -55,15 +53,13 @@ def disk_path() -> Iterator[Path]:
 @pytest.fixture
 def quick_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches two strategies in this process: for tests of what a search writes, not of what it finds."""
-    few = tuple(each for each in canonical_specs() if each.id in {"MACD_CROSSOVER", "SMA_RSI"})
-    for module in ("specs", "searching"):
-        monkeypatch.setattr(f"openbell.desk.strategies.{module}.canonical_specs", lambda: few)
+    search_only(monkeypatch, "MACD_CROSSOVER", "SMA_RSI")
 
-    async def run(_self: Workers, work: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return await asyncio.to_thread(work, *args, **kwargs)
 
-    monkeypatch.setattr(Workers, "run", run)
-    monkeypatch.setattr(Workers, "prepare", lambda _self, *_modules: None)
+@pytest.fixture
+def short_search(quick_search: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches with few bars too."""
+    search_few_bars(monkeypatch)
 
 
 @pytest.hookimpl(wrapper=True)

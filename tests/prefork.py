@@ -57,11 +57,11 @@ class Process(subprocess.Popen[Any]):
     def _execute_child(self, *given: Any) -> None:
         asked = inspect.signature(subprocess.Popen._execute_child).bind(self, *given).arguments  # type: ignore[attr-defined]
         command, ends = asked["args"], (asked["p2cread"], asked["c2pwrite"], asked["errwrite"])
-        if os.environ.get("PREFORK") == "0" or not _can_adopt() or command[:2] != [sys.executable, "-m"]:
+        if not works() or command[:2] != [sys.executable, "-m"]:
             super()._execute_child(*given)  # type: ignore[misc]
             return
         try:
-            self.pid = _server().start(command[2:], asked["env"] or dict(os.environ), asked["cwd"], ends)
+            self.pid = start(command[2:], asked["env"] or dict(os.environ), asked["cwd"], ends)
             self._child_created = True
         finally:
             pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
@@ -92,17 +92,22 @@ class _Server:
 
 
 _servers: list[_Server] = []
+_one_at_a_time = threading.Lock()
 
 
-def _server() -> _Server:
-    if not _servers:
-        _servers.append(_Server())
-    return _servers[0]
+def start(words: list[str], env: dict[str, str], cwd: str | None, ends: tuple[int, int, int]) -> int:
+    """Fork `python -m WORDS` with these standard streams; its number."""
+    with _one_at_a_time:
+        if not _servers:
+            _servers.append(_Server())
+        return _servers[0].start(words, env, cwd, ends)
 
 
-def _can_adopt() -> bool:
-    """Whether orphans of this process's children become its own children."""
-    return sys.platform == "linux" and not ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def works() -> bool:
+    """Returns True if orphans of this process's children become its own children, and nobody has switched this off."""
+    if os.environ.get("PREFORK") == "0" or sys.platform != "linux":
+        return False
+    return not ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 # The server

@@ -15,7 +15,7 @@ from tests.cli.in_process import command
 from tests.client import run
 from tests.servers.every_tool import WRITES, every_tool, samples
 
-pytestmark = pytest.mark.usefixtures("quick_search")
+pytestmark = pytest.mark.usefixtures("short_search")
 AS_OF = "2026-01-07T15:30:00Z"
 ORDER = {"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.001"}
 FLAGS: list[tuple[str, ...]] = [(), ("--trade",), ("--trade", "--as-of", AS_OF), ("--as-of", AS_OF)]

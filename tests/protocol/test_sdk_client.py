@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,15 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
 from tests.client import OPENBELL, environment
+from tests.launching import loaded
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_the_official_client_lists_and_calls_everything(tmp_path: Path, mode: Any) -> None:
     async def main() -> None:
-        parameters = StdioServerParameters(
-            command=sys.executable, args=[*OPENBELL[1:], "mcp", "chart-signals"], env=environment(tmp_path)
-        )
+        command = [*OPENBELL, "mcp", "chart-signals"]
+        program, *words = command if mode == "legacy" else loaded(command)
+        parameters = StdioServerParameters(command=program, args=words, env=environment(tmp_path))
         async with Client(stdio_client(parameters), mode=mode) as client:
             tools = (await client.list_tools()).tools
             assert {tool.name for tool in tools} == {

@@ -20,7 +20,7 @@ from tests.servers.desks import bench, bench_as_found
 from tests.servers.every_tool import LATER, SAMPLES, Walk, reads
 from tests.servers.histories import SYMBOLS, WHAT_IF, History, lifted, put_back
 
-pytestmark = pytest.mark.usefixtures("quick_search")
+pytestmark = pytest.mark.usefixtures("short_search")
 SEEDS = runs(2, soak=40)
 Answers = dict[str, dict[str, str]]
 

@@ -16,7 +16,7 @@ import pytest
 
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
-from openbell.desk.strategies.specs import canonical_specs
+from openbell.desk.strategies import specs as spec_service
 from openbell.market.bars import make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
@@ -27,6 +27,7 @@ from openbell.strategies.library import canonical
 from openbell.strategies.spec import ConditionType, Stop
 from tests.client import OPENBELL, Client, run
 from tests.gateway.services import free_port
+from tests.searches import search_only
 from tests.servers.desks import (
     OTHER,
     Bench,
@@ -70,6 +71,12 @@ def clients(request: pytest.FixtureRequest, home: Path) -> Iterator[dict[str, Cl
     finally:
         for client in made.values():
             client.__exit__(None, None, None)
+
+
+@pytest.fixture
+def three_strategies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches three strategies, of which the last one has the edge."""
+    search_only(monkeypatch, "MACD_CROSSOVER", "SMA_RSI", "BBAND_WILLIAMS_R")
 
 
 # The contracts
@@ -321,6 +328,7 @@ async def submitted(desk: Bench, name: str) -> str:
     return str(found["spec_id"])
 
 
+@pytest.mark.usefixtures("three_strategies")
 @awaited
 async def test_nobody_sees_the_specs_of_another(home: Path) -> None:
     async with bench_as_found(home, FOUND, SCENARIO="apart", FEED="none") as desk:
@@ -337,6 +345,7 @@ async def test_nobody_sees_the_specs_of_another(home: Path) -> None:
         assert again["spec_id"] != spec_id
 
 
+@pytest.mark.usefixtures("three_strategies")
 @awaited
 async def test_a_desk_that_may_not_write_searches_in_memory_and_has_the_same_answer(home: Path) -> None:
     answers = []
@@ -350,6 +359,7 @@ async def test_a_desk_that_may_not_write_searches_in_memory_and_has_the_same_ans
     assert files_in(home) == before
 
 
+@pytest.mark.usefixtures("three_strategies")
 @awaited
 async def test_the_past_shows_what_the_records_knew_then(home: Path) -> None:
     async with bench_as_found(home, FOUND, SCENARIO="steps", FEED="none") as desk:
@@ -365,11 +375,12 @@ async def test_the_past_shows_what_the_records_knew_then(home: Path) -> None:
     assert any(counts.get(each["strategy_id"], 0) > each["signals_count"] for each in early["items"])
 
 
+@pytest.mark.usefixtures("three_strategies")
 @awaited
 async def test_steps_do_not_depend_on_when_they_are_looked_for(home: Path) -> None:
-    """One desk jumps ten months, another looks every few weeks: both record the same steps at the same bars."""
+    """One desk jumps nine months, another looks between: both record the same step at the bar of 21 December."""
     steps: dict[str, list[tuple[str, str, float]]] = {}
-    for scenario, times in (("jumps", []), ("walks", ["2025-05-07", "2025-07-20", "2025-10-01"])):
+    for scenario, times in (("jumps", []), ("walks", ["2025-07-20", "2025-10-01", "2025-12-26"])):
         for as_of in (FOUND, *(f"{each}T00:05:00Z" for each in times), "2025-12-31T00:05:00Z"):
             async with bench_as_found(home, as_of, SCENARIO=scenario, FEED="none") as desk:
                 await desk.ask("strategy", "get_top_strategies", symbol=BTC)
@@ -380,6 +391,7 @@ async def test_steps_do_not_depend_on_when_they_are_looked_for(home: Path) -> No
     assert {status for _, status, _ in steps["walks"]} >= {"CANDIDATE", "DEPLOYED"}
 
 
+@pytest.mark.usefixtures("three_strategies")
 @awaited
 async def test_a_changed_spec_begins_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with bench_as_found(home, FOUND, SCENARIO="changed", FEED="none") as desk:
@@ -389,7 +401,7 @@ async def test_a_changed_spec_begins_again(home: Path, monkeypatch: pytest.Monke
         (old,) = (
             await desk.ask("strategy-db", "get_implementations", spec_id="SMA_RSI", status="ALL", force_refresh=True)
         )["items"]
-    known = canonical_specs()
+    known = spec_service.canonical_specs()
     changed = replace(canonical()["SMA_RSI"], stops=(Stop(ConditionType.STOP_LOSS, 7.0),))
     new = replace(
         next(each for each in known if each.id == "SMA_RSI"), spec=changed, fingerprint=fingerprint_of(changed)
@@ -435,6 +447,7 @@ async def statuses(home: Path, as_of: str) -> tuple[set[str], dict[str, int]]:
         return {each["strategy_id"] for each in ranked["items"]}, counts
 
 
+@pytest.mark.usefixtures("three_strategies")
 @pytest.mark.parametrize("cause", ["corrected bars", "more history"])
 def test_a_series_is_judged_again_when_its_bars_change(tmp_path: Path, cause: str) -> None:
     home = tmp_path / "home"
@@ -488,6 +501,7 @@ async def test_days_that_are_old_do_not_hide_the_votes_of_hours(
     assert {each["timeframe"] for each in voters} == {"1d", "1h"}
 
 
+@pytest.mark.usefixtures("three_strategies")
 @awaited
 async def test_signals_of_old_bars_do_not_count(home: Path) -> None:
     """The file ends on 14 January 2026: a week later nothing can be said any more."""
@@ -503,6 +517,7 @@ async def test_signals_of_old_bars_do_not_count(home: Path) -> None:
         assert signal["code"] == "NO_SIGNAL"
 
 
+@pytest.mark.usefixtures("three_strategies")
 @awaited
 async def test_a_scenario_that_has_gone_on_still_answers_at_an_earlier_time(home: Path) -> None:
     for as_of in (FOUND, "2025-06-01T00:05:00Z"):
@@ -514,6 +529,7 @@ async def test_a_scenario_that_has_gone_on_still_answers_at_an_earlier_time(home
         assert await desk.ask("strategy", "get_top_strategies", symbol=BTC, limit=100) == before
 
 
+@pytest.mark.usefixtures("three_strategies")
 @awaited
 async def test_ids_are_valid_in_every_process_of_a_desk_that_may_not_write(home: Path) -> None:
     settings = {"READ_ONLY": "1", "TRADE": "", "FEED": "none"}
@@ -537,6 +553,7 @@ async def test_a_name_cannot_pass_for_an_id(home: Path) -> None:
         assert refused["code"] == "INVALID_NAME"
 
 
+@pytest.mark.usefixtures("three_strategies")
 @awaited
 async def test_an_id_that_is_in_the_memory_of_another_process_needs_its_symbol(home: Path) -> None:
     settings = {"READ_ONLY": "1", "TRADE": "", "FEED": "none"}
@@ -564,6 +581,7 @@ async def test_an_end_in_the_future_is_the_newest_bar(home: Path) -> None:
     assert "1250 1d bars" in newest["note"]
 
 
+@pytest.mark.usefixtures("three_strategies")
 @awaited
 async def test_notes_say_which_trades_are_counted(home: Path) -> None:
     asked: dict[str, Any] = {"strategy_id": "BBAND_WILLIAMS_R", "symbol": BTC}

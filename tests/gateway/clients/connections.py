@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 
 from openbell.servers import NAMES, load
 from tests.client import OPENBELL, environment, run
+from tests.launching import loaded
 from tests.prefork import Process
 from tests.waiting import wait_for
 
@@ -115,16 +116,18 @@ def gateway(home: Path) -> Iterator[Gateway]:
 def connections(up: Gateway, first_era: str = "legacy") -> list[Connection]:
     """Every server: as a command on the home of a gateway, and at its address.
 
-    Over stdio a script sees some servers, each in one era, in turns, because a process takes a second to start.
+    Over stdio a script sees some servers, each in one era, in turns. One server starts from nothing, as a user's does;
+    the others are loaded already, because each start would take a second of the processor.
     """
     eras = cycle(ERAS if first_era == "legacy" else reversed(ERAS))
     seen = list(NAMES)[:STDIO_SERVERS] if first_era == "legacy" else list(NAMES)[-STDIO_SERVERS:]
     variables = environment(up.home, FEED=FEED)
     handed = {key: value for key, value in variables.items() if key.startswith(("OPENBELL_", "PYTHON"))}
+    commands = {name: [*OPENBELL, "mcp", name, "--trade"] for name in NAMES}
     return [
         Connection(
             name=name,
-            command=[*OPENBELL, "mcp", name, "--trade"],
+            command=command if name == seen[0] else loaded(command),
             stdio_era=next(eras) if name in seen else None,
             environment=handed,
             url=up.url(name),
@@ -132,7 +135,7 @@ def connections(up: Gateway, first_era: str = "legacy") -> list[Connection]:
             tool=CALLS[name][0],
             arguments=CALLS[name][1],
         )
-        for name in NAMES
+        for name, command in commands.items()
     ]
 
 
