@@ -167,13 +167,13 @@ class Reads:
 
 @awaited
 async def test_a_page_reads_its_days_and_not_the_range(tmp_path: Path) -> None:
-    times = range(MONDAY, MONDAY + 60 * DAY, 600)
-    async with desk_with(tmp_path, MONDAY + 60 * DAY, bars_at("BTC/USD", times)) as desk:
+    times = range(MONDAY, MONDAY + 60 * DAY + 7200, 600)
+    async with desk_with(tmp_path, MONDAY + 60 * DAY + 7200, bars_at("BTC/USD", times)) as desk:
         with pytest.MonkeyPatch.context() as patch:
             reads = Reads(desk, patch)
             for page, most in ((1, 64.0), (2, 3.0), (40, 3.0), (43, 3.0)):
                 reads.days = 0.0
-                found = await historical(desk, "BTC/USD", date(0), date(59), page=page, page_size=200)
+                found = await historical(desk, "BTC/USD", date(0), date(60), page=page, page_size=200)
                 assert found.body["total"] == len(times)
                 assert reads.days <= most, page
 
@@ -192,13 +192,26 @@ def test_a_new_or_changed_bar_is_counted_at_once(tmp_path: Path) -> None:
                 present |= set(more)
                 first = MONDAY // DAY + chance.randint(-3, 10)
                 last = first + chance.randint(1, 15)
-                end = chance.choice([last * DAY, MONDAY + 30 * DAY, first * DAY + 40_000])
-                found = counts.of(Series(parse("BTC/USD")), first, last, end).tolist()
-                assert found == [
-                    sum(day * DAY <= at < (day + 1) * DAY and at < end for at in present) for day in range(first, last)
-                ]
+                end = chance.choice([last * DAY, MONDAY + 30 * DAY, first * DAY + 40_000, MONDAY + 5 * DAY + 40_000])
+                for _ in range(2):
+                    found = counts.of(Series(parse("BTC/USD")), first, last, end).tolist()
+                    assert found == [
+                        sum(day * DAY <= at < min(end, (day + 1) * DAY) for at in present) for day in range(first, last)
+                    ]
 
     asyncio.run(main())
+
+
+@awaited
+async def test_a_day_that_is_not_over_is_counted_again_when_it_has_grown(tmp_path: Path) -> None:
+    series, first = Series(parse("BTC/USD")), MONDAY // DAY
+    async with desk_with(tmp_path, MONDAY + 30 * DAY, bars_at("BTC/USD", range(MONDAY, MONDAY + DAY, 3600))) as desk:
+        counts = DayCounts(desk.store)
+        for end, count in ((6 * 3600, 6), (6 * 3600, 6), (9 * 3600, 9), (6 * 3600, 6)):
+            assert counts.of(series, first, first + 2, MONDAY + end).tolist() == [count, 0]
+        desk.store.write([bars_at("BTC/USD", [MONDAY + 600])], IMPORTED)
+        assert counts.of(series, first, first + 2, MONDAY + 6 * 3600).tolist() == [7, 0]
+        assert counts.of(series, first, first + 2, MONDAY + DAY).tolist() == [25, 0]
 
 
 @awaited

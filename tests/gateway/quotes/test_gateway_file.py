@@ -177,7 +177,7 @@ def test_the_answers_through_the_gateway_are_those_of_the_own_process(tmp_path: 
                 False,
             ]
 
-    with Up(tmp_path, AS_OF=AS_OF) as up:
+    with Up(tmp_path, "--host", "127.0.0.1", AS_OF=AS_OF) as up:
         key = json.loads((tmp_path / NAME).read_text())["key"]
         for headers in ({"X_Api_Key": key}, {"Authorization": f"Bearer {key}"}):
             assert up.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, None, **headers).status == 401
@@ -194,7 +194,7 @@ def test_the_answers_through_the_gateway_are_those_of_the_own_process(tmp_path: 
 
 
 def test_the_file_of_a_killed_gateway_does_no_harm(tmp_path: Path) -> None:
-    with Up(tmp_path, AS_OF=AS_OF) as up:
+    with Up(tmp_path, "--host", "127.0.0.1", AS_OF=AS_OF) as up:
         up.process.kill()
         up.process.wait()
     assert gateway_file.read(tmp_path) is not None
@@ -239,11 +239,9 @@ def pretend(home: Path, port: int, settings: Settings) -> GatewayFile:
 
 
 def test_a_program_that_has_taken_the_port_is_asked_once_and_ignored(tmp_path: Path) -> None:
-    settings = {"POOL_ARCHE_TIMEOUT": "0.4"}
-
     async def ask(name: str, server: QuotesServer) -> None:
         server.plan = OTHERS[name]
-        async with bench_as_found(tmp_path, AS_OF, **settings) as bench:
+        async with bench_as_found(tmp_path, AS_OF, TIMEOUT="10") as bench:
             pretend(tmp_path, server.port, bench.desk.settings)
             for _ in range(3):
                 found = await bench.reply("arche", "quotes.live", {"tickers": ["BTC/USD"]})

@@ -6,7 +6,7 @@ Days that are over are counted once, and again only after the store has changed 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,8 @@ class _Counted:
     version: Version
     first: int
     counts: Counts
+    begun: tuple[int, int] | None = None
+    """A time, and the minutes of its day before it: those of a day that is not over."""
 
     def between(self, first: int, last: int) -> Counts:
         """Returns the counts of the days [first, last)."""
@@ -50,29 +52,37 @@ class DayCounts:
     def of(self, series: Series, first: int, last: int, end: int) -> Counts:
         """Returns for each day in [first, last) how many minutes before `end` are stored."""
         over = max(first, min(last, end // DAY))
+        held = self._known(series, first, over)
+        begun = held.begun
         counts = np.zeros(last - first, dtype=np.int16)
-        counts[: over - first] = self._over(series, first, over)
+        counts[: over - first] = held.between(first, over)
         if over < last and over * DAY < end:
-            counts[over - first] = len(self._store.read(series, over * DAY, end))
+            if begun is None or begun[0] != end:
+                begun = (end, len(self._store.read(series, over * DAY, end)))
+            counts[over - first] = begun[1]
+        self._keep(series, replace(held, begun=begun))
         return counts
 
-    def _over(self, series: Series, first: int, last: int) -> Counts:
-        """Returns the counts of days that are over."""
+    def _known(self, series: Series, first: int, last: int) -> _Counted:
+        """Returns counts that have all days in [first, last), which are over."""
         version = self._store.version(series)  # taken before the reads: what is written meanwhile is read again
         held = self._counted.get(series) or _Counted(version, first, np.zeros(0, dtype=np.int16))
         low, high = min(held.first, first), max(held.first + len(held.counts), last)
-        counts = held.between(low, high)
+        counts, begun = held.between(low, high), held.begun
         changed = self._store.changed_since(series, held.version)
         if changed is not None:
             counts[max(0, changed // DAY - low) :] = _UNKNOWN
+            begun = None
         for start, stop in _unknown_pieces(counts[first - low : last - low], first):
             days = self._store.read(series, start * DAY, stop * DAY).time // DAY - start
             counts[start - low : stop - low] = np.bincount(days, minlength=stop - start)
+        return _Counted(version, low, counts, begun)
+
+    def _keep(self, series: Series, counted: _Counted) -> None:
         self._counted.pop(series, None)
-        self._counted[series] = _Counted(version, low, counts)
+        self._counted[series] = counted
         while len(self._counted) > _KEPT:
             self._counted.pop(next(iter(self._counted)), None)
-        return counts[first - low : last - low]
 
 
 def _unknown_pieces(counts: Counts, first: int) -> Iterator[tuple[int, int]]:

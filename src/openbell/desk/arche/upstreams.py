@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from openbell.desk.arche import gateway_file
+from openbell.desk.arche.contract import HEALTH
 from openbell.desk.arche.errors import UpstreamTooLarge, UpstreamUnreachable
 from openbell.desk.arche.gateway_file import GatewayFile, fingerprint
 from openbell.desk.arche.local import LocalUpstream
@@ -27,6 +28,8 @@ _DATA = ("note", "data", "feed", "as_of", "made_of", "age_s", "session")
 """The fields of the truth header that are about data. The others are about the caller."""
 _SHARE = 0.95
 """The part of a call's timeout that a request may take; more than `local.SHARE`, so that the gateway's error arrives."""
+_PROOF_SECONDS = 1.0
+"""How long a gateway may take to prove that it has written its file: a program that has taken its port may never answer."""
 
 
 class Arche:
@@ -41,20 +44,12 @@ class Arche:
         self._dead: GatewayFile | None = None
         """A file whose gateway has ended."""
 
-    @property
-    def _answer_seconds(self) -> float:
-        most, limit = self._settings.pool_arche_timeout, self._settings.timeout * _SHARE
-        return min(most, limit) if limit else most
-
     @cached_property
     def _remote(self) -> HttpUpstream:
         settings = self._settings
-        return HttpUpstream(
-            settings.arche_url,
-            settings.arche_key,
-            connect=settings.pool_arche_connect,
-            answer=self._answer_seconds,
-        )
+        most, limit = settings.pool_arche_timeout, settings.timeout * _SHARE
+        answer = min(most, limit) if limit else most
+        return HttpUpstream(settings.arche_url, settings.arche_key, connect=settings.pool_arche_connect, answer=answer)
 
     async def get(self, path: str, params: Params, request_id: str) -> ArcheResponse:
         """Returns the response of the chosen API. Raises `Refused`, `UpstreamUnreachable` and `UpstreamTooLarge`."""
@@ -75,22 +70,28 @@ class Arche:
         file = gateway_file.read(self._settings.home)
         if file is None or file == self._dead or file.serves != fingerprint(self._settings):
             return None
-        upstream = self._upstream_of(file)
         try:
-            found = await upstream.get(path, params, request_id)
+            found = await (await self._upstream_of(file)).get(path, params, request_id)
+            _check_identity(found, file)
         except (UpstreamUnreachable, UpstreamTooLarge) as error:
             log.info("the gateway of this home does not answer (%s): this process does", error)
-            found = None
-        if found is None or found.headers.get(gateway_file.IDENTITY) != file.identity:
             self._dead = file
             return None
         return replace(found, truth=_truth_of(found.headers))
 
-    def _upstream_of(self, file: GatewayFile) -> HttpUpstream:
-        """Returns the client of a gateway. Those of earlier gateways are closed at the end, as calls may still use them."""
+    async def _upstream_of(self, file: GatewayFile) -> HttpUpstream:
+        """Returns the client of a gateway that has proved itself. Raises `UpstreamUnreachable` and `UpstreamTooLarge`.
+
+        Clients of earlier gateways are closed at the end, because calls may still use them.
+        """
         if file not in self._gateways:
-            connect, answer = self._settings.pool_arche_connect, self._answer_seconds
-            self._gateways[file] = HttpUpstream(file.url, file.key, connect=connect, answer=answer)
+            probe = HttpUpstream(file.url, file.key, connect=_PROOF_SECONDS, answer=_PROOF_SECONDS)
+            try:
+                _check_identity(await probe.get(HEALTH, [], "proof"), file)
+            finally:
+                await probe.close()
+            answer = self._settings.timeout * _SHARE or self._settings.pool_arche_timeout
+            self._gateways[file] = HttpUpstream(file.url, file.key, connect=_PROOF_SECONDS, answer=answer)
         return self._gateways[file]
 
     async def close(self) -> None:
@@ -99,6 +100,12 @@ class Arche:
             await upstream.close()
         if "_remote" in self.__dict__:
             await self._remote.close()
+
+
+def _check_identity(found: ArcheResponse, file: GatewayFile) -> None:
+    """Raises `UpstreamUnreachable` if another program than the writer of the file has answered."""
+    if found.headers.get(gateway_file.IDENTITY) != file.identity:
+        raise UpstreamUnreachable(f"another program answers at {file.url}")
 
 
 def _truth_of(headers: Mapping[str, str]) -> dict[str, Any] | None:
