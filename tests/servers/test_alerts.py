@@ -76,7 +76,7 @@ def test_alerts_come_for_exactly_what_becomes_true(tmp_path: Path, as_method: bo
     assert {name for end, names in truth.items() if first <= end <= until for name in names} <= set(told)
     assert len(told) <= len(became)
     for alert in got:
-        assert set(alert) == {"subscription_id", "symbol", "timeframe", "triggered", "snapshot", "timestamp"}
+        assert set(alert) == {"subscription_id", "symbol", "timeframe", "triggered", "snapshot", "timestamp", "_meta"}
         assert set(alert["snapshot"]) == {"price", "macd", "signal", "rsi"}
         assert epoch(alert["timestamp"]) in truth
 

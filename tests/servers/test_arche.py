@@ -205,6 +205,32 @@ async def test_part_of_the_history_is_answered_while_the_feed_fails(tmp_path: Pa
         both = {**given, "tickers": ["ETH/USD", "BTC/USD"], "to": "2026-01-06"}
         reply = await bench.reply("arche", "quotes.historical", both)
         assert (reply.payload["source_status"], reply.payload["total"]) == (206, 600)
-        assert reply.truth["note"] == "the vendor does not answer; the bars are those that were stored"
+        stored = "the vendor does not answer; the bars are those that were stored"
+        assert reply.truth["note"] == f"{stored}; no answer for ETH/USD: the vendor does not answer"
         alone = await error_of(bench, "quotes.historical", {**given, "tickers": ["ETH/USD"]})
         assert (alone["type"], alone["http_status"]) == ("MARKET_DATA_UNAVAILABLE", 503)
+
+
+def test_a_range_has_the_same_pages_whatever_other_clocks_have_stored(tmp_path: Path) -> None:
+    """The simulator has a year of minutes: those that an earlier clock has stored are not shown."""
+    given = json.dumps({"tickers": ["BTC/USD"], "from": "2025-01-01", "to": "2025-01-02", "interval": "1m"})
+
+    def total(as_of: str) -> int:
+        done = run(tmp_path, "call", "arche", "quotes.historical", given, AS_OF=as_of)
+        found: int = json.loads(done.stdout)["total"]
+        return found
+
+    late = "2026-03-02T15:00:00Z"
+    assert [total(late), total("2025-01-03T00:00:00Z"), total(late)] == [0, 2880, 0]
+
+
+def test_tickers_are_not_changed_into_others(tmp_path: Path) -> None:
+    """The upper case of some letters is another letter in ASCII."""
+    done = run(tmp_path, "call", "arche", "quotes.live", json.dumps({"tickers": ["\u017fPY"]}), AS_OF=AS_OF)
+    assert (done.returncode, json.loads(done.stdout)["type"]) == (1, "VALIDATION_ERROR")
+
+
+def test_a_ticker_without_an_answer_is_named_beside_the_result(tmp_path: Path) -> None:
+    done = run(tmp_path, "call", "arche", "quotes.live", '{"tickers": ["BTC/USD", "NOPE1"]}', AS_OF=AS_OF)
+    assert json.loads(done.stdout)["source_status"] == 206
+    assert "no answer for NOPE1: Invalid symbol" in done.stderr

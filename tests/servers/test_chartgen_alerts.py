@@ -287,7 +287,8 @@ def test_what_fires_while_the_clock_runs_is_pushed_through_the_filters_and_ends_
         ]
         ids = [answer(client, "set_alert", symbol=name, condition=wanted)["alert_id"] for name, wanted in conditions]
         params = pushed(client)
-        assert set(params) == PARAMS
+        assert set(params) == {*PARAMS, "_meta"}
+        assert params["_meta"]["openbell/truth"]["data"] == "simulated"
         assert (params["alert_id"], params["symbol"], params["interval"]) == (ids[2], "BTCUSDT", "1m")
         assert params["condition"] == {"type": "price_above", "threshold": 2.5}
         assert params["value"] > 2.5
@@ -298,7 +299,7 @@ def test_what_fires_while_the_clock_runs_is_pushed_through_the_filters_and_ends_
             assert found, "a wait ends when something fires"
             seen |= {each["alert_id"]: each for each in found}
         assert set(seen) == set(ids), "the inbox has them all"
-        assert seen[ids[2]] == params
+        assert seen[ids[2]] == {name: value for name, value in params.items() if name != "_meta"}
         assert client.aside == [], "and nothing else was pushed"
 
         answer(client, "subscribe_notifications", alert_types=["indicator_signal", "price_below"])
@@ -307,7 +308,7 @@ def test_what_fires_while_the_clock_runs_is_pushed_through_the_filters_and_ends_
             "alert_id"
         ]
         params = pushed(client)
-        assert (params["alert_id"], set(params)) == (signal, PARAMS)
+        assert (params["alert_id"], set(params)) == (signal, {*PARAMS, "_meta"})
         assert params["condition"] == {"type": "indicator_signal", **wanted}
 
         assert answer(client, "unsubscribe_notifications") == {"unsubscribed": True}

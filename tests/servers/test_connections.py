@@ -66,7 +66,9 @@ def pushes(client: Client, count: int) -> list[dict[str, Any]]:
     """The first so many pushes, those before an answer included."""
     while sum(message.get("method") == PUSH for message in client.aside) < count:
         client.aside.append(client.receive())
-    return [message["params"] for message in client.aside if message.get("method") == PUSH]
+    found = [dict(message["params"]) for message in client.aside if message.get("method") == PUSH]
+    assert all(each.pop("_meta")["openbell/truth"]["data"] == "simulated" for each in found)
+    return found
 
 
 def inbox(client: Client) -> list[dict[str, Any]]:

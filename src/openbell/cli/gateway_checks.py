@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import secrets
 from collections.abc import Iterator
 
 from openbell.cli.feed_checks import Finding
+from openbell.desk.arche import gateway_file
 from openbell.desk.desk import Desk
 from openbell.desk.settings import Settings
 from openbell.desk.settings_checks import is_loopback
@@ -37,9 +39,13 @@ def _answer(settings: Settings) -> Iterator[Finding]:
     shown = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     connection = http.client.HTTPConnection(host, settings.port, timeout=_SECONDS)
     try:
-        connection.request("GET", "/healthz")
+        file = gateway_file.read(settings.home)
+        number = secrets.token_hex(12)
+        proof = file.proof(number) if file else {}
+        connection.request("GET", "/healthz", headers={"X-Request-ID": number, **proof})
         answer = connection.getresponse()
-        ours = answer.status == 200 and b'"status"' in answer.read(1024)
+        is_gateway = answer.status == 200 and b'"status"' in answer.read(1024)
+        ours = file is not None and file.has_sent(number, answer.getheader(gateway_file.IDENTITY))
     except ConnectionRefusedError:
         yield Finding("note", f"no gateway on {shown}: MCP over HTTP is not served", "openbell up")
         return
@@ -50,8 +56,13 @@ def _answer(settings: Settings) -> Iterator[Finding]:
         return
     finally:
         connection.close()
-    if ours:
+    if is_gateway and ours:
         yield Finding("ok", f"gateway answers on {shown}")
+    elif is_gateway:
+        text = (
+            f"the gateway on {shown} is not one of this home, or is read-only: it may not know the tokens of this home"
+        )
+        yield Finding("note", text, "set OPENBELL_PORT to the port of this home's gateway")
     else:
         text = f"the program on {shown} is not this gateway (/healthz: {answer.status})"
         yield Finding("bad", text, "stop it, or set OPENBELL_PORT to another port")

@@ -267,6 +267,13 @@ class BarService:
             raise failure
         return bars
 
+    def earliest(self, series: Series) -> int:
+        """Returns the time before which stored bars are not shown: the feed's reach, where the feed knows its total."""
+        reach = self._sourcing.reach(series)
+        if reach is None or self.feed.count(series.instrument, series.timeframe, reach, self.closed_until()) is None:
+            return 0
+        return reach
+
     # Pages
 
     async def page(self, instrument: Instrument, timeframe: Timeframe, limit: int, offset: int) -> tuple[Bars, int]:

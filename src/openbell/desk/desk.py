@@ -9,7 +9,7 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from openbell.desk import events, watching
 from openbell.desk.events import Hub
@@ -19,7 +19,7 @@ from openbell.feeds.declaration import FeedParts
 from openbell.feeds.registry import feed_of
 from openbell.market.clock import Clock, FixedClock, ReplayClock, SystemClock, parse_time
 from openbell.market.errors import StoreError
-from openbell.market.provenance import BarFacts, Origin
+from openbell.market.provenance import TRUTH, BarFacts, Origin
 from openbell.stores.threads import Threads
 
 if TYPE_CHECKING:
@@ -53,6 +53,13 @@ class Desk:
     def data(self) -> str:
         """The origin of bars: `simulated`, `imported`, `replay` or `live`."""
         return str(feed_of(self.settings.feed).origin)
+
+    @property
+    def truth_of_pushes(self) -> dict[str, Any]:
+        """`_meta` of notifications: which data they are based on."""
+        scenario = self.settings.acts_in
+        header = {"data": self.data, "feed": self.settings.feed, **({"scenario": scenario} if scenario else {})}
+        return {TRUTH: header}
 
     async def facts(self, bars: Bars) -> BarFacts:
         """What closed bars are made of, their sources, and the failure of the feed if they are only the stored ones."""

@@ -94,7 +94,9 @@ def parse_target(url: str, trusted: Iterable[str] = ()) -> Target:
     if target.origin in trusted:
         return Target(scheme, host, port, path, trusted=True)
     if scheme != "https":
-        raise OutboundRefused("the URL must begin with https://")
+        raise OutboundRefused(
+            "the URL must begin with https://; OPENBELL_WEBHOOK_ORIGINS allows others, at the desk that sends too"
+        )
     if port != _DEFAULT_PORTS["https"] and port < _FIRST_FREE_PORT:
         raise OutboundRefused(f"port {port} is not allowed: use 443, or {_FIRST_FREE_PORT} and above")
     if ":" in host or _NUMBER.fullmatch(host.rpartition(".")[2]):

@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 _BEARER = re.compile(rb"bearer +([A-Za-z0-9._~+/-]{1,4096}=*)", re.IGNORECASE)
 _READER = Principal(OPERATOR, frozenset({Scope.READ}), anonymous=True)
+_UNSIGNED = "a token is needed: scripts use one of openbell token add, WWW-Authenticate leads other clients to OAuth"
 _UNAVAILABLE = Refusal(503, "unavailable", "The store of users and tokens does not answer: retry later.", 5.0)
 
 
@@ -64,9 +65,7 @@ class Admission:
         if not given:
             if self._open_reading and is_local(scope):
                 return _READER
-            return self._refuse(
-                scope, 401, resource, None, None, "a token is needed: WWW-Authenticate says where to get one"
-            )
+            return self._refuse(scope, 401, resource, None, None, _UNSIGNED)
         found = _BEARER.fullmatch(given[0].strip()) if len(given) == 1 else None
         try:
             principal = None if found is None else await self._credentials.principal(found[1].decode("ascii"), resource)
@@ -90,7 +89,7 @@ class Admission:
         The challenge names them together with those of the token, because clients replace a token's scopes by those of the
         challenge.
         """
-        text = f"{what} needs the scope {min(missing)}: authorize again with it"
+        text = f"{what} needs the scope {min(missing)}: authorize again with it, or add a token that has it"
         return self._refuse(request, 403, resource, "insufficient_scope", scope_text(principal.scopes | missing), text)
 
     def needs_token(self, request: ASGIScope, resource: str, what: str) -> Refusal:

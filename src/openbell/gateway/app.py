@@ -21,6 +21,7 @@ from openbell.gateway.guard.audit import Audit
 from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.health import Readiness
 from openbell.gateway.guard.metrics import Metrics, MetricsPage
+from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.oauth.credentials import OAuthCredentials, StaticTokens
 from openbell.gateway.oauth.resources import Resources, challenge
 from openbell.gateway.oauth.routes import oauth_routes
@@ -99,7 +100,7 @@ class Gateway:
             self._stack.push_async_callback(asyncio.to_thread, self._audit.close)
         outbound = Outbound(trusted=self._settings.trusted_origins)
         routes: list[Route] = [*oauth_routes(self._access, self._resources, outbound), inbound_route(self._desk)]
-        self._router = Router(routes, redirect_slashes=False)
+        self._router = Router(routes, redirect_slashes=False, default=self._unknown)
         self._ready = Readiness(desk_checks(self._desk))
         self._desk.arche.is_gateway = True
         self.quotes = QuotesEndpoint(self._desk, self._admission, self._watch, self.base)
@@ -135,6 +136,15 @@ class Gateway:
             await self.quotes(scope, receive, send)
         else:
             await self._router(scope, receive, send)
+
+    async def _unknown(self, scope: wire.Scope, _receive: wire.Receive, send: wire.Send) -> None:
+        """Answer a request for a path that there is not: name the setting, or the servers."""
+        off = {"/chart-signals/mcp": "OPENBELL_CHART_SIGNALS_HTTP=true", "/metrics": "OPENBELL_METRICS=true"}
+        if (setting := off.get(scope["path"])) is not None:
+            text = f"{scope['path']} is served with {setting} only."
+        else:
+            text = f"There is no such path. The MCP servers are at {', '.join(self.paths)}."
+        await Refusal(404, "not_found", text).send(send)
 
     async def _is_admin(self, scope: wire.Scope) -> bool:
         found = await self._admission.admit(scope, self._resources.endpoints[0])

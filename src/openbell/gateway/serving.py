@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -35,6 +36,11 @@ def bind(settings: Settings) -> socket.socket:
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)
     except OSError as error:
+        file = gateway_file.read(settings.home)
+        if file is not None and urlsplit(file.url).port == settings.port:
+            raise SettingsError(
+                f"a desk of this home runs already and listens on {file.url}: use it, or stop it first"
+            ) from None
         raise SettingsError(
             f"the gateway cannot listen on {settings.host}:{settings.port} ({error.strerror or error}): another program may "
             "use it; set OPENBELL_PORT to another port"

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from openbell.market.instruments import AssetClass, Instrument
 
+TRUTH = "openbell/truth"
+"""The key of the truth header in the `_meta` of results and notifications."""
+
 
 class Origin(StrEnum):
     """The kind of data that a result is based on; the value in the truth header."""

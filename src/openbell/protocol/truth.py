@@ -8,10 +8,9 @@ from typing import Any
 from openbell.desk.desk import Desk
 from openbell.feeds.registry import described
 from openbell.market.instruments import Instrument
-from openbell.market.provenance import Origin, Source
+from openbell.market.provenance import TRUTH, Origin, Source
 
-TRUTH = "openbell/truth"
-"""The key of the header in a result's `_meta`."""
+__all__ = ["TRUTH", "data_source", "origins", "truth_line"]
 
 
 def data_source(desk: Desk, instrument: Instrument | None = None, sources: Collection[Source] = frozenset()) -> str:

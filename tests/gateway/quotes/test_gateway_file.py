@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
 import os
 import stat
@@ -140,6 +142,13 @@ def test_desks_with_other_answers_have_another_fingerprint(tmp_path: Path) -> No
 # A gateway that runs
 
 
+def proof_of(home: Path) -> dict[str, str | None]:
+    """The headers of a program that has read the file."""
+    file = gateway_file.read(home)
+    assert file is not None
+    return {"X_Request_ID": "1", "X_Openbell_Proof": file.proof("1")[gateway_file.PROOF]}
+
+
 async def answers(bench: Bench) -> tuple[list[Any], set[str]]:
     """The answers to all calls with their truth, without what belongs to the call, and the ids of the quotes among them."""
     found, ids = [], set()
@@ -181,9 +190,16 @@ def test_the_answers_through_the_gateway_are_those_of_the_own_process(tmp_path: 
         key = json.loads((tmp_path / NAME).read_text())["key"]
         for headers in ({"X_Api_Key": key}, {"Authorization": f"Bearer {key}"}):
             assert up.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, None, **headers).status == 401
-        assert up.request("GET", "/v2/quotes?tickers=BTC/USD", None, X_Api_Key=key).status == 200
-        assert up.request("GET", "/v2/quotes?tickers=BTC/USD", "alice", X_Api_Key=key).status == 401
-        assert up.request("GET", "/v2/quotes?tickers=BTC/USD", None, X_Api_Key=key[:-1]).status == 401
+        proof = proof_of(tmp_path)
+        assert up.request("GET", "/v2/quotes?tickers=BTC/USD", None, **proof).status == 200
+        for wrong in (
+            {"X_Request_ID": "2"},
+            {"X_Openbell_Proof": "0" * 64},
+            {"X_Api_Key": key},
+            {"X_Openbell_Proof": None},
+        ):
+            assert up.request("GET", "/v2/quotes?tickers=BTC/USD", None, **{**proof, **wrong}).status == 401
+        assert up.request("GET", "/v2/quotes?tickers=BTC/USD", None, X_Api_Key=key).status == 401, "it is never sent"
         compare()
         called = run(tmp_path, "call", "arche", "quotes.live", '{"tickers": ["BTC/USD"]}', AS_OF=AS_OF)
         assert called.returncode == 0, called.stderr
@@ -211,9 +227,10 @@ def test_the_own_key_has_no_rate_limit(tmp_path: Path) -> None:
     with Inside(tmp_path, AS_OF=AS_OF, RATE_QUOTES="1", RATE_HEALTH="1") as gateway:
         key = json.loads((tmp_path / NAME).read_text())["key"]
         for path in ("/v2/quotes?tickers=BTC/USD", "/healthz"):
-            found = [gateway.request("GET", path, None, X_Api_Key=key) for _ in range(4)]
+            found = [gateway.request("GET", path, None, **proof_of(tmp_path)) for _ in range(4)]
             assert [each.status for each in found] == [200] * 4
-            assert found[0]["x-openbell-gateway"] == GatewayFile("", key, "").identity
+            assert GatewayFile("", key, "").has_sent("1", found[0]["x-openbell-gateway"])
+            assert not GatewayFile("", key, "").has_sent("2", found[0]["x-openbell-gateway"])
         assert key not in str(vars(gateway.gateway.quotes.own_key)), "only its hash is kept"
 
 
@@ -222,7 +239,7 @@ def test_the_own_key_has_no_rate_limit(tmp_path: Path) -> None:
 OTHERS: dict[str, bytes | Work] = {
     "a page": reply(200, b"<html>", "text/html"),
     "quotes of somebody else": reply(200, LIVE),
-    "quotes with a wrong proof": reply(200, LIVE, X_Openbell_Gateway="0" * 32),
+    "quotes with a wrong proof": reply(200, LIVE, X_Openbell_Gateway="0" * 64),
     "401": reply(401, {"error": {"code": "UNAUTHENTICATED"}}),
     "a closed connection": b"",
     "something that is not HTTP": b"220 mail.example.com ESMTP\r\n",
@@ -272,3 +289,30 @@ def test_a_gateway_with_other_answers_is_not_asked(tmp_path: Path, settings: dic
             assert server.seen == []
 
     ask()
+
+
+def test_a_program_that_has_taken_the_port_learns_nothing_with_which_it_could_answer(tmp_path: Path) -> None:
+    """It answers with whatever it was sent as its own proof."""
+    with QuotesServer() as server:
+
+        async def impostor(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            sent = server.seen[-1].headers
+            proof = hashlib.sha256(sent.get("x-api-key", "").encode()).hexdigest()
+            writer.write(reply(200, LIVE, X_Openbell_Gateway=sent.get("x-openbell-proof", proof)))
+            await writer.drain()
+
+        server.plan = impostor
+        file = pretend(tmp_path, server.port, settings_of(tmp_path, AS_OF=AS_OF))
+        done = run(tmp_path, "call", "arche", "quotes.live", '{"tickers": ["BTC/USD"]}', AS_OF=AS_OF)
+    assert done.stderr.startswith("truth: data=simulated")
+    assert json.loads(done.stdout)["quotes"][0]["ticker"] == "BTC/USD"
+    assert len(server.seen) == 1
+    assert file.key.lower() not in str(server.seen)
+
+
+def test_a_read_only_desk_does_not_make_the_gateway_write(tmp_path: Path) -> None:
+    given = json.dumps({"tickers": ["ETH/USD"], "from": "2025-12-01", "to": "2025-12-02", "interval": "1m"})
+    with Up(tmp_path, "--host", "127.0.0.1", AS_OF=AS_OF):
+        assert run(tmp_path, "call", "arche", "quotes.historical", given, "--read-only", AS_OF=AS_OF).returncode == 0
+        assert not list((tmp_path / "simulated").rglob("ETH*"))
+        assert not (tmp_path / "audit.log").exists()

@@ -63,11 +63,12 @@ def test_an_alert_arrives_as_a_raw_json_rpc_frame(gateway: Inside) -> None:
         event = stream.event()
         assert set(event) == {"id", "event", "data"}
         assert event["event"] == "message"
-        assert json.loads(event["data"]) == {"jsonrpc": "2.0", "method": METHOD, "params": dict(body)}
+        truth = {"openbell/truth": {"data": "simulated", "feed": "sim"}}
+        assert json.loads(event["data"]) == {"jsonrpc": "2.0", "method": METHOD, "params": {**body, "_meta": truth}}
         assert set(body) == {"alert_id", "symbol", "interval", "condition", "value", "triggered_at"}
         told = listening.message()
         assert (told["method"], told["params"]["alert_id"]) == (METHOD, body["alert_id"])
-        assert told["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "L"}
+        assert told["params"]["_meta"] == {**truth, "io.modelcontextprotocol/subscriptionId": "L"}
         reader = Principal("p0", frozenset({Scope.READ}))
         gateway.run(lambda: gateway.gateway._pushes.sender(reader)(SIGNALS, {}))
         assert reads.message()["method"] == SIGNALS  # and no alert before

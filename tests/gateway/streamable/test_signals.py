@@ -88,7 +88,15 @@ def test_alerts_come_for_what_becomes_true_and_outlast_a_killed_process(tmp_path
     assert times == sorted(times)
     assert set(times) <= set(truth)
     for each in got:
-        assert set(each["params"]) == {"subscription_id", "symbol", "timeframe", "triggered", "snapshot", "timestamp"}
+        assert set(each["params"]) == {
+            "subscription_id",
+            "symbol",
+            "timeframe",
+            "triggered",
+            "snapshot",
+            "timestamp",
+            "_meta",
+        }
         assert each["params"]["timeframe"] == "1min"
     for begin, end in ((times[0], times[3]), (times[4], times[-1])):
         became = {name for at, names in truth.items() if begin <= at <= end for name in names}

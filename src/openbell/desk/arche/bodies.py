@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from openbell.desk.arche.errors import STATUSES, ApiFault
@@ -15,6 +16,8 @@ from openbell.desk.arche.port import AnswerFacts, ArcheResponse
 from openbell.desk.arche.requests import Missing
 
 JSON = "application/json"
+_SHOWN = 10
+"""Tickers that a text names."""
 SHORT = "private, max-age=5"
 LONG = "private, max-age=60"
 ALWAYS_ASK = "private, no-cache"
@@ -23,6 +26,11 @@ NEVER = "no-store"
 
 def success(payload: Mapping[str, Any], missing: Sequence[Missing], cache: str, facts: AnswerFacts) -> ArcheResponse:
     """Returns the response with an answer: 206 if some tickers are missing, else 200."""
+    if missing:
+        # The result of the MCP tool has no field for them: its truth header does.
+        names = ", ".join(each.ticker for each in missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+        note = "; ".join(filter(None, (facts.bars.failure, f"no answer for {names}: {missing[0].reason}")))
+        facts = replace(facts, bars=replace(facts.bars, failure=note))
     body = _bytes(payload)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"content-type": JSON, "etag": tag, "cache-control": cache}

@@ -1,12 +1,15 @@
 """`gateway.json` in the home: where the gateway of this home is, and the key with which this machine's programs ask it.
 
 `openbell up` writes the file, readable by its owner only, and removes it at its end. The key is valid while that process
-lives, which keeps its hash alone. A program uses the gateway only if both would give the same answers.
+lives, which keeps its hash alone. Both sides sign each request's id with it and never send it: a program that takes the
+port of a killed gateway learns nothing and cannot answer in its place. A program uses the gateway only if both would give
+the same answers.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import secrets
@@ -22,6 +25,8 @@ from openbell.desk.settings_checks import is_loopback
 NAME = "gateway.json"
 IDENTITY = "x-openbell-gateway"
 """The header with which the gateway proves that it has written the file: another program may have its port by now."""
+PROOF = "x-openbell-proof"
+"""The header with which a program proves that it has read the file. The key itself is never sent."""
 _LARGEST = 4096
 _SERVED = ("feed", "as_of", "replay_speed", "sim_seed", "stale_after", "influx_url", "influx_database", "options")
 """The settings on which quotes depend."""
@@ -37,14 +42,22 @@ class GatewayFile:
     """See `fingerprint`."""
 
     @property
-    def identity(self) -> str:
-        """The value of the header `IDENTITY`."""
-        return key_digest(f"{self.key} identity")[:32]
+    def digest(self) -> bytes:
+        """The hash of the key, with which both sides sign. It needs no salt: the key is random."""
+        return hashlib.sha256(self.key.encode()).digest()
+
+    def proof(self, request_id: str) -> dict[str, str]:
+        """Returns the header of a request with this id."""
+        return {PROOF: signed(self.digest, PROOF, request_id)}
+
+    def has_sent(self, request_id: str, identity: str | None) -> bool:
+        """Returns True if the gateway of this file has answered the request with this id."""
+        return hmac.compare_digest(signed(self.digest, IDENTITY, request_id), identity or "")
 
 
-def key_digest(key: str) -> str:
-    """Returns the hash of a key. It needs no salt: the key is random."""
-    return hashlib.sha256(key.encode()).hexdigest()
+def signed(digest: bytes, header: str, request_id: str) -> str:
+    """Returns the value of a header that proves the knowledge of the key, for one request."""
+    return hmac.new(digest, f"{header} {request_id}".encode(), hashlib.sha256).hexdigest()
 
 
 def fingerprint(settings: Settings) -> str:

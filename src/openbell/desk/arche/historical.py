@@ -55,6 +55,8 @@ class _Found:
     """Its daily bars."""
     counts: Counts | None = None
     """Its minutes of each day."""
+    earliest: int = 0
+    """Stored minutes before this time are not shown."""
     note: str | None = None
     missing: Missing | None = None
 
@@ -111,12 +113,16 @@ class HistoricalBars:
         return found
 
     async def _read(self, series: Series, span: Span) -> _Found:
-        return _Found(series.instrument, await self._bars.span(series, span.start, span.end))
+        days = await self._bars.span(series, span.start, span.end)
+        return _Found(series.instrument, days.between(self._bars.earliest(series), span.end))
 
     async def _count(self, series: Series, span: Span) -> _Found:
         failure = await self._bars.fill(series.instrument, span)
         first, last = span.start // DAY, -(-span.end // DAY)
         counts = await self._bars.threads.run(self._counts.of, series, first, last, span.end)
+        # A desk with an earlier clock may have stored older minutes, which this one does not show.
+        earliest = self._bars.earliest(series)
+        counts = np.where(np.arange(first, last) < earliest // DAY, 0, counts).astype(counts.dtype)
         if failure and not counts.any():
             raise failure
         note = f"{failure.message}; the bars are those that were stored" if failure else None
@@ -124,7 +130,7 @@ class HistoricalBars:
 
     def _minutes(self, found: Sequence[_Found], span: Span, skip: int, size: int) -> tuple[list[Bars], int, int]:
         """Returns the minutes of the days of a page, how many of them come before the page, and the total."""
-        counted = [(each.instrument, each.counts) for each in found if each.counts is not None]
+        counted = [(each, each.counts) for each in found if each.counts is not None]
         if not counted:
             return [], 0, 0
         table = np.array([counts for _, counts in counted], dtype=np.int64)
@@ -138,8 +144,8 @@ class HistoricalBars:
         start, end = (first + low) * DAY, min((first + high) * DAY, span.end)
         wanted = table[:, low:high].sum(axis=1).tolist()
         parts = [
-            self._bars.store.read(Series(instrument), start, end)
-            for (instrument, _), count in zip(counted, wanted, strict=True)
+            self._bars.store.read(Series(each.instrument), max(start, each.earliest), end)
+            for (each, _), count in zip(counted, wanted, strict=True)
             if count
         ]
         return parts, skip - (int(until[low - 1]) if low else 0), total

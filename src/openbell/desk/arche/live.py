@@ -11,7 +11,7 @@ from typing import Any
 from openbell.desk.arche.decimals import decimal_text
 from openbell.desk.arche.port import AnswerFacts
 from openbell.desk.arche.requests import Missing
-from openbell.desk.bar_facts import bar_facts
+from openbell.desk.bar_facts import bar_facts, stored_instead
 from openbell.desk.bars import BarService
 from openbell.desk.day_volume import day_volume
 from openbell.desk.latest_price import price_of
@@ -81,8 +81,10 @@ class LiveQuotes:
         failure = self._bars.failures.get(Series(instrument))
         if isinstance(failure, UnknownSymbol) or not await self._bars.known(instrument):
             return Missing(instrument.symbol, f"Unknown symbol {instrument}", known=False)
-        reason = failure.message if failure else f"No price of {instrument} yet: it has no minute bars"
-        return Missing(instrument.symbol, reason, known=True)
+        if failure is None:
+            hint = await stored_instead(self._bars, instrument)
+            return Missing(instrument.symbol, f"No price of {instrument} yet: it has no minute bars{hint}", known=True)
+        return Missing(instrument.symbol, failure.message, known=True)
 
     async def _day(self, minutes: Bars, now: float) -> _Day:
         """Returns what belongs to the price. The same bars in the same minute have the same volume."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import httpx2
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+Sign = Callable[[str], Mapping[str, str]]
+"""Returns headers that prove who sends the request with an id."""
 LARGEST = 2**20
 """Bytes of a body. A page of 200 bars has about 45,000."""
 
@@ -25,8 +28,11 @@ LARGEST = 2**20
 class HttpUpstream:
     """Implements `port.Upstream` with an HTTP client."""
 
-    def __init__(self, url: str, key: str = "", *, connect: float = 3.0, answer: float = 8.0) -> None:
-        """`connect` and `answer` are seconds, `answer` those of the whole exchange."""
+    def __init__(
+        self, url: str, key: str = "", *, connect: float = 3.0, answer: float = 8.0, sign: Sign | None = None
+    ) -> None:
+        """`connect` and `answer` are seconds, `answer` those of the whole exchange. `sign` returns headers of a request."""
+        self._sign = sign
         self.url = url.rstrip("/")
         self._key = key
         self._connect = connect
@@ -51,10 +57,11 @@ class HttpUpstream:
         """See the port."""
         import httpx2
 
+        signature = {} if self._sign is None else self._sign(request_id)
         try:
             async with asyncio.timeout(self._answer):
                 request = self._client.build_request(
-                    "GET", self.url + path, params=list(params), headers={"X-Request-ID": request_id}
+                    "GET", self.url + path, params=list(params), headers={"X-Request-ID": request_id, **signature}
                 )
                 response = await self._client.send(request, stream=True)
                 try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -64,15 +65,16 @@ class Arche:
 
     async def _from_gateway(self, path: str, params: Params, request_id: str) -> ArcheResponse | None:
         """Returns the response of this home's gateway; None if none runs that has the same answers."""
-        # The clock of a replay begins with its process: another process is at another time.
-        if self.is_gateway or self._settings.replay_speed:
+        # The clock of a replay begins with its process: another process is at another time. A gateway writes what it
+        # fetches, and a line of its audit log: a read-only desk must not make it.
+        if self.is_gateway or self._settings.replay_speed or self._settings.read_only:
             return None
         file = gateway_file.read(self._settings.home)
         if file is None or file == self._dead or file.serves != fingerprint(self._settings):
             return None
         try:
             found = await (await self._upstream_of(file)).get(path, params, request_id)
-            _check_identity(found, file)
+            _check_identity(found, request_id, file)
         except (UpstreamUnreachable, UpstreamTooLarge) as error:
             log.info("the gateway of this home does not answer (%s): this process does", error)
             self._dead = file
@@ -85,13 +87,14 @@ class Arche:
         Clients of earlier gateways are closed at the end, because calls may still use them.
         """
         if file not in self._gateways:
-            probe = HttpUpstream(file.url, file.key, connect=_PROOF_SECONDS, answer=_PROOF_SECONDS)
+            probe = HttpUpstream(file.url, connect=_PROOF_SECONDS, answer=_PROOF_SECONDS, sign=file.proof)
+            request_id = secrets.token_hex(12)
             try:
-                _check_identity(await probe.get(HEALTH, [], "proof"), file)
+                _check_identity(await probe.get(HEALTH, [], request_id), request_id, file)
             finally:
                 await probe.close()
             answer = self._settings.timeout * _SHARE or self._settings.pool_arche_timeout
-            self._gateways[file] = HttpUpstream(file.url, file.key, connect=_PROOF_SECONDS, answer=answer)
+            self._gateways[file] = HttpUpstream(file.url, connect=_PROOF_SECONDS, answer=answer, sign=file.proof)
         return self._gateways[file]
 
     async def close(self) -> None:
@@ -102,10 +105,10 @@ class Arche:
             await self._remote.close()
 
 
-def _check_identity(found: ArcheResponse, file: GatewayFile) -> None:
-    """Raises `UpstreamUnreachable` if another program than the writer of the file has answered."""
-    if found.headers.get(gateway_file.IDENTITY) != file.identity:
-        raise UpstreamUnreachable(f"another program answers at {file.url}")
+def _check_identity(found: ArcheResponse, request_id: str, file: GatewayFile) -> None:
+    """Raises `UpstreamUnreachable` unless the gateway of a file has answered."""
+    if not file.has_sent(request_id, found.headers.get(gateway_file.IDENTITY)):
+        raise UpstreamUnreachable("another program has its port")
 
 
 def _truth_of(headers: Mapping[str, str]) -> dict[str, Any] | None:

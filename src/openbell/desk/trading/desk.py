@@ -200,7 +200,7 @@ class TradingDesk:
     @cached_property
     def inbox(self) -> Inbox:
         """Notifications."""
-        return Inbox(self.records, self.settle_scenario, self._desk.hub)
+        return Inbox(self.records, self.settle_scenario, self._desk.hub, self._desk.truth_of_pushes)
 
     @cached_property
     def alerts(self) -> AlertService:

@@ -40,8 +40,18 @@ Send = Callable[[str, dict[str, Any]], Awaitable[None]]
 class Inbox:
     """Notifications and subscriptions of principals."""
 
-    def __init__(self, records: Records, settle: Callable[[], Awaitable[None]], hub: Hub) -> None:
-        """`settle` applies the bars that have closed: a subscription gets only alerts that fire after it."""
+    def __init__(
+        self,
+        records: Records,
+        settle: Callable[[], Awaitable[None]],
+        hub: Hub,
+        truth: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`settle` applies the bars that have closed: a subscription gets only alerts that fire after it.
+
+        `truth` says of pushes which data they are based on.
+        """
+        self._truth = dict(truth or {})
         self._records = records
         self._settle = settle
         self.hub = hub
@@ -139,7 +149,7 @@ class Inbox:
                 after = start[METHOD]
                 recorded = after if recorded is None else recorded
                 for each in waiting:
-                    await send(METHOD, each.body)
+                    await send(METHOD, self.pushed(each.body))
                     after = each.cursor
                 if after > recorded:
                     await self._move_cursors(principal, pushed=after)
@@ -151,6 +161,10 @@ class Inbox:
                 log.warning("pushes wait: %s", error)
                 failed = True
             await added.wait(_RETRY_SECONDS if failed else None)
+
+    def pushed(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the parameters of a push, which say what data it is based on."""
+        return {**body, "_meta": self._truth} if self._truth else dict(body)
 
     async def ledger(self) -> tuple[str, int]:
         """Returns the name of the ledger that cursors belong to, and its newest entry. A ledger that begins anew, as after

@@ -14,7 +14,6 @@ from starlette.types import Message, Receive, Scope, Send
 from openbell.desk.arche import bodies
 from openbell.desk.arche.contract import HISTORICAL, LIVE
 from openbell.desk.arche.errors import ApiFault
-from openbell.desk.arche.gateway_file import IDENTITY
 from openbell.desk.arche.local import health_of
 from openbell.desk.arche.port import TRUTH, ArcheResponse
 from openbell.desk.arche.requests import Params
@@ -104,7 +103,7 @@ class QuotesEndpoint:
                 return
             response = await self._response(scope)
             record("ok" if response.status < 400 else "error")
-            await self._send(scope, send, response, [*headers, *self._identity(is_own)])
+            await self._send(scope, send, response, [*headers, *(self.own_key.answer(scope) if is_own else [])])
 
     async def _response(self, scope: Scope) -> ArcheResponse:
         try:
@@ -134,9 +133,6 @@ class QuotesEndpoint:
         await send({**start, "headers": [*start["headers"], *(more or [])]})
         await send({"type": "http.response.body", "body": body})
 
-    def _identity(self, is_own: bool) -> Headers:
-        return [(IDENTITY.encode(), self.own_key.identity.encode())] if is_own else []
-
     # What needs no token
 
     async def _document(self, scope: Scope, send: Send) -> None:
@@ -159,7 +155,7 @@ class QuotesEndpoint:
                 failing = await self._desk.arche.local.health.failing()
         except TimeoutError:
             failing = ["checks"]
-        more = [*headers, *self._identity(is_own)]
+        more = [*headers, *(self.own_key.answer(scope) if is_own else [])]
         if failing:
             await self._send(scope, send, health_of(failing), more)
         else:

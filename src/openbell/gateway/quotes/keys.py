@@ -7,7 +7,10 @@ import re
 
 from starlette.types import Scope
 
-from openbell.desk.arche.gateway_file import GatewayFile, key_digest
+from openbell.desk.arche.gateway_file import IDENTITY, PROOF, GatewayFile, signed
+from openbell.gateway.guard.headers import headers_of
+from openbell.gateway.guard.refusals import Headers
+from openbell.gateway.quotes.envelopes import request_id_of
 
 _BEARER = re.compile(rb"bearer +(\S+)", re.IGNORECASE)
 _KEY = b"x-api-key"
@@ -19,15 +22,19 @@ class OwnKey:
 
     def __init__(self, file: GatewayFile | None = None) -> None:
         """Without a file, no key is accepted."""
-        self._digest = key_digest(file.key) if file else ""
-        self.identity = file.identity if file else ""
+        self._digest = file.digest if file else b""
 
     def opens(self, scope: Scope) -> bool:
-        """Returns True if a request has this key and no other token."""
-        given = [value for name, value in scope["headers"] if name in {_KEY, _TOKEN}]
-        if not self._digest or len(given) != 1 or not given[0].isascii():
+        """Returns True if a request proves the knowledge of the key, and has no token."""
+        headers = headers_of(scope)
+        given = headers.all(PROOF.encode())
+        if not self._digest or len(given) != 1 or _KEY in headers or _TOKEN in headers:
             return False
-        return hmac.compare_digest(key_digest(given[0].decode("ascii")), self._digest)
+        return hmac.compare_digest(given[0], signed(self._digest, PROOF, request_id_of(scope)).encode())
+
+    def answer(self, scope: Scope) -> Headers:
+        """Returns the headers of the response to a request that this key opens."""
+        return [(IDENTITY.encode(), signed(self._digest, IDENTITY, request_id_of(scope)).encode())]
 
 
 def with_token(scope: Scope) -> Scope:

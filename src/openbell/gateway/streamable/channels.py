@@ -193,7 +193,7 @@ class Channel:
         found, _ = await inbox.queued(self._subject, lowest)
         ledger = (await inbox.ledger())[0] if found else ""
         for each in found:
-            push = Push(each.method, each.body, each.cursor, ledger)
+            push = Push(each.method, inbox.pushed(each.body), each.cursor, ledger)
             for stream in fed:
                 if each.method in stream.after and (stream.after[each.method] or 0) < each.cursor:
                     stream.put(push)

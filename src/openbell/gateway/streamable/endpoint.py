@@ -140,7 +140,7 @@ class Endpoint:
     async def _message(self, post: Post) -> None:
         """Take one message of an admitted client."""
         if not post.is_json:
-            text = "send application/json without compression"
+            text = "send Content-Type: application/json, without compression"
             await wire.answer(post.send, 415, wire.error(None, INVALID_REQUEST, text))
             return
         if (body := await wire.read_body(post.receive)) is None:

@@ -36,7 +36,9 @@ class Listening:
             await exchange.notify(ACKNOWLEDGED, {"notifications": shown, "_meta": meta})
             async for push in pushes:
                 if push is not None and _passes(granted, push):
-                    await exchange.notify(push.method, {**push.params, "_meta": meta})
+                    await exchange.notify(
+                        push.method, {**push.params, "_meta": {**push.params.get("_meta", {}), **meta}}
+                    )
         return SubscriptionsListenResult(_meta=meta)
 
 

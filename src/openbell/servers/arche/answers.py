@@ -18,7 +18,7 @@ from pydantic_core import from_json
 from typing_extensions import TypedDict
 
 from openbell.desk.arche.contract import LARGEST_PAGE, MOST_TICKERS
-from openbell.desk.arche.errors import STATUSES, TRANSPORT, ArcheFailed, UpstreamTooLarge, UpstreamUnreachable
+from openbell.desk.arche.errors import STATUSES, ArcheFailed, UpstreamTooLarge, UpstreamUnreachable
 from openbell.desk.arche.port import ArcheResponse
 from openbell.servers.arche.shapes import Bar, Quote
 
@@ -64,19 +64,29 @@ def page_of(response: ArcheResponse, secret: str = "") -> PageBody:
     return _checked(_PAGE, response, secret)
 
 
+def asked_page(response: ArcheResponse, page: int, size: int, interval: str, secret: str = "") -> PageBody:
+    """Returns the page of a response, which must be the one that was asked for. Raises `ArcheFailed`."""
+    found = page_of(response, secret)
+    intervals = {each["interval"] for each in found["items"]}
+    if (found["page"], found["page_size"]) != (page, size) or len(found["items"]) > size or not intervals <= {interval}:
+        raise _failed("UPSTREAM_SCHEMA_ERROR", "The quotes API has answered with another page", response)
+    return found
+
+
 def health_of(response: ArcheResponse, secret: str = "") -> str:
-    """Returns the state that a response reports: its own word, else `ok` for success and `down` for a failure.
+    """Returns the state that a response reports: its own word, else `ok` for success. A status of 500 and more is no `ok`.
 
     Raises `ArcheFailed` if the API refuses to tell.
     """
     fields = _object(response.body)
     status = fields.get("status") if isinstance(fields, Mapping) else None
-    if isinstance(status, str) and status in {"ok", "degraded", "down"}:
-        return status
+    word = status if isinstance(status, str) and status in {"ok", "degraded", "down"} else None
     if response.status >= 500:
-        return "down"
+        return "degraded" if word == "degraded" else "down"
     if response.status >= 300:
         raise _reported(response, secret)
+    if word is not None:
+        return word
     if fields is None:
         raise _failed("NON_JSON_RESPONSE", "The quotes API did not answer with JSON", response)
     return "ok"
@@ -93,6 +103,8 @@ def transport_failure(error: UpstreamUnreachable | UpstreamTooLarge, request_id:
 def _checked(wanted: TypeAdapter[T], response: ArcheResponse, secret: str) -> T:
     if response.status not in {200, 206}:
         raise _reported(response, secret)
+    if secret and secret.encode() in response.body:
+        raise _failed("UPSTREAM_SCHEMA_ERROR", "The answer of the quotes API repeats the key", response)
     try:
         return wanted.validate_json(response.body, strict=True, extra="ignore")
     except ValidationError as error:
@@ -107,6 +119,8 @@ def _checked(wanted: TypeAdapter[T], response: ArcheResponse, secret: str) -> T:
 def _reported(response: ArcheResponse, secret: str) -> ArcheFailed:
     """Returns the error that a response reports by its status and its envelope."""
     body = _object(response.body)
+    if 300 <= response.status < 400:
+        return _failed("UPSTREAM_SCHEMA_ERROR", "The quotes API redirects: set OPENBELL_ARCHE_URL to its URL", response)
     if body is None and response.status not in _CLEAR:
         return _failed("NON_JSON_RESPONSE", "The quotes API did not answer with JSON", response)
     given = body.get("error") if isinstance(body, Mapping) else None
@@ -125,7 +139,7 @@ def _kind(status: int, code: str | None) -> str:
     by_status = {number: name for name, number in STATUSES.items()}
     if status in _CLEAR:
         return by_status[status]
-    if code in STATUSES or code in TRANSPORT:
+    if code in STATUSES and (STATUSES[str(code)] == status or status not in by_status):
         return str(code)
     if status in by_status:
         return by_status[status]

@@ -6,9 +6,10 @@ upstream's answer is read (`answers.py`).
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema, with_config
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from openbell.desk.arche.contract import DEFAULT_PAGE, LARGEST_PAGE, MOST_TICKERS
@@ -19,10 +20,20 @@ _MOMENT = StringConstraints(
     pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 )
 _NAME = StringConstraints(min_length=1, max_length=64)
+
+
+def _real_moment(text: str) -> str:
+    """Returns a time that exists. Raises `ValueError` for the 99th of a month."""
+    datetime.fromisoformat(text)
+    return text
+
+
 Name = Annotated[str, _NAME, WithJsonSchema({"type": "string"})]
 Price = Annotated[str, _DECIMAL, WithJsonSchema({"type": "string"})]
 LivePrice = Annotated[str, _DECIMAL, WithJsonSchema({"type": "string", "description": "Decimal string"})]
-Moment = Annotated[str, _MOMENT, WithJsonSchema({"type": "string", "format": "date-time"})]
+Moment = Annotated[
+    str, _MOMENT, AfterValidator(_real_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+]
 
 
 def _nullable(kind: str, description: str = "") -> WithJsonSchema:

@@ -50,7 +50,7 @@ async def quotes_historical(call: Call, given: shapes.HistoricalInput) -> Result
         ("page_size", str(given.page_size)),
     ]
     response = await _ask(call, HISTORICAL, params)
-    found = answers.page_of(response, call.desk.settings.arche_key)
+    found = answers.asked_page(response, given.page, given.page_size, given.interval, call.desk.settings.arche_key)
     value: shapes.HistoricalPage = {
         "items": found["items"],
         "page": found["page"],
@@ -111,7 +111,8 @@ def _joined(tickers: Sequence[str]) -> str:
     for each in tickers:
         if "," in each or not each.strip():
             raise InvalidParameter("tickers: each must be one ticker, such as AAPL or BTC/USD, without a comma")
-    return ",".join(each.strip().upper() for each in tickers)
+    # The upper case of other letters can be a letter of ASCII: such a text is a mistake, and not another ticker.
+    return ",".join(each.strip().upper() if each.isascii() else each.strip() for each in tickers)
 
 
 def basis_of(response: ArcheResponse) -> Basis:

@@ -69,7 +69,8 @@ def _is_stored(call: Call) -> bool:
 
 def _sender(call: Call) -> Sink:
     async def send(subscription: CrossingSubscription, alert: CrossingAlert) -> None:
-        await call.session.notify(METHOD, subscription.notification(alert))
+        params = {**subscription.notification(alert), "_meta": call.desk.truth_of_pushes}
+        await call.session.notify(METHOD, params)
 
     return send
 
