@@ -577,6 +577,24 @@ MUST_HOLD = {
     "requests to URLs that others have chosen reach no private network, follow no redirect and are bounded": [
         "gateway/test_outbound.py"
     ],
+    "streams end with their tokens, and an event id of another ledger resumes nothing": [
+        "gateway/streamable/test_permits.py::test_the_streams_of_a_removed_token_end_within_a_second_or_two",
+        "gateway/streamable/test_permits.py::test_the_stream_of_an_expired_token_ends",
+        "gateway/streamable/test_permits.py::test_an_event_id_of_another_ledger_begins_a_new_stream",
+    ],
+    "subscriptions to signals outlast processes, and every gateway process pushes the same alerts": [
+        "gateway/streamable/test_signals.py::test_alerts_come_for_what_becomes_true_and_outlast_a_killed_process",
+        "gateway/streamable/test_signals.py::test_two_processes_on_one_database_deliver_the_same_signals",
+    ],
+    "a client that vanishes while it waits loses no notification": [
+        "gateway/streamable/test_permits.py::test_a_client_that_vanishes_while_it_waits_loses_no_notification"
+    ],
+    "a halt reaches desks on other machines after an outage, and ends with a resume on any of them": [
+        "cli/test_halt.py::test_a_halt_reaches_other_machines_when_the_database_is_back_and_ends_with_their_resume"
+    ],
+    "a program that has taken the port of a killed gateway learns no key and cannot answer in its place": [
+        "gateway/quotes/test_gateway_file.py::test_a_program_that_has_taken_the_port_learns_nothing_with_which_it_could_answer"
+    ],
     "webhooks arrive at least once, signed, in order and with one id, whatever the receiver does and through kill -9": [
         "gateway/webhooks/test_sender.py",
         "gateway/webhooks/test_kills.py::test_a_killed_sender_loses_nothing_and_keeps_ids_and_order",
