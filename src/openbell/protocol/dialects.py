@@ -198,8 +198,9 @@ class ArcheDialect:
     unknown_tool: int = INVALID_PARAMS
 
     def schema(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The value's own."""
-        return data
+        """The value's own, with `anyOf` for the manifest's lists of types: some clients support a single `type` only."""
+        found: dict[str, Any] = _single_types(data)
+        return found
 
     def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
         """The value itself."""
@@ -217,6 +218,21 @@ class ArcheDialect:
     def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
         """Returns the type INTERNAL_ERROR."""
         return Reply({"type": "INTERNAL_ERROR", "message": BUG, "retryable": True, **_NO_RESPONSE}, is_error=True)
+
+
+def _single_types(schema: Any) -> Any:
+    """Returns a schema that allows the same values without lists of types."""
+    if isinstance(schema, list):
+        return [_single_types(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: _single_types(each) for name, each in schema.items()}
+    if isinstance(kinds := kept.get("type"), list):
+        kept = {
+            "anyOf": [{"type": kind} for kind in kinds],
+            **{name: each for name, each in kept.items() if name != "type"},
+        }
+    return kept
 
 
 def _message(words: str, message: str) -> str:
