@@ -62,6 +62,10 @@ async def serving(desk: Desk, listener: socket.socket) -> AsyncIterator[Gateway]
             await gateway.close_streams()
             server.should_exit = True
             await task
+            # Those that came while the gateway stopped.
+            for left in list(server.server_state.connections):
+                left.transport.abort()
+            await asyncio.sleep(0)  # lets the loop close them
 
 
 @contextmanager

@@ -83,7 +83,14 @@ def test_no_request_is_a_server_error_and_every_response_is_as_documented(gatewa
     def walk(path: str, mode: GenerationMode) -> None:
         operation = schema[path]["GET"]
 
-        @settings(max_examples=CASES // 4, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+        # The short form is the same in every run: whether each status comes must not depend on chance.
+        @settings(
+            max_examples=CASES // 4,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            database=None,
+            derandomize=CASES < 1000,
+        )
         @given(operation.as_strategy(generation_mode=mode), st.integers(0, 9), TICKERS, DAYS)
         def ask(case: Case[Any], chance: int, tickers: str, days: tuple[str, str]) -> None:
             if mode is GenerationMode.POSITIVE and chance < 7:
