@@ -1,0 +1,91 @@
+"""A chart config that was read: all fields valid, names and forms unified.
+
+`reading.read_config` makes it of a client's JSON, in the form of the contract or in that of the vendor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from openbell.charts.config.choices import DEFAULT_INTERVAL, HEIGHT, WIDTH
+from openbell.charts.config.drawing_kinds import DrawingKind
+from openbell.charts.studies.study import Study
+from openbell.indicators.spec import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigStudy:
+    """One study of a config."""
+
+    study: Study
+    inputs: Mapping[str, Setting]
+    """The inputs that the config has; others have their defaults."""
+    override: Mapping[str, Any] = field(default_factory=dict)
+    force_overlay: bool = False
+
+    def value(self, name: str) -> Setting:
+        """Returns the value of an input."""
+        if name in self.inputs:
+            return self.inputs[name]
+        return next(each.default for each in self.study.inputs if each.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDrawing:
+    """One drawing of a config."""
+
+    kind: DrawingKind
+    prices: Mapping[str, float]
+    times: Mapping[str, datetime]
+    text: str = ""
+    override: Mapping[str, Any] = field(default_factory=dict)
+    on_top: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """A text across the chart."""
+
+    text: str
+    size: float = 64.0
+    opacity: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class ChartConfig:
+    """A chart config."""
+
+    symbol: str
+    """EXCHANGE:SYMBOL."""
+    interval: str = DEFAULT_INTERVAL
+    range: str | None = None
+    """In its written form, see `ranges`."""
+    theme: str = "light"
+    style: str = "candle"
+    width: int = WIDTH
+    height: int = HEIGHT
+    scale: str = "regular"
+    session: str = "regular"
+    timezone: str = "Etc/UTC"
+    format: str = "png"
+    shift_left: int = 0
+    """Bars by which the shown range is moved to the past."""
+    shift_right: int = 0
+    """Empty bars at the right."""
+    watermark: Watermark | None = None
+    override: Mapping[str, Any] = field(default_factory=dict)
+    studies: tuple[ConfigStudy, ...] = ()
+    drawings: tuple[ConfigDrawing, ...] = ()
+
+    @property
+    def resolution(self) -> str:
+        """The size, such as `1200x675`."""
+        return f"{self.width}x{self.height}"
+
+    @property
+    def parameters(self) -> int:
+        """Studies and drawings, which plans limit together."""
+        return len(self.studies) + len(self.drawings)

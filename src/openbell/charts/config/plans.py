@@ -1,0 +1,39 @@
+"""The vendor's plans and their limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The limits of one plan."""
+
+    name: str
+    per_second: int
+    burst: int
+    per_day: int
+    width: int
+    height: int
+    storage_days: int
+    parameters: int
+    """Studies and drawings of one chart together."""
+
+    @property
+    def resolution(self) -> str:
+        """The largest size, such as `800x600`."""
+        return f"{self.width}x{self.height}"
+
+
+PLANS = {
+    plan.name: plan
+    for plan in (
+        Plan("BASIC", 1, 3, 50, 800, 600, 14, 3),
+        Plan("PRO", 10, 15, 500, 1920, 1080, 30, 5),
+        Plan("MEGA", 15, 25, 1000, 1920, 1600, 60, 10),
+        Plan("ULTRA", 35, 50, 3000, 2048, 1920, 90, 25),
+        Plan("ENTERPRISE", 35, 50, 5000, 2048, 1920, 120, 50),
+    )
+}
+"""From the smallest to the largest."""
+LARGEST = PLANS["ENTERPRISE"]
