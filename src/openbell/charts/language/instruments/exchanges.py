@@ -1,0 +1,96 @@
+"""The exchanges that sentences can name, and how they write a symbol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from openbell.charts.language.instruments.named import Kind, Named, words
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One exchange."""
+
+    id: str
+    names: tuple[str, ...]
+    """What people call it, in lower case."""
+    kinds: tuple[Kind, ...]
+    """The kinds of instruments that it lists."""
+    quote: str = ""
+    """The currency in which it quotes crypto, if a sentence names none or says "dollar"."""
+    ambiguous: bool = False
+    """True if a name is also an English word or an instrument: it counts only after "on", "at", "from", "via" or "using"."""
+
+    def lists(self, instrument: Named) -> bool:
+        """Returns True if the exchange lists instruments of this kind. Stocks are listed on one exchange only."""
+        if instrument.kind in {Kind.CRYPTO, Kind.FOREX}:
+            return instrument.kind in self.kinds
+        return self.id == instrument.exchange or self.id in instrument.listings
+
+    def symbol_of(self, instrument: Named, quote: str = "") -> str:
+        """Returns EXCHANGE:SYMBOL of an instrument that it lists, in a quote currency or in that of the exchange."""
+        if instrument.kind is not Kind.CRYPTO:
+            return f"{self.id}:{instrument.listings.get(self.id, instrument.code)}"
+        if not quote and self.id in instrument.listings:
+            return f"{self.id}:{instrument.listings[self.id]}"
+        return f"{self.id}:{instrument.base}{quote.upper() or self.quote}"
+
+
+def _crypto(exchange: str, names: str, quote: str, *, ambiguous: bool = False) -> Exchange:
+    return Exchange(exchange, words(names), (Kind.CRYPTO,), quote, ambiguous)
+
+
+def _forex(exchange: str, names: str) -> Exchange:
+    return Exchange(exchange, words(names), (Kind.FOREX,))
+
+
+EXCHANGES = (
+    _crypto("BINANCE", "binance", "USDT"),
+    _crypto("BINANCEUS", "binance us, binance.us, binanceus", "USDT"),
+    _crypto("BYBIT", "bybit", "USDT"),
+    _crypto("OKX", "okx, okex", "USDT"),
+    _crypto("KUCOIN", "kucoin", "USDT"),
+    _crypto("MEXC", "mexc", "USDT"),
+    _crypto("BITGET", "bitget", "USDT"),
+    _crypto("GATEIO", "gate.io, gateio", "USDT"),
+    _crypto("HTX", "htx, huobi", "USDT"),
+    _crypto("COINBASE", "coinbase, coinbase pro", "USD", ambiguous=True),
+    _crypto("KRAKEN", "kraken", "USD"),
+    _crypto("BITSTAMP", "bitstamp", "USD"),
+    _crypto("BITFINEX", "bitfinex", "USD"),
+    _crypto("GEMINI", "gemini", "USD"),
+    _crypto("CRYPTOCOM", "crypto.com, cryptocom", "USD"),
+    _crypto("BITMEX", "bitmex", "USD"),
+    _crypto("UPBIT", "upbit", "KRW"),
+    _crypto("BITHUMB", "bithumb", "KRW"),
+    _crypto("BITFLYER", "bitflyer", "JPY"),
+    _forex("FX", "fxcm"),
+    Exchange("OANDA", ("oanda",), (Kind.FOREX, Kind.COMMODITY)),
+    _forex("FOREXCOM", "forex.com, forexcom"),
+    _forex("FX_IDC", "ice data"),
+    _forex("SAXO", "saxo, saxo bank"),
+    Exchange("NASDAQ", ("nasdaq",), (Kind.STOCK, Kind.ETF, Kind.INDEX), ambiguous=True),
+    Exchange("NYSE", ("nyse", "new york stock exchange"), (Kind.STOCK,)),
+    Exchange("AMEX", ("amex", "nyse arca", "arca"), (Kind.STOCK, Kind.ETF)),
+    Exchange("COMEX", ("comex",), (Kind.FUTURE,)),
+    Exchange("NYMEX", ("nymex",), (Kind.FUTURE,)),
+    Exchange("CBOT", ("cbot",), (Kind.FUTURE,)),
+)
+
+
+@cache
+def by_id() -> dict[str, Exchange]:
+    """All exchanges by their id."""
+    return {each.id: each for each in EXCHANGES}
+
+
+@cache
+def by_name() -> dict[str, Exchange]:
+    """All exchanges by what people call them. Raises `ValueError` if a name belongs to two."""
+    table: dict[str, Exchange] = {}
+    for each in EXCHANGES:
+        for name in each.names:
+            if table.setdefault(name, each) is not each:
+                raise ValueError(f"{name} names both {table[name].id} and {each.id}")
+    return table

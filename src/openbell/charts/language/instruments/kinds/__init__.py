@@ -1,0 +1,1 @@
+"""The instruments: each module defines those of one kind as INSTRUMENTS."""

@@ -1,0 +1,83 @@
+"""Crypto currencies, by default in Tether on Binance. The ticker is the base currency."""
+
+from __future__ import annotations
+
+from openbell.charts.language.instruments.named import Kind, Named, words
+
+
+def _coin(base: str, names: str, also: str = "", ambiguous: str = "", **listings: str) -> Named:
+    """Returns a coin. `also` are further tickers."""
+    tickers = (base.lower(), *words(also))
+    return Named(f"BINANCE:{base}USDT", Kind.CRYPTO, words(names), tickers, frozenset(words(ambiguous)), listings)
+
+
+INSTRUMENTS = (
+    _coin("BTC", "bitcoin, bit coin, digital gold", "xbt", BITMEX="XBTUSD"),
+    _coin("ETH", "ethereum, ether, etherium"),
+    _coin("SOL", "solana"),
+    _coin("BNB", "binance coin, bnb coin"),
+    _coin("XRP", "ripple, xrp ledger"),
+    _coin("ADA", "cardano"),
+    _coin("DOGE", "dogecoin, doge coin", "xdg"),
+    _coin("AVAX", "avalanche", ambiguous="avalanche"),
+    _coin("DOT", "polkadot, polka dot", ambiguous="dot"),
+    _coin("LINK", "chainlink, chain link", ambiguous="link"),
+    _coin("LTC", "litecoin, lite coin"),
+    _coin("BCH", "bitcoin cash"),
+    _coin("ETC", "ethereum classic", ambiguous="etc"),
+    _coin("TRX", "tron, tronix"),
+    _coin("XLM", "stellar, stellar lumens, lumens", ambiguous="stellar"),
+    _coin("SHIB", "shiba inu, shiba"),
+    _coin("PEPE", "pepe coin, pepecoin"),
+    _coin("NEAR", "near protocol", ambiguous="near"),
+    _coin("SUI", "sui network", ambiguous="sui"),
+    _coin("APT", "aptos", ambiguous="apt"),
+    _coin("ARB", "arbitrum", ambiguous="arb"),
+    _coin("OP", "optimism", ambiguous="op, optimism"),
+    _coin("ATOM", "cosmos, cosmos hub"),
+    _coin("UNI", "uniswap", ambiguous="uni"),
+    _coin("AAVE", "aave protocol"),
+    _coin("ICP", "internet computer"),
+    _coin("FIL", "filecoin"),
+    _coin("HBAR", "hedera, hedera hashgraph"),
+    _coin("VET", "vechain", ambiguous="vet"),
+    _coin("ALGO", "algorand", ambiguous="algo"),
+    _coin("TON", "toncoin, the open network", ambiguous="ton"),
+    _coin("INJ", "injective"),
+    _coin("SEI", "sei network"),
+    _coin("TIA", "celestia"),
+    _coin("STX", "stacks", ambiguous="stacks"),
+    _coin("RENDER", "render token, render network", "rndr", ambiguous="render"),
+    _coin("GRT", "the graph token"),
+    _coin("IMX", "immutable x, immutable"),
+    _coin("POL", "polygon, matic network", "matic", ambiguous="pol"),
+    _coin("XTZ", "tezos"),
+    _coin("EOS", "eos network"),
+    _coin("SAND", "the sandbox", ambiguous="sand"),
+    _coin("MANA", "decentraland", ambiguous="mana"),
+    _coin("AXS", "axie infinity, axie"),
+    _coin("THETA", "theta network", ambiguous="theta"),
+    _coin("CRV", "curve dao, curve finance"),
+    _coin("LDO", "lido, lido dao"),
+    _coin("MKR", "makerdao"),
+    _coin("COMP", "compound finance", ambiguous="comp"),
+    _coin("SNX", "synthetix"),
+    _coin("DYDX", "dydx protocol"),
+    _coin("FET", "fetch.ai, artificial superintelligence alliance"),
+    _coin("BONK", "bonk coin"),
+    _coin("WIF", "dogwifhat"),
+    _coin("FLOKI", "floki inu"),
+    _coin("JUP", "jupiter exchange"),
+    _coin("PYTH", "pyth network"),
+    _coin("ENA", "ethena"),
+    _coin("ONDO", "ondo finance"),
+    _coin("ZEC", "zcash"),
+    _coin("DASH", "dash coin", ambiguous="dash"),
+    _coin("NEO", "neo coin", ambiguous="neo"),
+    _coin("CAKE", "pancakeswap", ambiguous="cake"),
+    _coin("GALA", "gala games", ambiguous="gala"),
+    _coin("CHZ", "chiliz"),
+    _coin("TAO", "bittensor"),
+    _coin("KAVA", "kava network"),
+    _coin("RUNE", "thorchain", ambiguous="rune"),
+)
