@@ -68,6 +68,14 @@ OpenbellError
 ├── UpstreamUnreachable [desk]         a quotes API did not respond, or its response ended too early
 ├── UpstreamTooLarge [desk]            the response of a quotes API is larger than its contract allows
 ├── ArcheFailed [desk]                 a quotes API refused a request or failed; carries the manifest's error object
+├── VendorError [desk]                 the vendor of chart images did not do what was asked
+│   ├── KeyRefused [desk]              it does not accept the API key
+│   ├── VendorRefused [desk]           it refused the request, in its own words
+│   │   └── PlanRefused [desk]         the plan of the key does not allow the chart
+│   ├── ConfigRefused [desk]           it does not accept the chart config; `problems` has the fields
+│   ├── RateLimited [desk]             more requests than the plan allows; `retry_after` has the seconds to wait
+│   ├── VendorFailed [desk]            it failed, or sent something that cannot be used
+│   └── VendorUnreachable [desk]       it did not respond, or its response ended too early
 ├── WorkersFailed [desk]               the processes or machines that run a sweep failed
 ├── WorkerDied [desk]                  the process of a calculation was killed, and so was the one that replaced it
 ├── ImpossibleMove [trading]           an order cannot change from its state to the requested one
