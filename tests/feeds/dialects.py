@@ -102,7 +102,7 @@ class Kraken(ExchangeServer):
     page = 720
     pairs: ClassVar = {"XXBTZUSD": parse("BTC/USD"), "XETHZUSD": parse("ETH/USD")}
     rate = Rate(15, 15, {})
-    _minutes: ClassVar = {str(each.seconds // 60): each for each in Timeframe}
+    _minutes: ClassVar = {str(each.seconds // 60): each for each in SHORT.values()}
 
     def respond(self, host: str, path: str, query: dict[str, str]) -> tuple[str, Any]:
         assert host == "api.kraken.com"
@@ -189,7 +189,7 @@ class Bitstamp(ExchangeServer):
     page = 1000
     pairs: ClassVar = {symbol.replace("/", "").lower(): parse(symbol) for symbol in USD}
     rate = Rate(400, 1, {})
-    _steps: ClassVar = {str(each.seconds): each for each in Timeframe}
+    _steps: ClassVar = {str(each.seconds): each for each in SHORT.values()}
 
     def respond(self, host: str, path: str, query: dict[str, str]) -> tuple[str, Any]:
         assert host == "www.bitstamp.net"
@@ -225,7 +225,7 @@ class Bybit(ExchangeServer):
     page = 1000
     pairs: ClassVar = {symbol.replace("/", ""): parse(symbol) for symbol in USDT}
     rate = Rate(600, 5, {})
-    _names: ClassVar = {str(each.seconds // 60): each for each in Timeframe} | {"D": Timeframe.D1}
+    _names: ClassVar = {str(each.seconds // 60): each for each in SHORT.values()} | {"D": Timeframe.D1}
 
     def respond(self, host: str, path: str, query: dict[str, str]) -> tuple[str, Any]:
         assert host == "api.bybit.com"

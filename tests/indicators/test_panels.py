@@ -34,6 +34,7 @@ from openbell.indicators.sums import mean_and_deviation
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values, make
 from openbell.market.instruments import Instrument
+from openbell.market.plan import buckets
 from openbell.market.session_table import trading_day
 from openbell.market.timeframes import Timeframe
 from tests.indicators import references
@@ -363,7 +364,9 @@ class TestAgainstTaLib:
 
 def shifted(bars: Bars, instrument: Instrument, timeframe: Timeframe) -> Bars:
     """The same prices at another pace: every session's or week's open, or every step of the clock."""
-    if instrument is STOCK and not timeframe.intraday:
+    if timeframe.of_days:
+        time = buckets(instrument, timeframe, at("1972-06-01T00:00Z"), at("2099-06-01T00:00Z"))[0][: len(bars)]
+    elif instrument is STOCK and not timeframe.intraday:
         days = pd.bdate_range("2025-01-06", periods=6 * len(bars), tz="America/New_York") + pd.Timedelta(hours=9.5)
         opens = np.array([int(day.timestamp()) for day in days], dtype=np.int64)
         opens = opens[trading_day(STOCK, opens) >= 0]

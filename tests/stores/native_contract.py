@@ -19,14 +19,14 @@ from openbell.market.bars import Bars, empty_of, merge, resample
 from openbell.market.errors import LeaseLost, SourceConflict
 from openbell.market.instruments import parse
 from openbell.market.series import Series, bases
-from openbell.market.timeframes import Timeframe
+from openbell.market.timeframes import SHORT, Timeframe
 from openbell.stores.port import BarStore, Span
 from tests.stores.model import assert_same
 from tests.stores.native_samples import END, START, whole
 from tests.stores.samples import EVER, FILE, LIVE, bars, run
 from tests.stores.store_suite import StoreSuite
 
-NATIVE = [timeframe for timeframe in Timeframe if timeframe is not Timeframe.M1]
+NATIVE = [timeframe for timeframe in SHORT.values() if timeframe is not Timeframe.M1]
 SYMBOLS = ["AAPL", "BTC/USD", "EUR/USD"]
 OTHER = replace(FILE, feed="other")
 DAY = 86400

@@ -99,7 +99,10 @@ def _late_start(bars: Bars, start: int) -> str:
     else:  # a stock's bars in extended hours are few: only whole sessions count
         by_day = instrument.asset_class is AssetClass.STOCK and bars.timeframe.intraday
         timeframe = Timeframe.D1 if by_day else bars.timeframe
-        late = len(buckets(instrument, timeframe, start, min(first, start + _LONG_ENOUGH))[0]) > 0
+        late = (
+            len(buckets(instrument, timeframe, start, min(first, start + max(_LONG_ENOUGH, 3 * timeframe.seconds)))[0])
+            > 0
+        )
     if not late:
         return ""
     shown, wanted = iso(first), iso(start)

@@ -6,7 +6,7 @@ from openbell.desk.bars import BarService
 from openbell.market.bars import Bars, closed_at
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts, Source
-from openbell.market.timeframes import SHORT, name_of
+from openbell.market.timeframes import ALL_NAMES, name_of
 from openbell.stores.port import Span
 
 
@@ -23,7 +23,7 @@ async def bar_facts(service: BarService, bars: Bars) -> BarFacts:
 
     failure = service.failures.get(bars.series)
     return BarFacts(
-        "+".join(dict.fromkeys(name_of(base, SHORT) for base, _ in spans)),
+        "+".join(dict.fromkeys(name_of(base, ALL_NAMES) for base, _ in spans)),
         await service.threads.run(sources),
         f"{failure.message}; the bars are those that were stored" if failure else None,
     )
@@ -31,7 +31,7 @@ async def bar_facts(service: BarService, bars: Bars) -> BarFacts:
 
 async def stored_instead(service: BarService, instrument: Instrument) -> str:
     """Returns what is stored of an instrument that lacks the bars asked for, for an error message; maybe empty."""
-    names = ", ".join(name_of(each, SHORT) for each in await service.stored_timeframes(instrument))
+    names = ", ".join(name_of(each, ALL_NAMES) for each in await service.stored_timeframes(instrument))
     return f"; what is stored are bars of {names}" if names else ""
 
 

@@ -23,7 +23,7 @@ from openbell.market.clock import Clock, bounded
 from openbell.market.errors import DataError, FeedUnavailable, StoreError, UnknownSymbol
 from openbell.market.instruments import Instrument, parse
 from openbell.market.lookback import bucket_start, lookback_start
-from openbell.market.plan import Part, base_of
+from openbell.market.plan import Part, base_of, next_close
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import BarStore, Span, Version
@@ -236,7 +236,10 @@ class BarService:
         before = ring.native_parts(first)
         if native_parts(parts, first) != before or again <= first or (before and again < before[-1].end):
             return None
-        fresh = barlib.resample(self.store.read(minutes, again, end), series.timeframe, end)
+        fresh = barlib.empty_of(series)
+        # Until a day, month or year closes, its minutes need not be read again and again.
+        if series.timeframe.intraday or next_close(series.instrument, series.timeframe, again) <= end:
+            fresh = barlib.resample(self.store.read(minutes, again, end), series.timeframe, end)
         if series.timeframe is not Timeframe.M1:  # without bars that would be made of a part of their minutes
             fresh = barlib.merge(barlib.empty_of(series), *(fresh.between(part.start, part.end) for part in parts))
         fresh = fresh.tail(ring.depth)

@@ -16,7 +16,7 @@ from openbell.feeds.port import Feeds
 from openbell.indicators.day_sums import day_starts
 from openbell.indicators.evaluation import Computed, IndicatorRequest, evaluate
 from openbell.indicators.regular_hours import partly_regular, session_days
-from openbell.market.bars import Bars
+from openbell.market.bars import Bars, ends_of
 from openbell.market.errors import InsufficientData
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
@@ -68,7 +68,7 @@ class IndicatorService:
     async def _extras(self, bars: Bars, wanted: list[IndicatorRequest]) -> dict[str, Extra]:
         kinds = {kind for each in wanted for kind in each.indicator.needs}
         # A value holds until the next one: the first bars need the last one before them.
-        start, end = int(bars.time[0]) - _BEFORE, int(bars.time[-1]) + bars.timeframe.seconds
+        start, end = int(bars.time[0]) - _BEFORE, int(ends_of(bars.tail(1))[0])
         return {kind: await self._feed.extra(kind, bars.instrument, start, end) for kind in sorted(kinds)}
 
     async def _regular(self, bars: Bars, count: int, wanted: list[IndicatorRequest]) -> RegularPart | None:

@@ -92,21 +92,25 @@ class Sourcing:
         covered: dict[Timeframe, list[tuple[int, int]]] = {}
         natives = self._history.known_natives(series.instrument)
         planned = base_of(series.instrument, series.timeframe, natives)
+        # Months and longer wait until their last day is published: minutes are not fetched for them.
+        waits = series.timeframe.months > 0 and planned not in {None, Timeframe.M1}
+        believed = {planned} if waits else {planned, Timeframe.M1}
         for base in candidates:
             # At an earlier clock, a bar that the vendor had not published by then is made of what there was.
             until = self._history.complete(base, end) if base.timeframe in natives else end
             if until < end and self._has_later_imports(base, Span(until, end)):
                 until = end
-            if planned and base.timeframe not in {planned, Timeframe.M1}:
+            if planned and base.timeframe not in believed:
                 # Whether it is covered may depend on other questions; what the planned base can make must not.
                 reached = self._history.reach(series.at(planned))
                 until = until if reached is None else max(start, min(until, reached))
             covered[base.timeframe] = _covered(self._store.gaps(base, Span(start, until)), start, until)
-        covered[Timeframe.M1] = over_closed_hours(series.instrument, covered[Timeframe.M1])
+        for each in covered if series.timeframe.of_days else (Timeframe.M1,):
+            covered[each] = over_closed_hours(series.instrument, covered[each])
         # Nothing is covered before this: the buckets of decades need not be looked at one by one.
         known = [reach or end, *(spans[0][0] for spans in covered.values() if spans)]
         first = bucket_start(series.instrument, series.timeframe, max(start, min(known)))
-        parts = self._of_one_adjustment(series, parts_of(series, first, end, covered, reach))
+        parts = self._of_one_adjustment(series, parts_of(series, first, end, covered, end if waits else reach))
         if reach is None and start < first:  # minutes that others have stored are covered by nobody
             parts.insert(0, Part(Timeframe.M1, start, first))
         return _without(parts, cut)
@@ -191,8 +195,9 @@ class Sourcing:
         reach = None if base is None else self._history.reach(series.at(base))
         if reach is None:
             return None
-        # Two weeks hold a whole bucket of every timeframe.
-        starts, _ = buckets(series.instrument, series.timeframe, reach, reach + 15 * _DAY)
+        # Two weeks hold a whole bucket of every timeframe up to a day, three nominal lengths that of a longer one.
+        long = max(15 * _DAY, 3 * series.timeframe.seconds)
+        starts, _ = buckets(series.instrument, series.timeframe, reach, reach + long)
         return int(starts[0]) if len(starts) else reach
 
     def more_to_ask(self, series: Series, before: int) -> bool:

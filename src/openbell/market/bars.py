@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from openbell.market.calendar_months import bucket_number, bucket_opens
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.series import Series
 from openbell.market.session_table import Times, table_for
@@ -127,10 +128,14 @@ def bucket_bounds(instrument: Instrument, timeframe: Timeframe, times: Times) ->
     """Returns for each time the start and end of the bucket that contains it; −1 if no bucket does.
 
     Buckets up to 12 h are aligned to UTC midnight for every instrument. A daily bucket is the UTC day; for stocks it is the
-    regular session, and times in extended hours are in no daily bucket. Weeks begin on Monday.
+    regular session, and times in extended hours are in no daily bucket. Weeks begin on Monday, months on the 1st. Buckets
+    of 2 and 3 days are counted from 1970 on; those of stocks are 2 and 3 sessions (`SessionTable.number`).
     """
     if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
         return _session_bounds(timeframe, times)
+    if timeframe.months:
+        number = bucket_number(timeframe, times)
+        return bucket_opens(timeframe, number), bucket_opens(timeframe, number + 1)
     anchor = _MONDAY if timeframe is Timeframe.W1 else 0
     start = times - (times - anchor) % timeframe.seconds
     return start, start + timeframe.seconds
@@ -143,11 +148,12 @@ def _session_bounds(timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
     row = table.regular(times)
     if not len(table.open):  # outside the calendar's years: the table has no row to index below
         return row, row.copy()
-    if timeframe is Timeframe.W1:
-        first = np.searchsorted(table.week, table.week[row], side="left")
-        last = np.searchsorted(table.week, table.week[row], side="right") - 1
-    else:
+    if timeframe is Timeframe.D1:
         first = last = row
+    else:
+        bucket = table.bucket(timeframe)
+        first = np.searchsorted(bucket, bucket[row], side="left")
+        last = np.searchsorted(bucket, bucket[row], side="right") - 1
     inside = row >= 0
     return np.where(inside, table.open[first], -1), np.where(inside, table.close[last], -1)
 
@@ -155,8 +161,11 @@ def _session_bounds(timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
 def resample(minutes: Bars, timeframe: Timeframe, closed_until: float) -> Bars:
     """Returns the bars of a larger timeframe that end by `closed_until`: first open, max high, min low, last close, sum.
 
-    `minutes` must contain all bars of the first bucket; this is not checked.
+    `minutes` must contain all bars of the first bucket; this is not checked. The volume of bars that are made of days is the
+    sum of the days' volumes, so that it is the same number whether days or minutes are stored.
     """
+    if timeframe.of_days and minutes.timeframe.intraday:
+        minutes = resample(minutes, Timeframe.D1, closed_until)
     start, end = bucket_bounds(minutes.instrument, timeframe, minutes.time)
     usable = (start >= 0) & (end <= closed_until)
     if not usable.all():
@@ -191,6 +200,13 @@ def closed_at(bars: Bars) -> int:
     """Returns the end of the latest bar."""
     _, end = bucket_bounds(bars.instrument, bars.timeframe, bars.time[-1:])
     return int(end[0])
+
+
+def ends_of(bars: Bars) -> Times:
+    """Returns for each bar its length after its open; of bars that are made of days, the end of its last day."""
+    if bars.timeframe.of_days:
+        return bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
+    return bars.time + bars.timeframe.seconds
 
 
 def count(instrument: Instrument, timeframe: Timeframe, times: Times, closed_until: float) -> int:

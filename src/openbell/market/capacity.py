@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.plan import buckets
 from openbell.market.session_table import table_for
 from openbell.market.timeframes import Timeframe
 
@@ -13,6 +14,8 @@ def most_bars(instrument: Instrument, timeframe: Timeframe, start: int, end: int
     """Returns the largest possible number of bars that open in [start, end) and close by `end`."""
     if start >= end:
         return 0
+    if timeframe.of_days:
+        return len(buckets(instrument, timeframe, start, end)[0])
     if instrument.asset_class is not AssetClass.STOCK:
         return (end - start) // timeframe.seconds
     table = table_for(start, end)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from openbell.market.bars import Bars, Values
+from openbell.market.bars import Bars, Values, ends_of
 from openbell.market.session_table import Times
 
 KINDS = ("delta", "funding", "open_interest", "long_short", "fear_greed")
@@ -23,15 +23,17 @@ class Extra:
 
     def at(self, bars: Bars) -> Values:
         """Returns the latest value at the end of each bar; NaN before the first value."""
-        return self._latest(bars.time + bars.timeframe.seconds)
+        return self._latest(ends_of(bars))
 
     def sum_in(self, bars: Bars) -> Values:
         """Returns the sum of the values in each bar; NaN for bars before the first value."""
         total = np.concatenate(([0.0], np.cumsum(self.value)))
         first = np.searchsorted(self.time, bars.time)
-        last = np.searchsorted(self.time, bars.time + bars.timeframe.seconds)
-        out: Values = total[last] - total[first]
-        if len(self.time):
+        ends = ends_of(bars)
+        out: Values = total[np.searchsorted(self.time, ends)] - total[first]
+        if len(self.time) and bars.timeframe.of_days:
+            out[ends <= self.time[0]] = np.nan
+        elif len(self.time):
             out[bars.time < self.time[0] - self.time[0] % bars.timeframe.seconds] = np.nan
         else:
             out[:] = np.nan

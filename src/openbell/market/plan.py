@@ -1,10 +1,11 @@
 """The rule that decides what a question is answered from.
 
 Bars of a timeframe T are made of whole bars of one base: T itself where it is native, else the largest native timeframe that
-divides it (`series.bases`). A vendor's bar is used from the time at which the vendor has published it; bars of T that have
-closed but are not published yet are made of minutes. `to_fetch` returns what a feed must be asked for, `parts_of` which
-stored series each bar of T is made of. Both depend on the clock, on what the feed declares and on what is covered, never on
-which questions were asked before: more minutes do not change an answer that native bars give.
+divides it (`series.bases`). A vendor's bar is used from the time at which the vendor has published it. Bars of T that have
+closed but are not published yet are made of minutes; months and longer wait for their days. `to_fetch` returns what a feed
+must be asked for, `parts_of` which stored series each bar of T is made of. Both depend on the clock, on what the feed
+declares and on what is covered, never on which questions were asked before: more minutes do not change an answer that native
+bars give.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.market.bars import Bars, closed_at
+from openbell.market.calendar_months import bucket_opens, number_of, numbers_within, opens_at
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.lookback import bucket_start
 from openbell.market.series import Series, bases
@@ -74,7 +76,8 @@ def to_fetch(series: Series, start: int, end: int, natives: Mapping[Timeframe, N
     final = bucket_start(instrument, timeframe, published(instrument, base, natives[base], now))
     cut = max(start, min(end, final))
     found = [Part(base, start, cut)] if cut > start else []
-    if Timeframe.M1 in natives and len(buckets(instrument, timeframe, cut, end)[0]):
+    # A year of minutes is too much to ask for, for a bar whose last day is published within hours.
+    if not timeframe.months and Timeframe.M1 in natives and len(buckets(instrument, timeframe, cut, end)[0]):
         found.append(Part(Timeframe.M1, cut, end))
     return found
 
@@ -98,13 +101,15 @@ def parts_of(
     order = bases(series.instrument, series.timeframe)
     chosen = np.full(len(starts), len(order) - 1)
     if series.timeframe is not Timeframe.M1:
-        others = [covered.get(base, ()) for base in order if base is not Timeframe.M1]
-        doubtful = np.logical_or.reduce([_touched(starts, ends, spans) for spans in others])
         if whole_from is not None:
             doubtful = starts < whole_from
+        else:
+            others = [covered.get(base, ()) for base in order if base is not Timeframe.M1]
+            doubtful = np.logical_or.reduce([_touched(starts, ends, spans) for spans in others])
         chosen[doubtful & ~inside(starts, ends, covered.get(Timeframe.M1, ()))] = -1
     for rank in reversed(range(len(order) - 1)):
-        chosen[inside(starts, ends, covered.get(order[rank], ()))] = rank
+        if spans := covered.get(order[rank]):
+            chosen[inside(starts, ends, spans)] = rank
     return [Part(order[rank], int(starts[low]), int(ends[high - 1])) for rank, low, high in _runs(chosen) if rank >= 0]
 
 
@@ -113,11 +118,16 @@ def buckets(instrument: Instrument, timeframe: Timeframe, start: int, end: int) 
     if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
         table = table_for(start - _WEEK, end + _WEEK)  # a week may begin in one year and end in the next
         starts, ends = table.open, table.close
-        if timeframe is Timeframe.W1 and len(starts):
-            first = np.flatnonzero(np.append(True, table.week[1:] != table.week[:-1]))
+        if timeframe is not Timeframe.D1 and len(starts):
+            bucket = table.bucket(timeframe)
+            first = np.flatnonzero(np.append(True, bucket[1:] != bucket[:-1]))
             starts, ends = starts[first], ends[np.append(first[1:], len(ends)) - 1]
         within = (starts >= start) & (ends <= end)
         return starts[within], ends[within]
+    if timeframe.months:
+        numbers = numbers_within(timeframe, start, end)
+        opens = bucket_opens(timeframe, np.arange(numbers.start, numbers.stop + 1))
+        return opens[:-1], opens[1:]
     anchor, step = _anchor(timeframe), timeframe.seconds
     starts = np.arange(start + (anchor - start) % step, end - step + 1, step, dtype=np.int64)
     return starts, starts + step
@@ -144,9 +154,12 @@ def _anchor(timeframe: Timeframe) -> int:
 def next_close(instrument: Instrument, timeframe: Timeframe, after: float) -> int:
     """Returns the first time later than `after` at which a bar of a timeframe closes."""
     if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
-        ends = buckets(instrument, timeframe, int(after) - 2 * _WEEK, int(after) + 3 * _WEEK)[1]
+        reach = max(_WEEK, timeframe.seconds)
+        ends = buckets(instrument, timeframe, int(after) - 2 * reach, int(after) + 3 * reach)[1]
         later = ends[ends > after]
-        return int(later[0]) if len(later) else int(after) + _WEEK
+        return int(later[0]) if len(later) else int(after) + reach
+    if timeframe.months:
+        return opens_at(timeframe, number_of(timeframe, after) + 1)
     anchor, step = _anchor(timeframe), timeframe.seconds
     return int((after - anchor) // step + 1) * step + anchor
 

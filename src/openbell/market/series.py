@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from openbell.market.instruments import AssetClass, Instrument, parse
-from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 
 _SESSION_STEP = 1800
 """Seconds. The regular hours of stocks begin and end on half hours, on half days too."""
@@ -43,13 +43,13 @@ class Series:
 def _name(series: Series) -> str:
     if series.timeframe is Timeframe.M1:
         return series.instrument.symbol
-    return f"{series.instrument.symbol} {name_of(series.timeframe, SHORT)}"
+    return f"{series.instrument.symbol} {name_of(series.timeframe, ALL_NAMES)}"
 
 
 def series_of(name: str) -> Series:
     """Returns the series of a name in a store. Raises `InvalidSymbol` and `KeyError`."""
     symbol, _, timeframe = name.partition(" ")
-    return Series(parse(symbol), SHORT[timeframe] if timeframe else Timeframe.M1)
+    return Series(parse(symbol), ALL_NAMES[timeframe] if timeframe else Timeframe.M1)
 
 
 def bases(instrument: Instrument, timeframe: Timeframe) -> tuple[Timeframe, ...]:
@@ -65,11 +65,12 @@ def _bases(asset_class: AssetClass, timeframe: Timeframe) -> tuple[Timeframe, ..
 def makes(asset_class: AssetClass, base: Timeframe, timeframe: Timeframe) -> bool:
     """Returns True if bars of `timeframe` can be made of bars of `base`, each of whole bars.
 
-    Weeks are made of days. A stock's day is its regular session, which hours cut: the first one holds half an hour of the
-    premarket.
+    What is longer than a day is made of days, or of what makes days: nominal lengths say nothing about months. A stock's day
+    is its regular session, which hours cut: the first one holds half an hour of the premarket.
     """
-    if timeframe.seconds % base.seconds:
-        return False
-    if asset_class is AssetClass.STOCK and not timeframe.intraday and base.intraday:
-        return _SESSION_STEP % base.seconds == 0
-    return True
+    if timeframe.intraday:
+        return timeframe.seconds % base.seconds == 0
+    if base.intraday:
+        whole = _SESSION_STEP if asset_class is AssetClass.STOCK else Timeframe.D1.seconds
+        return whole % base.seconds == 0
+    return base in {timeframe, Timeframe.D1}

@@ -21,6 +21,7 @@ from openbell.market.sessions import (
     midnight,
     trading_days,
 )
+from openbell.market.timeframes import Timeframe
 from openbell.market.us_holidays import FIRST_YEAR, LAST_YEAR, half_days
 
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -42,6 +43,28 @@ class SessionTable:
     def week(self) -> Times:
         """The date of the Monday of each session's week, as days since 1970."""
         return self.day - (self.day + 3) % 7
+
+    @property
+    def number(self) -> Times:
+        """How many sessions came before each one since 4 January 1971, the first session of the calendar.
+
+        It is the anchor of bars of several days. No session comes before it, so that every bar of a stock has a whole
+        number of sessions, and it is the same for every table: the count does not depend on the years in question.
+        """
+        if not len(self.day):
+            return self.day.copy()
+        return np.arange(len(self.day), dtype=np.int64) + _sessions_before(int(_years(self.day[:1])[0]))
+
+    def bucket(self, timeframe: Timeframe) -> Times:
+        """Returns for each session a number that is equal for all sessions of a bar, and greater for later bars."""
+        if timeframe.months:
+            return (
+                np.asarray(self.day.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64))
+                // timeframe.months
+            )
+        if timeframe is Timeframe.W1:
+            return self.week
+        return self.number // (timeframe.seconds // 86400)
 
     def regular(self, times: Times) -> Times:
         """Returns for each time the row of the session whose regular hours contain it, or −1."""
@@ -66,6 +89,16 @@ def table_of_years(first_year: int, last_year: int) -> SessionTable:
     years = range(max(first_year, FIRST_YEAR), min(last_year, LAST_YEAR) + 1)
     columns = zip(*(_year(year) for year in years), strict=True) if years else [[np.empty(0, dtype=np.int64)]] * 5
     return SessionTable(*(np.concatenate(column) for column in columns))
+
+
+def _years(days: Times) -> Times:
+    return np.asarray(days.astype("datetime64[D]").astype("datetime64[Y]").astype(np.int64)) + 1970
+
+
+@lru_cache(maxsize=256)
+def _sessions_before(year: int) -> int:
+    """Returns the number of sessions of the calendar before a year."""
+    return 0 if year <= FIRST_YEAR else _sessions_before(year - 1) + len(trading_days(year - 1))
 
 
 @lru_cache(maxsize=128)

@@ -25,11 +25,11 @@ import numpy as np
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile, InvalidSymbol, StoreError
-from openbell.market.instruments import AssetClass, parse
+from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.session_table import Times
-from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 from openbell.stores.arrow import pa, pq
 from openbell.stores.bar_table import FIELDS, NAMES, prices_of, table_of, times_of
 from openbell.stores.folders import sync_folder
@@ -57,7 +57,7 @@ class BarFile:
 @lru_cache(maxsize=256)
 def folder(root: Path, asset_class: AssetClass, timeframe: Timeframe) -> Path:
     """The folder of the bars of one asset class at one timeframe."""
-    return root / asset_class.value / ("1min" if timeframe is Timeframe.M1 else name_of(timeframe, SHORT))
+    return root / asset_class.value / ("1min" if timeframe is Timeframe.M1 else name_of(timeframe, ALL_NAMES))
 
 
 def _folder(root: Path, series: Series) -> Path:
@@ -66,6 +66,16 @@ def _folder(root: Path, series: Series) -> Path:
 
 def _folders(root: Path) -> Iterator[tuple[AssetClass, Timeframe, Path]]:
     return ((kind, each, folder(root, kind, each)) for kind in AssetClass for each in Timeframe)
+
+
+def timeframes(root: Path, instrument: Instrument) -> list[Timeframe]:
+    """The timeframes other than minutes of which an instrument has a file, shortest first."""
+    try:
+        names = set(os.listdir(root / instrument.asset_class.value))
+    except FileNotFoundError:
+        return []
+    found = (Series(instrument, each) for each in Timeframe if each is not Timeframe.M1)
+    return [each.timeframe for each in found if _folder(root, each).name in names and existing(root, each)]
 
 
 def bar_file(root: Path, series: Series, period: str, origins: frozenset[Origin] | None = None) -> BarFile:

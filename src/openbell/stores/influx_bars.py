@@ -15,7 +15,7 @@ from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import StoreError
 from openbell.market.series import Series
-from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 from openbell.stores.influx_http import FIELDS, InfluxHttp, escaped
 from openbell.stores.port import Span
 from openbell.stores.resampling import CHUNK
@@ -24,6 +24,8 @@ TAG = "currency_pair"
 SOURCE = "source"
 _EARLIEST, _LATEST = 0, 9_000_000_000
 """Bounds in epoch seconds: within InfluxDB's range, and every bar lies between them."""
+ROLLED_UP = tuple(each for each in Timeframe if each is not Timeframe.M1 and not each.of_days)
+"""The timeframes whose bars are written when they are made of minutes; longer ones are made of days when they are read."""
 _STRETCH = 1.6
 """How much longer than its bars the first span that `tail` reads is."""
 
@@ -37,7 +39,7 @@ def measurement(series: Series, timeframe: Timeframe) -> str:
 
 def native_measurement(timeframe: Timeframe) -> str:
     """The measurement of a native series."""
-    return f"native_{name_of(timeframe, SHORT)}"
+    return f"native_{name_of(timeframe, ALL_NAMES)}"
 
 
 class InfluxBars:
@@ -64,8 +66,8 @@ class InfluxBars:
 
     def delete(self, series: Series, span: Span, timeframes: Iterable[Timeframe] | None = None) -> None:
         """Delete the bars that opened in a span, and by default the bars of all timeframes that are made of them."""
-        made = Timeframe if series.timeframe is Timeframe.M1 else (series.timeframe,)
-        names = tuple(measurement(series, timeframe) for timeframe in timeframes or made)
+        made = ROLLED_UP if series.timeframe is Timeframe.M1 else ()
+        names = tuple(measurement(series, timeframe) for timeframe in timeframes or (series.timeframe, *made))
         self._delete(names, {TAG: series.instrument.symbol}, span)
 
     def delete_of_source(self, series: Series, span: Span, source: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from openbell.market.bars import Bars, bucket_bounds
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.series import Series, series_of
-from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 from openbell.stores.sqlite_file import SqliteFile
 
 
@@ -48,7 +48,7 @@ def recorded(buffer: SqliteFile, timeframe: Timeframe, end: int) -> tuple[dict[I
     rows = buffer.query(
         "SELECT s.symbol, n.time, n.data, s.epoch = n.epoch FROM series s LEFT JOIN newest n ON n.series = s.id"
         " WHERE s.symbol LIKE ? AND EXISTS (SELECT 1 FROM months m WHERE m.series = s.id)",
-        f"% {name_of(timeframe, SHORT)}",
+        f"% {name_of(timeframe, ALL_NAMES)}",
     )
     known = sorted((row for row in rows if row[3]), key=lambda row: row[1])
     names = [series_of(row[0]) for row in known]

@@ -239,8 +239,8 @@ class ParquetStore(FileStore):
         return resampling.latest(self.tail, series, timeframe, count, end, skip)
 
     def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
-        """See the port. Only weekly bars cross the end of a period; for the others each period's count is cached."""
-        if timeframe is Timeframe.W1 or series.timeframe is not Timeframe.M1:
+        """See the port. Bars up to a day do not cross the end of a period: each period's count is cached."""
+        if timeframe.seconds > Timeframe.D1.seconds or series.timeframe is not Timeframe.M1:
             return barlib.count(series.instrument, timeframe, self._open_times(series, end), end)
         fresh = {period.partition(".")[0] for period in self._buffer.waiting(series, end)}
         months, removed = self._months(series), self._removed(series)
@@ -314,11 +314,7 @@ class ParquetStore(FileStore):
 
     def timeframes(self, instrument: Instrument) -> list[Timeframe]:
         """See the port. If none is recorded, the buffer may be new: the files count then."""
-        return super().timeframes(instrument) or [
-            each
-            for each in Timeframe
-            if each is not Timeframe.M1 and bar_files.existing(self.root, Series(instrument, each))
-        ]
+        return super().timeframes(instrument) or bar_files.timeframes(self.root, instrument)
 
     def where(self) -> str:
         """See the port."""

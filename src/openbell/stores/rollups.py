@@ -1,6 +1,7 @@
 """Rollups: resampled bars stored in measurements of their own, written when they are first read.
 
 Only whole days (weeks, for weekly bars) that have ended are stored; the current one is always resampled from its minutes.
+Bars of several days, months and longer are not stored: they are made of the stored days.
 Stored rollups are recorded as coverage in the buffer. A write of minutes removes the coverage of the days that it touches,
 in its own transaction and before it writes to InfluxDB: a rollup is never older than its minutes.
 """
@@ -15,9 +16,9 @@ from openbell.market.bars import Bars
 from openbell.market.errors import StoreError
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores import coverage
+from openbell.stores import coverage, resampling
 from openbell.stores.buffer import Buffer
-from openbell.stores.influx_bars import InfluxBars
+from openbell.stores.influx_bars import ROLLED_UP, InfluxBars
 from openbell.stores.periods import LAST
 from openbell.stores.port import Span
 
@@ -26,9 +27,10 @@ _TRIES = 5
 _CHUNK = 30 * _DAY
 _STRETCH = 1.6
 """How much longer than its bars the first span that is read is."""
+_ALL_DAYS = 100_000
+"""More days than any series has."""
 _USUAL = (Timeframe.M5, Timeframe.M15, Timeframe.H1, Timeframe.H4, Timeframe.D1)
 """Written together with the minutes of a large write."""
-_ROLLED_UP = tuple(timeframe for timeframe in Timeframe if timeframe is not Timeframe.M1)
 
 Read = Callable[[Series, int, int], Bars]
 """Returns the minute bars of a span, buffered ones included."""
@@ -45,6 +47,8 @@ class Rollups:
 
     def newest(self, series: Series, timeframe: Timeframe, count: int, end: int) -> Bars:
         """The latest `count` bars that had closed at `end`."""
+        if timeframe.of_days:
+            return resampling.latest_of_days(self._days, series, timeframe, count, end)
         today = _floor(timeframe, end)
         found = barlib.resample(self._read(series, today, end), timeframe, end)
         first = self._start(series, timeframe)
@@ -56,8 +60,15 @@ class Rollups:
             at, reach = start, reach * 3
         return found.tail(count)
 
+    def _days(self, days: Series, count: int, end: int) -> Bars:
+        """The latest daily bars that had closed at `end`, made of minutes."""
+        return self.newest(Series(days.instrument), Timeframe.D1, count, end)
+
     def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
         """How many bars had closed at `end`."""
+        if timeframe.of_days:
+            days = self.newest(series, Timeframe.D1, _ALL_DAYS, end)
+            return barlib.count(series.instrument, timeframe, days.time, end)
         today = _floor(timeframe, end)
         fresh = len(barlib.resample(self._read(series, today, end), timeframe, end))
         first = self._start(series, timeframe)
@@ -88,7 +99,7 @@ class Rollups:
 
     def invalidate_span(self, db: sqlite3.Connection, series: Series, span: Span) -> None:
         """Remove the coverage of the days and weeks that a span touches."""
-        for timeframe in _ROLLED_UP:
+        for timeframe in ROLLED_UP:
             number = self._buffer.ensure_series(db, _name(series, timeframe))
             coverage.uncover(db, number, _units(timeframe, span))
 
@@ -103,7 +114,7 @@ class Rollups:
 
     def delete(self, series: Series, span: Span) -> None:
         """Delete the rollups of the weeks that a span touches; `uncover` must have been committed."""
-        self._bars.delete(series, _units(Timeframe.W1, span), _ROLLED_UP)
+        self._bars.delete(series, _units(Timeframe.W1, span), ROLLED_UP)
 
     def write_usual(self, minutes: Bars) -> None:
         """Write the usual rollups of minutes; their days must have no other minutes."""

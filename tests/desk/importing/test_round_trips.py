@@ -15,7 +15,7 @@ from openbell.desk.importing import Options, read
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
 from openbell.market.instruments import parse
-from openbell.market.timeframes import Timeframe
+from openbell.market.timeframes import SHORT
 from tests.desk.importing.files import NOW, at
 
 INSTRUMENTS = [parse(symbol) for symbol in ("AAPL", "BTC/USD", "EUR/USD")]
@@ -37,7 +37,7 @@ CLOCK_FORMS = ["%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p"]
 def some_bars(draw: st.DrawFn) -> Bars:
     """Some tens of bars with gaps, of one instrument and timeframe."""
     instrument = draw(st.sampled_from(INSTRUMENTS))
-    timeframe = draw(st.sampled_from(list(Timeframe)))
+    timeframe = draw(st.sampled_from(list(SHORT.values())))
     count = draw(st.integers(30, 60)) if timeframe.seconds < 43200 else 18
     step = timeframe.seconds if timeframe.intraday else 86400
     span = np.arange(BEGIN, BEGIN + (count + 14) * max(step, timeframe.seconds), min(step, 1800))

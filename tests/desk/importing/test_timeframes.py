@@ -51,7 +51,7 @@ def trading_times(symbol: str, timeframe: Timeframe, days: int = 15) -> list[int
 
 
 # The regular hours of a stock fill one bar of 12 hours a day, which only --timeframe can tell from a day.
-SERIES = [(symbol, each) for symbol in MARKETS for each in Timeframe if (symbol, each) != ("AAPL", Timeframe.H12)]
+SERIES = [(symbol, each) for symbol in MARKETS for each in SHORT.values() if (symbol, each) != ("AAPL", Timeframe.H12)]
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def timeframe_of(period: str) -> Timeframe:
     if period.upper() in _PERIODS:
         return _PERIODS[period.upper()]
     seconds = int(period) * 60 if period.isascii() and period.isdigit() and len(period) < 9 else 0
-    for timeframe in Timeframe:
+    for timeframe in SHORT.values():
         if timeframe.seconds == seconds:
             return timeframe
     raise InvalidParameter(f"holds bars of the timeframe {shown(period)}: import takes {', '.join(SHORT)}")

@@ -17,7 +17,7 @@ _CHANCE = 1000
 _MOST = 0.9
 """The share of gaps that must be multiples of the usual one, if some are not."""
 _MANY = 20
-_BY_LENGTH = {each.seconds: each for each in Timeframe}
+_BY_LENGTH = {each.seconds: each for each in SHORT.values()}
 _TAKEN = f"import takes {', '.join(SHORT)}"
 _LONG = ((27, 32, "monthly"), (88, 93, "quarterly"), (360, 372, "yearly"))
 """Days between the bars of timeframes that are not taken."""

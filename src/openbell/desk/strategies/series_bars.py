@@ -10,7 +10,7 @@ from openbell.desk.bars import BarService
 from openbell.market.bars import Bars, closed_at
 from openbell.market.freshness import trading_seconds
 from openbell.market.instruments import AssetClass, parse
-from openbell.market.lookback import lookback_start
+from openbell.market.lookback import MOST_SESSIONS, lookback_start
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, Timeframe
 from openbell.stores.port import BarStore, Version
@@ -102,5 +102,5 @@ def is_current(series: Series, until: int, now: float) -> bool:
     instrument, timeframe = series.instrument, series.timeframe
     bar = timeframe.seconds
     if not timeframe.intraday and instrument.asset_class is AssetClass.STOCK:
-        bar = _SESSION * (1 if timeframe is Timeframe.D1 else 5)
+        bar = _SESSION * MOST_SESSIONS[timeframe]
     return trading_seconds(instrument, until, now) <= 2 * bar + _GRACE

@@ -26,12 +26,22 @@ Moment = TypeVar("Moment", int, Times)
 
 DAY = Timeframe.D1.seconds
 DAYS_PER_YEAR, SESSIONS_PER_YEAR = 365, 252
+_LEAST_DAYS = {
+    Timeframe.W1: 5,
+    Timeframe.MONTH: 26,
+    Timeframe.QUARTER: 85,
+    Timeframe.HALF: 175,
+    Timeframe.YEAR: 355,
+}
+"""The fewest days from one bar to the next of timeframes of which holidays and the calendar can shorten a bar."""
 SESSION = 23400
 """Seconds of a full session: 6.5 hours."""
 
 
 def bars_per_year(timeframe: Timeframe) -> float:
     """The number of bars in 365 days of 24 hours, for instruments that trade around the clock."""
+    if timeframe.months:
+        return 12 / timeframe.months
     return DAYS_PER_YEAR * DAY / timeframe.seconds
 
 
@@ -44,8 +54,10 @@ def bars_per_session(timeframe: Timeframe, opens: Moment) -> Moment:
 
 
 def sessions_per_year(timeframe: Timeframe) -> float:
-    """252 sessions; for weekly bars the number of weeks in them."""
-    return SESSIONS_PER_YEAR / 5 if timeframe is Timeframe.W1 else SESSIONS_PER_YEAR
+    """252 sessions; for longer bars the number of them in a year."""
+    if timeframe.months:
+        return 12 / timeframe.months
+    return SESSIONS_PER_YEAR / {Timeframe.D2: 2, Timeframe.D3: 3, Timeframe.W1: 5}.get(timeframe, 1)
 
 
 def histvol(bars: Bars, length: int) -> Values:
@@ -111,10 +123,8 @@ def _per_year(timeframe: Timeframe, opened: int | None) -> float:
 
 
 def _timeframe(step: float) -> Timeframe:
-    """The longest timeframe whose bars can be this many seconds apart. A holiday can shorten the step of weekly bars."""
-    if step >= 5 * DAY:
-        return Timeframe.W1
-    fitting = [each for each in Timeframe if each.seconds <= min(step, DAY)]
+    """The longest timeframe whose bars can be this many seconds apart. Holidays can shorten the steps of longer bars."""
+    fitting = [each for each in Timeframe if _LEAST_DAYS.get(each, each.seconds / DAY) * DAY <= step]
     return fitting[-1] if fitting else Timeframe.M1
 
 
