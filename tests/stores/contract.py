@@ -31,6 +31,7 @@ from tests.stores.samples import (
     NOVEMBER,
     OCTOBER,
     SEPTEMBER,
+    at,
     bars,
     bits,
     minutes_of,
@@ -176,16 +177,37 @@ class BarStoreContract(StoreSuite):
                 if skip >= 0:
                     assert bits(found) == bits(expected), (timeframe, end, count, skip)
 
+    @pytest.mark.parametrize(
+        ("symbol", "start", "minutes", "step"),
+        [
+            ("BTC/USD", "2025-06-28T00:00Z", 38 * 1440, 1),  # July has more minutes than are read at once
+            ("AAPL", "2022-12-20T00:00Z", 1000 * 1440, 97),
+        ],
+    )
+    def test_months_and_years_are_made_of_minutes(
+        self, store: BarStore, symbol: str, start: str, minutes: int, step: int
+    ) -> None:
+        first = at(start)
+        minutes_stored = bars(symbol, first + MINUTE * np.arange(0, minutes, step))
+        store.write([minutes_stored], LIVE)
+        end = first + minutes * MINUTE
+        for timeframe in (each for each in Timeframe if each.of_days):
+            for until in (end, end - 20 * DAY):
+                whole = resample(minutes_stored.between(0, until), timeframe, until)
+                assert bits(store.resampled(minutes_stored.series, timeframe, 2, until)) == bits(whole.tail(2))
+                assert bits(store.resampled(minutes_stored.series, timeframe, 500, until)) == bits(whole)
+                assert store.count(minutes_stored.series, timeframe, until) == len(whole)
+
     def test_resampled_bars_follow_corrections(self, store: BarStore) -> None:
         series = minutes_of("BTC/USD")
         store.write([run("BTC/USD", OCTOBER - DAY, MANY)], LIVE)
         for version, start in enumerate((OCTOBER - DAY + 60 * MINUTE, OCTOBER - 2 * DAY, OCTOBER - DAY), 2):
-            for timeframe in (Timeframe.H1, Timeframe.D1):
+            for timeframe in (Timeframe.H1, Timeframe.H8, Timeframe.D1, Timeframe.MONTH):
                 store.resampled(series, timeframe, 100, EVER)
             store.write([run("BTC/USD", start, 5, version)], LIVE)
             if version == 3:
                 store.compact(EVER)
-            for timeframe in (Timeframe.H1, Timeframe.D1):
+            for timeframe in (Timeframe.H1, Timeframe.H8, Timeframe.D1, Timeframe.MONTH):
                 whole = resample(store.read(series, 0, EVER), timeframe, EVER)
                 assert bits(store.resampled(series, timeframe, 100, EVER)) == bits(whole)
                 assert store.count(series, timeframe, EVER) == len(whole)
