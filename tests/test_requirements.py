@@ -116,6 +116,19 @@ MUST_HOLD = {
         "backtest/test_overfitting.py::test_noise_is_near_one_half_and_an_edge_near_zero",
         "backtest/test_overfitting.py::test_an_edge_is_found",
     ],
+    "the key of chart images is in no log, error or result, even if the vendor echoes it": [
+        "desk/chart_image/test_vendor.py::test_an_echoed_key_is_nowhere",
+        "desk/test_settings.py::test_the_key_of_chart_images_is_not_sent_without_tls",
+    ],
+    "a chart config means the same to this desk and to the vendor": [
+        "charts/test_vendor_form.py::test_what_is_sent_is_read_as_the_same_config",
+        "charts/test_vendor_form.py::test_settling_keeps_everything_that_the_config_has",
+    ],
+    "requests to the vendor of chart images stay within rate and quota of the plan, in all processes together": [
+        "desk/chart_image/test_vendor.py::test_requests_stay_below_rate_and_burst",
+        "desk/chart_image/test_vendor.py::test_the_51st_request_of_a_basic_day_is_refused_here",
+        "desk/chart_image/test_day_count.py::test_several_at_once_get_exactly_the_plans_number",
+    ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
     ],
@@ -673,6 +686,19 @@ DEFECTS_SEEN_ELSEWHERE = {
         "servers/test_arche.py::test_metadata_has_the_limits_that_hold",
         "servers/test_arche_manifest.py::test_the_file_is_what_the_tools_are",
         "gateway/quotes/test_openapi.py::test_the_document_is_served_and_its_shapes_are_the_manifests",
+    ],
+    "retries never fired on 429 and 5xx": [
+        "desk/chart_image/test_vendor.py::test_retries_fire_on_429_and_5xx",
+        "desk/chart_image/test_vendor.py::test_retry_after_is_honoured_within_the_time_limit",
+    ],
+    "the format of a chart image was never sent": [
+        "charts/test_vendor_form.py::test_format_is_always_sent",
+        "desk/chart_image/test_vendor.py::test_the_format_is_sent_and_jpeg_comes_as_jpeg",
+    ],
+    "the vendor's expire and message fields were misread": [
+        "desk/chart_image/test_vendor.py::test_the_vendors_expiry_is_read_in_every_form",
+        "desk/chart_image/test_vendor.py::test_a_refusal_of_the_plan_has_the_vendors_words",
+        "desk/chart_image/test_vendor.py::test_a_refused_config_names_its_fields",
     ],
     "two rsi entries with other lengths collided on one key": [
         "servers/test_chartgen.py::test_two_entries_of_one_indicator_have_keys_of_their_own"

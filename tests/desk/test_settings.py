@@ -328,6 +328,29 @@ class TestGateway:
             home.refused("OPENBELL_ARCHE_URL", arche_url=url)
         home.refused("OPENBELL_ARCHE_KEY holds characters", arche_key="a b")
 
+    def test_the_key_of_chart_images_is_not_sent_without_tls(self, home: Home) -> None:
+        assert home.load().chart_img_url == "https://api.chart-img.com"
+        assert home.load().chart_img_docs_url == "https://doc.chart-img.com"
+        for url in ("https://charts.example.com/api", "http://127.0.0.1:9", "http://[::1]:9", "http://localhost:8742"):
+            assert home.load(chart_img_url=url, chart_img_docs_url=url).chart_img_url == url
+        home.refused("CHART_IMG_API_KEY can be read", chart_img_url="http://charts.example.com")
+        home.refused("OPENBELL_CHART_IMG_DOCS_URL.*use https", chart_img_docs_url="http://docs.example.com")
+        for url in (
+            "ftp://x",
+            "https://user:pass@x.example",
+            "https://x.example?a=1",
+            "https://x.example:99999999",
+            "x",
+        ):
+            home.refused("OPENBELL_CHART_IMG_URL", chart_img_url=url)
+            home.refused("OPENBELL_CHART_IMG_DOCS_URL", chart_img_docs_url=url)
+
+    def test_a_plan_of_chart_images_is_one_that_the_vendor_has(self, home: Home) -> None:
+        assert home.load().chart_img_plan == "BASIC"
+        assert home.load(chart_img_plan="mega").chart_img_plan == "mega"
+        home.refused("OPENBELL_CHART_IMG_PLAN is 'GOLD': use basic, pro", chart_img_plan="GOLD")
+        home.refused("OPENBELL_POOL_CHART_IMG_TIMEOUT", pool_chart_img_timeout="0")
+
     @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "desk.lan"])
     def test_other_machines_need_a_proxy_or_the_name_they_use(self, home: Home, host: str) -> None:
         home.refused("TLS proxy .*OPENBELL_PUBLIC_URL.*OPENBELL_ALLOWED_HOSTS", host=host)

@@ -183,6 +183,16 @@ class Settings:
     arche_key: str = _setting("", "its key, sent as X-Api-Key", secret=True)
     pool_arche_connect: float = _setting(3.0, "timeout in seconds for connecting to it")
     pool_arche_timeout: float = _setting(8.0, "timeout in seconds for its answers")
+    chart_img_url: str = _setting(
+        "https://api.chart-img.com",
+        "the API that draws chart images if CHART_IMG_API_KEY is set; this desk draws without",
+    )
+    chart_img_docs_url: str = _setting("https://doc.chart-img.com", "the page of its documentation")
+    chart_img_plan: str = _setting(
+        "BASIC", "the plan of the key, whose limits are kept: BASIC, PRO, MEGA, ULTRA or ENTERPRISE"
+    )
+    pool_chart_img_connect: float = _setting(3.0, "timeout in seconds for connecting to both")
+    pool_chart_img_timeout: float = _setting(20.0, "timeout in seconds for their answers, including all retries")
     underscore_names: bool = _setting(
         False, "offer tools with dots in their names also with underscores, such as quotes_live"
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from openbell.brokers.registry import all_brokers
+from openbell.charts.config.plans import PLANS
 from openbell.feeds.declaration import Option
 from openbell.feeds.registry import all_feeds, feed_of
 from openbell.market.clock import iso, parse_time
@@ -23,6 +24,7 @@ PREFIX = "OPENBELL_"
 _HIGHEST_PORT = 65535
 _CHOICES = {
     "log": ("debug", "info", "warning", "error"),
+    "chart_img_plan": tuple(name.lower() for name in PLANS),
 }
 _RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(
@@ -56,6 +58,7 @@ _RANGES: dict[str, tuple[float, float]] = {
         ("rate_quotes", "rate_quotes_live", "rate_quotes_historical", "rate_health", "rate_metadata"), (0, 1e6)
     ),
     **dict.fromkeys(("pool_arche_connect", "pool_arche_timeout"), (0.001, 1e6)),
+    **dict.fromkeys(("pool_chart_img_connect", "pool_chart_img_timeout"), (0.001, 1e6)),
     "body_limit": (1024, 2**30),
     "body_timeout": (0.1, 3600),
 }
@@ -71,6 +74,8 @@ _PATTERNS = {
         rf"(https?://{_NAME}(/[!-~]*)?)?",
         "must be like https://quotes.example.com, its key in OPENBELL_ARCHE_KEY",
     ),
+    "chart_img_url": (rf"https?://{_NAME}(/[!-~]*)?", "must be like https://api.chart-img.com"),
+    "chart_img_docs_url": (rf"https?://{_NAME}(/[!-~]*)?", "must be like https://doc.chart-img.com"),
     "arche_key": (r"[!-~]*", "holds characters that no key has, such as a space or the end of a line"),
     "backtester": (r"(([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\]):\d{1,5})?", "must be like HOST:50051"),
     "influx_token": (r"[!-~]*", "holds characters that no token has, such as a space or the end of a line"),
@@ -120,6 +125,7 @@ def check(settings: Settings) -> None:
     _check_broker(settings)
     _check_texts(settings)
     _check_arche(settings)
+    _check_chart_img(settings)
     _check_gateway(settings)
 
 
@@ -143,15 +149,34 @@ def _check_texts(settings: Settings) -> None:
 
 def _check_arche(settings: Settings) -> None:
     """Raise `SettingsError` if the URL of a quotes API cannot be used, or its key would be sent without TLS."""
+    if not _is_private(settings, "arche_url") and settings.arche_key:
+        raise SettingsError("OPENBELL_ARCHE_URL: over http, OPENBELL_ARCHE_KEY can be read on the network; use https")
+
+
+def _check_chart_img(settings: Settings) -> None:
+    """Raise `SettingsError` if a URL of chart images cannot be used, or the key would be sent without TLS."""
+    if not _is_private(settings, "chart_img_url"):
+        raise SettingsError(
+            "OPENBELL_CHART_IMG_URL: over http, CHART_IMG_API_KEY can be read on the network; use https"
+        )
+    if not _is_private(settings, "chart_img_docs_url"):
+        raise SettingsError("OPENBELL_CHART_IMG_DOCS_URL: over http, others can change the page; use https")
+
+
+def _is_private(settings: Settings, name: str) -> bool:
+    """Returns True if others cannot read or change what is sent to the URL of a setting.
+
+    Raises `SettingsError` if it cannot be used.
+    """
+    variable = PREFIX + name.upper()
     try:
-        parts = urlsplit(settings.arche_url)
+        parts = urlsplit(getattr(settings, name))
         _ = parts.port
     except ValueError as error:
-        raise SettingsError(f"OPENBELL_ARCHE_URL: {error}") from None
+        raise SettingsError(f"{variable}: {error}") from None
     if parts.query or parts.fragment:
-        raise SettingsError("OPENBELL_ARCHE_URL must not have a query or a fragment")
-    if settings.arche_key and parts.scheme == "http" and not is_loopback(parts.hostname or ""):
-        raise SettingsError("OPENBELL_ARCHE_URL: over http, OPENBELL_ARCHE_KEY can be read on the network; use https")
+        raise SettingsError(f"{variable} must not have a query or a fragment")
+    return parts.scheme != "http" or is_loopback(parts.hostname or "")
 
 
 def _check_gateway(settings: Settings) -> None:
