@@ -37,6 +37,7 @@ LOOKS = {style: Look(width=480, height=300, style=style) for style in STYLES} | 
     "light": Look(width=480, height=300, theme="light"),
     "log": Look(width=480, height=300, price_scale="log"),
     "percent": Look(width=480, height=300, price_scale="percent"),
+    "indexed": Look(width=480, height=300, price_scale="indexed"),
     "double": Look(width=300, height=200, scale=2.0),
 }
 

@@ -284,8 +284,8 @@ def test_fuzzed_requests_are_a_chart_or_an_error(client: Client) -> None:
             "width": value([200, 800, 1200, 1920, 4096]),
             "height": value([200, 600, 675, 1600, 4096]),
             "scale": value([1, 1, 2, 0.5]),
-            "style": value(["candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline"]),
-            "price_scale": value(["linear", "log", "percent"]),
+            "style": value(["candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline", "hilo", "columns"]),
+            "price_scale": value(["linear", "log", "percent", "indexed"]),
             "theme": value(["dark", "light"]),
             "indicators": value([[indicator() for _ in range(count)] for count in (0, 1, 3, 24, 25)]),
         }

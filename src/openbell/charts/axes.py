@@ -7,24 +7,25 @@ from typing import NamedTuple
 import numpy as np
 
 from openbell.charts import fonts
+from openbell.charts.paint import line_colors
 from openbell.charts.panels import Panel, Picture
+from openbell.charts.price import price_color
 from openbell.charts.scene import Boxes, Color, Label, Scene, box
-from openbell.charts.themes import Theme
 from openbell.charts.time_axis import EDGE
-from openbell.market.bars import Bars
 
 TIME_AXIS = 28.0
-_SIZE = 11.0
 _BEFORE, _AFTER = 9.0, 8.0
 """Pixels before and after the label of a value."""
 _MIN_WIDTH = 44.0
 _HALF_TAG = 9.0
+_TAG_SPACE = 15.0
+"""The least distance between a label and a tag."""
 _MIN_TAG_HEIGHT = 14.0
 _WHITE: Color = (255, 255, 255, 255)
 
 
 class Tag(NamedTuple):
-    """The latest value, in a coloured box on the axis."""
+    """The latest value, or the price of a drawing, in a coloured box on the axis."""
 
     y: float
     text: str
@@ -32,35 +33,51 @@ class Tag(NamedTuple):
     half: float
 
 
-def width(panels: list[Panel], bars: Bars, theme: Theme) -> float:
+def width(picture: Picture, panels: list[Panel]) -> float:
     """Returns the width of the value axis, so that all labels fit."""
-    widths = [_MIN_WIDTH - _BEFORE - _AFTER]
+    widths, size = [_MIN_WIDTH - _BEFORE - _AFTER], picture.options.font_size
     for panel in panels:
-        widths += [fonts.width(panel.number_format.text(value), _SIZE) for value in panel.ticks]
-        if tag := tag_of(panel, bars, theme):
-            widths.append(fonts.width(tag.text, _SIZE, True))
+        widths += [fonts.width(panel.number_format.text(value), size) for value in panel.ticks]
+        widths += [fonts.width(tag.text, size, True) for tag in tags_of(picture, panel)]
     return float(np.ceil(max(widths))) + _BEFORE + _AFTER
 
 
-def tag_of(panel: Panel, bars: Bars, theme: Theme) -> Tag | None:
-    """Returns the tag with the last price, or with the last value of the panel's first line or histogram."""
-    if not len(bars) or panel.empty or panel.box.height < _MIN_TAG_HEIGHT:
-        return None
-    value, color = _newest(panel, bars, theme)
-    if not np.isfinite(value):
-        return None
+def tags_of(picture: Picture, panel: Panel) -> list[Tag]:
+    """Returns the tag with the last price, or with the last value of the panel's first line or histogram, and the marks.
+
+    Tags that would overlap are moved apart, away from the first one.
+    """
+    if not len(picture.bars) or panel.empty or panel.box.height < _MIN_TAG_HEIGHT:
+        return []
     half = min(_HALF_TAG, panel.box.height / 2)
-    y = min(max(panel.scale.at(value), panel.box.top + half), panel.box.bottom - half)
-    return Tag(y, panel.number_format.text(value), color, half)
+    shown = picture.options.last_value if panel.indicator is None else picture.options.study_last_value
+    first = [_newest(picture, panel)] if shown else []
+    inside = [each for each in panel.marks if panel.box.top <= panel.scale.at(each.price) <= panel.box.bottom]
+    tags: list[Tag] = []
+    for value, color in (*first, *inside):
+        if np.isfinite(value):
+            y = _free(panel.scale.at(value), half, [tag.y for tag in tags])
+            y = min(max(y, panel.box.top + half), panel.box.bottom - half)
+            tags.append(Tag(y, panel.number_format.text(value), color, half))
+    return tags
 
 
-def _newest(panel: Panel, bars: Bars, theme: Theme) -> tuple[float, Color]:
+def _free(y: float, half: float, taken: list[float]) -> float:
+    """Returns the place closest to `y` where a tag does not overlap the others, as far as one step suffices."""
+    near = [other for other in taken if abs(other - y) < 2 * half]
+    if not near:
+        return y
+    return max(near) + 2 * half if y >= sum(near) / len(near) else min(near) - 2 * half
+
+
+def _newest(picture: Picture, panel: Panel) -> tuple[float, Color]:
+    bars, theme = picture.bars, picture.theme
     if panel.indicator is None:
         last = float(bars.close[-1])
-        return last, theme.up if last >= bars.open[-1] else theme.down
+        return last, price_color(picture, bool(last >= bars.open[-1]))
     channels = panel.indicator.channels
     if channels.lines:
-        return float(channels.lines[0].values[-1]), theme.lines[0]
+        return float(channels.lines[0].values[-1]), line_colors(picture, panel.indicator, 0)[0]
     last = float(channels.histogram[0].values[-1])
     return last, theme.up if last >= 0 else theme.down
 
@@ -84,7 +101,7 @@ def times(scene: Scene, picture: Picture) -> None:
         x = float(picture.x[tick.index])
         if EDGE - 6 < x < plot.right - EDGE + 6:
             color = theme.text if tick.major else theme.faint
-            layer.items.append(Label(x, middle, tick.text, _SIZE, color, "center", tick.major))
+            layer.items.append(Label(x, middle, tick.text, picture.options.font_size, color, "center", tick.major))
 
 
 def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
@@ -100,13 +117,13 @@ def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
 def values(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
     """Draws the value labels and tags; a label that would touch a tag is left out."""
     layer = scene.layer()
-    theme, right = picture.theme, picture.plot.right
+    theme, right, size = picture.theme, picture.plot.right, picture.options.font_size
     for panel in panels:
-        tag = tag_of(panel, picture.bars, theme)
+        tags = tags_of(picture, panel)
         for value in panel.ticks:
             y = panel.scale.at(value)
-            if tag is None or abs(y - tag.y) > 15:
-                layer.items.append(Label(right + _BEFORE, y, panel.number_format.text(value), _SIZE, theme.faint))
-        if tag:
+            if all(abs(y - tag.y) > _TAG_SPACE for tag in tags):
+                layer.items.append(Label(right + _BEFORE, y, panel.number_format.text(value), size, theme.faint))
+        for tag in reversed(tags):
             layer.items.append(box(right + 1, tag.y - tag.half, picture.look.width, tag.y + tag.half, tag.color))
-            layer.items.append(Label(right + _BEFORE, tag.y, tag.text, _SIZE, _WHITE, bold=True))
+            layer.items.append(Label(right + _BEFORE, tag.y, tag.text, size, _WHITE, bold=True))

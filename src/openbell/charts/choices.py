@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from openbell.charts.themes import THEMES
 
-STYLES = ("candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline")
-CLOSE_STYLES = frozenset({"line", "area", "baseline"})
+STYLES = ("candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline", "hilo", "columns")
+CLOSE_STYLES = frozenset({"line", "area", "baseline", "columns"})
 """Styles that draw closes only: their scale need not hold highs and lows."""
-SCALES = ("linear", "log", "percent")
+SCALES = ("linear", "log", "percent", "indexed")
 THEME_NAMES = tuple(THEMES)
 SMALLEST, LARGEST = 200, 4096
 """The limits of width and height in pixels, both before and after multiplication by the device scale."""

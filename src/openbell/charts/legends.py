@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from openbell.charts import fonts
 from openbell.charts.numbers import NumberFormat, percent, short
-from openbell.charts.paint import line_colors
+from openbell.charts.paint import color_numbers, line_colors
 from openbell.charts.panels import LEGEND_ROW, LEGEND_SHARE, TITLE_ROW, Corner, Panel, Picture
 from openbell.charts.scene import Box, Color, Label, Layer, box
 from openbell.charts.themes import Theme, faded
@@ -41,12 +40,9 @@ class Word(NamedTuple):
 Row = list[Word]
 
 
-def rows_of(
-    computed: Sequence[tuple[Computed, list[Color]]], theme: Theme, number_format: NumberFormat, height: float
-) -> list[Row]:
+def rows_of(rows: list[Row], theme: Theme, height: float) -> list[Row]:
     """Returns the rows of the overlays that fit into a price panel of this height; the last row counts the others."""
     most = max(int(height >= _MIN_ROW_HEIGHT), int((height * LEGEND_SHARE - TITLE_ROW) / LEGEND_ROW))
-    rows = [_row(each, colors, theme, number_format) for each, colors in computed]
     if len(rows) <= most:
         return rows
     return [*rows[: most - 1], [Word(f"+{len(rows) - most + 1} more", theme.faint)]] if most else []
@@ -97,7 +93,9 @@ def panel_legend(layer: Layer, picture: Picture, panel: Panel) -> None:
     if panel.indicator is None or panel.box.height < _MIN_LEGEND_HEIGHT:
         return
     y = panel.box.top + min(14.0, panel.box.height / 2)
-    row = _row(panel.indicator, line_colors(picture, panel.indicator, 0), picture.theme, panel.number_format)
+    row: Row = []
+    for first, each in zip(color_numbers(list(panel.indicators)), panel.indicators, strict=True):
+        row += row_of(picture, each, line_colors(picture, each, first), panel.number_format)
     if panel.empty:
         row.append(Word("needs more bars", faded(picture.theme.faint, 170), 11.0))
     place = len(layer.items)
@@ -106,10 +104,13 @@ def panel_legend(layer: Layer, picture: Picture, panel: Panel) -> None:
         layer.items.insert(place, box(_LEFT - 4, y - 8, ends, y + 8, faded(picture.theme.background, 140)))
 
 
-def _row(computed: Computed, colors: list[Color], theme: Theme, number_format: NumberFormat) -> Row:
+def row_of(picture: Picture, computed: Computed, colors: list[Color], number_format: NumberFormat) -> Row:
     """Returns an indicator's name and its last values, each in the colour of its line."""
+    theme = picture.theme
     label = f"{computed.request.label} (minutes missing)" if computed.note else computed.request.label
     row = [Word(label + " ", theme.faint)]
+    if not picture.options.legend_values:
+        return row
     channels = computed.channels
     for line, color in zip((*channels.lines, *channels.histogram)[:_MAX_VALUES], colors, strict=False):
         value = float(line.values[-1]) if len(line.values) else float("nan")
@@ -125,6 +126,10 @@ def _last_bar(picture: Picture, number_format: NumberFormat, room: float) -> Row
         return []
     color = theme.up if bars.close[-1] >= bars.open[-1] else theme.down
     pairs = _pairs(bars, number_format, picture.look.volume)
+    hidden = ("O", "H", "L", "C") if not picture.options.ohlc else ()
+    pairs = {name: text for name, text in pairs.items() if name not in hidden}
+    if not picture.options.bar_change:
+        pairs.pop("", None)
     words = {name: [Word(name + " ", theme.faint), Word(text + " ", color)] for name, text in pairs.items()}
     for dropped in (("O", "H", "L"), ("Vol",), ("",), ("C",)):
         if sum(word.wide for pair in words.values() for word in pair) <= room:
@@ -167,10 +172,20 @@ def _cut(word: Word, room: float) -> str:
     return ""
 
 
-def background_badge(layer: Layer, area: Box, text: str, theme: Theme) -> None:
-    """Draws the badge large and faint across the price panel, below everything else."""
-    middle = (area.left + area.right) / 2
-    size = min(64.0, area.width / 12)
-    layer.items.append(
-        Label(middle, (area.top + area.bottom) / 2, text, size, faded(theme.highlight, 34), "center", True)
-    )
+def background_texts(layer: Layer, area: Box, badge: str, picture: Picture) -> None:
+    """Draws the badge and the watermarks large and faint across the price panel, below everything else."""
+    theme, options = picture.theme, picture.options
+    middle, y = (area.left + area.right) / 2, (area.top + area.bottom) / 2
+    texts: list[Word] = []
+    if badge:
+        texts.append(Word(badge, faded(theme.highlight, 34), min(64.0, area.width / 12), True))
+    if options.symbol_watermark and picture.title:
+        texts.append(Word(picture.title, faded(theme.faint, 40), min(56.0, area.width / 14), True))
+    if mark := options.watermark:
+        size = min(mark.size, area.height)
+        wide = fonts.width(mark.text, size, True)
+        size = size if wide <= area.width else size * area.width / wide * 0.95
+        texts.append(Word(mark.text, faded(theme.faint, round(255 * mark.opacity)), size, True))
+    for at, word in enumerate(texts):
+        y += (texts[at - 1].size + word.size) * 0.6 if at else 0.0
+        layer.items.append(Label(middle, y, word.text, word.size, word.color, "center", True))

@@ -87,6 +87,11 @@ def price_format(decimals: int, ticks: Sequence[float], base: float | None) -> N
     return NumberFormat(max(2, _exact([(tick / base - 1) * 100 for tick in ticks])), base=base)
 
 
+def indexed_format(ticks: Sequence[float], base: float) -> NumberFormat:
+    """Returns the format of a price panel whose values are written with `base` as 100."""
+    return NumberFormat(max(2, _exact([100 * tick / base for tick in ticks])), base / 100)
+
+
 def value_format(low: float, high: float, ticks: Sequence[float]) -> NumberFormat:
     """Returns the format of an indicator panel: three significant digits of the difference between `low` and `high`."""
     largest = max(abs(low), abs(high))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import log
 from typing import NamedTuple
 
 import numpy as np
 
 from openbell.charts.choices import CLOSE_STYLES
+from openbell.charts.config.plots import StudyPlot
 from openbell.charts.look import Look
-from openbell.charts.numbers import NumberFormat, decimals_for, price_format, value_format
+from openbell.charts.numbers import NumberFormat, decimals_for, indexed_format, price_format, value_format
+from openbell.charts.options import Options
 from openbell.charts.scales import LABEL_SPACING, Kind, Scale, extent, fit
-from openbell.charts.scene import Box
+from openbell.charts.scene import Box, Color
 from openbell.charts.themes import Theme
 from openbell.charts.time_axis import TimeTick
 from openbell.indicators.evaluation import Computed
@@ -24,6 +28,17 @@ LEGEND_SHARE = 0.4
 _OTHERS, _LARGEST = 0.62, 0.22
 """The largest share of the height for all indicator panels together, and for one."""
 _GAP = 1.0
+_LEAST_BELOW = 24.0
+"""The least height of an indicator panel if the height of the price panel is given."""
+_NEAR = 0.3
+"""A drawing's price enlarges the scale if it is at most this share of the shown prices' span beyond them."""
+
+
+class Mark(NamedTuple):
+    """A price that is written at the axis."""
+
+    price: float
+    color: Color
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +52,14 @@ class Panel:
     indicator: Computed | None = None
     empty: bool = False
     """True if no bar has a value: the panel has no lines and no axis labels."""
+    more: tuple[Computed, ...] = ()
+    """Further indicators with the same scale."""
+    marks: tuple[Mark, ...] = ()
+
+    @property
+    def indicators(self) -> tuple[Computed, ...]:
+        """All indicators; none in the price panel."""
+        return () if self.indicator is None else (self.indicator, *self.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +79,9 @@ class Picture:
     plot: Box
     """The area of all panels, without the axes."""
     times: list[TimeTick]
+    options: Options = field(default_factory=Options)
+    plots: Mapping[str, StudyPlot] = field(default_factory=dict)
+    """How indicators are drawn that a config has asked for, by the key of their request."""
 
 
 class Corner(NamedTuple):
@@ -66,29 +92,59 @@ class Corner(NamedTuple):
     strip: float
 
 
-def heights(whole: float, count: int) -> list[tuple[float, float]]:
-    """Returns the top and bottom of the price panel and of `count` indicator panels below it."""
+def heights(whole: float, count: int, price: float | None = None) -> list[tuple[float, float]]:
+    """Returns the top and bottom of the price panel and of `count` indicator panels below it.
+
+    `price` is the height of the price panel, as far as it leaves room for the others.
+    """
     share = whole * min(_LARGEST, _OTHERS / count) if count else 0.0
+    if price is not None and count:
+        share = max(min(_LEAST_BELOW, share), (whole - price) / count)
     price = whole - share * count
     return [(0.0, price), *((price + n * share + _GAP, price + (n + 1) * share) for n in range(count))]
 
 
-def price_panel(area: Box, picture: Picture, overlays: list[Computed], corner: Corner) -> Panel:
-    """Returns the price panel, with a scale that keeps the price clear of the legend."""
+def price_panel(
+    area: Box, picture: Picture, overlays: list[Computed], corner: Corner, drawn: Sequence[float] = ()
+) -> Panel:
+    """Returns the price panel, with a scale that keeps the price clear of the legend.
+
+    `drawn` are the prices of drawings. Those close to the bars enlarge the scale, the others do not.
+    """
     candles, look = picture.candles, picture.look
     prices = [candles.close] if look.style in CLOSE_STYLES else [candles.high, candles.low]
     also = [line.values for each in overlays for line in each.channels.lines]
     inner = Box(area.left, area.top + corner.strip, area.right, area.bottom - area.height * 0.03)
     base = float(candles.close[0]) if len(candles) else 0.0
-    kind: Kind = look.price_scale if look.price_scale != "percent" or base > 0 else "linear"  # type: ignore[assignment]
-    scale = fit(prices, inner, kind, also, base)
-    under = int(np.searchsorted(picture.x, corner.width))
-    if found := extent([values[:under] for values in (*prices, *also)]):
-        scale = _lowered(scale, found[1], area.top + corner.bottom)
-    scale = scale.continued(area)
+    relative = look.price_scale in {"percent", "indexed"}
+    kind: Kind = look.price_scale if not relative or base > 0 else "linear"  # type: ignore[assignment]
+    near = [np.array(_near(drawn, extent([*prices, *also]), kind))] if drawn else []
+    if picture.options.price_range and len(candles):
+        low, high = picture.options.price_range
+        scale = Scale(low, high, area, "linear" if kind == "log" and low <= 0 else kind, base)
+    else:
+        scale = fit(prices, inner, kind, [*also, *near], base)
+        under = int(np.searchsorted(picture.x, corner.width))
+        if found := extent([values[:under] for values in (*prices, *also)]):
+            scale = _lowered(scale, found[1], area.top + corner.bottom)
+        scale = scale.continued(area)
     ticks = _ticks(scale, area, 44.0, None) if len(candles) else ()
+    if scale.kind == "indexed":
+        return Panel(area, scale, indexed_format(ticks, base), ticks)
     number_format = price_format(decimals_for(candles.close), ticks, base if scale.kind == "percent" else None)
     return Panel(area, scale, number_format, ticks)
+
+
+def _near(prices: Sequence[float], shown: tuple[float, float] | None, kind: Kind) -> list[float]:
+    """Returns the prices that are in the shown span or close to it."""
+    if shown is None:
+        return []
+    if kind == "log" and shown[0] > 0:
+        low, high = log(shown[0]), log(shown[1])
+        room = (high - low) * _NEAR
+        return [price for price in prices if price > 0 and low - room <= log(price) <= high + room]
+    room = (shown[1] - shown[0]) * _NEAR
+    return [price for price in prices if shown[0] - room <= price <= shown[1] + room]
 
 
 def _lowered(scale: Scale, value: float, edge: float) -> Scale:
@@ -100,24 +156,30 @@ def _lowered(scale: Scale, value: float, edge: float) -> Scale:
     return replace(scale, box=replace(box, top=top))
 
 
-def indicator_panel(area: Box, computed: Computed) -> Panel:
-    """Returns an indicator's panel with its declared range, or one that fits its values. Low panels have less margin."""
-    channels = computed.channels
+def indicator_panel(area: Box, computed: Computed, *more: Computed) -> Panel:
+    """Returns an indicator's panel with its declared range, or one that fits its values. Low panels have less margin.
+
+    `more` are indicators that are drawn in the same panel.
+    """
+    every = [computed.channels, *(each.channels for each in more)]
     inner = Box(
         area.left, area.top + min(20.0, area.height * 0.3), area.right, area.bottom - min(4.0, area.height * 0.1)
     )
-    values = [line.values for line in (*channels.lines, *channels.histogram)]
+    values = [line.values for channels in every for line in (*channels.lines, *channels.histogram)]
     if extent(values) is None:
-        return Panel(area, Scale(0.0, 1.0, area), NumberFormat(), (), computed, empty=True)
-    if channels.y_range:
-        scale = Scale(*channels.y_range, inner)
+        return Panel(area, Scale(0.0, 1.0, area), NumberFormat(), (), computed, empty=True, more=more)
+    (y_range, *others) = {channels.y_range for channels in every}
+    if y_range and not others:
+        scale = Scale(*y_range, inner)
     else:
-        levels = [np.array(channels.hlines, dtype=np.float64)] if channels.hlines else []
-        scale = fit([*values, *levels, *([np.zeros(1)] if channels.histogram else [])], inner)
+        y_range = None
+        levels = [np.array(channels.hlines, dtype=np.float64) for channels in every if channels.hlines]
+        zero = [np.zeros(1)] if any(channels.histogram for channels in every) else []
+        scale = fit([*values, *levels, *zero], inner)
     low, high = scale.low, scale.high
     scale = scale.continued(area)
-    ticks = _ticks(scale, area, 26.0, channels.y_range)
-    return Panel(area, scale, value_format(low, high, ticks), ticks, computed)
+    ticks = _ticks(scale, area, 26.0, y_range)
+    return Panel(area, scale, value_format(low, high, ticks), ticks, computed, more=more)
 
 
 def _ticks(scale: Scale, area: Box, spacing: float, within: tuple[float, float] | None) -> tuple[float, ...]:

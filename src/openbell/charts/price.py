@@ -7,7 +7,7 @@ import numpy as np
 from openbell.charts.intersections import masked, with_intersections
 from openbell.charts.panels import Picture
 from openbell.charts.scales import Scale
-from openbell.charts.scene import Band, Box, Boxes, Dot, Layer, Stroke
+from openbell.charts.scene import Band, Box, Boxes, Color, Dot, Layer, Stroke
 from openbell.charts.themes import faded, mixed
 from openbell.indicators.registry import get
 from openbell.market.bars import Bars, Values
@@ -40,8 +40,18 @@ def price(layer: Layer, picture: Picture, scale: Scale) -> None:
         _baseline(layer, picture, close)
     elif style == "bars":
         _ohlc(layer, picture, scale)
+    elif style == "hilo":
+        _high_low(layer, picture, scale)
+    elif style == "columns":
+        _columns(layer, picture, close, scale.box.bottom)
     else:
         _candles(layer, picture, scale, hollow=style == "hollow")
+
+
+def price_color(picture: Picture, rising: bool) -> Color:
+    """Returns the colour of a bar that rises or falls."""
+    colors, theme = picture.options.candles, picture.theme
+    return (colors.up or theme.up) if rising else (colors.down or theme.down)
 
 
 def _line(layer: Layer, picture: Picture, close: Values) -> None:
@@ -74,14 +84,45 @@ def _candles(layer: Layer, picture: Picture, scale: Scale, *, hollow: bool) -> N
     high, low = scale.y(bars.high), scale.y(bars.low)
     top, bottom = scale.y(np.maximum(bars.open, bars.close)), scale.y(np.minimum(bars.open, bars.close))
     bottom = np.maximum(bottom, top + 1)
-    rising = bars.close >= bars.open
-    for chosen, color in ((rising, picture.theme.up), (~rising, picture.theme.down)):
+    rising, colors = bars.close >= bars.open, picture.options.candles
+    for chosen, border, thread in (
+        (rising, colors.border_up, colors.wick_up),
+        (~rising, colors.border_down, colors.wick_down),
+    ):
+        color = price_color(picture, chosen is rising)
         x, w = left[chosen], wick[chosen]
-        layer.items.append(Boxes(w, high[chosen], w + 1, low[chosen], color))
-        layer.items.append(Boxes(x, top[chosen], x + body, bottom[chosen], color))
-        if hollow and body >= 3 and chosen is rising:
-            inner = Boxes(x + 1, top[chosen] + 1, x + body - 1, bottom[chosen] - 1, picture.theme.background)
+        if colors.draw_wick:
+            layer.items.append(Boxes(w, high[chosen], w + 1, low[chosen], thread or color))
+        inside = picture.theme.background if hollow and chosen is rising else color
+        edge = (border or color) if colors.draw_border else inside
+        if not colors.draw_body and not (hollow and chosen is rising):
+            inside = picture.theme.background
+        layer.items.append(Boxes(x, top[chosen], x + body, bottom[chosen], edge))
+        if inside != edge and body >= 3:
+            inner = Boxes(x + 1, top[chosen] + 1, x + body - 1, bottom[chosen] - 1, inside)
             layer.items.append(inner)
+
+
+def _high_low(layer: Layer, picture: Picture, scale: Scale) -> None:
+    """Draws a box from the low to the high of each bar, green if it closed higher than it opened."""
+    bars = picture.bars
+    body = body_width(picture.slot)
+    left, top = np.floor(picture.x - body / 2), scale.y(bars.high)
+    bottom = np.maximum(scale.y(bars.low), top + 1)
+    rising = bars.close >= bars.open
+    for chosen in (rising, ~rising):
+        x, color = left[chosen], price_color(picture, chosen is rising)
+        layer.items.append(Boxes(x, top[chosen], x + body, bottom[chosen], color))
+
+
+def _columns(layer: Layer, picture: Picture, close: Values, bottom: float) -> None:
+    """Draws a column up to each close, green if it is not lower than the close before."""
+    body = body_width(picture.slot)
+    left = np.floor(picture.x - body / 2)
+    rising = np.concatenate(([True], np.diff(picture.bars.close) >= 0.0))[: len(left)]
+    for chosen in (rising, ~rising):
+        x, color = left[chosen], mixed(price_color(picture, chosen is rising), picture.theme.background, 0.6)
+        layer.items.append(Boxes(x, close[chosen], x + body, np.full(len(x), bottom), color))
 
 
 def body_width(slot: float) -> int:
@@ -96,8 +137,8 @@ def _ohlc(layer: Layer, picture: Picture, scale: Scale) -> None:
     x = np.floor(picture.x)
     opened, high, low, close = (scale.y(column) for column in (bars.open, bars.high, bars.low, bars.close))
     rising = bars.close >= bars.open
-    for chosen, color in ((rising, picture.theme.up), (~rising, picture.theme.down)):
-        at = x[chosen]
+    for chosen in (rising, ~rising):
+        at, color = x[chosen], price_color(picture, chosen is rising)
         layer.items.append(Boxes(at, high[chosen], at + 1, np.maximum(low[chosen], high[chosen] + 1), color))
         layer.items.append(Boxes(at - arm, np.floor(opened[chosen]), at, np.floor(opened[chosen]) + 1, color))
         layer.items.append(Boxes(at + 1, np.floor(close[chosen]), at + 1 + arm, np.floor(close[chosen]) + 1, color))
@@ -110,8 +151,8 @@ def volume(layer: Layer, picture: Picture, area: Box) -> None:
     body = body_width(picture.slot)
     left = np.floor(picture.x - body / 2)
     top = area.bottom - bars.volume / highest * area.height * 0.18
-    rising = bars.close >= bars.open
-    for chosen, color in ((rising, picture.theme.up), (~rising, picture.theme.down)):
+    rising, options, theme = bars.close >= bars.open, picture.options, picture.theme
+    for chosen, color in ((rising, options.volume_up or theme.up), (~rising, options.volume_down or theme.down)):
         x = left[chosen]
         bottom = np.full(len(x), area.bottom)
         layer.items.append(Boxes(x, top[chosen], x + body, bottom, mixed(color, picture.theme.background, 0.35)))

@@ -12,7 +12,7 @@ import numpy as np
 from openbell.charts.scene import Box
 from openbell.market.bars import Values
 
-Kind = Literal["linear", "log", "percent"]
+Kind = Literal["linear", "log", "percent", "indexed"]
 LABEL_SPACING = 20.0
 """Minimum distance between two labels in pixels."""
 _MARGIN = 0.06
@@ -26,7 +26,10 @@ _LEAST_LOG_RATIO = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Maps the values of one panel to y. "percent" is linear with labels in per cent of `base`."""
+    """Maps the values of one panel to y. "percent" and "indexed" are linear with labels relative to `base`.
+
+    "percent" has the change from `base` in per cent, "indexed" the value with `base` as 100.
+    """
 
     low: float
     high: float
@@ -67,6 +70,9 @@ class Scale:
         if self.kind == "percent":
             steps = nice_ticks(self._percent(self.low), self._percent(self.high), most)
             return [self.base * (1 + step / 100) for step in steps]
+        if self.kind == "indexed":
+            steps = nice_ticks(100 * self.low / self.base, 100 * self.high / self.base, most)
+            return [self.base * step / 100 for step in steps]
         if self.kind == "log" and self.high / self.low >= _LEAST_LOG_RATIO:
             return self._log_ticks(spacing)
         return nice_ticks(self.low, self.high, most)

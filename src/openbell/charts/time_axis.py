@@ -35,14 +35,17 @@ def zone_of(bars: Bars) -> tzinfo:
     return EASTERN if bars.instrument.asset_class is AssetClass.STOCK else UTC
 
 
-def time_ticks(bars: Bars, slot: float, left: float = 0.0, spacing: float = 88.0) -> list[TimeTick]:
+def time_ticks(
+    bars: Bars, slot: float, left: float = 0.0, spacing: float = 88.0, zone: tzinfo | None = None
+) -> list[TimeTick]:
     """Returns labels that are at least `spacing` pixels apart. Starts of longer periods take precedence.
 
-    The first bar's date is included if there is room. `left` is the x of the first bar's slot.
+    The first bar's date is included if there is room. `left` is the x of the first bar's slot. Without a
+    `zone`, it is that of the market.
     """
     if not len(bars):
         return []
-    zone = zone_of(bars)
+    zone = zone or zone_of(bars)
     step = _step(bars, slot, spacing)
     clock = _clock(bars.time, zone)
     begins = np.flatnonzero(clock[1:] // step != clock[:-1] // step) + 1

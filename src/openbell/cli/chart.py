@@ -41,9 +41,11 @@ def chart(
     ),
     size: Annotated[str, typer.Option(help="Width and height in pixels.")] = "1200x675",
     scale: Annotated[float, typer.Option(help="Device pixels per pixel; 2 for high-resolution screens.")] = 1.0,
-    style: Annotated[str, typer.Option(help="One of: candles hollow bars line area heikin_ashi baseline.")] = "candles",
+    style: Annotated[
+        str, typer.Option(help="One of: candles hollow bars line area heikin_ashi baseline hilo columns.")
+    ] = "candles",
     theme: Annotated[str, typer.Option(help="One of: dark light.")] = "dark",
-    price_scale: Annotated[str, typer.Option(help="One of: linear log percent.")] = "linear",
+    price_scale: Annotated[str, typer.Option(help="One of: linear log percent indexed.")] = "linear",
     as_of: AsOf = None,
 ) -> None:
     """Write a chart to a file.

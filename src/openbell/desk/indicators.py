@@ -87,7 +87,7 @@ def _warm_up(request: IndicatorRequest, timeframe: Timeframe) -> int:
         return RING
     # The session of the first bar, and the one before it.
     days = 2 * _DAY // timeframe.seconds if indicator.regular or indicator.by_day else 0
-    return max(_WARM_UP, 24 * indicator.warmup(**request.settings), days)
+    return max(_WARM_UP, 24 * request.warmup, days)
 
 
 def _regular_span(bars: Bars, first: int) -> Span:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from openbell.indicators.bounds import MAX_INDICATORS
+from openbell.indicators.changes import Changes
 from openbell.indicators.channels import Channels
 from openbell.indicators.registry import get
 from openbell.indicators.spec import Indicator, Setting
@@ -26,11 +27,19 @@ class IndicatorRequest:
     key: str
     indicator: Indicator
     settings: Mapping[str, Setting]
+    changes: Changes | None = None
+    """None for the indicator as it is."""
 
     @property
     def label(self) -> str:
         """The label in a legend, such as `RSI(21)`."""
-        return self.indicator.label(dict(self.settings))
+        label = self.indicator.label(dict(self.settings))
+        return label if self.changes is None or self.changes.source == "close" else f"{label} {self.changes.source}"
+
+    @property
+    def warmup(self) -> int:
+        """The number of bars up to the first value of the slowest line."""
+        return self.indicator.warmup(**self.settings) + (self.changes.warmup if self.changes else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,11 @@ def evaluate(
         profile = each.indicator.profile
         given = shown if profile else bars
         part = None if regular is None else regular.tail(len(given))
+        if each.changes:
+            given, part = each.changes.before(given), None if part is None else each.changes.before(part)
         with np.errstate(all="ignore"):  # values that are not finite become null in results and gaps in charts
             channels = each.indicator.run(given, extras, part, **each.settings)
+            if each.changes:
+                channels = each.changes.after(channels, len(given))
         found.append(Computed(each, channels if profile else channels.since(first)))
     return found

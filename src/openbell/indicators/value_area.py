@@ -27,15 +27,15 @@ def control_row(volumes: Values, traded: float | Values) -> Rows:
     return rows
 
 
-def value_area(below: Sequence[float], control: int) -> tuple[int, int]:
-    """The first and last row of the area around the row `control` that holds `VALUE_AREA` of the volume.
+def value_area(below: Sequence[float], control: int, share: float = VALUE_AREA) -> tuple[int, int]:
+    """The first and last row of the area around the row `control` that holds this share of the volume.
 
     `below` is the volume below each edge of the rows, from 0 to all the volume. The area grows by the two rows above or the
     two rows below, whichever have more volume; by those above if both have the same.
     """
     first, last, top = control, control, len(below) - 2
     slack = EQUAL * below[-1]
-    wanted = VALUE_AREA * below[-1] - slack
+    wanted = share * below[-1] - slack
     while below[last + 1] - below[first] < wanted:
         lower = first - 2 if first > 2 else 0
         upper = min(top, last + 2)

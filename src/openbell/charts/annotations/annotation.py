@@ -1,0 +1,31 @@
+"""The type `Annotation`: how one kind of drawing is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from openbell.charts.annotations.ink import Ink
+from openbell.charts.annotations.place import Place
+from openbell.charts.config.model import ConfigDrawing
+from openbell.charts.scene import Color, Item
+from openbell.charts.themes import Theme
+
+Paint = Callable[[ConfigDrawing, Ink, Place], list[Item]]
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """One kind of drawing."""
+
+    name: str
+    """That of its `DrawingKind`."""
+    paint: Paint
+    honours: frozenset[str]
+    """The overrides that have an effect."""
+    every_panel: bool = False
+    """True if it is drawn over the panels below the price too."""
+    at_axis: bool = False
+    """True if its price is written at the value axis."""
+    line_color: Callable[[Theme], Color] = lambda theme: theme.accent
+    """The colour of its lines if no override sets one."""

@@ -1,0 +1,67 @@
+"""All kinds of drawings by name, and how the drawings of a config are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from openbell.charts.annotations import areas, fibonacci, lines, marks, positions
+from openbell.charts.annotations.ink import Ink
+from openbell.charts.annotations.lines import trend_ends
+from openbell.charts.annotations.place import Place, crosses
+from openbell.charts.annotations.positions import position_span
+from openbell.charts.config.model import ConfigDrawing
+from openbell.charts.panels import Mark, Panel, Picture
+from openbell.charts.scene import Layer
+from openbell.charts.themes import Theme
+
+ANNOTATIONS = {each.name: each for module in (lines, areas, fibonacci, positions, marks) for each in module.ANNOTATIONS}
+
+
+def draw_all(layer: Layer, drawings: Iterable[ConfigDrawing], picture: Picture, panel: Panel) -> None:
+    """Draws over a panel. Panels below the price get only the drawings that cross all panels."""
+    if not len(picture.bars):
+        return
+    place = Place(picture, panel)
+    for drawing in drawings:
+        annotation = ANNOTATIONS[drawing.kind.name]
+        if panel.indicator is None or annotation.every_panel:
+            layer.items += annotation.paint(drawing, Ink(drawing.override), place)
+
+
+def marks_of(drawings: Iterable[ConfigDrawing], theme: Theme) -> tuple[Mark, ...]:
+    """Returns the prices that are written at the value axis."""
+    found = []
+    for drawing in drawings:
+        ink = Ink(drawing.override)
+        if ANNOTATIONS[drawing.kind.name].at_axis and ink.shows("showPrice"):
+            found.append(Mark(drawing.prices["price"], ink.color("lineColor", theme.accent)))
+    return tuple(found)
+
+
+def outside(drawings: Sequence[ConfigDrawing], picture: Picture, panel: Panel) -> list[int]:
+    """Returns the positions of the drawings of which nothing is seen, because their times or prices are not shown."""
+    if not len(picture.bars):
+        return list(range(len(drawings)))
+    place = Place(picture, panel)
+    return [at for at, each in enumerate(drawings) if not _seen(each, place)]
+
+
+def _seen(drawing: ConfigDrawing, place: Place) -> bool:
+    ink, area = Ink(drawing.override), place.box
+    if drawing.kind.name in {"Trend Line", "Arrow Marker"}:
+        return crosses(area, *trend_ends(drawing, ink, place))
+    y = [place.y(price) for price in drawing.prices.values()]
+    x = [place.x(time) for time in drawing.times.values()]
+    if drawing.kind.name == "Callout":
+        x, y = [place.x(drawing.times["datetime"])], [place.y(drawing.prices["price"])]
+    if len(y) < 2 and drawing.kind.name == "Date Range":
+        y = []
+    if "Position" in drawing.kind.name:
+        x = list(position_span(drawing, place))
+    if x and ink.shows("extendRight", False):
+        x.append(area.right)
+    return _overlap(x, area.left, area.right) and _overlap(y, area.top, area.bottom)
+
+
+def _overlap(places: Sequence[float], low: float, high: float) -> bool:
+    return not places or (min(places) <= high and max(places) >= low)
