@@ -19,9 +19,12 @@ from openbell.strategies.spec import (
 
 _PER_CENT, _SIGNED, _SIGN, _NOT_NEGATIVE = (0.0, 100.0), (-100.0, 100.0), (-1.0, 1.0), (0.0, inf)
 _RANGES: dict[str, tuple[float, float]] = {
+    "advance_decline": _NOT_NEGATIVE,
     "adx": _PER_CENT,
     "aroon": _PER_CENT,
     "atr": _NOT_NEGATIVE,
+    "bb_width": _NOT_NEGATIVE,
+    "bop": _SIGN,
     "choppiness": _PER_CENT,
     "cipher_b.rsi": _PER_CENT,
     "cipher_b.stoch_k": _PER_CENT,
@@ -32,6 +35,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "gann_swing.direction": _SIGN,
     "histvol": _NOT_NEGATIVE,
     "kalman_volume": _SIGNED,
+    "majority_rule": _PER_CENT,
     "mass_bulge": (0.0, 1.0),
     "mass_index": _NOT_NEGATIVE,
     "mfi": _PER_CENT,
@@ -44,6 +48,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "rsi": _PER_CENT,
     "rsi_mfi_stoch": _PER_CENT,
     "rvi": _SIGN,
+    "std_dev": _NOT_NEGATIVE,
     "stoch": _PER_CENT,
     "stoch_rsi": _PER_CENT,
     "ultimate": _PER_CENT,
