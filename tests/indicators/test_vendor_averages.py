@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from math import cos, exp, fsum, nan, pi
+from math import cos, exp, fsum, nan, pi, sqrt
 
 import numpy as np
+import talib
 
 from openbell.market.bars import Bars, make
 from openbell.market.timeframes import Timeframe
@@ -139,3 +140,53 @@ def test_alligator() -> None:
         assert agree(found["Jaw"], references.wilder(middle, 5))
         assert agree(found["Teeth"], later(references.wilder(middle, 3), 30))
         assert agree(found["Lips"], later(references.wilder(middle, 2), 1))
+
+
+def kama_of(close: Sequence[float], length: int, fast: int, slow: int) -> list[float]:
+    """Kaufman 1995: KAMA[1] + c² (close − KAMA[1]), c = ER (fast − slow) + slow. It starts at the close before."""
+    out, level = [nan] * length, close[length - 1]
+    for i in range(length, len(close)):
+        path = fsum(abs(close[j] - close[j - 1]) for j in range(i - length + 1, i + 1))
+        ratio = abs(close[i] - close[i - length]) / path if path else 0.0
+        level += (ratio * (2 / (fast + 1) - 2 / (slow + 1)) + 2 / (slow + 1)) ** 2 * (close[i] - level)
+        out.append(level)
+    return out
+
+
+def test_kama() -> None:
+    for bars in walks():
+        for length, fast, slow in ((10, 2, 30), (1, 1, 1), (5, 10, 3), (30, 3, 100)):
+            expected = kama_of(bars.close.tolist(), length, fast, slow)
+            assert agree(lines("kama", bars, length=length, fast=fast, slow=slow)["KAMA"], expected)
+        assert agree(lines("kama", bars)["KAMA"], talib.KAMA(bars.close, 10))
+    assert lines("kama", closes([7.1] * 20))["KAMA"][10:].tolist() == [7.1] * 10
+
+
+def fitted(values: Sequence[float], length: int) -> tuple[list[float], list[float], list[float]]:
+    """Slope, end and standard error (length − 2 degrees of freedom) of the least-squares line, as in a textbook."""
+    found: list[tuple[float, float, float]] = []
+    for window in windows(values, length):
+        if window is None:
+            found.append((nan, nan, nan))
+            continue
+        x_mean, y_mean = (length - 1) / 2, fsum(window) / length
+        sxx = fsum((x - x_mean) ** 2 for x in range(length))
+        slope = fsum((x - x_mean) * (y - y_mean) for x, y in enumerate(window)) / sxx
+        rest = fsum((y - y_mean - slope * (x - x_mean)) ** 2 for x, y in enumerate(window))
+        error = sqrt(rest / (length - 2)) if length > 2 else nan
+        found.append((slope, y_mean + slope * (length - 1 - x_mean), error))
+    slopes, ends, errors = map(list, zip(*found, strict=True))
+    return slopes, ends, errors
+
+
+def test_std_error_bands() -> None:
+    """Andersen 1996: the regression's end over 21 closes and its standard errors, both averaged over 3 bars."""
+    for bars in walks():
+        for length, errors, average in ((21, 2.0, 3), (3, 1.0, 1), (10, 0.5, 8)):
+            _, ends, error = fitted(bars.close.tolist(), length)
+            pairs = zip(by_method(ends, average), by_method(error, average), strict=True)
+            for (method, middle), (_, width) in pairs:
+                found = lines("std_error_bands", bars, length=length, errors=errors, average=average, method=method)
+                assert agree(found["middle"], middle)
+                assert agree(found["upper"], [m + errors * w for m, w in zip(middle, width, strict=True)])
+                assert agree(found["lower"], [m - errors * w for m, w in zip(middle, width, strict=True)])

@@ -6,7 +6,8 @@ import talib
 
 from tests.indicators import references
 from tests.indicators.test_references import agree, lines
-from tests.indicators.test_vendor_averages import walks
+from tests.indicators.test_vendor_averages import fitted, walks
+from tests.market.walks import closes
 
 
 def test_std_dev() -> None:
@@ -26,3 +27,13 @@ def test_bb_width() -> None:
             upper, middle, lower = references.bbands(bars.close.tolist(), length, width)
             expected = [(up - low) / mid for up, mid, low in zip(upper, middle, lower, strict=True)]
             assert agree(lines("bb_width", bars, length=length, std_dev=width)["BBW"], expected, scale=1.0)
+
+
+def test_std_error() -> None:
+    for bars in walks():
+        for length in (3, 14, 40):
+            _, _, expected = fitted(bars.close.tolist(), length)
+            found = lines("std_error", bars, length=length)["StdErr"]
+            assert agree(found, expected, scale=1e-4 * bars.close[0])
+    on_a_line = lines("std_error", closes([1e6 + 0.25 * i for i in range(30)]))["StdErr"][13:]
+    assert on_a_line.tolist() == [0.0] * 17
