@@ -84,6 +84,22 @@ REFERENCES = {
     "test_channels_and_spreads.py": {
         name: f"test_{name}" for name in ("regression_channel", "rolling_profile", "volume_spread")
     },
+    "test_vendor_averages.py": {
+        name: f"test_{name}"
+        for name in (
+            *("smma", "alma", "hamming", "mcginley", "price_channel", "envelope", "ma_channel", "alligator"),
+            *("kama", "std_error_bands"),
+        )
+    },
+    "test_vendor_oscillators.py": {
+        name: f"test_{name}"
+        for name in (
+            *("bop", "net_volume", "majority_rule", "advance_decline", "percent_b", "volume_oscillator"),
+            *("linreg_slope", "trend_strength", "tsi", "smi_ergodic", "smi_oscillator", "coppock", "connors_rsi"),
+            *("fisher",),
+        )
+    },
+    "test_vendor_volatility.py": {name: f"test_{name}" for name in ("std_dev", "bb_width", "std_error")},
     "test_external.py": {
         "cvd": "test_cvd_adds_up_what_falls_into_each_bar",
         **dict.fromkeys(("funding", "oi", "long_short", "fear_greed"), "test_the_newest_value_known_at_each_bars_end"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate
-from math import nan
+from math import fsum, nan
 from operator import mul
 
 import numpy as np
@@ -24,36 +24,56 @@ def linear_weights(length: int) -> list[float]:
     return [2.0 * rank / (length * (length + 1)) for rank in range(1, length + 1)]
 
 
+def shares(weights: Weights) -> list[float]:
+    """Weights as shares of their sum."""
+    whole = fsum(weights)
+    return [weight / whole for weight in weights]
+
+
 def weighted_average(values: Values, weights: Weights) -> Values:
     """The average of the latest values with weights that add up to 1, oldest first; NaN until there are enough."""
+    return values - weighted_steps(values, _steps(weights))
+
+
+def weighted_steps(values: Values, weights: Weights) -> Values:
+    """The weighted sum of the latest steps between values, oldest first; NaN until there are enough."""
     out = np.full(len(values), np.nan)
-    last = len(weights) - 1
-    if len(values) > last:
-        out[last:] = values[last:]
-        if last:
-            out[last:] -= np.correlate(np.diff(values), _steps(weights))
+    if len(values) > len(weights):
+        out[len(weights) :] = np.correlate(np.diff(values), weights) if weights else 0.0
     return out
 
 
-class RunningWeightedAverage:
-    """`weighted_average`, one value at a time."""
+class RunningWeightedSteps:
+    """`weighted_steps`, one value at a time."""
 
     __slots__ = ("_newest", "_steps", "_weights")
 
     def __init__(self, weights: Weights) -> None:
-        self._weights = _steps(weights)
-        self._steps: deque[float] = deque(maxlen=len(self._weights))
+        self._weights = weights
+        self._steps: deque[float] = deque(maxlen=len(weights))
         self._newest: float | None = None
 
     def update(self, value: float) -> float:
-        """The average after this value; NaN until there are enough."""
+        """The sum after this value; NaN until there are enough."""
         if self._newest is not None:
             self._steps.append(value - self._newest)
         self._newest = value
         if len(self._steps) < len(self._weights):
             return nan
-        behind: float = sum(map(mul, self._weights, self._steps))
-        return value - behind
+        return sum(map(mul, self._weights, self._steps), 0.0)
+
+
+class RunningWeightedAverage(RunningWeightedSteps):
+    """`weighted_average`, one value at a time."""
+
+    __slots__ = ()
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__(_steps(weights))
+
+    def update(self, value: float) -> float:
+        """The average after this value; NaN until there are enough."""
+        return value - super().update(value)
 
 
 def _steps(weights: Weights) -> list[float]:

@@ -24,6 +24,12 @@ def window_sum(values: Values, length: int) -> Values:
     return _per_bar(sums, lead, len(values))
 
 
+def rises(values: Values) -> Values:
+    """1 where a value is above the previous one, 0 elsewhere; NaN for the first value."""
+    change = np.diff(values, prepend=np.nan)
+    return np.where(np.isnan(change), np.nan, change > 0.0)
+
+
 def window_mean(values: Values, length: int) -> Values:
     """The simple average of the latest `length` values. Leading NaN are skipped."""
     lead, blocks = _blocks(values, length)

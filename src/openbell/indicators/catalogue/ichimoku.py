@@ -12,15 +12,10 @@ from math import nan
 import numpy as np
 
 from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.displacement import shifted_later
 from openbell.indicators.highs_and_lows import RunningExtremes, middle
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
-
-
-def _shifted_later(values: Values, by: int) -> Values:
-    out = np.full(len(values), np.nan)
-    out[by:] = values[: max(0, len(values) - by)]
-    return out
 
 
 def _shifted_earlier(values: Values, by: int) -> Values:
@@ -32,8 +27,8 @@ def _shifted_earlier(values: Values, by: int) -> Values:
 def _compute(bars: Bars, conversion: int, base: int, span: int) -> Channels:
     fast = middle(bars.high, bars.low, conversion)
     slow = middle(bars.high, bars.low, base)
-    span_a = _shifted_later((fast + slow) / 2.0, base)
-    span_b = _shifted_later(middle(bars.high, bars.low, span), base)
+    span_a = shifted_later((fast + slow) / 2.0, base)
+    span_b = shifted_later(middle(bars.high, bars.low, span), base)
     return Channels(
         lines=(
             Line("Conversion", fast),

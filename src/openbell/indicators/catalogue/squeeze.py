@@ -6,15 +6,13 @@ from collections import deque
 from collections.abc import Sequence
 from math import isnan, nan
 
-import numpy as np
-
 from openbell.indicators.average_range import RunningRange
 from openbell.indicators.catalogue.atr import true_range
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line
 from openbell.indicators.highs_and_lows import RunningExtremes, middle
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import mean_and_deviation, mean_and_deviation_of, total
+from openbell.indicators.sums import mean_and_deviation, mean_and_deviation_of, weighted_sum, weighted_sum_of
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
 
@@ -27,12 +25,7 @@ def line_end(length: int) -> list[float]:
 def _momentum(bars: Bars, average: Values, length: int) -> Values:
     """Linear regression of the close's distance from the mean of its range's middle and its average."""
     distance = bars.close - (middle(bars.high, bars.low, length) + average) / 2.0
-    out = np.full(len(bars), np.nan)
-    count = len(bars) - length + 1
-    if count > 0:
-        weighed = (distance[age : age + count] * weight for age, weight in enumerate(line_end(length)))
-        out[length - 1 :] = total(weighed)
-    return out
+    return weighted_sum(distance, line_end(length))
 
 
 def _compute(bars: Bars, length: int, bb_mult: float, kc_mult: float) -> Channels:
@@ -79,10 +72,7 @@ class _Stream:
         self._distances.append(close - ((high + low) / 2.0 + average) / 2.0)
         if len(self._distances) < self._length:
             return (nan,)
-        heading = 0.0
-        for distance, weight in zip(self._distances, self._weights, strict=True):
-            heading += distance * weight
-        return (heading,)
+        return (weighted_sum_of(self._distances, self._weights),)
 
     def signals(self) -> tuple[BarSignal, ...]:
         return self._rules.signals()

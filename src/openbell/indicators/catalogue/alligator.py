@@ -1,0 +1,51 @@
+"""Williams' alligator: three smoothed averages of the bars' middles, each drawn a number of bars later.
+
+The smoothed average is Wilder's, which starts with the simple average.
+"""
+
+from __future__ import annotations
+
+from openbell.indicators.averages import wilder
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.displacement import MAX_OFFSET, Delay, shifted_later
+from openbell.indicators.exact_averages import wilder as running_wilder
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars
+
+PARTS = (("jaw", 21, 8), ("teeth", 13, 5), ("lips", 8, 3))
+
+
+def _lines(chosen: dict[str, int]) -> list[tuple[int, int]]:
+    """The length and the offset of each line."""
+    return [(chosen[name], chosen[f"{name}_offset"]) for name, _, _ in PARTS]
+
+
+def _compute(bars: Bars, **chosen: int) -> Channels:
+    middle = (bars.high + bars.low) / 2.0
+    lines = [shifted_later(wilder(middle, length), offset) for length, offset in _lines(chosen)]
+    return Channels(lines=tuple(map(Line, ("Jaw", "Teeth", "Lips"), lines)))
+
+
+class _Stream:
+    def __init__(self, **chosen: int) -> None:
+        self._lines = [(running_wilder(length), Delay(offset)) for length, offset in _lines(chosen)]
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        middle = (bar.high + bar.low) / 2.0
+        return tuple([delay.update(average.update(middle)) for average, delay in self._lines])
+
+
+INDICATOR = Indicator(
+    name="alligator",
+    title="Alligator",
+    description="Williams' alligator: three smoothed averages of each bar's middle, drawn 8, 5 and 3 bars later",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda **chosen: max(map(sum, _lines(chosen))),
+    parameters=(
+        *(Parameter(name, length, 1, 500) for name, length, _ in PARTS),
+        *(Parameter(f"{name}_offset", offset, 0, MAX_OFFSET) for name, _, offset in PARTS),
+    ),
+    inputs=("high", "low"),
+)

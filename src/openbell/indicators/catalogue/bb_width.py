@@ -1,0 +1,35 @@
+"""Width of the Bollinger bands: the distance between them over the simple average."""
+
+from __future__ import annotations
+
+from openbell.indicators.averages import sma_and_deviation
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.running import RunningWindow
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, length: int, std_dev: float) -> Channels:
+    middle, deviation = sma_and_deviation(bars.close, length)
+    return Channels(lines=(Line("BBW", 2.0 * std_dev * deviation / middle),))
+
+
+class _Stream:
+    def __init__(self, length: int, std_dev: float) -> None:
+        self._window, self._std_dev = RunningWindow(length), std_dev
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        middle, deviation = self._window.update(bar.close)
+        return (2.0 * self._std_dev * deviation / middle,)
+
+
+INDICATOR = Indicator(
+    name="bb_width",
+    title="BBW",
+    description="Distance between the Bollinger bands over their simple average",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length, std_dev: length,  # noqa: ARG005 - takes every parameter
+    parameters=(Parameter("length", 20, 1, 1000), Parameter("std_dev", 2.0, 0.1, 10.0)),
+)

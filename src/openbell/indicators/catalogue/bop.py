@@ -1,0 +1,34 @@
+"""Balance of power: the move from open to close over the range of the bar. 0 for a bar without a range."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars) -> Channels:
+    height = bars.high - bars.low
+    values = np.divide(bars.close - bars.open, height, out=np.zeros(len(bars)), where=height > 0.0)
+    return Channels(lines=(Line("BOP", values),), hlines=(0.0,), y_range=(-1.0, 1.0))
+
+
+class _Stream:
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        height = bar.high - bar.low
+        return ((bar.close - bar.open) / height if height > 0.0 else 0.0,)
+
+
+INDICATOR = Indicator(
+    name="bop",
+    title="BOP",
+    description="Balance of power: the move from open to close over the range of each bar",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda: 1,
+    aliases=("balance_of_power",),
+    inputs=("open", "high", "low", "close"),
+)

@@ -1,0 +1,94 @@
+"""Connors' RSI: the mean of the RSI of the close, the RSI of its streak, and the percent rank of its latest change.
+
+A streak is the number of bars in a row with a rise (positive) or a fall (negative); an equal close ends it. The rank is the
+share of the `rank_length` changes before that are not above the latest one, in per cent.
+"""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+import numpy as np
+
+from openbell.indicators.catalogue.rsi import RunningRsi, rsi
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.latest import Latest
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+SAME = 1.0 + 1e-12
+"""Changes whose ratio is closer to 1 than this are equal: the rest is rounding."""
+
+
+def _streak(close: Values) -> Values:
+    side = np.sign(np.diff(close, prepend=close[:1]))
+    index = np.arange(len(close))
+    start = np.maximum.accumulate(np.where(side != np.concatenate((side[:1], side[:-1])), index, 0))
+    # The first bar has no change, so its streak is 0 and the next one never continues it.
+    streak: Values = side * (index - start + 1)
+    return streak
+
+
+def _rank(close: Values, length: int) -> Values:
+    out = np.full(len(close), np.nan)
+    count = len(close) - length - 1
+    if count > 0:
+        change = close[1:] / close[:-1]
+        limit = change[length:] * SAME
+        lower = np.zeros(count)
+        for age in range(length):
+            lower += change[age : age + count] <= limit
+        out[length + 1 :] = 100.0 * (lower / length)
+    return out
+
+
+def _compute(bars: Bars, rsi_length: int, streak_length: int, rank_length: int) -> Channels:
+    close = bars.close
+    parts = rsi(close, rsi_length) + rsi(_streak(close), streak_length) + _rank(close, rank_length)
+    return Channels(lines=(Line("CRSI", parts / 3.0),), hlines=(30.0, 70.0), y_range=(0.0, 100.0))
+
+
+class _Stream:
+    def __init__(self, rsi_length: int, streak_length: int, rank_length: int) -> None:
+        self._rsi, self._streak_rsi = RunningRsi(rsi_length), RunningRsi(streak_length)
+        self._changes, self._rank_length = Latest(rank_length + 1, 1), rank_length
+        self._close, self._streak = nan, 0.0
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        close, before = bar.close, self._close
+        self._close = close
+        if close > before:
+            self._streak = max(self._streak, 0.0) + 1.0
+        elif close < before:
+            self._streak = min(self._streak, 0.0) - 1.0
+        else:
+            self._streak = 0.0
+        strength = self._rsi.update(close) + self._streak_rsi.update(self._streak)
+        if isnan(before):
+            return (nan,)
+        change = close / before
+        window = self._changes.update(change)
+        if window is None:
+            return (nan,)
+        lower = int(np.count_nonzero(window[0, :-1] <= change * SAME))
+        return ((strength + 100.0 * (lower / self._rank_length)) / 3.0,)
+
+
+def _warmup(rsi_length: int, streak_length: int, rank_length: int) -> int:
+    return max(rsi_length + 1, streak_length + 1, rank_length + 2)
+
+
+INDICATOR = Indicator(
+    name="connors_rsi",
+    title="CRSI",
+    description="Connors' RSI: mean of the RSI of the close, the RSI of its streak and the percent rank of its change",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=_warmup,
+    parameters=(
+        Parameter("rsi_length", 3, 1, 500),
+        Parameter("streak_length", 2, 1, 500),
+        Parameter("rank_length", 100, 1, 500),
+    ),
+)

@@ -1,0 +1,41 @@
+"""Slope of the least-squares line through the latest closes, in units of the price per bar."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.regression import places
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.weighted import RunningWeightedSteps, weighted_steps
+from openbell.market.bars import Bars
+
+
+def _weights(length: int) -> list[float]:
+    """The weight of each step between closes. A constant price gives exactly 0."""
+    distances, squares = places(length)
+    return [-each / squares for each in accumulate(distances[:-1])]
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    return Channels(lines=(Line("Slope", weighted_steps(bars.close, _weights(length))),), hlines=(0.0,))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._slope = RunningWeightedSteps(_weights(length))
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return (self._slope.update(bar.close),)
+
+
+INDICATOR = Indicator(
+    name="linreg_slope",
+    title="Slope",
+    description="Rise per bar of the least-squares line through the latest closes",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 14, 2, 1000),),
+)

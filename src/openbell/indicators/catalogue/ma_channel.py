@@ -1,0 +1,47 @@
+"""Moving average channel: the simple average of the highs and that of the lows, each drawn a number of bars later."""
+
+from __future__ import annotations
+
+from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.displacement import MAX_OFFSET, Delay, shifted_later
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.windows import RunningMean, window_mean
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, upper_length: int, lower_length: int, upper_offset: int, lower_offset: int) -> Channels:
+    upper = shifted_later(window_mean(bars.high, upper_length), upper_offset)
+    lower = shifted_later(window_mean(bars.low, lower_length), lower_offset)
+    return Channels(lines=(Line("upper", upper), Line("lower", lower)), fills=(Fill(upper, lower),))
+
+
+class _Stream:
+    def __init__(self, upper_length: int, lower_length: int, upper_offset: int, lower_offset: int) -> None:
+        self._upper, self._upper_delay = RunningMean(upper_length), Delay(upper_offset)
+        self._lower, self._lower_delay = RunningMean(lower_length), Delay(lower_offset)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        upper, lower = self._upper.update(bar.high), self._lower.update(bar.low)
+        return self._upper_delay.update(upper), self._lower_delay.update(lower)
+
+
+def _warmup(upper_length: int, lower_length: int, upper_offset: int, lower_offset: int) -> int:
+    return max(upper_length + upper_offset, lower_length + lower_offset)
+
+
+INDICATOR = Indicator(
+    name="ma_channel",
+    title="MA Channel",
+    description="Simple averages of the highs and of the lows, each drawn a number of bars later",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=_warmup,
+    parameters=(
+        Parameter("upper_length", 20, 1, 500),
+        Parameter("lower_length", 20, 1, 500),
+        Parameter("upper_offset", 0, 0, MAX_OFFSET),
+        Parameter("lower_offset", 0, 0, MAX_OFFSET),
+    ),
+    inputs=("high", "low"),
+)

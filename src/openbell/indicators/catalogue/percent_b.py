@@ -1,0 +1,46 @@
+"""Bollinger's %b: the place of the close between the lower band (0) and the upper band (1). 0.5 while it does not move."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import nan
+
+import numpy as np
+
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.sums import offset_and_deviation, offset_and_deviation_of
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, length: int, std_dev: float) -> Channels:
+    offset, deviation = offset_and_deviation(bars.close, length)
+    width = 2.0 * std_dev * deviation
+    values = 0.5 - np.divide(offset, width, out=0.0 * width, where=~(width <= 0.0))
+    return Channels(lines=(Line("%b", values),), hlines=(0.0, 0.5, 1.0))
+
+
+class _Stream:
+    def __init__(self, length: int, std_dev: float) -> None:
+        self._closes: deque[float] = deque(maxlen=length)
+        self._length, self._std_dev = length, std_dev
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        self._closes.append(bar.close)
+        if len(self._closes) < self._length:
+            return (nan,)
+        offset, deviation = offset_and_deviation_of(self._closes, bar.close)
+        width = 2.0 * self._std_dev * deviation
+        return (0.5 - offset / width if width > 0.0 else 0.5,)
+
+
+INDICATOR = Indicator(
+    name="percent_b",
+    title="%b",
+    description="Place of the close between the lower Bollinger band (0) and the upper one (1)",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length, std_dev: length,  # noqa: ARG005 - takes every parameter
+    parameters=(Parameter("length", 20, 1, 1000), Parameter("std_dev", 2.0, 0.1, 10.0)),
+)

@@ -1,0 +1,34 @@
+"""Price channel: the highest high and the lowest low of the window, this bar included."""
+
+from __future__ import annotations
+
+from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, length: int) -> Channels:
+    upper, lower = highest(bars.high, length), lowest(bars.low, length)
+    return Channels(lines=(Line("upper", upper), Line("lower", lower)), fills=(Fill(upper, lower),))
+
+
+class _Stream:
+    def __init__(self, length: int) -> None:
+        self._extremes = RunningExtremes(length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        return self._extremes.update(bar.high, bar.low)
+
+
+INDICATOR = Indicator(
+    name="price_channel",
+    title="Price Channel",
+    description="Highest high and lowest low of the latest bars",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 20, 1, 500),),
+    inputs=("high", "low"),
+)

@@ -1,0 +1,52 @@
+"""SMI ergodic indicator: Blau's true strength index from −1 to 1, and its exponential average as signal."""
+
+from __future__ import annotations
+
+from openbell.indicators.averages import ema
+from openbell.indicators.catalogue.tsi import RunningStrength, true_strength
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars, Values
+
+PARAMETERS = (Parameter("short", 5, 1, 500), Parameter("long", 20, 1, 500), Parameter("signal", 5, 1, 500))
+
+
+def ergodic(close: Values, short: int, long: int, signal: int) -> tuple[Values, Values]:
+    """The indicator and its signal."""
+    line = true_strength(close, long, short)
+    return line, ema(line, signal)
+
+
+def warmup(short: int, long: int, signal: int) -> int:
+    """The number of bars up to the first signal."""
+    return short + long + signal - 1
+
+
+def _compute(bars: Bars, short: int, long: int, signal: int) -> Channels:
+    lines = map(Line, ("SMI", "Signal"), ergodic(bars.close, short, long, signal))
+    return Channels(lines=tuple(lines), hlines=(0.0,))
+
+
+class RunningErgodic:
+    """The indicator and its signal, bar by bar."""
+
+    def __init__(self, short: int, long: int, signal: int) -> None:
+        self._strength, self._signal = RunningStrength(long, short), running_ema(signal)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        """The values after this bar; NaN before warm-up."""
+        line = self._strength.update(bar.close)
+        return line, self._signal.update(line)
+
+
+INDICATOR = Indicator(
+    name="smi_ergodic",
+    title="SMI Ergodic",
+    description="True strength index of the close from -1 to 1, and its EMA as signal",
+    overlay=False,
+    compute=_compute,
+    stream=RunningErgodic,
+    warmup=warmup,
+    parameters=PARAMETERS,
+)

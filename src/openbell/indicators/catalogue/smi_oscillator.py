@@ -1,0 +1,34 @@
+"""SMI ergodic oscillator: the ergodic indicator less its signal."""
+
+from __future__ import annotations
+
+from openbell.indicators.catalogue.smi_ergodic import PARAMETERS, RunningErgodic, ergodic, warmup
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.spec import Bar, Indicator
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, short: int, long: int, signal: int) -> Channels:
+    line, trigger = ergodic(bars.close, short, long, signal)
+    return Channels(histogram=(Line("Histogram", line - trigger),), hlines=(0.0,))
+
+
+class _Stream:
+    def __init__(self, short: int, long: int, signal: int) -> None:
+        self._ergodic = RunningErgodic(short, long, signal)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        line, trigger = self._ergodic.update(bar)
+        return (line - trigger,)
+
+
+INDICATOR = Indicator(
+    name="smi_oscillator",
+    title="SMI Oscillator",
+    description="The SMI ergodic indicator less its signal, as histogram",
+    overlay=False,
+    compute=_compute,
+    stream=_Stream,
+    warmup=warmup,
+    parameters=PARAMETERS,
+)
