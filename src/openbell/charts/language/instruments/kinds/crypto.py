@@ -13,7 +13,7 @@ def _coin(base: str, names: str, also: str = "", ambiguous: str = "", **listings
 
 INSTRUMENTS = (
     _coin("BTC", "bitcoin, bit coin, digital gold", "xbt", BITMEX="XBTUSD"),
-    _coin("ETH", "ethereum, ether, etherium"),
+    _coin("ETH", "ethereum, ether"),
     _coin("SOL", "solana"),
     _coin("BNB", "binance coin, bnb coin"),
     _coin("XRP", "ripple, xrp ledger"),
