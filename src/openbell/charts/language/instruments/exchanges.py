@@ -20,7 +20,10 @@ class Exchange:
     quote: str = ""
     """The currency in which it quotes crypto, if a sentence names none or says "dollar"."""
     ambiguous: bool = False
-    """True if a name is also an English word or an instrument: it counts only after "on", "at", "from", "via" or "using"."""
+    """True if a name also names an instrument (Coinbase, Nasdaq).
+
+    It is the exchange if the sentence has an instrument that the exchange lists, and the instrument otherwise.
+    """
 
     def lists(self, instrument: Named) -> bool:
         """Returns True if the exchange lists instruments of this kind. Stocks are listed on one exchange only."""

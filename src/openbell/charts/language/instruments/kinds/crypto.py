@@ -13,7 +13,7 @@ def _coin(base: str, names: str, also: str = "", ambiguous: str = "", **listings
 
 INSTRUMENTS = (
     _coin("BTC", "bitcoin, bit coin, digital gold", "xbt", BITMEX="XBTUSD"),
-    _coin("ETH", "ethereum, ether, etherium"),
+    _coin("ETH", "ethereum, ether"),
     _coin("SOL", "solana"),
     _coin("BNB", "binance coin, bnb coin"),
     _coin("XRP", "ripple, xrp ledger"),
@@ -52,14 +52,12 @@ INSTRUMENTS = (
     _coin("IMX", "immutable x, immutable"),
     _coin("POL", "polygon, matic network", "matic", ambiguous="pol"),
     _coin("XTZ", "tezos"),
-    _coin("EOS", "eos network"),
     _coin("SAND", "the sandbox", ambiguous="sand"),
     _coin("MANA", "decentraland", ambiguous="mana"),
     _coin("AXS", "axie infinity, axie"),
     _coin("THETA", "theta network", ambiguous="theta"),
     _coin("CRV", "curve dao, curve finance"),
     _coin("LDO", "lido, lido dao"),
-    _coin("MKR", "makerdao"),
     _coin("COMP", "compound finance", ambiguous="comp"),
     _coin("SNX", "synthetix"),
     _coin("DYDX", "dydx protocol"),
