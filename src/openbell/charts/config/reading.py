@@ -1,0 +1,192 @@
+"""Reads a client's JSON into a `ChartConfig`. Each part of a config has its own reader; all problems are found at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite
+from typing import Any
+from zoneinfo import available_timezones
+
+from openbell.charts.config import choices
+from openbell.charts.config.model import ChartConfig, Watermark
+from openbell.charts.config.problems import Problem, Problems, shorten
+from openbell.charts.config.ranges import read_range
+from openbell.charts.config.reading_drawings import read_drawings
+from openbell.charts.config.reading_studies import read_studies
+from openbell.market.errors import InvalidParameter
+from openbell.market.nearest import did_you_mean
+
+SYMBOL = re.compile(r"[A-Z0-9_]{1,20}:[A-Z0-9._!&/-]{1,30}")
+MOST_PIXELS = 4096
+_MOST_SHIFT = 500
+_LONGEST_WATERMARK = 200
+_FIELDS = (
+    *("symbol", "interval", "range", "theme", "style", "width", "height", "scale", "session", "timezone", "format"),
+    *("shiftLeft", "shiftRight", "watermark", "watermarkSize", "watermarkOpacity", "override", "studies", "drawings"),
+)
+_CHOICES = {
+    "theme": choices.THEMES,
+    "style": choices.STYLES,
+    "scale": choices.SCALES,
+    "session": choices.SESSIONS,
+    "format": choices.FORMATS,
+}
+_WRITE_SYMBOL = "Write the symbol as EXCHANGE:SYMBOL, such as BINANCE:BTCUSDT or NASDAQ:AAPL"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What differs between the contract's configs and the vendor's requests."""
+
+    required: tuple[str, ...]
+    width: int
+    height: int
+
+
+CONTRACT = Form(("symbol", "interval"), choices.WIDTH, choices.HEIGHT)
+VENDOR = Form((), choices.VENDOR_WIDTH, choices.VENDOR_HEIGHT)
+_VENDOR_SYMBOL = "BINANCE:BTCUSDT"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The result: a config if there is no error, and all problems."""
+
+    config: ChartConfig | None
+    problems: tuple[Problem, ...]
+
+
+def read_config(raw: object, form: Form = CONTRACT) -> Reading:
+    """Reads a config. Never raises: whatever is wrong is a problem."""
+    problems = Problems()
+    if not isinstance(raw, Mapping):
+        problems.error("config", f"config must be an object, not {shorten(raw)}")
+        return Reading(None, tuple(problems.found))
+    given = {name: value for name, value in raw.items() if value is not None and isinstance(name, str)}
+    for name in given:
+        if name not in _FIELDS:
+            advice = did_you_mean(name[:80], _FIELDS)
+            problems.warning(name[:80], f"unknown field {name[:80]!r} is ignored{advice}", f"Remove {name[:80]}")
+    values: dict[str, Any] = {"symbol": _symbol(given, form, problems), **_plain(given, form, problems)}
+    values["width"] = _side(given, "width", form.width, choices.LEAST_WIDTH, problems)
+    values["height"] = _side(given, "height", form.height, choices.LEAST_HEIGHT, problems)
+    values["shift_left"] = _whole(given, "shiftLeft", 0, 0, _MOST_SHIFT, problems)
+    values["shift_right"] = _whole(given, "shiftRight", 0, 0, _MOST_SHIFT, problems)
+    values["watermark"] = _watermark(given, problems)
+    values["override"] = _object(given, "override", problems)
+    values["studies"] = read_studies(given.get("studies"), problems)
+    values["drawings"] = read_drawings(given.get("drawings"), problems)
+    return Reading(None if problems.errors else ChartConfig(**values), tuple(problems.found))
+
+
+def _symbol(given: Mapping[str, Any], form: Form, problems: Problems) -> str:
+    value = given.get("symbol")
+    if value is None:
+        if "symbol" in form.required:
+            problems.error("symbol", "symbol is required", _WRITE_SYMBOL)
+        return _VENDOR_SYMBOL
+    found = value.strip().upper() if isinstance(value, str) and value.isascii() else ""
+    if not SYMBOL.fullmatch(found):
+        problems.error("symbol", "Invalid symbol format", _WRITE_SYMBOL)
+    return found
+
+
+def _plain(given: Mapping[str, Any], form: Form, problems: Problems) -> dict[str, Any]:
+    """Reads the fields with a fixed list of values, the range and the time zone."""
+    values: dict[str, Any] = {}
+    if "interval" in given:
+        values["interval"] = _interval(given["interval"], problems)
+    elif "interval" in form.required:
+        problems.error("interval", "interval is required", "Set interval, for example to 1D")
+    for name, allowed in _CHOICES.items():
+        if name in given and (found := problems.choose(name, given[name], allowed)) is not None:
+            values[name] = found
+    if "range" in given:
+        try:
+            values["range"] = read_range(given["range"])
+        except InvalidParameter as error:
+            problems.error("range", error.message, "Set range to a preset such as 1M, or leave it out")
+    if "timezone" in given:
+        values["timezone"] = _zone(given["timezone"], problems)
+    return values
+
+
+def _interval(value: object, problems: Problems) -> str | None:
+    """Returns an interval; 1d and 1w are accepted for 1D and 1W, but 1m is a minute and 1M is a month."""
+    if isinstance(value, str) and value not in choices.INTERVALS:
+        text = value.strip()
+        if text in choices.INTERVALS:
+            return text
+        alike = [each for each in choices.INTERVALS if each.lower() == text.lower()]
+        if len(alike) == 1:
+            return alike[0]
+    if isinstance(value, str) and value in choices.INTERVALS:
+        return value
+    allowed = ", ".join(choices.INTERVALS)
+    problems.error(
+        "interval", f"interval {shorten(value)} is not one of {allowed}", f"Set interval to one of {allowed}"
+    )
+    return None
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def _zone(value: object, problems: Problems) -> str:
+    """Returns a time zone, or UTC with an error if there is no such zone."""
+    if isinstance(value, str) and value in _zones():
+        return value
+    advice = did_you_mean(value[:80], _zones()) if isinstance(value, str) else ""
+    problems.error(
+        "timezone", f"no time zone {shorten(value)}{advice}", "Set timezone to a name such as America/New_York"
+    )
+    return "Etc/UTC"
+
+
+def _side(given: Mapping[str, Any], name: str, default: int, least: int, problems: Problems) -> int:
+    return _whole(given, name, default, least, MOST_PIXELS, problems)
+
+
+def _whole(given: Mapping[str, Any], name: str, default: int, least: int, most: int, problems: Problems) -> int:
+    value = given.get(name, default)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        problems.error(
+            name,
+            f"{name} must be a whole number from {least} to {most}, not {shorten(value)}",
+            f"Set {name} to {default}",
+        )
+        return default
+    return value
+
+
+def _watermark(given: Mapping[str, Any], problems: Problems) -> Watermark | None:
+    text = given.get("watermark", "")
+    if not isinstance(text, str) or len(text) > _LONGEST_WATERMARK:
+        problems.error("watermark", f"watermark must be a text of at most {_LONGEST_WATERMARK} characters")
+        return None
+    size = _number(given, "watermarkSize", 64.0, 1.0, 500.0, problems)
+    opacity = _number(given, "watermarkOpacity", 0.3, 0.0, 1.0, problems)
+    return Watermark(text, size, opacity) if text.strip() else None
+
+
+def _number(given: Mapping[str, Any], name: str, default: float, low: float, high: float, problems: Problems) -> float:
+    value = given.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or not low <= value <= high:
+        problems.error(name, f"{name} must be a number from {low:g} to {high:g}, not {shorten(value)}")
+        return default
+    return float(value)
+
+
+def _object(given: Mapping[str, Any], name: str, problems: Problems) -> Mapping[str, Any]:
+    value = given.get(name, {})
+    if not isinstance(value, Mapping):
+        problems.error(name, f"{name} must be an object, not {shorten(value)}")
+        return {}
+    return value

@@ -1,0 +1,110 @@
+"""Reads the drawings of a chart config, in the contract's form (type, coordinates, style) or the vendor's (name, input)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
+
+from openbell.charts.config.drawing_kinds import KINDS, TYPES, Coordinate, DrawingKind, kind_of
+from openbell.charts.config.model import ConfigDrawing
+from openbell.charts.config.problems import Problems, shorten
+from openbell.charts.config.reading_studies import MOST_READ
+from openbell.market.nearest import did_you_mean
+
+LONGEST_TEXT = 500
+_KEYS = ("type", "name", "coordinates", "input", "style", "override", "zOrder")
+
+
+def read_drawings(value: object, problems: Problems) -> tuple[ConfigDrawing, ...]:
+    """Returns the drawings that can be read; the others are problems."""
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > MOST_READ:
+        problems.error("drawings", f"drawings must be a list of at most {MOST_READ} drawings, not {shorten(value)}")
+        return ()
+    read = (_read(each, f"drawings[{at}]", problems) for at, each in enumerate(value))
+    return tuple(each for each in read if each is not None)
+
+
+def _read(raw: object, at: str, problems: Problems) -> ConfigDrawing | None:
+    if not isinstance(raw, Mapping):
+        problems.error(at, f"a drawing must be an object with a type, not {shorten(raw)}")
+        return None
+    name = raw.get("type", raw.get("name"))
+    kind = kind_of(name) if isinstance(name, str) and len(name) <= 80 else None
+    if kind is None:
+        advice = did_you_mean(name[:80], KINDS) if isinstance(name, str) else ""
+        problems.error(f"{at}.type", f"no drawing {shorten(name)}{advice}", f"Drawings are {', '.join(KINDS)}")
+        return None
+    for key in raw:
+        if key not in _KEYS:
+            problems.warning(f"{at}.{str(key)[:40]}", f"unknown field {str(key)[:40]!r} is ignored")
+    place = raw.get("coordinates", raw.get("input"))
+    if not isinstance(place, Mapping):
+        problems.error(f"{at}.coordinates", f"{kind.name} needs coordinates: {', '.join(kind.required)}")
+        return None
+    override = raw.get("style", raw.get("override")) or {}
+    if not isinstance(override, Mapping):
+        problems.error(f"{at}.style", f"style must be an object, not {shorten(override)}")
+        return None
+    order = raw.get("zOrder", "top")
+    on_top = problems.choose(f"{at}.zOrder", order, ("top", "bottom")) != "bottom"
+    found = _coordinates(kind, place, at, problems)
+    prices = {key: each for key, each in found.items() if isinstance(each, float)}
+    times = {key: each for key, each in found.items() if isinstance(each, datetime)}
+    return ConfigDrawing(kind, prices, times, str(found.get("text", "")), override, on_top)
+
+
+def _coordinates(
+    kind: DrawingKind, place: Mapping[Any, Any], at: str, problems: Problems
+) -> dict[str, float | datetime | str]:
+    found: dict[str, float | datetime | str] = {}
+    for name in kind.required:
+        if place.get(name) is None:
+            problems.error(f"{at}.coordinates.{name}", f"{kind.name} needs {name}")
+    for name, value in place.items():
+        field = f"{at}.coordinates.{str(name)[:40]}"
+        if name not in kind.coordinates:
+            advice = did_you_mean(str(name)[:40], kind.coordinates) or f"; it has {', '.join(kind.coordinates)}"
+            problems.error(field, f"{kind.name} has no coordinate {str(name)[:40]!r}{advice}")
+        elif value is not None and (read := _READERS[TYPES[name]](field, value, problems)) is not None:
+            found[name] = read
+    return found
+
+
+def _price(field: str, value: object, problems: Problems) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value) or value <= 0:
+        problems.error(field, f"{field.rpartition('.')[2]} must be a positive number, not {shorten(value)}")
+        return None
+    return float(value)
+
+
+def _finite(value: float) -> bool:
+    try:
+        return isfinite(value)
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+def _time(field: str, value: object, problems: Problems) -> datetime | None:
+    try:
+        if not isinstance(value, str) or len(value) > 40:
+            raise ValueError
+        found = datetime.fromisoformat(value.strip())
+        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        problems.error(field, f"{field.rpartition('.')[2]} must be an ISO 8601 time, not {shorten(value)}")
+        return None
+    return found
+
+
+def _text(field: str, value: object, problems: Problems) -> str | None:
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        problems.error(field, f"text must have at most {LONGEST_TEXT} characters")
+        return None
+    return value
+
+
+_READERS = {Coordinate.PRICE: _price, Coordinate.TIME: _time, Coordinate.TEXT: _text}

@@ -1,0 +1,153 @@
+"""Validates a chart config for a plan: its fields, the plan's limits, and what would draw badly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from openbell.charts.config.model import ChartConfig
+from openbell.charts.config.plans import LARGEST, PLANS, Plan
+from openbell.charts.config.problems import Problem, Problems
+from openbell.charts.config.ranges import bounds_of
+from openbell.charts.config.reading import CONTRACT, read_config
+from openbell.market.errors import InvalidParameter
+from openbell.market.nearest import did_you_mean
+from openbell.market.timeframes import CHART
+
+MOST_BARS = 3000
+"""The most bars that one chart shows; of a longer range, the newest."""
+_FEWEST_BARS = 5
+_LEAST_PANEL = 60
+"""Pixels of the height for each study in a panel of its own, below which its lines cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """The result for one config and plan."""
+
+    problems: tuple[Problem, ...]
+    plan: Plan
+    studies: int
+    drawings: int
+    resolution: str
+    config: ChartConfig | None = field(default=None, compare=False)
+
+    @property
+    def valid(self) -> bool:
+        """True if there is no error."""
+        return all(each.severity != "error" for each in self.problems)
+
+    @property
+    def within_limits(self) -> bool:
+        """True if the plan allows so many studies and drawings."""
+        return self.studies + self.drawings <= self.plan.parameters
+
+    @property
+    def suggestions(self) -> list[str]:
+        """What to change, each once."""
+        return list(dict.fromkeys(text for each in self.problems for text in each.suggestions))
+
+
+def plan_of(name: str) -> Plan:
+    """Returns the plan of a name, in any case. Raises `InvalidParameter` if there is none."""
+    found = PLANS.get(name.strip().upper()) if len(name) <= 40 else None
+    if found is None:
+        raise InvalidParameter(
+            f"no plan {name[:40]!r}; the plans are {', '.join(PLANS)}{did_you_mean(name[:40].upper(), PLANS)}"
+        )
+    return found
+
+
+def validate(raw: object, plan: Plan, now: datetime) -> Validation:
+    """Validates a client's config."""
+    reading = read_config(raw, CONTRACT)
+    problems = Problems(list(reading.problems))
+    width, height, studies, drawings = _counts(raw, reading.config)
+    check_limits(problems, plan, width, height, studies + drawings)
+    if reading.config is not None:
+        _advise(problems, reading.config, now)
+    return Validation(tuple(problems.found), plan, studies, drawings, f"{width}x{height}", reading.config)
+
+
+def _counts(raw: object, config: ChartConfig | None) -> tuple[int, int, int, int]:
+    """Returns the size and the number of studies and drawings, as far as they can be read of a faulty config."""
+    if config is not None:
+        return config.width, config.height, len(config.studies), len(config.drawings)
+    given = raw if isinstance(raw, dict) else {}
+    sides = [given.get(name) for name in ("width", "height")]
+    width, height = (
+        side if isinstance(side, int) and not isinstance(side, bool) and 0 < side < 10**6 else default
+        for side, default in zip(sides, (CONTRACT.width, CONTRACT.height), strict=True)
+    )
+    lists = [given.get(name) for name in ("studies", "drawings")]
+    studies, drawings = (len(each) if isinstance(each, list) else 0 for each in lists)
+    return width, height, studies, drawings
+
+
+def check_limits(problems: Problems, plan: Plan, width: int, height: int, parameters: int) -> None:
+    """Adds an error for each limit of the plan that is exceeded."""
+    if width > plan.width or height > plan.height:
+        larger = _smallest(each for each in PLANS.values() if width <= each.width and height <= each.height)
+        upgrade = (f"Upgrade to {larger.name} plan for higher resolution",) if larger else ()
+        problems.error(
+            "resolution",
+            f"Resolution {width}x{height} exceeds {plan.name} plan limit of {plan.resolution}",
+            f"Reduce width to {min(width, plan.width)} and height to {min(height, plan.height)} for {plan.name} plan",
+            *upgrade,
+        )
+    if parameters > plan.parameters:
+        larger = _smallest(each for each in PLANS.values() if parameters <= each.parameters)
+        upgrade = (f"Upgrade to {larger.name} plan for more studies and drawings",) if larger else ()
+        problems.error(
+            "studies",
+            f"{parameters} studies and drawings exceed {plan.name} plan limit of {plan.parameters}",
+            f"Remove {parameters - plan.parameters} of the studies and drawings for {plan.name} plan",
+            *upgrade,
+        )
+
+
+def _smallest(plans: Iterable[Plan]) -> Plan | None:
+    return next(iter(plans), None)
+
+
+def _advise(problems: Problems, config: ChartConfig, now: datetime) -> None:
+    """Adds warnings for what can be drawn, but badly."""
+    bars = bars_in(config, now)
+    if bars is not None and bars > MOST_BARS:
+        longer = next((name for name, each in CHART.items() if _span(config, now) / each.seconds <= MOST_BARS), "")
+        advice = (f"Set interval to {longer} to show all of range {config.range}",) if longer else ()
+        problems.warning(
+            "interval",
+            f"range {config.range} has about {bars:,.0f} bars of {config.interval}; the newest {MOST_BARS:,} are drawn",
+            *advice,
+        )
+    elif bars is not None and bars < _FEWEST_BARS:
+        problems.warning(
+            "interval",
+            f"range {config.range} has about {bars:.1g} bars of {config.interval}",
+            "Choose a shorter interval or a longer range",
+        )
+    panels = sum(not each.study.overlay and not each.force_overlay for each in config.studies)
+    if panels and config.height / (panels + 2) < _LEAST_PANEL:
+        problems.warning(
+            "height",
+            f"{panels} studies in panels of their own need more than {config.height} pixels",
+            f"Increase height to {(panels + 2) * _LEAST_PANEL}",
+        )
+
+
+def _span(config: ChartConfig, now: datetime) -> float:
+    bounds = bounds_of(config.range or "", now)
+    start = bounds.start or now - timedelta(days=365 * 10)
+    return (bounds.end - start).total_seconds()
+
+
+def bars_in(config: ChartConfig, now: datetime) -> float | None:
+    """Returns about how many bars the range of a config has; None if it has no range or is all there is."""
+    if config.range is None or config.range == "ALL":
+        return None
+    return _span(config, now) / CHART[config.interval].seconds
+
+
+__all__ = ["LARGEST", "Validation", "bars_in", "check_limits", "plan_of", "validate"]
