@@ -1,0 +1,141 @@
+"""Splits a sentence into words: lower case, without possessives and hyphens, numbers with their values.
+
+"fifteen-minute" becomes `15` and `minute`, "65k" a number with the suffix `k`, "$65,000" the number 65000. Positions refer
+to the sentence, so that a detection can quote it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from openbell.charts.language.number_words import HUNDREDS, SMALL, THOUSANDS
+
+_TOKEN = re.compile(
+    r"""
+    (?P<number>[$€£]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[$€£]?\.\d+)(?P<suffix>[A-Za-z]+|%)?
+    | (?P<word>[A-Za-z]+[A-Za-z0-9]*(?:['’][A-Za-z]+)?)
+    | (?P<sign>[^\sA-Za-z0-9])
+    """,
+    re.VERBOSE,
+)
+_POSSESSIVE = re.compile(r"['’]s$|['’]")
+_JOINED = re.compile(r"([a-z]{2,})(\d{1,4})")
+_LARGEST = 1e15
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word, number or sign of a sentence."""
+
+    text: str
+    """In lower case; of a number, its suffix (`15m`: `m`)."""
+    start: int
+    end: int
+    value: float | None = None
+    """Of a number."""
+    caps: bool = False
+    """True if the word is written in capitals."""
+    titled: bool = False
+    """True if the word begins with a capital."""
+    money: bool = False
+    """True if the number has a currency sign."""
+
+    @property
+    def is_number(self) -> bool:
+        """True for numbers, with and without a suffix."""
+        return self.value is not None
+
+    @property
+    def is_plain(self) -> bool:
+        """True for numbers without a suffix."""
+        return self.value is not None and not self.text
+
+    def is_sign(self) -> bool:
+        """True for punctuation."""
+        return self.value is None and not self.text[:1].isalnum()
+
+
+def words_of(sentence: str) -> list[Word]:
+    """Returns the words of a sentence."""
+    found: list[Word] = []
+    for match in _TOKEN.finditer(sentence):
+        if (number := match["number"]) is not None:
+            value = float(number.lstrip("$€£").replace(",", ""))
+            if value > _LARGEST:
+                continue
+            suffix = match["suffix"] or ""
+            found.append(
+                Word(suffix.lower(), match.start(), match.end(), value, caps=suffix.isupper(), money=number[0] in "$€£")
+            )
+        elif (word := match["word"]) is not None:
+            plain = _POSSESSIVE.sub("", word)
+            found.append(Word(plain.lower(), match.start(), match.end(), None, plain.isupper(), plain[:1].isupper()))
+        elif match["sign"] not in "-–—_'\"“”‘’`*#":
+            found.append(Word(match["sign"], match.start(), match.end()))
+        elif match["sign"] in "–—" or (match["sign"] == "-" and _between_numbers(sentence, match.start())):
+            found.append(Word("-", match.start(), match.end()))
+    return _with_number_words(found)
+
+
+def split_lengths(words: list[Word], names: frozenset[str]) -> list[Word]:
+    """Returns the words with rsi14 and sma50 as a name and a number."""
+    found: list[Word] = []
+    for word in words:
+        joined = _JOINED.fullmatch(word.text) if not word.is_number else None
+        if joined is not None and joined[1] in names:
+            middle = word.start + len(joined[1])
+            found.append(replace(word, text=joined[1], end=middle))
+            found.append(Word("", middle, word.end, float(joined[2])))
+        elif word.is_number and word.text in names and len(word.text) > 1:
+            middle = word.end - len(word.text)
+            found.append(Word("", word.start, middle, word.value))
+            found.append(Word(word.text, middle, word.end, None, word.caps))
+        else:
+            found.append(word)
+    return found
+
+
+def _between_numbers(sentence: str, at: int) -> bool:
+    """Returns True if a hyphen separates two numbers, as in `8-17-9`."""
+    before, after = sentence[:at].rstrip()[-1:], sentence[at + 1 :].lstrip()[:1]
+    return before.isdigit() and after.isdigit()
+
+
+def _with_number_words(words: list[Word]) -> list[Word]:
+    """Returns the words with "two hundred and fifty" as one number."""
+    found: list[Word] = []
+    at = 0
+    while at < len(words):
+        value, after = _number_at(words, at)
+        if after > at:
+            found.append(Word("", words[at].start, words[after - 1].end, float(value)))
+            at = after
+        else:
+            found.append(words[at])
+            at += 1
+    return found
+
+
+def _number_at(words: list[Word], at: int) -> tuple[int, int]:
+    """Returns the value of the number words from `at` on, and the index after them; `at` itself if there are none."""
+    total = group = 0
+    after, last = at, 0
+    while after < len(words) and after - at < 8:
+        text = words[after].text if not words[after].is_number else ""
+        if text in SMALL:
+            value = SMALL[text]
+            # "twenty five" is one number, "five twenty" is two.
+            if after > at and not (last >= 20 and value < 10) and last not in {0, 100, 1000}:
+                break
+            group, last = group + value, value
+        elif text in HUNDREDS and group:
+            group, last = group * 100, 100
+        elif text in THOUSANDS and group:
+            total, group, last = total + group * THOUSANDS[text], 0, 1000
+        elif text == "and" and last >= 100 and after + 1 < len(words) and words[after + 1].text in SMALL:
+            pass
+        else:
+            break
+        after += 1
+    return total + group, after
