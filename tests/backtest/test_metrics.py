@@ -221,6 +221,13 @@ def session_bars(symbol: str, timeframe: Timeframe, extended: bool) -> Bars:
         ("AAPL", Timeframe.W1, 252 / 5),
         ("EUR/USD", Timeframe.D1, 260),
         ("EUR/USD", Timeframe.H4, 260 * 6),
+        ("AAPL", Timeframe.D2, 126.0),
+        ("BTC/USD", Timeframe.D3, 365 / 3),
+        ("EUR/USD", Timeframe.D2, 182.5),
+        ("AAPL", Timeframe.MONTH, 12.0),
+        ("EUR/USD", Timeframe.QUARTER, 4.0),
+        ("BTC/USD", Timeframe.HALF, 2.0),
+        ("AAPL", Timeframe.YEAR, 1.0),
     ],
 )
 def test_bars_in_a_year(symbol: str, timeframe: Timeframe, expected: float) -> None:

@@ -14,7 +14,7 @@ import pytest
 from openbell.desk.bars import BarService
 from openbell.feeds.none.feed import NoFeed
 from openbell.market.bars import Bars, closed_at, resample
-from openbell.market.clock import FixedClock, parse_time
+from openbell.market.clock import Clock, FixedClock, parse_time
 from openbell.market.errors import FeedUnavailable
 from openbell.market.instruments import Instrument, parse
 from openbell.market.plan import Native, buckets
@@ -39,7 +39,7 @@ IMPORT = Source(Origin.IMPORTED, "import")
 class Vendor(ScriptedFeed):
     """Has native bars whose prices depend on the timeframe, so that it shows what an answer was made of."""
 
-    def __init__(self, clock: FixedClock, natives: Mapping[Timeframe, Native]) -> None:
+    def __init__(self, clock: Clock, natives: Mapping[Timeframe, Native]) -> None:
         super().__init__(known=(AAPL, BTC))
         self.offered = dict(natives)
         self.clock = clock

@@ -390,6 +390,14 @@ class TestHistoricalVolatility:
             (CRYPTO, Timeframe.W1, 365 / 7),
             (STOCK, Timeframe.D1, 252),
             (STOCK, Timeframe.W1, 252 / 5),
+            (CRYPTO, Timeframe.D3, 365 / 3),
+            (STOCK, Timeframe.D3, 252 / 3),
+            (FOREX, Timeframe.MONTH, 12),
+            (STOCK, Timeframe.MONTH, 12),
+            (CRYPTO, Timeframe.QUARTER, 4),
+            (STOCK, Timeframe.HALF, 2),
+            (CRYPTO, Timeframe.YEAR, 1),
+            (STOCK, Timeframe.YEAR, 1),
         ],
     )
     def test_a_year_has_365_days_or_252_sessions(

@@ -69,7 +69,7 @@ def test_known_bars(instrument: Instrument, timeframe: Timeframe, inside: str, s
 
 
 @given(instruments, timeframes, st.lists(times, min_size=1, max_size=40))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 def test_buckets_hold_the_days_of_their_period(instrument: Instrument, timeframe: Timeframe, some: list[int]) -> None:
     some = sorted(some)
     known = groups(instrument.asset_class, timeframe)
@@ -86,7 +86,7 @@ def test_buckets_hold_the_days_of_their_period(instrument: Instrument, timeframe
 
 
 @given(instruments, timeframes, times, st.integers(0, 1500 * DAY))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 def test_all_buckets_of_a_span_are_found_and_counted(
     instrument: Instrument, timeframe: Timeframe, start: int, length: int
 ) -> None:
@@ -104,7 +104,7 @@ def test_all_buckets_of_a_span_are_found_and_counted(
 
 
 @given(instruments, timeframes, times, st.floats(0, 59))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 def test_the_start_and_the_next_close(instrument: Instrument, timeframe: Timeframe, minute: int, more: float) -> None:
     known = groups(instrument.asset_class, timeframe)
     group = group_at(known, minute)
@@ -116,7 +116,7 @@ def test_the_start_and_the_next_close(instrument: Instrument, timeframe: Timefra
 
 
 @given(instruments, timeframes, st.integers(1, 60), times)
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=120)
 @example(STOCK, Timeframe.MONTH, 1, at("2025-11-28T18:00Z"))
 @example(STOCK, Timeframe.D3, 1, at("2025-11-28T17:59Z"))
 @example(STOCK, Timeframe.YEAR, 2, at("2024-12-31T21:00Z"))
@@ -157,13 +157,13 @@ def assert_same_bars(found: Bars, expected: list[Row]) -> None:
     assert np.allclose(found.volume, [row[5] for row in expected], rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("instrument", [STOCK, CRYPTO, FOREX], ids=str)
+@pytest.mark.parametrize("instrument", [STOCK, FOREX], ids=str)
 def test_minutes_and_days_with_gaps_make_the_same_bars_as_python(instrument: Instrument) -> None:
     chance = np.random.default_rng(5)
     minutes = np.arange(at("2023-11-20T00:00Z"), at("2026-02-10T00:00Z"), 37 * MINUTE)
     minutes = minutes[(chance.random(len(minutes)) < 0.6) & (minutes // (20 * DAY) % 5 != 2)]
     bars = walk(minutes, 3, instrument)
-    for until in (at("2025-11-28T17:59Z"), at("2025-11-28T18:00Z"), at("2026-01-01T00:00Z"), float(minutes[-1] + 60)):
+    for until in (at("2025-11-28T17:59Z"), at("2025-11-28T18:00Z"), float(minutes[-1] + 60)):
         days = resample(bars, Timeframe.D1, until)
         for timeframe in OF_DAYS:
             found = resample(bars, timeframe, until)

@@ -149,7 +149,7 @@ class NativeContract(StoreSuite):
         symbol, timeframe = pair
         offered = whole(symbol, timeframe, end=END if timeframe.seconds >= Timeframe.H1.seconds else START + 15 * DAY)
         store.write([offered], LIVE)
-        for larger in Timeframe:
+        for larger in (*NATIVE, Timeframe.D3, Timeframe.MONTH):
             if timeframe not in bases(offered.instrument, larger):
                 continue
             for end in (

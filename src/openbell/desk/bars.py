@@ -236,10 +236,9 @@ class BarService:
         before = ring.native_parts(first)
         if native_parts(parts, first) != before or again <= first or (before and again < before[-1].end):
             return None
-        fresh = barlib.empty_of(series)
-        # Until a day, month or year closes, its minutes need not be read again and again.
-        if series.timeframe.intraday or next_close(series.instrument, series.timeframe, again) <= end:
-            fresh = barlib.resample(self.store.read(minutes, again, end), series.timeframe, end)
+        closes = again if series.timeframe.intraday else next_close(series.instrument, series.timeframe, again)
+        stored = self.store.read(minutes, again, end) if closes <= end else barlib.empty_of(minutes)  # no bar closed
+        fresh = barlib.resample(stored, series.timeframe, end)
         if series.timeframe is not Timeframe.M1:  # without bars that would be made of a part of their minutes
             fresh = barlib.merge(barlib.empty_of(series), *(fresh.between(part.start, part.end) for part in parts))
         fresh = fresh.tail(ring.depth)

@@ -25,7 +25,7 @@ import numpy as np
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
 from openbell.market.errors import CorruptFile, InvalidSymbol, StoreError
-from openbell.market.instruments import AssetClass, Instrument, parse
+from openbell.market.instruments import AssetClass, parse
 from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.session_table import Times
@@ -66,16 +66,6 @@ def _folder(root: Path, series: Series) -> Path:
 
 def _folders(root: Path) -> Iterator[tuple[AssetClass, Timeframe, Path]]:
     return ((kind, each, folder(root, kind, each)) for kind in AssetClass for each in Timeframe)
-
-
-def timeframes(root: Path, instrument: Instrument) -> list[Timeframe]:
-    """The timeframes other than minutes of which an instrument has a file, shortest first."""
-    try:
-        names = set(os.listdir(root / instrument.asset_class.value))
-    except FileNotFoundError:
-        return []
-    found = (Series(instrument, each) for each in Timeframe if each is not Timeframe.M1)
-    return [each.timeframe for each in found if _folder(root, each).name in names and existing(root, each)]
 
 
 def bar_file(root: Path, series: Series, period: str, origins: frozenset[Origin] | None = None) -> BarFile:

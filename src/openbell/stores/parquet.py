@@ -8,6 +8,7 @@ its file was replaced. So a reader that reads the buffer first and the files sec
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import stat
 from collections.abc import Mapping, Sequence
@@ -314,7 +315,17 @@ class ParquetStore(FileStore):
 
     def timeframes(self, instrument: Instrument) -> list[Timeframe]:
         """See the port. If none is recorded, the buffer may be new: the files count then."""
-        return super().timeframes(instrument) or bar_files.timeframes(self.root, instrument)
+        if found := super().timeframes(instrument):
+            return found
+        try:
+            names = set(os.listdir(self.root / instrument.asset_class.value))
+        except FileNotFoundError:
+            return []
+        others = (Series(instrument, each) for each in Timeframe if each is not Timeframe.M1)
+        folders = {each: bar_files.folder(self.root, instrument.asset_class, each.timeframe).name for each in others}
+        return [
+            each.timeframe for each, name in folders.items() if name in names and bar_files.existing(self.root, each)
+        ]
 
     def where(self) -> str:
         """See the port."""

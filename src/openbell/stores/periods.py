@@ -1,7 +1,7 @@
 """Periods: the parts into which a series is divided in long-term storage. All bars of one period have one source.
 
 Minutes are divided by calendar month (UTC): `2025-09`. If another source already has that period, its minutes have one
-beside it: `2025-09.alpaca-iex-raw`. Bars of other timeframes always have periods by source: by month up to 30 minutes
+beside it: `2025-09.alpaca-iex-raw`. Bars of other timeframes always have periods by source: by month up to 45 minutes
 (`2025-09.alpaca-iex-raw`), by year from one hour on (`2025.alpaca-iex-raw`), and not by time from one day on
 (`all.import-raw`). So an import and a feed can each hold a part of one series.
 """
