@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from openbell.charts import fonts
 from openbell.charts.paint import line_colors
-from openbell.charts.panels import Panel, Picture
+from openbell.charts.panels import Panel, Picture, TimeMark
 from openbell.charts.price import price_color
-from openbell.charts.scene import Boxes, Color, Label, Scene, box
+from openbell.charts.scene import Box, Boxes, Color, Label, Scene, box
+from openbell.charts.themes import text_on
 from openbell.charts.time_axis import EDGE
 
 TIME_AXIS = 28.0
@@ -21,7 +23,6 @@ _HALF_TAG = 9.0
 _TAG_SPACE = 15.0
 """The least distance between a label and a tag."""
 _MIN_TAG_HEIGHT = 14.0
-_WHITE: Color = (255, 255, 255, 255)
 
 
 class Tag(NamedTuple):
@@ -104,6 +105,17 @@ def times(scene: Scene, picture: Picture) -> None:
             layer.items.append(Label(x, middle, tick.text, picture.options.font_size, color, "center", tick.major))
 
 
+def time_tags(scene: Scene, picture: Picture, marks: Sequence[TimeMark]) -> None:
+    """Draws the times of drawings in coloured boxes below the panels."""
+    layer = scene.layer(Box(0.0, picture.plot.bottom, picture.plot.right, float(picture.look.height)))
+    middle, size = picture.plot.bottom + TIME_AXIS / 2, picture.options.font_size
+    for mark in marks:
+        half = fonts.width(mark.text, size, True) / 2 + 6
+        x = min(max(mark.x, half), picture.plot.right - half)
+        layer.items.append(box(x - half, middle - _HALF_TAG, x + half, middle + _HALF_TAG, mark.color))
+        layer.items.append(Label(x, middle, mark.text, size, text_on(mark.color), "center", True))
+
+
 def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
     """Draws the lines between the panels and the axes."""
     layer = scene.layer()
@@ -126,4 +138,4 @@ def values(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
                 layer.items.append(Label(right + _BEFORE, y, panel.number_format.text(value), size, theme.faint))
         for tag in reversed(tags):
             layer.items.append(box(right + 1, tag.y - tag.half, picture.look.width, tag.y + tag.half, tag.color))
-            layer.items.append(Label(right + _BEFORE, tag.y, tag.text, size, _WHITE, bold=True))
+            layer.items.append(Label(right + _BEFORE, tag.y, tag.text, size, text_on(tag.color), bold=True))

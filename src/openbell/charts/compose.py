@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from openbell.charts import axes, fonts, legends, paint
-from openbell.charts.annotations.catalogue import draw_all, marks_of, outside
+from openbell.charts.annotations.catalogue import draw_all, marks_of, outside, time_marks_of
 from openbell.charts.config.model import ConfigDrawing
 from openbell.charts.config.plots import StudyPlot
 from openbell.charts.drawings import drawn_lines
@@ -134,6 +134,8 @@ def _draw(
     _annotate(scene, picture, panels, [each for each in drawings if each.on_top])
     axes.frame(scene, picture, panels.with_axes)
     axes.values(scene, picture, panels.with_axes)
+    if marks := time_marks_of(drawings, picture):
+        axes.time_tags(scene, picture, marks)
 
 
 def _annotate(scene: Scene, picture: Picture, panels: _Panels, drawings: Sequence[ConfigDrawing]) -> None:
