@@ -26,7 +26,7 @@ def study(name: str, override: dict[str, Any] | None = None, *, over: bool = Fal
 
 
 def drawing(
-    name: str, override: dict[str, Any] | None = None, *, on_top: bool = True, text: str = "", **places: float
+    name: str, override: dict[str, Any] | None = None, *, on_top: bool = True, text: str = "", **places: Any
 ) -> ConfigDrawing:
     """Returns a drawing. Times are seconds."""
     times = {key: datetime.fromtimestamp(value, UTC) for key, value in places.items() if "atetime" in key}
@@ -68,7 +68,12 @@ def one_of_each(bars: Bars) -> Sequence[ConfigDrawing]:
     def price(share: float) -> float:
         return low + share * (high - low)
 
-    corners = {"startDatetime": at(0.02), "startPrice": price(0.1), "endDatetime": at(0.2), "endPrice": price(0.4)}
+    corners: dict[str, Any] = {
+        "startDatetime": at(0.02),
+        "startPrice": price(0.1),
+        "endDatetime": at(0.2),
+        "endPrice": price(0.4),
+    }
     return (
         drawing("Rectangle", text="Base", **corners),
         drawing("Horizontal Line", text="Resistance", price=price(1.08)),

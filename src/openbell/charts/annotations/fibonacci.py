@@ -35,7 +35,7 @@ def _retracement(drawing: ConfigDrawing, ink: Ink, place: Place) -> list[Item]:
         right = max(right, place.box.right)
     if right < place.box.left or left > place.box.right:
         return []
-    prices = [end + (start - end) * level for level in LEVELS]
+    prices = [end * (1 - level) + start * level for level in LEVELS]
     opacity = ink.fill((0, 0, 0, 255), _OPACITY)[3]
     for price, before, color in zip(prices[1:], prices, _COLORS[1:], strict=False):
         area = corners(place, left, right, place.y(before), place.y(price))

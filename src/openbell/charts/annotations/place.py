@@ -15,6 +15,8 @@ from openbell.charts.scene import Anchor, Band, Box, Boxes, Color, Item, Label, 
 from openbell.charts.themes import faded
 
 _FAR = 1e9
+_HUGE = 1e15
+"""Larger prices are written with an exponent."""
 _MARGIN = 40.0
 """Lines are cut this far outside the panel, so that their ends are not seen."""
 _LONGEST_TEXT, _MOST_LINES = 300, 12
@@ -44,6 +46,8 @@ class Place:
 
     def text(self, price: float) -> str:
         """Returns a price as text, with the decimals of the bars."""
+        if abs(price) > _HUGE:
+            return f"{price:.3g}"
         return NumberFormat(decimals_for(self.picture.bars.close)).text(price)
 
     def change(self, start: float, end: float) -> str:
