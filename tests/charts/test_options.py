@@ -142,7 +142,10 @@ class TestColours:
         assert count(drawBody=False) - count() == 120
 
     def test_volume_has_its_own_colours(self) -> None:
-        scene = shown({}, study("Volume", {"Volume.color.0": "#ff0000", "Volume.color.1": "#0000ff"}))
+        scene = shown(
+            {},
+            study("Volume", {"Volume.color.0": "#ff0000", "Volume.color.1": "#0000ff", "Volume.plottype": "columns"}),
+        )
         pale = {item.color[:3] for item in items(scene, Boxes)}
         assert {(255, 166, 166), (166, 166, 255)} <= pale
 
