@@ -263,6 +263,14 @@ class TestPositions:
         )
         assert edges(of(found, Boxes)[0])[::2] == (1055.0, 1115.0)
 
+    def test_levels_beyond_the_panel_are_named_at_its_edge(self) -> None:
+        found = drawn(drawing("Long Position", entryPrice=50.0, targetPrice=500.0, stopPrice=-500.0))
+        target, stop = of(found, Label)[:2]
+        assert (target.text, stop.text) == ("Target 500.00 (+900.00%)", "Stop −500.00 (−1,100.00%)")
+        assert 26 < target.y < 50
+        assert 370 < stop.y < 400
+        assert not drawn(drawing("Long Position", entryPrice=150.0, targetPrice=160.0, stopPrice=140.0))
+
     def test_nothing_at_risk_has_no_ratio(self) -> None:
         found = drawn(drawing("Long Position", entryPrice=50.0, targetPrice=80.0, stopPrice=50.0))
         assert texts(found)[-1] == "Entry 50.00 · Risk/reward –"
@@ -334,10 +342,10 @@ class TestScale:
 
     def test_tags_at_nearly_the_same_price_do_not_overlap(self) -> None:
         last = float(hours().close[-1])
-        lines = tuple(drawing("Horizontal Line", price=last * factor) for factor in (1.0001, 0.9999))
-        bold = [label.y for label in axis(scene_of(config(drawings=lines)))[0] if label.bold]
-        assert len(bold) == 3
-        assert min(np.diff(sorted(bold))) >= 18
+        lines = tuple(drawing("Horizontal Line", price=last * factor) for factor in (1.0002, 0.9999, 1.0001))
+        bold = sorted((label.y, label.text) for label in axis(scene_of(config(drawings=lines)))[0] if label.bold)
+        assert [text for _, text in bold] == [f"{last * factor:,.2f}" for factor in (1.0002, 1.0001, 1, 0.9999)]
+        assert min(np.diff([y for y, _ in bold])) >= 18
 
     def test_what_is_outside_is_reported(self) -> None:
         far: dict[str, Any] = {"startDatetime": at(300), "endDatetime": at(400)}

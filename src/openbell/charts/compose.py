@@ -122,7 +122,8 @@ def _draw(
         legends.background_texts(scene.layer(price.box), price.box, badge, picture)
     for panel in panels.with_axes:
         axes.grid(scene, picture, panel)
-    axes.times(scene, picture)
+    marks = time_marks_of(drawings, picture)
+    axes.times(scene, picture, marks)
     _annotate(scene, picture, panels, [each for each in drawings if not each.on_top])
     paint.price_panel(scene, picture, price, groups.overlays)
     for number, panel in zip(paint.color_numbers(groups.floating), panels.floating, strict=True):
@@ -134,7 +135,7 @@ def _draw(
     _annotate(scene, picture, panels, [each for each in drawings if each.on_top])
     axes.frame(scene, picture, panels.with_axes)
     axes.values(scene, picture, panels.with_axes)
-    if marks := time_marks_of(drawings, picture):
+    if marks:
         axes.time_tags(scene, picture, marks)
 
 
