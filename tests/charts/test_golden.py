@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from PIL import Image
 
@@ -16,7 +17,8 @@ from openbell.charts.choices import STYLES
 from openbell.charts.encode import png, rgb
 from openbell.charts.look import Look
 from openbell.charts.raster import render
-from tests.charts.pictures import chart_scene
+from tests.charts.configs import config, one_of_each, scene_of, study
+from tests.charts.pictures import chart_scene, hours
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = bool(os.environ.get("OPENBELL_WRITE_SNAPSHOTS"))
@@ -45,7 +47,20 @@ LOOKS = {style: Look(width=480, height=300, style=style) for style in STYLES} | 
 @pytest.mark.parametrize("name", LOOKS)
 def test_the_pixels_equal_the_golden_picture(name: str, tmp_path: Path) -> None:
     look = LOOKS[name]
-    pixels = rgb(render(chart_scene(look, count=60), look.scale, text=False))
+    compare(rgb(render(chart_scene(look, count=60), look.scale, text=False)), name, tmp_path)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_drawings_of_all_kinds_equal_the_golden_picture(theme: str, tmp_path: Path) -> None:
+    drawings = tuple(one_of_each(hours().tail(60)))
+    asked = config(theme=theme, width=1000, height=600, shift_right=3, drawings=drawings, studies=(study("RSI"),))
+    scene = scene_of(asked, 60)
+    assert scene.outside == []
+    compare(rgb(render(scene, text=False)), f"drawings-{theme}", tmp_path)
+
+
+def compare(pixels: npt.NDArray[np.uint8], name: str, tmp_path: Path) -> None:
+    """Fails if too many pixels differ from the golden picture."""
     file = GOLDEN / f"{name}.png"
     if WRITE:
         Image.fromarray(np.ascontiguousarray(pixels)).save(file, optimize=True)

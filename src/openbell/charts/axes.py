@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from openbell.charts import fonts
 from openbell.charts.paint import line_colors
-from openbell.charts.panels import Panel, Picture
+from openbell.charts.panels import Panel, Picture, TimeMark
 from openbell.charts.price import price_color
-from openbell.charts.scene import Boxes, Color, Label, Scene, box
+from openbell.charts.scene import Box, Boxes, Color, Label, Scene, box
+from openbell.charts.themes import text_on
 from openbell.charts.time_axis import EDGE
 
 TIME_AXIS = 28.0
@@ -21,7 +24,6 @@ _HALF_TAG = 9.0
 _TAG_SPACE = 15.0
 """The least distance between a label and a tag."""
 _MIN_TAG_HEIGHT = 14.0
-_WHITE: Color = (255, 255, 255, 255)
 
 
 class Tag(NamedTuple):
@@ -53,21 +55,25 @@ def tags_of(picture: Picture, panel: Panel) -> list[Tag]:
     shown = picture.options.last_value if panel.indicator is None else picture.options.study_last_value
     first = [_newest(picture, panel)] if shown else []
     inside = [each for each in panel.marks if panel.box.top <= panel.scale.at(each.price) <= panel.box.bottom]
-    tags: list[Tag] = []
-    for value, color in (*first, *inside):
-        if np.isfinite(value):
-            y = _free(panel.scale.at(value), half, [tag.y for tag in tags])
-            y = min(max(y, panel.box.top + half), panel.box.bottom - half)
-            tags.append(Tag(y, panel.number_format.text(value), color, half))
-    return tags
+    values = [(value, color) for value, color in (*first, *inside) if np.isfinite(value)]
+    places = _apart([panel.scale.at(value) for value, _ in values], 2 * half)
+    low, high = panel.box.top + half, panel.box.bottom - half
+    return [
+        Tag(min(max(y, low), high), panel.number_format.text(value), color, half)
+        for y, (value, color) in zip(places, values, strict=True)
+    ]
 
 
-def _free(y: float, half: float, taken: list[float]) -> float:
-    """Returns the place closest to `y` where a tag does not overlap the others, as far as one step suffices."""
-    near = [other for other in taken if abs(other - y) < 2 * half]
-    if not near:
-        return y
-    return max(near) + 2 * half if y >= sum(near) / len(near) else min(near) - 2 * half
+def _apart(places: list[float], space: float) -> list[float]:
+    """Returns the places with at least `space` between them: the first stays, the others are moved away from it."""
+    found = list(places)
+    order = sorted(range(len(places)), key=lambda at: places[at])
+    first = order.index(0) if order else 0
+    for before, at in pairwise(order[first:]):
+        found[at] = max(found[at], found[before] + space)
+    for after, at in pairwise(order[first::-1]):
+        found[at] = min(found[at], found[after] - space)
+    return found
 
 
 def _newest(picture: Picture, panel: Panel) -> tuple[float, Color]:
@@ -92,16 +98,29 @@ def grid(scene: Scene, picture: Picture, panel: Panel) -> None:
     layer.items.append(Boxes(x, np.full(len(x), area.top), x + 1, np.full(len(x), area.bottom), color))
 
 
-def times(scene: Scene, picture: Picture) -> None:
-    """Draws the time labels below the panels."""
+def times(scene: Scene, picture: Picture, marks: Sequence[TimeMark] = ()) -> None:
+    """Draws the time labels below the panels; a label that would touch a mark is left out."""
     layer = scene.layer()
     theme, plot = picture.theme, picture.plot
     middle = plot.bottom + TIME_AXIS / 2
     for tick in picture.times:
         x = float(picture.x[tick.index])
-        if EDGE - 6 < x < plot.right - EDGE + 6:
+        half = max((fonts.width(mark.text, picture.options.font_size, True) for mark in marks), default=0.0) / 2
+        free = all(abs(x - mark.x) > half + EDGE for mark in marks)
+        if EDGE - 6 < x < plot.right - EDGE + 6 and free:
             color = theme.text if tick.major else theme.faint
             layer.items.append(Label(x, middle, tick.text, picture.options.font_size, color, "center", tick.major))
+
+
+def time_tags(scene: Scene, picture: Picture, marks: Sequence[TimeMark]) -> None:
+    """Draws the times of drawings in coloured boxes below the panels."""
+    layer = scene.layer(Box(0.0, picture.plot.bottom, picture.plot.right, float(picture.look.height)))
+    middle, size = picture.plot.bottom + TIME_AXIS / 2, picture.options.font_size
+    for mark in marks:
+        half = fonts.width(mark.text, size, True) / 2 + 6
+        x = min(max(mark.x, half), picture.plot.right - half)
+        layer.items.append(box(x - half, middle - _HALF_TAG, x + half, middle + _HALF_TAG, mark.color))
+        layer.items.append(Label(x, middle, mark.text, size, text_on(mark.color), "center", True))
 
 
 def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
@@ -126,4 +145,4 @@ def values(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
                 layer.items.append(Label(right + _BEFORE, y, panel.number_format.text(value), size, theme.faint))
         for tag in reversed(tags):
             layer.items.append(box(right + 1, tag.y - tag.half, picture.look.width, tag.y + tag.half, tag.color))
-            layer.items.append(Label(right + _BEFORE, tag.y, tag.text, size, _WHITE, bold=True))
+            layer.items.append(Label(right + _BEFORE, tag.y, tag.text, size, text_on(tag.color), bold=True))

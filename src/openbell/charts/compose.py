@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from openbell.charts import axes, fonts, legends, paint
-from openbell.charts.annotations.catalogue import draw_all, marks_of, outside
+from openbell.charts.annotations.catalogue import draw_all, marks_of, outside, time_marks_of
 from openbell.charts.config.model import ConfigDrawing
 from openbell.charts.config.plots import StudyPlot
 from openbell.charts.drawings import drawn_lines
@@ -122,7 +122,8 @@ def _draw(
         legends.background_texts(scene.layer(price.box), price.box, badge, picture)
     for panel in panels.with_axes:
         axes.grid(scene, picture, panel)
-    axes.times(scene, picture)
+    marks = time_marks_of(drawings, picture)
+    axes.times(scene, picture, marks)
     _annotate(scene, picture, panels, [each for each in drawings if not each.on_top])
     paint.price_panel(scene, picture, price, groups.overlays)
     for number, panel in zip(paint.color_numbers(groups.floating), panels.floating, strict=True):
@@ -134,6 +135,8 @@ def _draw(
     _annotate(scene, picture, panels, [each for each in drawings if each.on_top])
     axes.frame(scene, picture, panels.with_axes)
     axes.values(scene, picture, panels.with_axes)
+    if marks:
+        axes.time_tags(scene, picture, marks)
 
 
 def _annotate(scene: Scene, picture: Picture, panels: _Panels, drawings: Sequence[ConfigDrawing]) -> None:

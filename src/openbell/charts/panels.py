@@ -41,6 +41,14 @@ class Mark(NamedTuple):
     color: Color
 
 
+class TimeMark(NamedTuple):
+    """A time that is written at the axis."""
+
+    x: float
+    text: str
+    color: Color
+
+
 @dataclass(frozen=True, slots=True)
 class Panel:
     """One panel of a chart: the price, or one indicator."""

@@ -146,7 +146,7 @@ class _Canvas:
                 self.boxes(box(middle - reach, y.min() / scale, middle + reach, y.max() / scale, item.color))
             elif len(x) > 1:
                 inside = Bounds(self.left, self.top, self.right, self.bottom)
-                self._cover(line(x, y, item.width * scale, inside, dash), item.color)
+                self._cover(line(x, y, item.width * scale, inside, _projected(dash, x, y)), item.color)
 
     def _cover(self, covered: Covered, color: Color) -> None:
         at = covered.row * self.width + covered.column
@@ -198,6 +198,14 @@ class _Canvas:
             patch[...] = _ramp(int(patch[0, 0]), color)[part]
         else:
             patch[...] = _blend(patch, color, _shares(part / 255, color))
+
+
+def _projected(dash: tuple[float, float] | None, x: Values, y: Values) -> tuple[float, float] | None:
+    """Returns dashes as lengths in x: those of a straight line are shorter, the steeper it is."""
+    if dash is None or len(x) > 2:
+        return dash
+    part = float((x[1] - x[0]) / np.hypot(x[1] - x[0], y[1] - y[0]))
+    return dash[0] * part, dash[1] * part
 
 
 def _runs(x: Values, *series: Values) -> list[tuple[Values, ...]]:

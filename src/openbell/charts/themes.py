@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from openbell.charts.scene import Color
 
 
+_LIGHT = 170.0
+"""The brightness, 0 to 255, above which black text is easier to read than white text."""
+
+
 def _rgb(text: str, alpha: int = 255) -> Color:
     return (int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16), alpha)
 
@@ -24,6 +28,12 @@ def mixed(color: Color, ground: Color, share: float) -> Color:
         round(under + (over - under) * share) for over, under in zip(color[:3], ground[:3], strict=True)
     )
     return (red, green, blue, 255)
+
+
+def text_on(ground: Color) -> Color:
+    """Returns white, or black if the ground is light."""
+    red, green, blue, _ = ground
+    return (0, 0, 0, 255) if 0.299 * red + 0.587 * green + 0.114 * blue > _LIGHT else (255, 255, 255, 255)
 
 
 @dataclass(frozen=True, slots=True)

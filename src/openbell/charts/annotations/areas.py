@@ -79,8 +79,9 @@ def _range(drawing: ConfigDrawing, ink: Ink, place: Place, stats: list[str]) -> 
         items += segment(place, *ends, color, width, dash) + arrow_head(place, *ends, color)
     lines = (lines_of(drawing.text) if ink.shows("showLabel") else []) + (stats if ink.shows("showStats") else [])
     font = font_of(ink, theme.text)
-    bottom = min(area.bottom, box.bottom - font.height(lines) - 8)
-    return items + label(place, x, bottom + font.height(lines) / 2 + 4, lines, font)
+    # Below the area, or below its arrow if the area ends at the edge of the panel.
+    under = area.bottom if area.bottom + font.height(lines) + 8 < box.bottom else y + 6
+    return items + label(place, x, under + font.height(lines) / 2 + 4, lines, font)
 
 
 def _span(drawing: ConfigDrawing, place: Place) -> str:

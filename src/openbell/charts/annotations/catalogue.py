@@ -7,14 +7,17 @@ from collections.abc import Iterable, Sequence
 from openbell.charts.annotations import areas, fibonacci, lines, marks, positions
 from openbell.charts.annotations.ink import Ink
 from openbell.charts.annotations.lines import trend_ends
-from openbell.charts.annotations.place import Place, crosses
+from openbell.charts.annotations.place import Place, crosses, x_of
 from openbell.charts.annotations.positions import position_span
 from openbell.charts.config.model import ConfigDrawing
-from openbell.charts.panels import Mark, Panel, Picture
+from openbell.charts.panels import Mark, Panel, Picture, TimeMark
 from openbell.charts.scene import Layer
 from openbell.charts.themes import Theme
+from openbell.charts.time_axis import zone_of
 
 ANNOTATIONS = {each.name: each for module in (lines, areas, fibonacci, positions, marks) for each in module.ANNOTATIONS}
+
+_VERTICAL = "Vertical Line"
 
 
 def draw_all(layer: Layer, drawings: Iterable[ConfigDrawing], picture: Picture, panel: Panel) -> None:
@@ -36,6 +39,23 @@ def marks_of(drawings: Iterable[ConfigDrawing], theme: Theme) -> tuple[Mark, ...
         if ANNOTATIONS[drawing.kind.name].at_axis and ink.shows("showPrice"):
             found.append(Mark(drawing.prices["price"], ink.color("lineColor", theme.accent)))
     return tuple(found)
+
+
+def time_marks_of(drawings: Iterable[ConfigDrawing], picture: Picture) -> list[TimeMark]:
+    """Returns the times that are written at the time axis."""
+    if not len(picture.bars):
+        return []
+    zone = picture.options.zone or zone_of(picture.bars)
+    form = "{0.day} {0:%b %H:%M}" if picture.bars.timeframe.intraday else "{0.day} {0:%b %Y}"
+    found = []
+    for drawing in drawings:
+        if drawing.kind.name == _VERTICAL:
+            moment, ink = drawing.times["datetime"], Ink(drawing.override)
+            x = x_of(picture, moment.timestamp())
+            if picture.plot.left <= x <= picture.plot.right:
+                color = ink.color("lineColor", picture.theme.accent)
+                found.append(TimeMark(x, form.format(moment.astimezone(zone)), color))
+    return found
 
 
 def outside(drawings: Sequence[ConfigDrawing], picture: Picture, panel: Panel) -> list[int]:

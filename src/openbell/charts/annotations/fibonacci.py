@@ -35,12 +35,12 @@ def _retracement(drawing: ConfigDrawing, ink: Ink, place: Place) -> list[Item]:
         right = max(right, place.box.right)
     if right < place.box.left or left > place.box.right:
         return []
-    prices = [end + (start - end) * level for level in LEVELS]
-    fill = faded(ink.fill((0, 0, 0, 255), _OPACITY), ink.fill((0, 0, 0, 255), _OPACITY)[3])
+    prices = [end * (1 - level) + start * level for level in LEVELS]
+    opacity = ink.fill((0, 0, 0, 255), _OPACITY)[3]
     for price, before, color in zip(prices[1:], prices, _COLORS[1:], strict=False):
         area = corners(place, left, right, place.y(before), place.y(price))
-        if fill[3]:
-            items.append(box(area.left, area.top, area.right, area.bottom, faded(color, fill[3])))
+        if opacity:
+            items.append(box(area.left, area.top, area.right, area.bottom, faded(color, opacity)))
     for level, price, own in zip(LEVELS, prices, _COLORS, strict=True):
         color = ink.color("lineColor", own)
         area = corners(place, left, right, place.y(price), place.y(price))

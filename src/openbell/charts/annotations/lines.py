@@ -9,6 +9,7 @@ from openbell.charts.annotations.ink import LINE, TEXT, Ink
 from openbell.charts.annotations.place import Place, arrow_head, font_of, label, lines_of, segment, vertical
 from openbell.charts.config.model import ConfigDrawing
 from openbell.charts.scene import Item, Stroke
+from openbell.charts.themes import text_on
 
 _EDGE = 8.0
 """Pixels between a label and the edge of the panel."""
@@ -40,9 +41,9 @@ def _order(drawing: ConfigDrawing, ink: Ink, place: Place) -> list[Item]:
     if items and ink.shows("showLabel"):
         theme = place.picture.theme
         name = " ".join(lines_of(drawing.text)) or "Order"
-        font = font_of(ink, (255, 255, 255, 255))
-        words = [f"{name}  {place.text(price)}"]
         ground = ink.color("backgroundColor", ink.color("lineColor", theme.accent))
+        font = font_of(ink, text_on(ground))
+        words = [f"{name}  {place.text(price)}"]
         items += label(place, place.box.right - _EDGE - 4, place.y(price), words, font, "right", ground)
     return items
 

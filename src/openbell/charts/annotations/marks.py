@@ -7,11 +7,10 @@ from openbell.charts.annotations.ink import FILL, LINE, TEXT, Ink
 from openbell.charts.annotations.place import Place, arrow_head, font_of, label, lines_of, segment, triangle
 from openbell.charts.config.model import ConfigDrawing
 from openbell.charts.scene import Item, box
-from openbell.charts.themes import faded
+from openbell.charts.themes import faded, text_on
 
 _HALF, _HEAD, _STEM, _LENGTH = 7.0, 9.0, 2.5, 10.0
 """Pixels: half the width of an arrow's head, its height, half the width of its stem, and the stem's length."""
-_WHITE = (255, 255, 255, 255)
 _AWAY = (36.0, -44.0)
 """Pixels from a callout's point to the middle of its text, if the drawing does not place it."""
 
@@ -58,7 +57,8 @@ def _callout(drawing: ConfigDrawing, ink: Ink, place: Place) -> list[Item]:
         return []
     theme = place.picture.theme
     color = ink.color("lineColor", theme.accent)
-    font = font_of(ink, _WHITE)
+    ground = ink.fill(faded(color, 255), 0.92)
+    font = font_of(ink, text_on(ground) if ground[3] else color)
     lines = lines_of(drawing.text) if ink.shows("showLabel") else []
     away = x + _AWAY[0] if x + _AWAY[0] + font.width(lines) < place.box.right else x - _AWAY[0]
     middle = (
@@ -71,7 +71,7 @@ def _callout(drawing: ConfigDrawing, ink: Ink, place: Place) -> list[Item]:
     )
     items = segment(place, middle, (x, y), color, ink.number("lineWidth", 1.5), ink.dash())
     items += arrow_head(place, middle, (x, y), color)
-    return items + label(place, *middle, lines, font, ground=ink.fill(faded(color, 255), 0.92))
+    return items + label(place, *middle, lines, font, ground=ground)
 
 
 _TEXT = TEXT | FILL

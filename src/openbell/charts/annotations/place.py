@@ -10,11 +10,13 @@ import numpy as np
 from openbell.charts import fonts
 from openbell.charts.annotations.ink import Dash, Ink
 from openbell.charts.numbers import NumberFormat, decimals_for, percent
-from openbell.charts.panels import Panel, Picture
+from openbell.charts.panels import TITLE_ROW, Panel, Picture
 from openbell.charts.scene import Anchor, Band, Box, Boxes, Color, Item, Label, Stroke, box
 from openbell.charts.themes import faded
 
 _FAR = 1e9
+_HUGE = 1e15
+"""Larger prices are written with an exponent."""
 _MARGIN = 40.0
 """Lines are cut this far outside the panel, so that their ends are not seen."""
 _LONGEST_TEXT, _MOST_LINES = 300, 12
@@ -34,6 +36,12 @@ class Place:
         """The area of the panel."""
         return self.panel.box
 
+    @property
+    def text_top(self) -> float:
+        """The highest y of labels, which is below the title of the chart if it has one."""
+        titled = self.panel.indicator is None and self.picture.options.legend and self.box.height > 4 * TITLE_ROW
+        return self.box.top + (TITLE_ROW if titled else 2.0)
+
     def x(self, moment: datetime) -> float:
         """Returns the x of a time: between two bars in proportion, beyond them by the length of a bar."""
         return x_of(self.picture, moment.timestamp())
@@ -44,6 +52,8 @@ class Place:
 
     def text(self, price: float) -> str:
         """Returns a price as text, with the decimals of the bars."""
+        if abs(price) > _HUGE:
+            return f"{price:.3g}"
         return NumberFormat(decimals_for(self.picture.bars.close)).text(price)
 
     def change(self, start: float, end: float) -> str:
@@ -229,7 +239,7 @@ def label(
         return []
     left = x - {"left": 0.0, "center": wide / 2, "right": wide}[anchor]
     left = max(area.left + 4, min(left, area.right - wide - 4))
-    top = max(area.top + 2, min(y - tall / 2, area.bottom - tall - 2))
+    top = max(place.text_top, min(y - tall / 2, area.bottom - tall - 2))
     if ground is None:
         ground = faded(place.picture.theme.background, 190)
     items: list[Item] = [box(left - 4, top - 1, left + wide + 4, top + tall + 1, ground)] if ground[3] else []

@@ -30,7 +30,10 @@ def _position(drawing: ConfigDrawing, ink: Ink, place: Place) -> list[Item]:
     theme, prices = place.picture.theme, drawing.prices
     entry, target, stop = prices["entryPrice"], prices["targetPrice"], prices["stopPrice"]
     start, end = position_span(drawing, place)
+    levels = [place.y(price) for price in (entry, target, stop)]
     if end < place.box.left or start > place.box.right:
+        return []
+    if max(levels) < place.box.top or min(levels) > place.box.bottom:
         return []
     share = 1 - ink.number("transparency", 100 * (1 - _OPACITY)) / 100
     items: list[Item] = []
@@ -56,7 +59,8 @@ def _labels(drawing: ConfigDrawing, ink: Ink, place: Place, start: float, end: f
         above = price >= entry
         away = font.height([name]) / 2 + 4
         text = f"{name} {place.text(price)} ({place.change(entry, price)})"
-        items += label(place, x, place.y(price) + (-away if above else away), [text], font, ground=faded(color, 235))
+        y = min(max(place.y(price), place.box.top), place.box.bottom)
+        items += label(place, x, y + (-away if above else away), [text], font, ground=faded(color, 235))
     if ink.shows("showStats"):
         plain = Font(ink.color("textColor", theme.text), font.size, font.bold)
         text = f"Entry {place.text(entry)} · Risk/reward {ratio(entry, target, stop)}"

@@ -78,6 +78,8 @@ def _study(asked: ConfigStudy) -> Iterator[str]:
     for key, value in asked.override.items():
         if asked.study.short == VOLUME and key in VOLUME_COLORS:
             good = color_of(value) is not None
+        elif asked.study.short == VOLUME and key == "Volume.plottype":
+            good = value == "columns"
         elif key.startswith("Histogram.color.") and any(has_histogram(each.indicator) for each in plots):
             good = bool(bar_colors({key: value}))
         elif (asked.study.plots and not plots) or any(line_of(asked, plot, key) for plot in plots):

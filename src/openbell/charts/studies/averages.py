@@ -21,9 +21,11 @@ _T = Category.TREND
 _PERIODS = ("firstPeriods", "secondPeriods", "thirdPeriods", "fourthPeriods", "fifthPeriods", "sixthPeriods")
 
 
-def _average(short: str, title: str, default: int, indicator: str, *phrases: str, key: str = "") -> Study:
+def _average(
+    short: str, title: str, default: int, indicator: str, *phrases: str, key: str = "", least: int = 1
+) -> Study:
     """Returns a study of one line with a length, a source and an offset."""
-    inputs = (length(default, key=key), source(), offset())
+    inputs = (length(default, key=key, least=least), source(), offset())
     return Study(short, title, _T, inputs, (plot(indicator, length="length"),), phrases, overlay=True)
 
 
@@ -84,7 +86,12 @@ STUDIES = (
         "MAChannel",
         "Moving Average Channel",
         _T,
-        (length(20, "upperLength"), length(20, "lowerLength"), offset(name="upperOffset"), offset(name="lowerOffset")),
+        (
+            length(20, "upperLength"),
+            length(20, "lowerLength"),
+            offset(name="upperOffset", least=0),
+            offset(name="lowerOffset", least=0),
+        ),
         (
             plot(
                 "ma_channel",
@@ -101,7 +108,7 @@ STUDIES = (
     _average("HullMA", "Hull Moving Average", 9, "hma", "hma", "hull", "hull ma"),
     _average("DoubleEMA", "Double EMA", 9, "dema", "dema", "double exponential moving average"),
     _average("TripleEMA", "Triple EMA", 9, "tema", "tema", "triple exponential moving average"),
-    _average("LeastSquaresMA", "Least Squares Moving Average", 25, "linreg", "lsma", "least squares ma"),
+    _average("LeastSquaresMA", "Least Squares Moving Average", 25, "linreg", "lsma", "least squares ma", least=2),
     _average(
         "LinearRegressionCurve",
         "Linear Regression Curve",
@@ -110,6 +117,7 @@ STUDIES = (
         "linear regression",
         "regression curve",
         "linreg",
+        least=2,
     ),
     Study(
         "ALMA",

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from openbell.charts.studies.study import Category, Input, Plot, Study, factor, length, plot, smoothing, source
+from openbell.charts.studies.study import LONGEST, Category, Input, Plot, Study, factor, length, plot, smoothing, source
 
 _M, _T = Category.MOMENTUM, Category.TREND
 
 
 def _one(
-    short: str, title: str, default: int, indicator: str, *phrases: str, key: str = "", category: Category = _M
+    short: str,
+    title: str,
+    default: int,
+    indicator: str,
+    *phrases: str,
+    key: str = "",
+    category: Category = _M,
+    least: int = 1,
+    most: int = LONGEST,
 ) -> Study:
     """Returns a study in its own panel with a length only."""
-    return Study(short, title, category, (length(default, key=key),), (plot(indicator, length="length"),), phrases)
+    inputs = (length(default, key=key, least=least, most=most),)
+    return Study(short, title, category, inputs, (plot(indicator, length="length"),), phrases)
 
 
 _ERGODIC = (length(5, "shortLength"), length(20, "longLength"), length(5, "signalLength"))
 _MOVEMENT = (length(14, "smoothing"), length(14))
 _KST = (
-    *(length(each, f"rocLength{at}") for at, each in enumerate((10, 15, 20, 30), 1)),
-    *(length(each, f"smaLength{at}") for at, each in enumerate((10, 10, 10, 15), 1)),
-    length(9, "signalLength"),
+    *(length(each, f"rocLength{at}", most=300) for at, each in enumerate((10, 15, 20, 30), 1)),
+    *(length(each, f"smaLength{at}", most=300) for at, each in enumerate((10, 10, 10, 15), 1)),
+    length(9, "signalLength", most=300),
 )
 
 STUDIES = (
@@ -44,7 +53,7 @@ STUDIES = (
         "Stochastic",
         "Stochastic",
         _M,
-        (length(14, "kLength"), length(1, "kSmoothing"), length(3, "dSmoothing")),
+        (length(14, "kLength"), length(1, "kSmoothing", most=100), length(3, "dSmoothing", most=100)),
         (plot("stoch", k="kLength", smooth="kSmoothing", d="dSmoothing"),),
         ("stoch", "stochastics", "stochastic oscillator"),
     ),
@@ -52,7 +61,7 @@ STUDIES = (
         "StochasticRSI",
         "Stochastic RSI",
         _M,
-        (length(14, "rsiLength"), length(14, "stochasticLength"), length(3, "k"), length(3, "d")),
+        (length(14, "rsiLength"), length(14, "stochasticLength"), length(3, "k", most=100), length(3, "d", most=100)),
         (plot("stoch_rsi", rsi_length="rsiLength", stoch_length="stochasticLength", k="k", d="d"),),
         ("stoch rsi", "stochrsi", "stochastic relative strength index"),
     ),
@@ -64,7 +73,7 @@ STUDIES = (
         "CCI",
         "Commodity Channel Index",
         _M,
-        (length(20, key="in_0"), *smoothing(20)),
+        (length(20, key="in_0", least=2), *smoothing(20)),
         (plot("cci", length="length"),),
         ("cci", "commodity channel"),
     ),
@@ -96,7 +105,7 @@ STUDIES = (
         ("tsi", "true strength"),
     ),
     _one("RelativeVigorIndex", "Relative Vigor Index", 10, "rvi", "rvgi", "rvi", "relative vigor"),
-    _one("Aroon", "Aroon", 14, "aroon", category=_T),
+    _one("Aroon", "Aroon", 14, "aroon", category=_T, least=2),
     Study(
         "ADX",
         "Average Directional Index",
@@ -133,7 +142,7 @@ STUDIES = (
         "CoppockCurve",
         "Coppock Curve",
         _M,
-        (length(10, "wmaLength"), length(14, "longRoc"), length(11, "shortRoc")),
+        (length(10, "wmaLength", most=300), length(14, "longRoc"), length(11, "shortRoc")),
         (plot("coppock", wma_length="wmaLength", long_roc="longRoc", short_roc="shortRoc"),),
         ("coppock",),
     ),
@@ -152,7 +161,7 @@ STUDIES = (
         ),
         ("kst",),
     ),
-    _one("TRIX", "TRIX", 18, "trix", "triple exponential average"),
+    _one("TRIX", "TRIX", 18, "trix", "triple exponential average", most=300),
     _one("VortexIndicator", "Vortex Indicator", 14, "vortex", "vortex", category=_T),
     Study(
         "SMIErgodicIndicator",
@@ -170,7 +179,7 @@ STUDIES = (
         (plot("smi_oscillator", short="shortLength", long="longLength", signal="signalLength"),),
         ("smio", "smi oscillator"),
     ),
-    _one("TrendStrengthIndex", "Trend Strength Index", 9, "trend_strength", "trend strength", key="periods"),
+    _one("TrendStrengthIndex", "Trend Strength Index", 9, "trend_strength", "trend strength", key="periods", least=2),
     _one(
         "LinearRegressionSlope",
         "Linear Regression Slope",
@@ -180,6 +189,7 @@ STUDIES = (
         "linreg slope",
         key="periods",
         category=_T,
+        least=2,
     ),
     Study("BalanceOfPower", "Balance of Power", _M, (), (plot("bop"),), ("bop",)),
     _one("MassIndex", "Mass Index", 10, "mass_index", category=Category.VOLATILITY),

@@ -17,7 +17,7 @@ from openbell.market.nearest import check_one_of
 
 SUFFIX = "@tv-basicstudies"
 LONGEST = 500
-"""The largest length that every indicator of the registry accepts."""
+"""The largest length that most indicators of the registry accept; inputs for the others have bounds of their own."""
 SOURCES = ("close", "open", "high", "low", "hl2", "hlc3", "ohlc4")
 METHODS = ("Simple", "Exponential", "Weighted")
 SMOOTHINGS = ("SMA", "EMA", "WMA")
@@ -133,9 +133,9 @@ class Study:
         return replace(self, inputs=tuple(keyed))
 
 
-def length(default: int, name: str = "length", key: str = "") -> Input:
+def length(default: int, name: str = "length", key: str = "", *, least: int = 1, most: int = LONGEST) -> Input:
     """Returns an input that is a number of bars."""
-    return Input(name, default, 1, LONGEST, key=key, description="bars")
+    return Input(name, default, least, most, key=key, description="bars")
 
 
 def factor(name: str, default: float, low: float = 0.1, high: float = 20.0, key: str = "") -> Input:
@@ -148,9 +148,9 @@ def source(key: str = "") -> Input:
     return Input("source", "close", choices=SOURCES, key=key, extra=True, description="price of each bar")
 
 
-def offset(key: str = "", name: str = "offset") -> Input:
+def offset(key: str = "", name: str = "offset", *, least: int = -LONGEST) -> Input:
     """Returns the input that moves lines to the right, or to the left if it is negative."""
-    return Input(name, 0, -LONGEST, LONGEST, key=key, extra=True, description="bars to the right")
+    return Input(name, 0, least, LONGEST, key=key, extra=True, description="bars to the right")
 
 
 def method(key: str = "method") -> Input:

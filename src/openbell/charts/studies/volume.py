@@ -47,7 +47,7 @@ STUDIES = (
         "EaseOfMovement",
         "Ease of Movement",
         _V,
-        (Input("divisor", 10_000, 1, 10**12), length(14)),
+        (Input("divisor", 10_000, 1, 10**9), length(14)),
         (plot("ease_of_movement", divisor="divisor", length="length"),),
         ("eom", "emv"),
     ),
