@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import fsum, log, nan, sqrt
+from statistics import stdev
+
+import numpy as np
 import talib
 
 from tests.indicators import references
+from tests.indicators.test_panels import columns, windows
 from tests.indicators.test_references import agree, lines
 from tests.indicators.test_vendor_averages import fitted, walks
 from tests.market.walks import closes
@@ -37,3 +43,63 @@ def test_std_error() -> None:
             assert agree(found, expected, scale=1e-4 * bars.close[0])
     on_a_line = lines("std_error", closes([1e6 + 0.25 * i for i in range(30)]))["StdErr"][13:]
     assert on_a_line.tolist() == [0.0] * 17
+
+
+def test_chaikin_volatility() -> None:
+    for bars in walks():
+        high, low = columns(bars, "high", "low")
+        for length, back in ((10, 10), (1, 1), (5, 20)):
+            ranges = references.ema([top - bottom for top, bottom in zip(high, low, strict=True)], length)
+            expected = [
+                nan if i < back else 100 * (ranges[i] - ranges[i - back]) / ranges[i - back] for i in range(len(bars))
+            ]
+            found = lines("chaikin_volatility", bars, length=length, roc_length=back)["Volatility"]
+            assert agree(found, expected, scale=1.0)
+    assert np.isnan(lines("chaikin_volatility", closes([3.0] * 40))["Volatility"]).all()
+
+
+def returns(close: list[float]) -> list[float]:
+    return [nan, *(log(now / before) for before, now in pairwise(close))]
+
+
+def test_volatility_close() -> None:
+    """The sample deviation of the log returns, times the root of the days of a year."""
+    for bars in walks():
+        for length, days in ((10, 252), (2, 365), (60, 1)):
+            expected = [
+                nan if window is None else 100 * stdev(window) * sqrt(days)
+                for window in windows(returns(bars.close.tolist()), length)
+            ]
+            found = lines("volatility_close", bars, length=length, days=days)["Volatility"]
+            assert agree(found, expected, scale=1e-3)
+    doubling = lines("volatility_close", closes([2.0**i for i in range(14)]))["Volatility"]
+    assert doubling[10:].tolist() == [0.0] * 4, "a steady trend has no deviation"
+
+
+def test_volatility_zero_trend() -> None:
+    for bars in walks():
+        for length, days in ((10, 252), (1, 365), (60, 1)):
+            expected = [
+                nan if window is None else 100 * sqrt(days * fsum(each**2 for each in window) / length)
+                for window in windows(returns(bars.close.tolist()), length)
+            ]
+            found = lines("volatility_zero_trend", bars, length=length, days=days)["Volatility"]
+            assert agree(found, expected)
+    doubling = lines("volatility_zero_trend", closes([2.0**i for i in range(14)]), days=1)["Volatility"]
+    assert agree(doubling[10:], [100 * log(2)] * 4)
+
+
+def test_volatility_ohlc() -> None:
+    """Garman and Klass 1980."""
+    for bars in walks():
+        rows = zip(*columns(bars, "open", "high", "low", "close"), strict=True)
+        parts = [
+            log(high / low) ** 2 / 2 - (2 * log(2) - 1) * log(close / opened) ** 2 for opened, high, low, close in rows
+        ]
+        for length, days in ((10, 252), (1, 365), (60, 1)):
+            expected = [
+                nan if window is None else 100 * sqrt(days / length * fsum(window)) for window in windows(parts, length)
+            ]
+            found = lines("volatility_ohlc", bars, length=length, days=days)["Volatility"]
+            assert agree(found, expected)
+    assert lines("volatility_ohlc", closes([3.0] * 12))["Volatility"][9:].tolist() == [0.0] * 3
