@@ -88,7 +88,7 @@ REFERENCES = {
         name: f"test_{name}"
         for name in (
             *("smma", "alma", "hamming", "mcginley", "price_channel", "envelope", "ma_channel", "alligator"),
-            *("kama", "std_error_bands"),
+            *("kama", "std_error_bands", "fractals", "chande_kroll", "volatility_index"),
         )
     },
     "test_vendor_oscillators.py": {
@@ -96,10 +96,16 @@ REFERENCES = {
         for name in (
             *("bop", "net_volume", "majority_rule", "advance_decline", "percent_b", "volume_oscillator"),
             *("linreg_slope", "trend_strength", "tsi", "smi_ergodic", "smi_oscillator", "coppock", "connors_rsi"),
-            *("fisher",),
+            *("fisher", "asi", "ease_of_movement", "chop_zone"),
         )
     },
-    "test_vendor_volatility.py": {name: f"test_{name}" for name in ("std_dev", "bb_width", "std_error")},
+    "test_vendor_volatility.py": {
+        name: f"test_{name}"
+        for name in (
+            *("std_dev", "bb_width", "std_error", "chaikin_volatility"),
+            *("volatility_close", "volatility_ohlc", "volatility_zero_trend"),
+        )
+    },
     "test_external.py": {
         "cvd": "test_cvd_adds_up_what_falls_into_each_bar",
         **dict.fromkeys(("funding", "oi", "long_short", "fear_greed"), "test_the_newest_value_known_at_each_bars_end"),

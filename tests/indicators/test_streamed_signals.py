@@ -18,7 +18,7 @@ from tests.indicators.test_every_indicator import crypto_bars, stock_bars
 from tests.market.walks import CRYPTO, at, minutes, walk
 
 WITH_SIGNALS = [indicator for indicator in all_indicators().values() if indicator.signals]
-KNOWN = """cipher_b double_pattern gann_swing heikin_ashi kalman_volume rsi rsi_mfi_stoch sar squeeze supertrend
+KNOWN = """cipher_b double_pattern fractals gann_swing heikin_ashi kalman_volume rsi rsi_mfi_stoch sar squeeze supertrend
 volatility_stop volume_spread wavetrend zigzag""".split()
 
 each_with_signals = pytest.mark.parametrize("indicator", WITH_SIGNALS, ids=lambda indicator: indicator.name)

@@ -9,6 +9,7 @@ from math import cos, exp, fsum, nan, pi, sqrt
 import numpy as np
 import talib
 
+from openbell.indicators.registry import get
 from openbell.market.bars import Bars, make
 from openbell.market.timeframes import Timeframe
 from tests.indicators import references
@@ -190,3 +191,85 @@ def test_std_error_bands() -> None:
                 assert agree(found["middle"], middle)
                 assert agree(found["upper"], [m + errors * w for m, w in zip(middle, width, strict=True)])
                 assert agree(found["lower"], [m - errors * w for m, w in zip(middle, width, strict=True)])
+
+
+def test_chande_kroll() -> None:
+    """Chande and Kroll 1994: extremes over q bars of the stops from extremes over p bars and x average true ranges."""
+    for bars in walks():
+        high, low, close = columns(bars, "high", "low", "close")
+        for p, x, q in ((10, 1.0, 9), (1, 0.5, 1), (4, 3.0, 20)):
+            room = references.atr(high, low, close, p)
+            first_high = [nan if w is None else max(w) - x * r for w, r in zip(windows(high, p), room, strict=True)]
+            first_low = [nan if w is None else min(w) + x * r for w, r in zip(windows(low, p), room, strict=True)]
+            found = lines("chande_kroll", bars, atr_length=p, multiplier=x, stop_length=q)
+            assert agree(found["short"], [nan if w is None else max(w) for w in windows(first_high, q)])
+            assert agree(found["long"], [nan if w is None else min(w) for w in windows(first_low, q)])
+
+
+def fractal_tops(high: Sequence[float], n: int) -> dict[int, float]:
+    """TradingView's listing: n lower bars after the centre; n lower bars before it, or after up to 4 that are not higher."""
+    found = {}
+    for at_bar in range(2 * n, len(high)):
+        c = at_bar - n
+        after = all(high[c + i] < high[c] for i in range(1, n + 1))
+        for plateau in range(5):
+            first = c - plateau - n
+            if after and first >= 0:
+                level = all(high[c - i] <= high[c] for i in range(1, plateau + 1))
+                if level and all(high[i] < high[c] for i in range(first, c - plateau)):
+                    found[at_bar] = high[c]
+    return found
+
+
+def test_fractals() -> None:
+    for bars in walks():
+        tick = float(bars.close[0]) / 300
+        high, low = (np.round(column / tick) * tick for column in (bars.high, bars.low))
+        coarse = make(CRYPTO, Timeframe.M1, bars.time, low, high, low, high, bars.volume)
+        for each in (bars, coarse):
+            for length in (2, 3, 7):
+                ups = fractal_tops(each.high.tolist(), length)
+                downs = {index: -low for index, low in fractal_tops((-each.low).tolist(), length).items()}
+                result = get("fractals").run(each, length=length)
+                signals = {(s.index, s.label): s.value for s in result.signals}
+                expected = {(index, "fractal_up"): price for index, price in ups.items()}
+                expected |= {(index, "fractal_down"): price for index, price in downs.items()}
+                assert signals == expected
+                assert len(ups) > 2
+                for line, levels in zip(result.lines, (ups, downs), strict=True):
+                    held = [levels[max(k for k in levels if k <= i)] if i >= min(levels) else nan for i in range(300)]
+                    assert agree(line.values, held)
+
+
+def test_a_fractal_is_the_last_of_up_to_five_equal_highs() -> None:
+    for equal in range(1, 8):
+        high = [1.0, 2.0, *[3.0] * equal, 2.0, 1.0, 1.0]
+        signals = get("fractals").run(closes(high)).signals
+        found = [(s.index, s.value) for s in signals if s.label == "fractal_up"]
+        assert found == ([(3 + equal, 3.0)] if equal <= 5 else []), equal
+
+
+def wilder_level_of(bars: Bars, length: int, multiplier: float) -> list[float]:
+    """Wilder 1978, the volatility system: SAR = SIC ∓ C × ATR, reversed by a close beyond yesterday's SAR."""
+    high, low, close = columns(bars, "high", "low", "close")
+    out: list[float] = []
+    long, since = True, length - 1
+    for i, room in enumerate(references.atr(high, low, close, length)):
+        if room != room:
+            out.append(nan)
+            continue
+        if i > length - 1 and (close[i] < out[-1] if long else close[i] > out[-1]):
+            long, since = not long, i
+        held = close[since : i + 1]
+        out.append(max(held) - multiplier * room if long else min(held) + multiplier * room)
+    return out
+
+
+def test_volatility_index() -> None:
+    for bars in walks():
+        for length, multiplier in ((10, 3.0), (1, 0.5), (20, 2.0)):
+            found = lines("volatility_index", bars, length=length, multiplier=multiplier)["Level"]
+            assert agree(found, wilder_level_of(bars, length, multiplier))
+            sides = np.sign(bars.close - found)
+            assert {-1.0, 1.0} <= set(sides.tolist()), "it reverses"
+    assert lines("volatility_index", closes([2.7] * 20))["Level"][9:].tolist() == [2.7] * 11

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import log, nan
+from math import acos, degrees, fsum, log, nan, sqrt
 
 import numpy as np
 import pytest
@@ -215,3 +215,59 @@ def test_fisher() -> None:
             assert agree(found["Trigger"], [nan, *expected[:-1]], scale=1.0)
     rise = lines("fisher", closes(np.arange(1.0, 60.0)))["Fisher"]
     assert rise[-1] == pytest.approx(log(1.999 / 0.001)), "limited, so that a long rise stays finite"
+
+
+def asi_of(rows: Sequence[tuple[float, ...]], limit: float) -> list[float]:
+    """Wilder 1978: 50 × N / R × K / T, with R by the largest of three distances."""
+    swings = [0.0]
+    for (open1, _, _, close1), (opened, high, low, close) in pairwise(rows):
+        up, down, body = abs(high - close1), abs(low - close1), abs(close1 - open1)
+        largest = max(up, down, high - low)
+        if largest == high - low:
+            reach = high - low + body / 4
+        else:
+            reach = up - down / 2 + body / 4 if largest == up else down - up / 2 + body / 4
+        move = close - close1 + (close - opened) / 2 + (close1 - open1) / 4
+        swings.append(50 * move / reach * max(up, down) / limit if reach else 0.0)
+    return [fsum(swings[: i + 1]) for i in range(len(swings))]
+
+
+def test_asi() -> None:
+    for bars in walks():
+        rows = list(zip(*columns(bars, "open", "high", "low", "close"), strict=True))
+        for limit in (10.0, 0.5, 30_000.0):
+            found = lines("asi", bars, limit=limit)["ASI"]
+            assert agree(found, asi_of(rows, limit), scale=float(np.max(np.abs(found))))
+    gaps = [(5.0, 6, 4, 5), (9, 10, 8, 9), (2, 3, 1, 2), (2, 2, 2, 2), (2, 2, 2, 2), (2, 4, 2, 3)]
+    assert agree(lines("asi", of_bars(gaps))["ASI"], asi_of(gaps, 10.0))
+
+
+def test_ease_of_movement() -> None:
+    """Arms 1983, as in TradingView: SMA(divisor × change(hl2) × (high − low) / volume)."""
+    for bars in walks():
+        high, low, volume = columns(bars, "high", "low", "volume")
+        for divisor, length in ((10_000, 14), (1, 1), (1_000_000, 5)):
+            moves = zip(steps(middles(bars)), high, low, volume, strict=True)
+            ease = [divisor * move * (top - bottom) / traded for move, top, bottom, traded in moves]
+            expected = [nan if window is None else fsum(window) / length for window in windows(ease, length)]
+            found = lines("ease_of_movement", bars, divisor=divisor, length=length)["EOM"]
+            assert agree(found, expected, scale=float(np.nanmax(np.abs(ease))))
+    bars = of_bars([(1, 2, 1, 2), (2, 3, 2, 3), (3, 5, 3, 5), (5, 6, 5, 6)], volume=[1, 2, 0, 4])
+    found = lines("ease_of_movement", bars, divisor=8, length=1)["EOM"]
+    assert agree(found, [nan, 4.0, 0.0, 3.0]), "a bar without volume counts as 0"
+
+
+def test_chop_zone() -> None:
+    """TradingView's listing, with the angle by the arc cosine and not rounded."""
+    for bars in walks():
+        high, low, close = columns(bars, "high", "low", "close")
+        average, expected = references.ema(close, 34), [nan]
+        for i in range(1, len(close)):
+            tops, bottoms = high[max(0, i - 29) : i + 1], low[max(0, i - 29) : i + 1]
+            span = 25 / (max(tops) - min(bottoms)) * min(bottoms)
+            y2 = (average[i - 1] - average[i]) / ((high[i] + low[i] + close[i]) / 3) * span
+            angle = nan if y2 != y2 else degrees(acos(1 / sqrt(1 + y2 * y2)))
+            expected.append(-angle if y2 > 0 else angle)
+        assert np.allclose(lines("chop_zone", bars)["Angle"], expected, atol=1e-6, equal_nan=True)
+    assert lines("chop_zone", closes([4.0] * 40))["Angle"][34:].tolist() == [0.0] * 6
+    assert lines("chop_zone", closes(np.arange(100.0, 160.0)))["Angle"][-1] > 5.0

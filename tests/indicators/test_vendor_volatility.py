@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import fsum, log, nan, sqrt
+from statistics import stdev
+
+import numpy as np
 import talib
 
+from openbell.indicators.registry import get
 from tests.indicators import references
+from tests.indicators.test_every_indicator import settings_of, streamed
+from tests.indicators.test_panels import columns, halting, windows
+from tests.indicators.test_reference_table import REFERENCES
 from tests.indicators.test_references import agree, lines
+from tests.indicators.test_streamed_signals import in_ticks
 from tests.indicators.test_vendor_averages import fitted, walks
 from tests.market.walks import closes
 
@@ -37,3 +47,114 @@ def test_std_error() -> None:
             assert agree(found, expected, scale=1e-4 * bars.close[0])
     on_a_line = lines("std_error", closes([1e6 + 0.25 * i for i in range(30)]))["StdErr"][13:]
     assert on_a_line.tolist() == [0.0] * 17
+
+
+def test_chaikin_volatility() -> None:
+    for bars in walks():
+        high, low = columns(bars, "high", "low")
+        for length, back in ((10, 10), (1, 1), (5, 20)):
+            ranges = references.ema([top - bottom for top, bottom in zip(high, low, strict=True)], length)
+            expected = [
+                nan if i < back else 100 * (ranges[i] - ranges[i - back]) / ranges[i - back] for i in range(len(bars))
+            ]
+            found = lines("chaikin_volatility", bars, length=length, roc_length=back)["Volatility"]
+            assert agree(found, expected, scale=1.0)
+    assert np.isnan(lines("chaikin_volatility", closes([3.0] * 40))["Volatility"]).all()
+
+
+def returns(close: list[float]) -> list[float]:
+    return [nan, *(log(now / before) for before, now in pairwise(close))]
+
+
+def test_volatility_close() -> None:
+    """The sample deviation of the log returns, times the root of the days of a year."""
+    for bars in walks():
+        for length, days in ((10, 252), (2, 365), (60, 1)):
+            expected = [
+                nan if window is None else 100 * stdev(window) * sqrt(days)
+                for window in windows(returns(bars.close.tolist()), length)
+            ]
+            found = lines("volatility_close", bars, length=length, days=days)["Volatility"]
+            assert agree(found, expected, scale=1e-3)
+    doubling = lines("volatility_close", closes([2.0**i for i in range(14)]))["Volatility"]
+    assert doubling[10:].tolist() == [0.0] * 4, "a steady trend has no deviation"
+
+
+def test_volatility_zero_trend() -> None:
+    for bars in walks():
+        for length, days in ((10, 252), (1, 365), (60, 1)):
+            expected = [
+                nan if window is None else 100 * sqrt(days * fsum(each**2 for each in window) / length)
+                for window in windows(returns(bars.close.tolist()), length)
+            ]
+            found = lines("volatility_zero_trend", bars, length=length, days=days)["Volatility"]
+            assert agree(found, expected)
+    doubling = lines("volatility_zero_trend", closes([2.0**i for i in range(14)]), days=1)["Volatility"]
+    assert agree(doubling[10:], [100 * log(2)] * 4)
+
+
+def test_volatility_ohlc() -> None:
+    """Garman and Klass 1980."""
+    for bars in walks():
+        rows = zip(*columns(bars, "open", "high", "low", "close"), strict=True)
+        parts = [
+            log(high / low) ** 2 / 2 - (2 * log(2) - 1) * log(close / opened) ** 2 for opened, high, low, close in rows
+        ]
+        for length, days in ((10, 252), (1, 365), (60, 1)):
+            expected = [
+                nan if window is None else 100 * sqrt(days / length * fsum(window)) for window in windows(parts, length)
+            ]
+            found = lines("volatility_ohlc", bars, length=length, days=days)["Volatility"]
+            assert agree(found, expected)
+    assert lines("volatility_ohlc", closes([3.0] * 12))["Volatility"][9:].tolist() == [0.0] * 3
+
+
+EXACT = [
+    *("smma", "mcginley", "kama", "alligator", "ma_channel", "price_channel", "std_error_bands", "chande_kroll"),
+    *("fractals", "percent_b", "connors_rsi", "fisher", "tsi", "coppock", "smi_ergodic", "smi_oscillator"),
+    *("trend_strength", "bop", "asi", "volume_oscillator", "chaikin_volatility", "ease_of_movement", "net_volume"),
+    *("std_error", "volatility_close", "volatility_ohlc", "volatility_zero_trend", "volatility_index"),
+    *("advance_decline", "majority_rule"),
+]
+
+
+def test_bar_by_bar_has_every_bit_of_the_arrays() -> None:
+    """Through ticks, halts and no trades."""
+    for name in EXACT:
+        for bars in (in_ticks().tail(400), halting(1e-8), halting(1e9)):
+            for chosen in settings_of(get(name)):
+                if chosen.get("method") == "weighted":
+                    continue  # numpy adds its products in another order
+                result = get(name).run(bars, **chosen)
+                found = streamed(get(name), chosen, bars)
+                for line, values in zip((*result.lines, *result.histogram), found, strict=True):
+                    assert np.array_equal(values, line.values, equal_nan=True), (name, line.label, chosen)
+
+
+STANDING_STILL = {
+    **dict.fromkeys(("smma", "alma", "hamming", "mcginley", "kama", "price_channel", "ma_channel", "alligator"), 7.7),
+    **dict.fromkeys(("std_error_bands", "chande_kroll", "volatility_index"), 7.7),
+    **dict.fromkeys(
+        ("linreg_slope", "fisher", "tsi", "coppock", "smi_ergodic", "smi_oscillator", "trend_strength"), 0.0
+    ),
+    **dict.fromkeys(("bop", "asi", "volume_oscillator", "ease_of_movement", "net_volume", "std_dev", "std_error"), 0.0),
+    **dict.fromkeys(("bb_width", "volatility_close", "volatility_ohlc", "volatility_zero_trend"), 0.0),
+    **dict.fromkeys(("advance_decline", "majority_rule", "chop_zone"), 0.0),
+    **dict.fromkeys(("fractals", "chaikin_volatility"), nan),
+    "percent_b": 0.5,
+    "connors_rsi": 200 / 3,
+}
+
+
+def test_nothing_moves_and_nothing_trades() -> None:
+    """A constant, or null where there is nothing to compare with."""
+    still = closes([7.7] * 200)
+    still.volume[:] = 0.0
+    for name, expected in STANDING_STILL.items():
+        for label, values in lines(name, still).items():
+            assert np.allclose(values[-50:], expected, rtol=1e-12, atol=0.0, equal_nan=True), (name, label)
+    assert lines("envelope", still)["middle"][-1] == 7.7
+    assert {name for file, names in REFERENCES.items() if "vendor" in file for name in names} == {
+        *STANDING_STILL,
+        "envelope",
+    }

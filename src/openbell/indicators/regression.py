@@ -10,7 +10,7 @@ from math import nan, sqrt
 import numpy as np
 
 from openbell.indicators.latest import Latest, sum_of
-from openbell.indicators.sums import offsets, total
+from openbell.indicators.sums import Offsets, total
 from openbell.market.bars import Values
 
 
@@ -24,7 +24,7 @@ def regression(values: Values, length: int) -> tuple[Values, Values, Values]:
     out = np.full((3, len(values)), np.nan)
     if len(values) >= length:
         distances, squares = places(length)
-        apart = offsets(values, length)
+        apart = Offsets(values, length)
         mean = total(apart) / length
         rise = total(place * each for place, each in zip(distances, apart, strict=True)) / squares
         away = (each - (mean + rise * place) for place, each in zip(distances, apart, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,5 +14,6 @@ from openbell.market.bars import Values
 
 def stepwise(step: Callable[..., tuple[float, ...]], width: int, *columns: npt.NDArray[Any]) -> tuple[Values, ...]:
     """Call `step` with the values of each bar, oldest first. Returns a line for each of the `width` values of a step."""
-    steps = list(map(step, *(column.tolist() for column in columns)))
-    return tuple(np.ascontiguousarray(np.array(steps, dtype=np.float64).reshape(-1, width).T))
+    steps = map(step, *(column.tolist() for column in columns))
+    values = np.fromiter(chain.from_iterable(steps), np.float64)
+    return tuple(np.ascontiguousarray(values.reshape(-1, width).T))

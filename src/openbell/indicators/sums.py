@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import reduce
 from math import sqrt
 from operator import add, mul
@@ -12,11 +12,23 @@ import numpy as np
 from openbell.market.bars import Values
 
 
-def offsets(values: Values, length: int) -> list[Values]:
-    """The latest `length` values less the latest one, oldest first: exactly 0 for equal values."""
-    count = len(values) - length + 1
-    newest = values[length - 1 :]
-    return [values[age : age + count] - newest for age in range(length)]
+class Offsets:
+    """The latest `length` values less the latest one, oldest first: exactly 0 for equal values.
+
+    Computed again in each pass: to keep them would take `length` times the memory of the values.
+    """
+
+    __slots__ = ("_length", "_values")
+
+    def __init__(self, values: Values, length: int) -> None:
+        self._values = values
+        self._length = length
+
+    def __iter__(self) -> Iterator[Values]:
+        values, length = self._values, self._length
+        count = len(values) - length + 1
+        newest = values[length - 1 :]
+        return (values[age : age + count] - newest for age in range(length))
 
 
 def total(parts: Iterable[Values]) -> Values:
@@ -35,7 +47,7 @@ def offset_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
     """
     out = np.full((2, len(values)), np.nan)
     if len(values) >= length:
-        apart = offsets(values, length)
+        apart = Offsets(values, length)
         mean = total(apart) / length
         out[0, length - 1 :] = mean
         out[1, length - 1 :] = np.sqrt(total(np.square(each - mean) for each in apart) / length)

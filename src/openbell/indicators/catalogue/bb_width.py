@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from openbell.indicators.averages import sma_and_deviation
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.running import RunningWindow
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.sums import mean_and_deviation
 from openbell.market.bars import Bars
 
 
 def _compute(bars: Bars, length: int, std_dev: float) -> Channels:
-    middle, deviation = sma_and_deviation(bars.close, length)
+    middle, deviation = mean_and_deviation(bars.close, length)
     return Channels(lines=(Line("BBW", 2.0 * std_dev * deviation / middle),))
 
 

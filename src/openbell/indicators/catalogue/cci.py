@@ -9,7 +9,7 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import offsets, total
+from openbell.indicators.sums import Offsets, total
 from openbell.market.bars import Bars, Values
 
 UNIT = 0.015
@@ -20,7 +20,7 @@ def cci(bars: Bars, length: int) -> Values:
     price = (bars.high + bars.low + bars.close) / 3.0
     out = np.full(len(price), np.nan)
     if len(price) >= length:
-        apart = offsets(price, length)
+        apart = Offsets(price, length)
         mean = total(apart) / length
         spread = total(np.abs(each - mean) for each in apart) / length
         out[length - 1 :] = np.divide(-mean, UNIT * spread, out=np.zeros(len(mean)), where=spread != 0.0)

@@ -25,11 +25,10 @@ class _Average:
     def update(self, close: float, seed: float) -> tuple[float, ...]:
         """The average after this close; NaN while the seed is NaN."""
         before = self._value
-        if isnan(before):
+        if isnan(before) or before == 0.0:
             self._value = seed
         else:
-            ratio = close / before
-            square = ratio * ratio
+            square = (close / before) * (close / before)
             self._value = before + (close - before) / max(1.0, self._length * square * square)
         return (self._value,)
 

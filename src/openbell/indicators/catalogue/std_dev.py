@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from openbell.indicators.averages import sma_and_deviation
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.running import RunningWindow
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.sums import offset_and_deviation
 from openbell.market.bars import Bars
 
 
 def _compute(bars: Bars, length: int, deviations: float) -> Channels:
-    return Channels(lines=(Line("StdDev", deviations * sma_and_deviation(bars.close, length)[1]),))
+    return Channels(lines=(Line("StdDev", deviations * offset_and_deviation(bars.close, length)[1]),))
 
 
 class _Stream:

@@ -12,7 +12,7 @@ import numpy as np
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.regression import places
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.sums import offsets, total, weighted_sum_of
+from openbell.indicators.sums import Offsets, total, weighted_sum_of
 from openbell.market.bars import Bars, Values
 
 
@@ -21,11 +21,10 @@ def correlation(close: Values, length: int) -> Values:
     out = np.full(len(close), np.nan)
     if len(close) >= length:
         distances, squares = places(length)
-        apart = offsets(close, length)
+        apart = Offsets(close, length)
         mean = total(apart) / length
-        away = [each - mean for each in apart]
-        scale = np.sqrt(squares * total(each * each for each in away))
-        along = total(each * place for each, place in zip(away, distances, strict=True))
+        scale = np.sqrt(squares * total(np.square(each - mean) for each in apart))
+        along = total((each - mean) * place for each, place in zip(apart, distances, strict=True))
         share = np.divide(along, scale, out=np.zeros(len(scale)), where=scale > 0.0)
         out[length - 1 :] = np.clip(share, -1.0, 1.0)
     return out

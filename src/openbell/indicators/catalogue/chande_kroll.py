@@ -1,0 +1,51 @@
+"""Chande Kroll stops: extremes of stops that lie average true ranges from the highest high and the lowest low."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+
+from openbell.indicators.average_range import RunningAtr
+from openbell.indicators.catalogue.atr import atr
+from openbell.indicators.channels import Channels, Line
+from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
+from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.market.bars import Bars
+
+
+def _compute(bars: Bars, atr_length: int, multiplier: float, stop_length: int) -> Channels:
+    room = multiplier * atr(bars, atr_length)
+    short = highest(highest(bars.high, atr_length) - room, stop_length)
+    long = lowest(lowest(bars.low, atr_length) + room, stop_length)
+    return Channels(lines=(Line("long", long), Line("short", short)))
+
+
+class _Stream:
+    def __init__(self, atr_length: int, multiplier: float, stop_length: int) -> None:
+        self._range, self._multiplier = RunningAtr(atr_length), multiplier
+        self._extremes, self._stops = RunningExtremes(atr_length), RunningExtremes(stop_length)
+
+    def update(self, bar: Bar) -> tuple[float, ...]:
+        top, bottom = self._extremes.update(bar.high, bar.low)
+        room = self._multiplier * self._range.update(bar)
+        if isnan(room):
+            return nan, nan
+        short, long = self._stops.update(top - room, bottom + room)
+        return long, short
+
+
+INDICATOR = Indicator(
+    name="chande_kroll",
+    title="Chande Kroll",
+    description="Chande Kroll stops of long and short positions, from average true ranges and the extremes of the bars",
+    overlay=True,
+    compute=_compute,
+    stream=_Stream,
+    warmup=lambda atr_length, multiplier, stop_length: atr_length + stop_length - 1,  # noqa: ARG005
+    parameters=(
+        Parameter("atr_length", 10, 1, 500),
+        Parameter("multiplier", 1.0, 0.1, 20.0),
+        Parameter("stop_length", 9, 1, 500),
+    ),
+    aliases=("chande_kroll_stop",),
+    inputs=("high", "low", "close"),
+)
