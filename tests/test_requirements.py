@@ -126,6 +126,11 @@ MUST_HOLD = {
         "desk/chart_image/test_documentation.py::test_a_useless_page_is_a_failure",
         "desk/chart_image/test_documentation.py::test_a_broken_page_takes_linear_time",
     ],
+    "exchanges and symbols of chart images are at most an hour old, or say how old they are": [
+        "desk/chart_image/test_directory.py::test_a_list_is_kept_for_an_hour",
+        "desk/chart_image/test_directory.py::test_a_failing_vendor_leaves_the_copy_with_its_age",
+        "desk/chart_image/test_directory.py::test_it_lists_what_it_knows_and_says_so",
+    ],
     "a chart config means the same to this desk and to the vendor": [
         "charts/test_vendor_form.py::test_what_is_sent_is_read_as_the_same_config",
         "charts/test_vendor_form.py::test_settling_keeps_everything_that_the_config_has",
