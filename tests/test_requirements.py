@@ -120,6 +120,17 @@ MUST_HOLD = {
         "desk/chart_image/test_vendor.py::test_an_echoed_key_is_nowhere",
         "desk/test_settings.py::test_the_key_of_chart_images_is_not_sent_without_tls",
     ],
+    "the documentation of chart images is at most a day old, or says that it is not": [
+        "desk/chart_image/test_documentation.py::test_the_page_is_fetched_once_a_day",
+        "desk/chart_image/test_documentation.py::test_an_old_copy_is_better_than_none",
+        "desk/chart_image/test_documentation.py::test_a_useless_page_is_a_failure",
+        "desk/chart_image/test_documentation.py::test_a_broken_page_takes_linear_time",
+    ],
+    "exchanges and symbols of chart images are at most an hour old, or say how old they are": [
+        "desk/chart_image/test_directory.py::test_a_list_is_kept_for_an_hour",
+        "desk/chart_image/test_directory.py::test_a_failing_vendor_leaves_the_copy_with_its_age",
+        "desk/chart_image/test_directory.py::test_it_lists_what_it_knows_and_says_so",
+    ],
     "a chart config means the same to this desk and to the vendor": [
         "charts/test_vendor_form.py::test_what_is_sent_is_read_as_the_same_config",
         "charts/test_vendor_form.py::test_settling_keeps_everything_that_the_config_has",
@@ -690,6 +701,10 @@ DEFECTS_SEEN_ELSEWHERE = {
     "retries never fired on 429 and 5xx": [
         "desk/chart_image/test_vendor.py::test_retries_fire_on_429_and_5xx",
         "desk/chart_image/test_vendor.py::test_retry_after_is_honoured_within_the_time_limit",
+    ],
+    "validation of chart configs failed when the docs site was down": [
+        "desk/chart_image/test_documentation.py::test_the_catalogue_serves_when_the_docs_site_is_down",
+        "desk/chart_image/test_documentation.py::test_without_a_copy_it_is_the_catalogue",
     ],
     "the format of a chart image was never sent": [
         "charts/test_vendor_form.py::test_format_is_always_sent",

@@ -14,7 +14,7 @@ import random
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from openbell.charts.config.model import ChartConfig
@@ -30,6 +30,7 @@ from openbell.desk.chart_image.answers import (
     stored_of,
 )
 from openbell.desk.chart_image.day_count import DayCount, fingerprint
+from openbell.desk.chart_image.directory_lists import Symbol, read_exchanges, read_symbols
 from openbell.desk.chart_image.errors import (
     KEY_VARIABLE,
     KeyRefused,
@@ -38,6 +39,7 @@ from openbell.desk.chart_image.errors import (
     VendorRefused,
     VendorUnreachable,
 )
+from openbell.desk.chart_image.exchanges import Exchange
 from openbell.desk.chart_image.http import Request, Response, VendorHttp
 from openbell.desk.chart_image.pace import Pace, Timing, pace_of
 from openbell.desk.chart_image.words import parse_json, words_of
@@ -59,6 +61,7 @@ _SHARE = 0.95
 """The part of a call's timeout that requests may take, so that their error arrives."""
 _LEAST = 0.5
 """Seconds that are left for a request after it has waited for its turn."""
+T = TypeVar("T")
 _KEY = re.compile(r"[!-~]{1,500}")
 
 
@@ -101,13 +104,15 @@ class VendorClient:
         until = datetime.fromtimestamp(self._timing.wall(), UTC) + timedelta(days=self.plan.storage_days)
         return stored_of(response, config.format, self._key, left, self._http.url, until)
 
-    async def exchanges(self) -> list[Any]:
-        """Returns the vendor's list of exchanges: ids or objects. Raises `VendorError`."""
-        return await self._list(_EXCHANGES, "exchanges")
+    async def exchanges(self) -> tuple[Exchange, ...]:
+        """Returns the vendor's exchanges. Raises `VendorError`."""
+        items = await self._list(_EXCHANGES, "exchanges")
+        return _readable(await asyncio.to_thread(read_exchanges, items, self._key), items)
 
-    async def symbols(self, exchange: str) -> list[Any]:
-        """Returns the vendor's list of symbols of an exchange: names or objects. Raises `VendorError`."""
-        return await self._list(tuple(path.format(quote(exchange, safe="")) for path in _SYMBOLS), "symbols")
+    async def symbols(self, exchange: str) -> tuple[Symbol, ...]:
+        """Returns the vendor's symbols of an exchange. Raises `VendorError`."""
+        items = await self._list(tuple(path.format(quote(exchange, safe="")) for path in _SYMBOLS), "symbols")
+        return _readable(await asyncio.to_thread(read_symbols, items, exchange, self._key), items)
 
     async def _list(self, paths: tuple[str, ...], name: str) -> list[Any]:
         *first, last = paths
@@ -192,6 +197,13 @@ def call_seconds(settings: Settings) -> float:
     """Returns the time limit of a call with all of its retries."""
     most, call = settings.pool_chart_img_timeout, settings.timeout * _SHARE
     return min(most, call) if call else most
+
+
+def _readable(found: tuple[T, ...], items: list[Any]) -> tuple[T, ...]:
+    """Returns what was read of a list. Raises `VendorFailed` if that is nothing of it."""
+    if items and not found:
+        raise VendorFailed("the vendor sent a list that cannot be read")
+    return found
 
 
 def _body(config: ChartConfig, now: datetime) -> bytes:
