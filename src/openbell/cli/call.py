@@ -72,7 +72,7 @@ def _print(reply: Reply, meta: bool) -> None:
 
 def _shown(reply: Reply) -> Any:
     """Returns the result object, with images as base64 under `images`."""
-    if not reply.images:
+    if not reply.images or reply.repeated:
         return reply.payload
     images = [{"mimeType": image.mime, "data": b64encode(image.data).decode()} for image in reply.images]
     return {"images": images} | ({"summary": reply.payload} if reply.payload is not None else {})

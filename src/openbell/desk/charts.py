@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 
 from openbell.charts.look import Look
 from openbell.desk.indicators import Evaluation
+from openbell.market.bars import Bars
 from openbell.market.errors import NotFinite
 
 _SMALLEST_DRAWN, _LARGEST_DRAWN = 1e-100, 1e100
@@ -22,15 +23,17 @@ class ChartService:
 
     async def draw(self, shown: Evaluation, look: Look, title: str, badge: str, form: str = "png") -> bytes:
         """The picture as a file: `png`, `jpeg` or `svg`. Raises `NotFinite` if no axis can hold its prices or volumes."""
-        low, high, volume = (
-            float(each) for each in (shown.whole.low.min(), shown.whole.high.max(), shown.whole.volume.max())
-        )
-        if low < _SMALLEST_DRAWN or max(high, volume) > _LARGEST_DRAWN:
-            raise NotFinite(
-                f"prices from {low:g} to {high:g} and volumes up to {volume:g} cannot be drawn; ask for format summary or "
-                "series"
-            )
+        check_drawable(shown.whole)
         return await asyncio.get_running_loop().run_in_executor(self._worker, _draw, shown, look, title, badge, form)
+
+
+def check_drawable(bars: Bars) -> None:
+    """Raises `NotFinite` if no axis can hold the prices or volumes of bars."""
+    low, high, volume = (float(each) for each in (bars.low.min(), bars.high.max(), bars.volume.max()))
+    if low < _SMALLEST_DRAWN or max(high, volume) > _LARGEST_DRAWN:
+        raise NotFinite(
+            f"prices from {low:g} to {high:g} and volumes up to {volume:g} cannot be drawn; ask for format summary or series"
+        )
 
 
 def _draw(shown: Evaluation, look: Look, title: str, badge: str, form: str) -> bytes:

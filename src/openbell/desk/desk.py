@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from openbell.desk.backtester import Backtester
     from openbell.desk.backtests import BacktestService
     from openbell.desk.bars import BarService
+    from openbell.desk.chart_image.service import ChartImages
     from openbell.desk.charts import ChartService
     from openbell.desk.crossing_alerts import CrossingAlertService
     from openbell.desk.indicators import IndicatorService
@@ -149,6 +150,13 @@ class Desk:
         return ChartService(self._worker)
 
     @cached_property
+    def chart_images(self) -> ChartImages:
+        """Chart images of configs."""
+        from openbell.desk.chart_image.service import ChartImages
+
+        return ChartImages(self, self._worker)
+
+    @cached_property
     def indicators(self) -> IndicatorService:
         """Indicators on closed bars."""
         from openbell.desk.indicators import IndicatorService
@@ -223,6 +231,8 @@ class Desk:
             await self.crossing_alerts.close()
         if "arche" in self.__dict__:
             await self.arche.close()
+        if "chart_images" in self.__dict__:
+            await self.chart_images.close()
         if "hub" in self.__dict__:
             await self.hub.close()
         if "_backtester" in self.__dict__:

@@ -52,10 +52,13 @@ class IndicatorService:
         self, instrument: Instrument, timeframe: Timeframe, count: int, wanted: list[IndicatorRequest]
     ) -> Evaluation:
         """The newest `count` closed bars; indicators are computed on bars before them too, so that they are warm."""
-        warm_up = max((_warm_up(each, timeframe) for each in wanted), default=_WARM_UP)
-        bars = await self._bars.newest(instrument, timeframe, count + warm_up)
+        bars = await self._bars.newest(instrument, timeframe, count + warm_up(wanted, timeframe))
         if not len(bars):
             raise InsufficientData(instrument.symbol, 0, 1, await stored_instead(self._bars, instrument))
+        return await self.evaluate_bars(bars, count, wanted)
+
+    async def evaluate_bars(self, bars: Bars, count: int, wanted: list[IndicatorRequest]) -> Evaluation:
+        """Indicators on the newest `count` of some bars, computed on all of them."""
         extras = await self._extras(bars, wanted)
         regular = await self._regular(bars, count, wanted)
         loop = asyncio.get_running_loop()
@@ -78,6 +81,11 @@ class IndicatorService:
         span = _regular_span(bars, len(bars) - count)
         # Longer bars need not be made of minutes; without minutes there are no values.
         return await regular_part_of(self._bars, bars, span)
+
+
+def warm_up(wanted: list[IndicatorRequest], timeframe: Timeframe) -> int:
+    """The bars before the first one shown that indicators need."""
+    return max((_warm_up(each, timeframe) for each in wanted), default=_WARM_UP)
 
 
 def _warm_up(request: IndicatorRequest, timeframe: Timeframe) -> int:

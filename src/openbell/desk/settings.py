@@ -191,6 +191,11 @@ class Settings:
     chart_img_plan: str = _setting(
         "BASIC", "the plan of the key, whose limits are kept: BASIC, PRO, MEGA, ULTRA or ENTERPRISE"
     )
+    chart_api_plan: str = _setting(
+        "ENTERPRISE",
+        "the plan whose limits each client of the gateway's chart API has: BASIC, PRO, MEGA, ULTRA or ENTERPRISE",
+    )
+    chart_images_mb: int = _setting(512, "the most megabytes of stored chart images in the home")
     pool_chart_img_connect: float = _setting(3.0, "timeout in seconds for connecting to both")
     pool_chart_img_timeout: float = _setting(20.0, "timeout in seconds for their answers, including all retries")
     underscore_names: bool = _setting(

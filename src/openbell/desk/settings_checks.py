@@ -24,7 +24,7 @@ PREFIX = "OPENBELL_"
 _HIGHEST_PORT = 65535
 _CHOICES = {
     "log": ("debug", "info", "warning", "error"),
-    "chart_img_plan": tuple(name.lower() for name in PLANS),
+    **dict.fromkeys(("chart_img_plan", "chart_api_plan"), tuple(name.lower() for name in PLANS)),
 }
 _RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(
@@ -59,6 +59,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     ),
     **dict.fromkeys(("pool_arche_connect", "pool_arche_timeout"), (0.001, 1e6)),
     **dict.fromkeys(("pool_chart_img_connect", "pool_chart_img_timeout"), (0.001, 1e6)),
+    "chart_images_mb": (1, 10**6),
     "body_limit": (1024, 2**30),
     "body_timeout": (0.1, 3600),
 }

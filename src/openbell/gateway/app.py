@@ -1,4 +1,4 @@
-"""The gateway of a desk: an ASGI application with every MCP server, OAuth, quotes, webhooks, metrics and health checks.
+"""The gateway of a desk: an ASGI application with MCP servers, OAuth, quotes, charts, webhooks, metrics and health checks.
 
 Paths are looked up in a table: exact ones first, then the routes of OAuth and webhooks. chartgen is at /mcp and, for older
 clients, at POST /, POST /message and GET /sse; every other server is at /SERVER/mcp.
@@ -15,8 +15,12 @@ from starlette.routing import Route, Router
 
 from openbell.desk.access import make_access
 from openbell.desk.arche.contract import HEALTH, LIVE
+from openbell.desk.chart_image.pictures import PATH as PICTURES
 from openbell.desk.readiness import desk_checks
 from openbell.gateway.admission import Admission, AnyOf
+from openbell.gateway.chart_img import bodies as chart_bodies
+from openbell.gateway.chart_img.endpoint import CHART, ChartEndpoint
+from openbell.gateway.chart_img.endpoint import TOOLS as CHART_TOOLS
 from openbell.gateway.guard.audit import Audit
 from openbell.gateway.guard.chain import guarded
 from openbell.gateway.guard.health import Readiness
@@ -66,10 +70,10 @@ class Gateway:
         self.port = settings.port if port is None else port
         self.paths = paths_of(chart_signals=settings.chart_signals_http)
         self.base = settings.public_url.rstrip("/") or f"http://{_shown(settings.host)}:{self.port}"
-        self._resources = Resources(self.base, (*self.paths, LIVE))
+        self._resources = Resources(self.base, (*self.paths, LIVE, CHART))
         self._services = {name: load(name, underscore_names=settings.underscore_names) for name in self.paths.values()}
         tools = {name: tuple(service.by_name) for name, service in self._services.items()}
-        self.metrics = Metrics({**tools, "quotes": QUOTES.values()})
+        self.metrics = Metrics({**tools, "quotes": QUOTES.values(), "chart-img": CHART_TOOLS})
         self._pushes = PushStreams(self._inbox)
         self._stack = AsyncExitStack()
         self._endpoints: dict[str, Endpoint] = {}
@@ -104,7 +108,8 @@ class Gateway:
         self._ready = Readiness(desk_checks(self._desk))
         self._desk.arche.is_gateway = True
         self.quotes = QuotesEndpoint(self._desk, self._admission, self._watch, self.base)
-        self._app = guarded(self._route, self._settings, self.port, self.metrics.refused, body_of)
+        self._charts = ChartEndpoint(self._desk, self._admission, self._watch, self.base)
+        self._app = guarded(self._route, self._settings, self.port, self.metrics.refused, _refusal_body)
         return self
 
     async def __aexit__(self, *_error: object) -> None:
@@ -132,6 +137,10 @@ class Gateway:
         elif path == "/metrics" and self._settings.metrics:
             self.metrics.streams = self.streams
             await MetricsPage(self.metrics, self._is_admin)(scope, receive, send)
+        elif chart_bodies.is_chart_img(path):
+            await self._charts(scope, receive, send)
+        elif path.startswith(PICTURES):
+            await self._charts.picture(scope, receive, send)
         elif path.startswith(PREFIX):
             await self.quotes(scope, receive, send)
         else:
@@ -172,6 +181,12 @@ class Gateway:
     def _inbox(self) -> Inbox | None:
         """Returns the inbox; None if this desk cannot record how far its pushes have come."""
         return self._desk.trading.inbox if self._desk.trading.writes else None
+
+
+def _refusal_body(scope: wire.Scope, refusal: Refusal) -> bytes:
+    """Returns the body of a refusal in the form of the API that was asked."""
+    form = chart_bodies.refusal_body if chart_bodies.is_chart_img(scope["path"]) else body_of
+    return form(scope, refusal)
 
 
 def _shown(host: str) -> str:

@@ -4,6 +4,7 @@
 wraps results as `{data, _metadata}` and errors as `{error, _metadata}` with `isError` set. `TextDialect` (chartgen)
 returns values unwrapped, with images, and errors as text with `isError` set. `ArcheDialect` (Arche) returns values unwrapped
 and errors as `{type, message, retryable, http_status, http_code, trace_id, retry_after_s}` with `isError` set.
+`ChartImageDialect` (chart-image) returns values unwrapped, with images, and errors as `{success: false, error}`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from openbell.backtest.errors import BacktesterUnavailable, BacktestTimeout
 from openbell.desk.arche.errors import ArcheFailed
+from openbell.desk.chart_image.errors import ConfigRefused, VendorError
 from openbell.market.errors import InputError, OpenbellError
 from openbell.protocol.media import Media, Picture
 
@@ -39,6 +41,8 @@ class Reply:
     """A JSON object; None if the reply has only images."""
     is_error: bool = False
     images: tuple[Picture, ...] = ()
+    repeated: bool = False
+    """True if the payload has the images too, as text."""
     text: str | None = None
     """The text block, if it is not the payload as JSON."""
     code: int | None = None
@@ -218,6 +222,36 @@ class ArcheDialect:
     def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
         """Returns the type INTERNAL_ERROR."""
         return Reply({"type": "INTERNAL_ERROR", "message": BUG, "retryable": True, **_NO_RESPONSE}, is_error=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartImageDialect:
+    """Unwrapped results and images; errors as `{success: false, error}` with `retryAfter` and `details`."""
+
+    unknown_tool: int = INVALID_PARAMS
+
+    def schema(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The value's own."""
+        return data
+
+    def result(self, value: Any, metrics: Metrics) -> Reply:  # noqa: ARG002 - the port's signature
+        """Returns the value, or its images and their payload."""
+        if not isinstance(value, Media):
+            return Reply(value)
+        return Reply(value.payload, images=value.images, repeated=value.repeated)
+
+    def error(self, error: OpenbellError, metrics: Metrics, tool: str) -> Reply:  # noqa: ARG002
+        """Returns the error object of the contract."""
+        payload: dict[str, Any] = {"success": False, "error": error.message}
+        if isinstance(error, VendorError) and error.retry_after is not None:
+            payload["retryAfter"] = error.retry_after
+        if isinstance(error, ConfigRefused):
+            payload["details"] = error.problems
+        return Reply(payload, is_error=True)
+
+    def bug(self, metrics: Metrics) -> Reply:  # noqa: ARG002
+        """Returns the generic message."""
+        return Reply({"success": False, "error": BUG}, is_error=True)
 
 
 def _single_types(schema: Any) -> Any:

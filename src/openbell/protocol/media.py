@@ -16,7 +16,9 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A result with images; the payload, if any, follows them as text."""
+    """A result with images; the payload, if any, follows them as text unless `repeated`."""
 
     images: tuple[Picture, ...]
     payload: dict[str, Any] | None = None
+    repeated: bool = False
+    """True if the payload has the images too, as text. It comes first then."""

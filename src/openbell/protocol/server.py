@@ -172,15 +172,20 @@ def _notifier(context: Context) -> Notify:
 
 
 def _wire(reply: Reply) -> dict[str, Any]:
-    """Returns the result of tools/call: images, then the payload as JSON text and as structuredContent."""
+    """Returns the result of tools/call: images, then the payload as JSON text and as structuredContent.
+
+    A payload that has the images too comes first.
+    """
     _raise_if_rpc_error(reply)
-    content: list[dict[str, Any]] = [
+    images: list[dict[str, Any]] = [
         {"type": "image", "data": b64encode(image.data).decode(), "mimeType": image.mime} for image in reply.images
     ]
+    texts: list[dict[str, Any]] = []
     if reply.text is not None:
-        content.append({"type": "text", "text": reply.text})
+        texts.append({"type": "text", "text": reply.text})
     elif reply.payload is not None:
-        content.append({"type": "text", "text": to_json(reply.payload, inf_nan_mode="null").decode()})
+        texts.append({"type": "text", "text": to_json(reply.payload, inf_nan_mode="null").decode()})
+    content = [*texts, *images] if reply.repeated else [*images, *texts]
     result = {"content": content, "isError": reply.is_error, "_meta": {TRUTH: reply.truth}}
     if reply.payload is not None and reply.text is None:
         result["structuredContent"] = reply.payload

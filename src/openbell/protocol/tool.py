@@ -65,6 +65,8 @@ class Effect(Enum):
     READ = "read"
     SESSION = "session"
     """Changes only the state of this connection, such as a subscription; allowed in read-only mode."""
+    BY_ARGUMENT = "by argument"
+    """Adds stored data only if an argument asks for it, which the handler refuses in read-only mode."""
     WRITE = "write"
     """Adds stored data."""
     DESTRUCTIVE = "destructive"

@@ -20,6 +20,7 @@ NAMES = {
     "decisions": "decisions",
     "strategy-db": "strategy_db",
     "arche": "arche",
+    "chart-image": "chart_image",
     "chartgen": "chartgen",
 }
 """The package of each server by its name in `openbell mcp`. Only the requested server is imported."""

@@ -1,0 +1,186 @@
+"""Chart images: validates configs, and draws them with the vendor or with this desk's own renderer."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from openbell.charts.config.plans import LARGEST, Plan
+from openbell.charts.config.validation import Validation, plan_of, validate
+from openbell.desk.arche import gateway_file
+from openbell.desk.chart_image.errors import KEY_VARIABLE, ConfigRefused
+from openbell.desk.chart_image.own_engine import ENGINE, DrawnBars, OwnEngine
+from openbell.desk.chart_image.pictures import PATH, PictureStore
+
+if TYPE_CHECKING:
+    from openbell.charts.config.model import ChartConfig
+    from openbell.desk.chart_image.directory import Directory
+    from openbell.desk.chart_image.documentation import DocumentationService
+    from openbell.desk.chart_image.vendor import VendorClient
+    from openbell.desk.desk import Desk
+
+VENDOR = "chart-img.com"
+_DAY = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A picture, or the URL at which it is stored."""
+
+    format: str
+    resolution: str
+    generated: datetime
+    """By the machine's clock, as the expiry is."""
+    engine: str
+    status: int = 200
+    data: bytes = b""
+    url: str | None = None
+    expires: datetime | None = None
+    remaining: int | None = None
+    """How many requests are left of the vendor's day."""
+    bars: DrawnBars | None = None
+    """What this desk has drawn; None if the vendor has."""
+    notes: tuple[str, ...] = ()
+
+
+class ChartImages:
+    """What the server chart-image and the self-hosted API ask."""
+
+    def __init__(self, desk: Desk, worker: Executor) -> None:
+        self._desk = desk
+        self._settings = desk.settings
+        self.own = OwnEngine(desk, worker)
+        self.pictures = PictureStore(
+            desk.settings.home, desk.settings.chart_images_mb, read_only=desk.settings.read_only
+        )
+
+    @cached_property
+    def vendor(self) -> VendorClient | None:
+        """The client of the vendor; None without a key."""
+        from openbell.desk.chart_image.vendor import make_client
+
+        return make_client(self._settings, os.environ)
+
+    @cached_property
+    def documentation(self) -> DocumentationService:
+        """The vendor's documentation."""
+        from openbell.desk.chart_image.documentation import make_documentation
+
+        return make_documentation(self._settings)
+
+    @cached_property
+    def directory(self) -> Directory:
+        """Exchanges and symbols."""
+        from openbell.desk.chart_image.directory import Directory
+
+        return Directory(self._desk, self.vendor)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan whose limits hold: the key's, or the largest if this desk draws."""
+        return plan_of(self._settings.chart_img_plan) if self._draws_remotely else LARGEST
+
+    @property
+    def _has_key(self) -> bool:
+        return bool(os.environ.get(KEY_VARIABLE, "").strip())
+
+    @property
+    def _draws_remotely(self) -> bool:
+        """Returns False at another clock: the vendor draws as of now."""
+        return self._has_key and not self._settings.other_clock
+
+    def now(self) -> datetime:
+        """The desk's time."""
+        return datetime.fromtimestamp(self._desk.clock.epoch(), UTC)
+
+    def validate(self, raw: object, plan: Plan) -> Validation:
+        """Validates a config for a plan."""
+        return validate(raw, plan, self.now())
+
+    async def generate(self, raw: object, form: str | None, *, store: bool) -> Generated:
+        """Draws a config. Raises `ConfigRefused` if it is not valid, `VendorError`, `DataError` and `StoreError`."""
+        config = self.checked(raw)
+        if form is not None:
+            config = replace(config, format=form)
+        vendor = self.vendor if self._draws_remotely else None
+        return await (
+            self.draw(config, self.plan, store=store) if vendor is None else self._remote(vendor, config, store)
+        )
+
+    def checked(self, raw: object) -> ChartConfig:
+        """Returns a valid config. Raises `ConfigRefused` with all errors if it is not valid for the plan."""
+        found = self.validate(raw, self.plan)
+        if found.config is None or not found.valid:
+            raise ConfigRefused(
+                [
+                    {"field": each.field, "message": each.message}
+                    | ({"suggestion": each.suggestions[0]} if each.suggestions else {})
+                    for each in found.problems
+                    if each.severity == "error"
+                ]
+            )
+        return found.config
+
+    async def draw(self, config: ChartConfig, plan: Plan, *, store: bool) -> Generated:
+        """Draws a config with this desk's renderer; a stored picture lives as long as the plan says."""
+        drawn = await self.own.draw(config)
+        made = Generated(
+            config.format,
+            config.resolution,
+            datetime.now(UTC),
+            ENGINE,
+            data=drawn.data,
+            bars=drawn.bars,
+            notes=drawn.notes,
+        )
+        if self._has_key and self._settings.other_clock:
+            made = replace(made, notes=(*made.notes, f"drawn here, because {VENDOR} draws as of now"))
+        if not store:
+            return made
+        kept = await self._desk.threads.run(self.pictures.put, drawn.data, config.format, plan.storage_days * _DAY)
+        return replace(made, url=f"{self.base}{PATH}{kept.name}", expires=kept.expires)
+
+    @property
+    def base(self) -> str:
+        """The URL of the gateway of this home: the one that runs, else the one that the settings describe."""
+        running = gateway_file.read(self._settings.home)
+        if self._settings.public_url:
+            return self._settings.public_url.rstrip("/")
+        return running.url if running else f"http://{self._settings.host}:{self._settings.port}"
+
+    async def _remote(self, vendor: VendorClient, config: ChartConfig, store: bool) -> Generated:
+        now = self.now()
+        if store:
+            kept = await vendor.store(config, now)
+            return Generated(
+                kept.format,
+                config.resolution,
+                datetime.now(UTC),
+                VENDOR,
+                kept.status,
+                url=kept.url,
+                expires=kept.expires_at,
+                remaining=kept.remaining,
+            )
+        drawn = await vendor.draw(config, now)
+        return Generated(
+            drawn.format,
+            config.resolution,
+            datetime.now(UTC),
+            VENDOR,
+            drawn.status,
+            drawn.data,
+            remaining=drawn.remaining,
+            notes=drawn.notes,
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for name in ("vendor", "documentation"):
+            part = self.__dict__.get(name)
+            if part is not None:
+                await part.close()

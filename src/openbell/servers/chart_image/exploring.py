@@ -1,0 +1,129 @@
+"""fetch_chart_documentation, get_exchanges and get_symbols."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from openbell.desk.chart_image.errors import VendorError
+from openbell.market.clock import iso
+from openbell.market.nearest import check_one_of
+from openbell.protocol.call import Call, Result
+from openbell.protocol.tool import NoArguments, Reads, Tool
+from openbell.servers.chart_image import shapes
+
+if TYPE_CHECKING:
+    from openbell.desk.chart_image.directory import Listing
+    from openbell.desk.chart_image.exchanges import Exchange
+
+_SOURCES = {"fetched": "vendor", "cached": "cache", "stale": "cache", "catalogue": "package"}
+_PARTS = {
+    "indicators": ("indicators",),
+    "parameters": ("chartParameters", "rateLimits"),
+    "exchanges": (),
+    "all": ("indicators", "chartParameters", "rateLimits", "examples"),
+}
+
+
+async def fetch_chart_documentation(call: Call, given: shapes.DocumentationInput) -> Result[shapes.DocumentationShape]:
+    """Return the vendor's documentation, a copy of it, or the package's catalogue."""
+    check_one_of("section", given.section, shapes.SECTIONS)
+    images = call.desk.chart_images
+    found = await images.documentation.get(force=given.forceRefresh)
+    data: dict[str, Any] = {name: found.data[name] for name in _PARTS[given.section]}
+    if given.section == "exchanges":
+        data["exchanges"] = _exchanges(await images.directory.exchanges())
+    value: shapes.DocumentationShape = {
+        "success": True,
+        "data": cast("shapes.DataShape", data),
+        "cachedAt": iso(int(found.cached_at.timestamp())),
+        "source": _SOURCES[found.state],
+    }
+    if found.error:
+        value["note"] = found.error
+    return Result(value)
+
+
+async def get_exchanges(call: Call, _given: NoArguments) -> Result[shapes.ExchangesShape]:
+    """Return all exchanges, sorted by type, then name."""
+    found = await call.desk.chart_images.directory.exchanges()
+    exchanges = _exchanges(found)
+    value: shapes.ExchangesShape = {
+        "success": True,
+        "exchanges": exchanges,
+        "count": len(exchanges),
+        "source": found.source,
+    }
+    if (note := _note(found)) is not None:
+        value["note"] = note
+    return Result(value)
+
+
+async def get_symbols(call: Call, given: shapes.SymbolsInput) -> Result[shapes.SymbolsShape]:
+    """Return the symbols of an exchange."""
+    found = await call.desk.chart_images.directory.symbols(given.exchange, given.search or "", given.limit)
+    symbols: list[shapes.SymbolShape] = [
+        {"symbol": each.symbol, "fullSymbol": each.full_symbol, "description": each.description, "type": each.type}
+        for each in found.listing.items
+    ]
+    value: shapes.SymbolsShape = {
+        "success": True,
+        "exchange": found.exchange,
+        "symbols": symbols,
+        "count": len(symbols),
+        "total": found.total,
+        "source": found.listing.source,
+    }
+    if (note := _note(found.listing)) is not None:
+        value["note"] = note
+    return Result(value)
+
+
+def _exchanges(found: Listing[Exchange]) -> list[shapes.ExchangeShape]:
+    return [
+        {"id": each.id, "name": each.name, "type": each.type, "description": each.description} for each in found.items
+    ]
+
+
+def _note(found: Listing[Any]) -> str | None:
+    """Returns what a reader of the list must know about its origin."""
+    if found.source == "desk":
+        return "the instruments that this desk knows; CHART_IMG_API_KEY gives the vendor's list"
+    return f"{found.error}; the list is {found.age:.0f} s old" if found.error else None
+
+
+TOOLS = (
+    Tool(
+        "fetch_chart_documentation",
+        "The studies with their inputs, intervals, ranges, styles, plan limits and examples of chart configs. Without a "
+        "section it has about 8,000 tokens.",
+        shapes.DocumentationInput,
+        shapes.DocumentationShape,
+        fetch_chart_documentation,
+        toolset="charts",
+        reads=Reads.NOTHING,
+        open_world=True,
+        errors=(VendorError,),
+    ),
+    Tool(
+        "get_exchanges",
+        "The exchanges whose symbols can be drawn.",
+        NoArguments,
+        shapes.ExchangesShape,
+        get_exchanges,
+        toolset="charts",
+        reads=Reads.NOTHING,
+        open_world=True,
+        errors=(VendorError,),
+    ),
+    Tool(
+        "get_symbols",
+        "The symbols of an exchange.",
+        shapes.SymbolsInput,
+        shapes.SymbolsShape,
+        get_symbols,
+        toolset="charts",
+        reads=Reads.NOTHING,
+        open_world=True,
+        errors=(VendorError,),
+    ),
+)

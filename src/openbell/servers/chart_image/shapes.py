@@ -1,0 +1,245 @@
+"""The inputs and results of the chart-image contract."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from openbell.charts.config.choices import FORMATS, THEMES
+from openbell.charts.config.plans import PLANS
+from openbell.protocol.tool import Absent, Arguments, without_default
+
+SECTIONS = ("indicators", "parameters", "exchanges", "all")
+_ABSENT = Field(json_schema_extra=without_default)
+
+
+def _choice(names: tuple[str, ...], text: str | None = None) -> Any:
+    """Returns a field whose schema lists the names; the handler refuses others and suggests the closest."""
+    return Field(json_schema_extra={"enum": list(names)}, description=text)
+
+
+class DocumentationInput(Arguments):
+    """Input of fetch_chart_documentation."""
+
+    section: Annotated[str, _choice(SECTIONS)] = "all"
+    forceRefresh: Annotated[bool, Field(description="fetch again instead of using the copy of the last 24 h")] = False  # noqa: N815
+
+
+class SymbolsInput(Arguments):
+    """Input of get_symbols."""
+
+    exchange: Annotated[str, Field(max_length=40, description="id, such as BINANCE")]
+    search: Annotated[Annotated[str, Field(max_length=100)] | Absent, _ABSENT] = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+
+
+class Preferences(Arguments):
+    """Wishes that take precedence over the sentence."""
+
+    theme: Annotated[Annotated[str, _choice(THEMES)] | Absent, _ABSENT] = None
+    resolution: Annotated[str | Absent, Field(json_schema_extra=without_default, description="such as 1920x1080")] = (
+        None
+    )
+    interval: Annotated[str | Absent, _ABSENT] = None
+    range: Annotated[str | Absent, _ABSENT] = None
+
+
+class ConstructInput(Arguments):
+    """Input of construct_chart_config."""
+
+    naturalLanguage: Annotated[str, Field(description="such as: AAPL daily with 50 and 200 day MA, dark")]  # noqa: N815
+    symbol: Annotated[
+        str | Absent, Field(json_schema_extra=without_default, description="instead of the sentence's")
+    ] = None
+    exchange: Annotated[Annotated[str, Field(max_length=40)] | Absent, _ABSENT] = None
+    preferences: Annotated[Preferences | Absent, _ABSENT] = None
+
+
+class ValidateInput(Arguments):
+    """Input of validate_chart_config."""
+
+    config: dict[str, Any]
+    planLevel: Annotated[Annotated[str, _choice(tuple(PLANS))] | Absent, _ABSENT] = None  # noqa: N815
+
+
+class GenerateInput(Arguments):
+    """Input of generate_chart_image."""
+
+    config: dict[str, Any]
+    storage: Annotated[bool, Field(description="store the picture and return its URL")] = False
+    format: Annotated[Annotated[str, _choice(FORMATS)] | Absent, _ABSENT] = None
+
+
+# Results
+
+
+class InputShape(TypedDict):
+    """One input of a study."""
+
+    type: str
+    default: Any
+    description: str
+    min: NotRequired[float]
+    max: NotRequired[float]
+
+
+class IndicatorShape(TypedDict):
+    """One study."""
+
+    name: str
+    displayName: str
+    category: str
+    inputs: dict[str, InputShape]
+
+
+class ParametersShape(TypedDict):
+    """The allowed values of a config's fields."""
+
+    intervals: list[str]
+    ranges: list[str]
+    themes: list[str]
+    styles: list[str]
+    drawings: NotRequired[list[str]]
+
+
+class LimitsShape(TypedDict):
+    """The limits of a plan."""
+
+    requestsPerSecond: float
+    dailyMax: int
+    maxResolution: str
+    maxStudies: int
+
+
+class ExampleShape(TypedDict):
+    """An example of a config."""
+
+    description: str
+    config: dict[str, Any]
+
+
+class ExchangeShape(TypedDict):
+    """One exchange."""
+
+    id: str
+    name: str
+    type: str
+    description: str
+
+
+class DataShape(TypedDict):
+    """The documentation, or a section of it."""
+
+    indicators: NotRequired[list[IndicatorShape]]
+    chartParameters: NotRequired[ParametersShape]
+    rateLimits: NotRequired[dict[str, LimitsShape]]
+    examples: NotRequired[list[ExampleShape]]
+    exchanges: NotRequired[list[ExchangeShape]]
+
+
+class DocumentationShape(TypedDict):
+    """Result of fetch_chart_documentation."""
+
+    success: bool
+    data: DataShape
+    cachedAt: str
+    source: Annotated[str, Field(description="vendor, cache (a copy of the vendor's) or package")]
+    note: NotRequired[str]
+
+
+class ExchangesShape(TypedDict):
+    """Result of get_exchanges."""
+
+    success: bool
+    exchanges: list[ExchangeShape]
+    count: int
+    source: str
+    note: NotRequired[str]
+
+
+class SymbolShape(TypedDict):
+    """One symbol of an exchange."""
+
+    symbol: str
+    fullSymbol: str
+    description: str
+    type: str
+
+
+class SymbolsShape(TypedDict):
+    """Result of get_symbols."""
+
+    success: bool
+    exchange: str
+    symbols: list[SymbolShape]
+    count: int
+    total: int
+    source: str
+    note: NotRequired[str]
+
+
+class ConstructionShape(TypedDict):
+    """Result of construct_chart_config."""
+
+    success: bool
+    config: dict[str, Any]
+    reasoning: str
+    warnings: list[str]
+
+
+class ProblemShape(TypedDict):
+    """One problem of a config."""
+
+    field: str
+    message: str
+    severity: Literal["error", "warning"]
+
+
+class RateLimitShape(TypedDict):
+    """A config against the limits of a plan."""
+
+    withinLimits: bool
+    studyCount: int
+    maxStudies: int
+    resolution: str
+    maxResolution: str
+
+
+class ValidationShape(TypedDict):
+    """Result of validate_chart_config."""
+
+    valid: bool
+    errors: list[ProblemShape]
+    suggestions: list[str]
+    rateLimitCheck: RateLimitShape
+
+
+class MetadataShape(TypedDict):
+    """How a picture was drawn."""
+
+    format: str
+    resolution: str
+    generatedAt: str
+    expiresAt: NotRequired[str]
+    engine: Annotated[str, Field(description="openbell or chart-img.com")]
+    data_source: NotRequired[str]
+    note: NotRequired[str]
+
+
+class ResponseShape(TypedDict):
+    """The response of the engine."""
+
+    statusCode: int
+    rateLimitRemaining: NotRequired[int]
+
+
+class ImageShape(TypedDict):
+    """Result of generate_chart_image."""
+
+    success: bool
+    imageUrl: NotRequired[str]
+    imageData: NotRequired[Annotated[str, Field(description="Base64")]]
+    metadata: MetadataShape
+    apiResponse: ResponseShape
