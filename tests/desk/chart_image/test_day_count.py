@@ -68,6 +68,16 @@ def test_several_at_once_get_exactly_the_plans_number(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["requests.json", "requests.lock"]
 
 
+def test_threads_of_one_process_share_the_count_in_memory(tmp_path: Path) -> None:
+    count = DayCount(tmp_path, "a", PLANS["ULTRA"], read_only=True)
+    workers = [threading.Thread(target=taken, args=(count, 200)) for _ in range(4)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join(30)
+    assert count.take(NOON) == 3000 - 801
+
+
 def test_under_read_only_it_is_in_memory_on_top_of_the_file(tmp_path: Path) -> None:
     taken(DayCount(tmp_path, "a", BASIC), 10)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}

@@ -125,7 +125,7 @@ def _limited(words: str, wait: int | None, now: float) -> RateLimited:
     if quota:
         reason = f"The vendor says: {words}"
         return RateLimited(until_midnight(now) if wait is None else wait, reason, status=429)
-    return RateLimited(_DEFAULT_WAIT if wait is None else wait, status=429, transient=True)
+    return RateLimited(_DEFAULT_WAIT if wait is None else max(1, wait), status=429, transient=True)
 
 
 def until_midnight(now: float) -> int:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -41,14 +42,17 @@ class DayCount:
         self._read_only = read_only
         self._memory: tuple[str, int] = ("", 0)
         """The day, and the requests of this process that are not in the file."""
+        self._guard = threading.Lock()
 
     def take(self, now: float) -> int:
         """Count a request at a time in epoch seconds, and return how many are left. Raises `RateLimited` if none is."""
-        return self._change(1, now)
+        with self._guard:
+            return self._change(1, now)
 
     def give_back(self, now: float) -> None:
         """Uncount a request that was never sent."""
-        self._change(-1, now)
+        with self._guard:
+            self._change(-1, now)
 
     def _change(self, step: int, now: float) -> int:
         day = datetime.fromtimestamp(now, UTC).date().isoformat()
