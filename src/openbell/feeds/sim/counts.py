@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
-
 from openbell.feeds.sim.days import days_between
 from openbell.feeds.sim.minutes import traded
 from openbell.feeds.sim.universe import LISTINGS
@@ -22,16 +20,11 @@ _WEEK, _MONDAY = 604800, 345600
 def bar_count(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, end: int) -> int:
     """Returns the number of bars that open in [start, end) and close by `end`. `start` is the start of a bucket.
 
-    No bar up to a week spans the end of a UTC week, so the count of the completed weeks is cached; for longer bars, their
-    days are.
+    The count up to the last end of a UTC week is cached. A longer bar that spans it is counted with the minutes after it.
     """
     if instrument.asset_class is AssetClass.CRYPTO:  # every minute has a bar
         return most_bars(instrument, timeframe, start, end)
     monday = end - (end - _MONDAY) % _WEEK
-    if timeframe.of_days:
-        past, week = max(start, monday), (instrument, seed)
-        days = np.concatenate((_cached_days(*week, start, past), _days(*week, past, end)))
-        return barlib.count(instrument, timeframe, days, end)
     if monday <= start:
         return _count(instrument, seed, timeframe, start, end)
     past = _cached_count(instrument, seed, timeframe, start, monday)
@@ -43,15 +36,6 @@ def _count(instrument: Instrument, seed: int, timeframe: Timeframe, start: int, 
 
 
 _cached_count = lru_cache(maxsize=512)(_count)
-
-
-def _days(instrument: Instrument, seed: int, start: int, end: int) -> Times:
-    """Returns the open times of the days that have a bar."""
-    starts, _ = barlib.bucket_bounds(instrument, Timeframe.D1, _traded_minutes(instrument, seed, start, end))
-    return np.unique(starts[starts >= 0])
-
-
-_cached_days = lru_cache(maxsize=64)(_days)
 
 
 def _traded_minutes(instrument: Instrument, seed: int, start: int, end: int) -> Times:
