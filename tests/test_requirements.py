@@ -132,8 +132,8 @@ MUST_HOLD = {
         "desk/chart_image/test_directory.py::test_it_lists_what_it_knows_and_says_so",
     ],
     "a chart config means the same to this desk and to the vendor": [
-        "charts/test_vendor_form.py::test_what_is_sent_is_read_as_the_same_config",
-        "charts/test_vendor_form.py::test_settling_keeps_everything_that_the_config_has",
+        "charts/config/test_vendor_form.py::test_what_is_sent_is_read_as_the_same_config",
+        "charts/config/test_vendor_form.py::test_settling_keeps_everything_that_the_config_has",
     ],
     "requests to the vendor of chart images stay within rate and quota of the plan, in all processes together": [
         "desk/chart_image/test_vendor.py::test_requests_stay_below_rate_and_burst",
@@ -707,7 +707,7 @@ DEFECTS_SEEN_ELSEWHERE = {
         "desk/chart_image/test_documentation.py::test_without_a_copy_it_is_the_catalogue",
     ],
     "the format of a chart image was never sent": [
-        "charts/test_vendor_form.py::test_format_is_always_sent",
+        "charts/config/test_vendor_form.py::test_format_is_always_sent",
         "desk/chart_image/test_vendor.py::test_the_format_is_sent_and_jpeg_comes_as_jpeg",
     ],
     "the vendor's expire and message fields were misread": [

@@ -23,6 +23,7 @@ BTC, LATER = "BTC/USD", "DOGE/USD"
 """A symbol that has bars at every time, and one whose bars begin later than the clock of the question."""
 UNKNOWN = "nobody-has-this-id"
 _BUY = {"symbol": BTC, "side": "buy", "type": "market", "quantity": "0.02"}
+_CONFIG = {"symbol": "BINANCE:BTCUSD", "interval": "5m", "width": 400, "height": 300, "studies": [{"name": "RSI"}]}
 _DECISION = {"symbol": BTC, "action": "HOLD", "confidence": 0.5, "reasoning": "the sample"}
 _SPEC = {
     "name": "SAMPLE_CROSSOVER",
@@ -96,6 +97,25 @@ SAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
         "system.health": [{}],
         "system.metadata": [{}],
     },
+    "chart-image": {
+        # The documentation is the vendor's: without it the answer is the package's, with a note and a time of its own.
+        "fetch_chart_documentation": [{"section": "parameters"}],
+        "get_exchanges": [{}],
+        "get_symbols": [{"exchange": "BINANCE", "search": "btc", "limit": 5}, {"exchange": "NASDAQ"}],
+        "construct_chart_config": [
+            {"naturalLanguage": "Bitcoin with RSI since Monday"},
+            {"naturalLanguage": "a chart", "symbol": "AAPL"},
+            {"naturalLanguage": "nothing"},
+        ],
+        "validate_chart_config": [
+            {"config": {**_CONFIG, "range": "1Y"}, "planLevel": "BASIC"},
+            {"config": {"symbol": "x"}},
+        ],
+        "generate_chart_image": [
+            {"config": _CONFIG},
+            {"config": {**_CONFIG, "symbol": "BINANCE:DOGEUSD"}, "format": "jpeg"},
+        ],
+    },
     "portfolio": {
         "get_positions": [{}, {"symbol": "ETH/USD"}, {"limit": 1}],
         "get_balance": [{}],
@@ -138,8 +158,8 @@ SAMPLES: dict[str, dict[str, list[dict[str, Any]]]] = {
 WRITES = {Effect.WRITE, Effect.DESTRUCTIVE}
 _RANDOM = re.compile(r"\b(dec_[0-9a-f]{20}|alert_[0-9a-f]+|local-[0-9a-f]{24})\b")
 _LATENCY = re.compile(r'"latency_ms":[0-9.e-]+')
-_CALL = re.compile(r'"(request_id|trace_id)":"[0-9a-f]{24}"')
-"""The id of a call is its own, whatever the answer."""
+_CALL = re.compile(r'"(request_id|trace_id)":"[0-9a-f]{24}"|"(generatedAt|cachedAt)":"[^"]*"')
+"""The id of a call and the machine's time are its own, whatever the answer."""
 
 
 def every_tool() -> list[tuple[str, Tool]]:

@@ -45,6 +45,9 @@ GOOD: dict[str, Any] = {
     "entry_conditions": [],
     "exit_conditions": [],
     "parameters": [],
+    "exchange": "BINANCE",
+    "naturalLanguage": "Bitcoin",
+    "config": {"symbol": "BINANCE:BTCUSD", "interval": "1h"},
 }
 LONG = " " * 1_000_000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from openbell.charts.config.choices import INTERVALS, THEMES
 from openbell.charts.config.plans import PLANS
@@ -25,7 +25,7 @@ async def construct_chart_config(call: Call, given: shapes.ConstructInput) -> Re
     made = construct(given.naturalLanguage, now, wishes_of(given))
     value: shapes.ConstructionShape = {
         "success": True,
-        "config": made.config,
+        "config": cast("shapes.ConfigShape", made.config),
         "reasoning": made.reasoning,
         "warnings": made.warnings,
     }

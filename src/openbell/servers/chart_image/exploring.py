@@ -71,6 +71,7 @@ async def get_symbols(call: Call, given: shapes.SymbolsInput) -> Result[shapes.S
         "symbols": symbols,
         "count": len(symbols),
         "total": found.total,
+        "has_more": found.total > len(symbols),
         "source": found.listing.source,
     }
     if (note := _note(found.listing)) is not None:

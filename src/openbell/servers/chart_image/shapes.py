@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from openbell.charts.config.choices import FORMATS, THEMES
@@ -18,6 +18,24 @@ _ABSENT = Field(json_schema_extra=without_default)
 def _choice(names: tuple[str, ...], text: str | None = None) -> Any:
     """Returns a field whose schema lists the names; the handler refuses others and suggests the closest."""
     return Field(json_schema_extra={"enum": list(names)}, description=text)
+
+
+_TEXT = {"type": "string"}
+_VALUES = {"type": "object", "additionalProperties": {"anyOf": [{"type": name} for name in ("number", "string", "boolean")]}}
+_STUDY = {"type": "object", "properties": {"name": _TEXT, "inputs": _VALUES}, "required": ["name"]}
+_DRAWING = {"type": "object", "properties": {"type": _TEXT, "coordinates": _VALUES}, "required": ["type", "coordinates"]}
+_CONFIG = {
+    "type": "object",
+    "description": "as construct_chart_config returns it; also the vendor's v2 form",
+    "properties": {
+        **{name: _TEXT for name in ("symbol", "interval", "range", "theme", "style")},
+        **{name: {"type": "integer"} for name in ("width", "height")},
+        "studies": {"type": "array", "items": _STUDY},
+        "drawings": {"type": "array", "items": _DRAWING},
+    },
+}
+AnyConfig = Annotated[dict[str, Any], WithJsonSchema(_CONFIG)]
+"""A config as a client sends it. Wrong fields are the answer of validate_chart_config, and no error of arguments."""
 
 
 class DocumentationInput(Arguments):
@@ -60,26 +78,60 @@ class ConstructInput(Arguments):
 class ValidateInput(Arguments):
     """Input of validate_chart_config."""
 
-    config: dict[str, Any]
+    config: AnyConfig
     planLevel: Annotated[Annotated[str, _choice(tuple(PLANS))] | Absent, _ABSENT] = None  # noqa: N815
 
 
 class GenerateInput(Arguments):
     """Input of generate_chart_image."""
 
-    config: dict[str, Any]
+    config: AnyConfig
     storage: Annotated[bool, Field(description="store the picture and return its URL")] = False
     format: Annotated[Annotated[str, _choice(FORMATS)] | Absent, _ABSENT] = None
 
 
 # Results
 
+Value = float | str | bool
+
+
+class StudyShape(TypedDict):
+    """One study of a config."""
+
+    name: str
+    inputs: NotRequired[dict[str, Value]]
+    override: NotRequired[dict[str, Value]]
+
+
+class DrawingShape(TypedDict):
+    """One drawing of a config."""
+
+    type: str
+    coordinates: dict[str, Value]
+    style: NotRequired[dict[str, Value]]
+
+
+class ConfigShape(TypedDict):
+    """A chart config."""
+
+    symbol: str
+    interval: NotRequired[str]
+    range: NotRequired[str]
+    theme: NotRequired[str]
+    style: NotRequired[str]
+    width: NotRequired[int]
+    height: NotRequired[int]
+    scale: NotRequired[str]
+    session: NotRequired[str]
+    studies: NotRequired[list[StudyShape]]
+    drawings: NotRequired[list[DrawingShape]]
+
 
 class InputShape(TypedDict):
     """One input of a study."""
 
     type: str
-    default: Any
+    default: Value
     description: str
     min: NotRequired[float]
     max: NotRequired[float]
@@ -117,7 +169,7 @@ class ExampleShape(TypedDict):
     """An example of a config."""
 
     description: str
-    config: dict[str, Any]
+    config: ConfigShape
 
 
 class ExchangeShape(TypedDict):
@@ -176,6 +228,7 @@ class SymbolsShape(TypedDict):
     symbols: list[SymbolShape]
     count: int
     total: int
+    has_more: bool
     source: str
     note: NotRequired[str]
 
@@ -184,7 +237,7 @@ class ConstructionShape(TypedDict):
     """Result of construct_chart_config."""
 
     success: bool
-    config: dict[str, Any]
+    config: ConfigShape
     reasoning: str
     warnings: list[str]
 
