@@ -179,16 +179,17 @@ class TestVendor:
         with pytest.raises(KeyRefused):
             with_vendor(server, tmp_path, clock, lambda it: it.symbols("BINANCE"))
 
-    def test_few_lists_are_kept(self, server: ChartImgServer, tmp_path: Path, clock: HandClock) -> None:
+    def test_the_lists_that_are_used_are_kept(self, server: ChartImgServer, tmp_path: Path, clock: HandClock) -> None:
         names = [f"X{number}" for number in range(17)]
         server.symbols |= {name: ["A"] for name in names}
 
         async def many(it: Directory) -> None:
-            for name in [*names, names[-1], names[0]]:
+            for name in [*names[:16], names[0], names[16], names[0], names[1]]:
                 await it.symbols(name)
 
         with_vendor(server, tmp_path, clock, many)
-        assert len(server.asked) == 18, "the first one is fetched again"
+        asked = [each.path.rpartition("/")[2] for each in server.asked]
+        assert asked == [*names, names[1]], "the one that was not used for the longest time is fetched again"
 
 
 class TestDesk:
