@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +20,15 @@ from openbell.desk.chart_image.errors import RateLimited
 
 NOON = datetime(2026, 3, 18, 12, tzinfo=UTC).timestamp()
 BASIC = PLANS["BASIC"]
+
+
+@pytest.fixture
+def often_switched() -> Iterator[None]:
+    """Lets threads interrupt each other nearly everywhere."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
 
 
 def taken(count: DayCount, times: int, now: float = NOON) -> int:
@@ -47,7 +58,7 @@ def test_a_request_that_was_not_sent_is_given_back(tmp_path: Path) -> None:
     assert fresh.take(NOON) == 49, "never less than none"
 
 
-def test_several_at_once_get_exactly_the_plans_number(tmp_path: Path) -> None:
+def test_several_at_once_get_exactly_the_plans_number(tmp_path: Path, often_switched: None) -> None:
     outcomes: Counter[str] = Counter()
 
     def work() -> None:
@@ -69,13 +80,26 @@ def test_several_at_once_get_exactly_the_plans_number(tmp_path: Path) -> None:
 
 
 def test_threads_of_one_process_share_the_count_in_memory(tmp_path: Path) -> None:
-    count = DayCount(tmp_path, "a", PLANS["ULTRA"], read_only=True)
-    workers = [threading.Thread(target=taken, args=(count, 200)) for _ in range(4)]
-    for each in workers:
-        each.start()
-    for each in workers:
-        each.join(30)
-    assert count.take(NOON) == 3000 - 801
+    other_done = threading.Event()
+
+    class Slow(DayCount):
+        """Pauses between reading and writing the count until another thread has counted, if it can."""
+
+        def _checked(self, used: int, step: int, now: float) -> int:
+            found = super()._checked(used, step, now)
+            other_done.wait(0.1)
+            return found
+
+    def second() -> None:
+        DayCount.take(count, NOON)
+        other_done.set()
+
+    count = Slow(tmp_path, "a", BASIC, read_only=True)
+    worker = threading.Thread(target=second)
+    worker.start()
+    count.take(NOON)
+    worker.join(30)
+    assert count.take(NOON) == 47
 
 
 def test_under_read_only_it_is_in_memory_on_top_of_the_file(tmp_path: Path) -> None:
@@ -111,10 +135,12 @@ def test_a_lock_that_is_never_released_is_not_waited_for_long(tmp_path: Path, mo
     monkeypatch.setattr(day_count, "_LOCK_SECONDS", 0.05)
     count = DayCount(tmp_path, "a", BASIC)
     taken(count, 5)
+    before = (tmp_path / "requests.json").read_bytes()
     fd = os.open(tmp_path / "requests.lock", os.O_RDWR)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         assert taken(count, 2) == 43
+        assert (tmp_path / "requests.json").read_bytes() == before, "nobody writes without the lock"
     finally:
         os.close(fd)
     assert taken(count, 1) == 42, "what was counted in memory joins the file"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,9 +17,11 @@ from openbell.desk.desk import Desk
 from openbell.desk.settings import load
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
+from openbell.stores.parquet import ParquetStore
 from tests.desk.chart_image.clients import HandClock, client
 from tests.servers.chart_img_server import KEY, ChartImgServer, message
 from tests.servers.quotes_server import reply
+from tests.stores.samples import FILE, SEPTEMBER, run
 
 T = TypeVar("T")
 BINANCE = {
@@ -179,16 +182,17 @@ class TestVendor:
         with pytest.raises(KeyRefused):
             with_vendor(server, tmp_path, clock, lambda it: it.symbols("BINANCE"))
 
-    def test_few_lists_are_kept(self, server: ChartImgServer, tmp_path: Path, clock: HandClock) -> None:
+    def test_the_lists_that_are_used_are_kept(self, server: ChartImgServer, tmp_path: Path, clock: HandClock) -> None:
         names = [f"X{number}" for number in range(17)]
         server.symbols |= {name: ["A"] for name in names}
 
         async def many(it: Directory) -> None:
-            for name in [*names, names[-1], names[0]]:
+            for name in [*names[:16], names[0], names[16], names[0], names[1]]:
                 await it.symbols(name)
 
         with_vendor(server, tmp_path, clock, many)
-        assert len(server.asked) == 18, "the first one is fetched again"
+        asked = [each.path.rpartition("/")[2] for each in server.asked]
+        assert asked == [*names, names[1]], "the one that was not used for the longest time is fetched again"
 
 
 class TestDesk:
@@ -225,6 +229,14 @@ class TestDesk:
         assert alone(tmp_path, several, feed="none") == [{"AAPL", "ZZZZ"}, {"SPY", "ZZZZ"}]
         (unknown,) = alone(tmp_path, lambda it: it.symbols("NYSE"), feed="none").listing.items
         assert "does not know" in unknown.description
+
+    def test_a_stored_instrument_is_listed_from_its_first_bar_on(self, tmp_path: Path) -> None:
+        (tmp_path / "watchlist.txt").write_text("BTC/USD\n")
+        with closing(ParquetStore(tmp_path / "data")) as store:
+            store.write([run("ETH/USDT", SEPTEMBER, 5)], FILE)
+        for as_of, names in (("2025-08-01", {"BTCUSD"}), ("2025-10-01", {"BTCUSD", "ETHUSDT"})):
+            found = alone(tmp_path, lambda it: it.symbols("BINANCE"), feed="none", as_of=as_of)
+            assert {each.symbol for each in found.listing.items} == names
 
     def test_an_exchange_without_instruments_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "watchlist.txt").write_text("BTC/USD\n")
