@@ -70,6 +70,8 @@ class Client:
         for thread in self._threads:
             thread.start()
         self._id = 0
+        self.memory = 0.0
+        """Bytes that a test has measured at the start."""
         self.aside: list[dict[str, Any]] = []
 
     def _follow_output(self) -> None:
