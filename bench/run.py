@@ -48,6 +48,7 @@ def main() -> int:
         (PYTHON, "strategies.py", []),
         (tests, "market_data.py", []),
         (tests, "arche.py", []),
+        (tests, "chart_image.py", []),
         (tests, "trading.py", []),
         (tests, "past.py", []),
         (tests, "events.py", []),
