@@ -151,6 +151,16 @@ class TestLines:
         assert isinstance(other, Stroke)
         assert points(line) == points(other) == [(105.0, 320.0), (305.0, 120.0)]
 
+    def test_dashes_are_equally_long_on_steep_lines(self) -> None:
+        steep: dict[str, Any] = {"startDatetime": at(10), "startPrice": 0.0, "endDatetime": at(13), "endPrice": 90.0}
+        (line,) = drawn(drawing("Trend Line", {"lineStyle": "dashed"}, **steep))
+        assert isinstance(line, Stroke)
+        assert line.dash is None
+        x, y = line.x.reshape(-1, 3), line.y.reshape(-1, 3)
+        assert np.isnan(y[:, 2]).all()
+        assert np.hypot(x[:-1, 1] - x[:-1, 0], y[:-1, 1] - y[:-1, 0]) == pytest.approx(6.0)
+        assert np.hypot(np.diff(x[:, 0]), np.diff(y[:, 0])) == pytest.approx(10.0)
+
     def test_an_extended_trend_line_ends_at_the_edge(self) -> None:
         (line,) = drawn(
             drawing(

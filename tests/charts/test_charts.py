@@ -106,6 +106,21 @@ class TestFiles:
         if colors <= 8:
             assert np.abs(shown.astype(int) - rgb(pixels).astype(int)).max() <= 8
 
+    def test_a_picture_with_more_runs_than_are_kept_makes_a_png(self) -> None:
+        palette = np.arange(8, dtype=np.uint32) * 0x1F1F1F
+        pixels = palette[np.random.default_rng(3).integers(0, 8, (800, 900))]
+        shown = np.asarray(Image.open(io.BytesIO(png(pixels))).convert("RGB"))
+        assert (shown == rgb(pixels)).all()
+
+    def test_many_tall_columns_are_drawn_completely(self) -> None:
+        scene = Scene(400, 4000, (0, 0, 0, 255))
+        left, top = np.arange(40.0) * 10, np.arange(40.0) * 7
+        scene.layer().items.append(Boxes(left, top, left + 3, np.full(40, 3990.0), (255, 255, 255, 255)))
+        lit = rgb(render(scene))[:, :, 0] == 255
+        assert lit.sum() == 3 * (3990 * 40 - top.sum())
+        for x, y in zip(left.astype(int).tolist(), top.astype(int).tolist(), strict=True):
+            assert lit[y:3990, x : x + 3].all()
+
     def test_a_jpeg_can_be_opened(self) -> None:
         assert Image.open(io.BytesIO(jpeg(render(chart_scene())))).size == (1200, 675)
 

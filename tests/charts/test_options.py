@@ -11,7 +11,9 @@ from openbell.charts.config.looks import look_of
 from openbell.charts.config.model import Watermark
 from openbell.charts.config.support import unsupported
 from openbell.charts.override_values import color_of
+from openbell.charts.raster import render
 from openbell.charts.scene import Boxes, Label, Scene, Stroke
+from openbell.charts.svg import svg
 from tests.charts.configs import config, scene_of, study
 from tests.charts.pictures import axis, edges, hours, items, labels
 
@@ -107,6 +109,13 @@ class TestSwitches:
         (mark,) = scene.layers[0].items
         assert isinstance(mark, Label)
         assert mark.size < 30
+
+    @pytest.mark.parametrize("text", ["", " \n", "a\x00\ud800b"])
+    def test_a_watermark_without_printable_text_breaks_nothing(self, text: str) -> None:
+        scene = shown({}, watermark=Watermark(text, 0.0, 7.0))
+        render(scene)
+        svg(scene).encode()
+        assert all(label.text.isprintable() and label.text for label in labels(scene))
 
 
 class TestSizes:

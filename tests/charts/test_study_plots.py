@@ -13,10 +13,11 @@ from openbell.charts.config.looks import look_of
 from openbell.charts.config.model import ConfigStudy
 from openbell.charts.config.plots import TRANSFORMED, has_volume, line_labels, requests_of, undrawn
 from openbell.charts.config.support import unsupported
-from openbell.charts.scene import Band, Stroke
+from openbell.charts.scene import Band, Boxes, Stroke
 from openbell.charts.studies.catalogue import all_studies
 from openbell.charts.studies.study import Input, Study
 from openbell.charts.studies.variants import smoothed_adx
+from openbell.charts.themes import THEMES
 from openbell.indicators.changes import SMOOTHED, SOURCES, Changes
 from openbell.indicators.channels import Channels
 from openbell.indicators.evaluation import evaluate
@@ -191,6 +192,17 @@ class TestTransformations:
         plots = requests_of(config(studies=(study("vpvr"), study("vpvr", volume="Total", vaVolume=50.0))))
         assert [each.request.settings["split_up_down"] for each in plots] == [True, False]
         assert [each.value_area for each in plots] == [0.7, 0.5]
+
+    def test_rows_outside_the_value_area_are_paler(self) -> None:
+        asked = config(theme="light", studies=(study("vpvr", volume="Total", vaVolume=60.0),))
+        inner, outer = (
+            next(item for item in items(scene_of(asked), Boxes) if item.color == (*THEMES["light"].lines[3][:3], alpha))
+            for alpha in (102, 46)
+        )
+        assert len(inner.left) + len(outer.left) == 24
+        inside, beyond = (float((each.right - each.left).sum()) for each in (inner, outer))
+        assert 0.6 <= inside / (inside + beyond) < 0.75
+        assert (inner.right - inner.left).max() > (outer.right - outer.left).max()
 
     def test_the_warm_up_includes_the_smoothing_and_the_offset(self) -> None:
         (plot,) = requests_of(config(studies=(study("MA", length=5, smoothingLength=7, offset=3),)))

@@ -13,7 +13,10 @@ import numpy.typing as npt
 Pixels = npt.NDArray[np.uint32]
 """Packed colours, red in the lowest byte."""
 _LEVEL = 2
-_STRIP = 1 << 20
+_STRIP = 1 << 18
+_BINS = 1 << 15
+_KEPT = 1 << 19
+"""The number of runs that are kept from the first pass for the second; others are found again, which needs less memory."""
 _RUN_LENGTHS = (1, 2, 8, 64, 512)
 _COARSE = 0b11110_11110_11110
 
@@ -26,11 +29,18 @@ def png(pixels: Pixels) -> bytes:
     """
     height, width = pixels.shape
     tall = max(1, _STRIP // width)
-    strips = [_strip(pixels[top : top + tall].reshape(-1)) for top in range(0, height, tall)]
-    table, size = _entries(strips)
+    counts, strips = np.zeros(_BINS), list[_Strip | None]()
+    room = _KEPT
+    for top in range(0, height, tall):
+        strip = _strip(pixels[top : top + tall].reshape(-1))
+        counts += np.bincount(strip.bins, weights=strip.lengths, minlength=_BINS)
+        room -= len(strip.colors)
+        strips.append(strip if room >= 0 else None)
+    table, size = _entries(counts)
     packer = zlib.compressobj(_LEVEL)
     body, colors, ranks = [], np.zeros(256, dtype="<u4"), np.zeros(256, dtype=np.uint8)
-    for strip in strips:
+    for number, kept in enumerate(strips):
+        strip = kept or _strip(pixels[number * tall : (number + 1) * tall].reshape(-1))
         index = table[strip.bins]
         _fill_palette(colors, ranks, index, strip)
         rows = np.zeros((-(-int(strip.lengths.sum()) // width), width + 1), dtype=np.uint8)
@@ -58,13 +68,15 @@ def _strip(flat: Pixels) -> _Strip:
     return _Strip(colors, np.diff(starts).astype(np.int32), bins.astype(np.uint16))
 
 
-def _entries(strips: list[_Strip]) -> tuple[npt.NDArray[np.uint8], int]:
-    """Returns the palette entry of each bin and the number of entries. Rare bins use the entry of the closest common bin."""
-    counts = sum(np.bincount(strip.bins, weights=strip.lengths, minlength=32768) for strip in strips)
+def _entries(counts: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.uint8], int]:
+    """Returns the palette entry of each bin and the number of entries. Rare bins use the entry of the closest common bin.
+
+    `counts` are the pixels of each bin.
+    """
     used = np.flatnonzero(counts)
-    order = used[np.argsort(-np.asarray(counts)[used], kind="stable")]
+    order = used[np.argsort(-counts[used], kind="stable")]
     kept, rest = order[:256], order[256:]
-    table = np.zeros(32768, dtype=np.uint8)
+    table = np.zeros(_BINS, dtype=np.uint8)
     table[kept] = np.arange(len(kept), dtype=np.uint8)
     if len(rest):
         # Neighbouring bins share one entry. A matrix product would leave its worker threads spinning.

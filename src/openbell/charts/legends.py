@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from openbell.charts import fonts
+from openbell.charts.annotations.place import lines_of
 from openbell.charts.numbers import NumberFormat, percent, short
 from openbell.charts.paint import color_numbers, line_colors
 from openbell.charts.panels import LEGEND_ROW, LEGEND_SHARE, TITLE_ROW, Corner, Panel, Picture
@@ -21,6 +22,8 @@ _TITLE, _TEXT, _BADGE = 14.0, 12.0, 11.0
 _MIN_LEGEND_HEIGHT, _MIN_ROW_HEIGHT, _MIN_CLEAR_HEIGHT = 16.0, 80.0, 60.0
 """Minimum heights of a panel: for a legend, for a row of overlays, and for a legend without a background box."""
 _MAX_VALUES = 8
+_LEAST_MARK = 6.0
+"""The smallest font size of a watermark."""
 
 
 class Word(NamedTuple):
@@ -181,11 +184,11 @@ def background_texts(layer: Layer, area: Box, badge: str, picture: Picture) -> N
         texts.append(Word(badge, faded(theme.highlight, 34), min(64.0, area.width / 12), True))
     if options.symbol_watermark and picture.title:
         texts.append(Word(picture.title, faded(theme.faint, 40), min(56.0, area.width / 14), True))
-    if mark := options.watermark:
-        size = min(mark.size, area.height)
-        wide = fonts.width(mark.text, size, True)
+    if (mark := options.watermark) and (text := " ".join(lines_of(mark.text))):
+        size = max(_LEAST_MARK, min(mark.size, area.height))
+        wide = fonts.width(text, size, True)
         size = size if wide <= area.width else size * area.width / wide * 0.95
-        texts.append(Word(mark.text, faded(theme.faint, round(255 * mark.opacity)), size, True))
+        texts.append(Word(text, faded(theme.faint, round(255 * min(max(mark.opacity, 0.0), 1.0))), size, True))
     for at, word in enumerate(texts):
         y += (texts[at - 1].size + word.size) * 0.6 if at else 0.0
         layer.items.append(Label(middle, y, word.text, word.size, word.color, "center", True))

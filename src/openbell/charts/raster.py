@@ -7,6 +7,7 @@ by a line is added up and blended once.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ Pixels = npt.NDArray[np.uint32]
 _RED_BLUE, _GREEN, _HALF_RED_BLUE = np.uint32(0xFF00FF), np.uint32(0x00FF00), np.uint32(0x800080)
 _STRIP = 1 << 19
 """The number of pixels that are blended at once; more need more memory and are not faster."""
+_PLACES = 1 << 17
+"""About the number of pixels whose places are computed at once."""
 _FEW, _NARROW = 8, 24
 """More than `_FEW` boxes of at most `_NARROW` pixels width are drawn faster column by column than one by one."""
 
@@ -98,13 +101,20 @@ class _Canvas:
         top = np.clip(np.rint(item.top * self.scale), self.top, self.bottom).astype(np.int64)
         bottom = np.clip(np.rint(item.bottom * self.scale), self.top, self.bottom).astype(np.int64)
         tall = np.maximum(bottom - top, 0)
-        before = np.cumsum(tall) - tall
+        upto = np.cumsum(tall)
+        before = upto - tall
         start = top * self.width + x0 - before * self.width
-        at = np.arange(int(tall.sum())) * self.width + np.repeat(start, tall)
         value = np.uint32(_packed(item.color))
-        for _ in range(int(wide[0])):
-            self.flat[at] = value
-            at += 1
+        # Tall columns have many pixels: their places are computed for some columns at a time.
+        cuts = np.searchsorted(upto, np.arange(_PLACES, upto[-1], _PLACES)).tolist()
+        for first, last in pairwise((0, *cuts, len(tall))):
+            if last == first:
+                continue
+            pixels = np.arange(int(before[first]), int(upto[last - 1]))
+            at = pixels * self.width + np.repeat(start[first:last], tall[first:last])
+            for _ in range(int(wide[0])):
+                self.flat[at] = value
+                at += 1
         return True
 
     # Bands
@@ -146,7 +156,7 @@ class _Canvas:
                 self.boxes(box(middle - reach, y.min() / scale, middle + reach, y.max() / scale, item.color))
             elif len(x) > 1:
                 inside = Bounds(self.left, self.top, self.right, self.bottom)
-                self._cover(line(x, y, item.width * scale, inside, _projected(dash, x, y)), item.color)
+                self._cover(line(x, y, item.width * scale, inside, dash), item.color)
 
     def _cover(self, covered: Covered, color: Color) -> None:
         at = covered.row * self.width + covered.column
@@ -198,14 +208,6 @@ class _Canvas:
             patch[...] = _ramp(int(patch[0, 0]), color)[part]
         else:
             patch[...] = _blend(patch, color, _shares(part / 255, color))
-
-
-def _projected(dash: tuple[float, float] | None, x: Values, y: Values) -> tuple[float, float] | None:
-    """Returns dashes as lengths in x: those of a straight line are shorter, the steeper it is."""
-    if dash is None or len(x) > 2:
-        return dash
-    part = float((x[1] - x[0]) / np.hypot(x[1] - x[0], y[1] - y[0]))
-    return dash[0] * part, dash[1] * part
 
 
 def _runs(x: Values, *series: Values) -> list[tuple[Values, ...]]:

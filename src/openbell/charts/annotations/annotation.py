@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from openbell.charts.annotations.ink import Ink
 from openbell.charts.annotations.place import Place
 from openbell.charts.config.model import ConfigDrawing
-from openbell.charts.scene import Color, Item
-from openbell.charts.themes import Theme
+from openbell.charts.scene import Item
 
 Paint = Callable[[ConfigDrawing, Ink, Place], list[Item]]
 
@@ -27,5 +26,3 @@ class Annotation:
     """True if it is drawn over the panels below the price too."""
     at_axis: bool = False
     """True if its price is written at the value axis."""
-    line_color: Callable[[Theme], Color] = lambda theme: theme.accent
-    """The colour of its lines if no override sets one."""

@@ -13,6 +13,7 @@ from openbell.charts.numbers import NumberFormat, decimals_for, percent
 from openbell.charts.panels import TITLE_ROW, Panel, Picture
 from openbell.charts.scene import Anchor, Band, Box, Boxes, Color, Item, Label, Stroke, box
 from openbell.charts.themes import faded
+from openbell.market.bars import Values
 
 _FAR = 1e9
 _HUGE = 1e15
@@ -90,7 +91,20 @@ def segment(
     (x1, y1), (x2, y2) = sorted(cut)
     if x2 - x1 < 1.0:
         return vertical((x1 + x2) / 2, min(y1, y2), max(y1, y2), color, width, dash)
-    return [Stroke(np.array([x1, x2]), np.array([y1, y2]), color, width, dash)]
+    x, y = np.array([x1, x2]), np.array([y1, y2])
+    if dash is None or y1 == y2:
+        return [Stroke(x, y, color, width, dash)]
+    return [Stroke(*_dashes(x, y, dash), color, width)]
+
+
+def _dashes(x: Values, y: Values, dash: Dash) -> tuple[Values, Values]:
+    """Returns a straight line with gaps. Dashes of a `Stroke` have their length in x, which is short on a steep line."""
+    length = float(np.hypot(x[1] - x[0], y[1] - y[0]))
+    starts = np.arange(0.0, length, dash[0] + dash[1])
+    shares = np.stack((starts, np.minimum(starts + dash[0], length)), axis=1) / length
+    across, down = (ends[0] + (ends[1] - ends[0]) * shares for ends in (x, y))
+    gaps = np.full(len(starts), np.nan)
+    return np.column_stack((across, across[:, 1])).ravel(), np.column_stack((down, gaps)).ravel()
 
 
 def vertical(x: float, top: float, bottom: float, color: Color, width: float, dash: Dash | None) -> list[Item]:
