@@ -161,7 +161,14 @@ STUDIES = (
         ),
         ("kst",),
     ),
-    _one("TRIX", "TRIX", 18, "trix", "triple exponential average", most=300),
+    Study(
+        "TRIX",
+        "TRIX",
+        _M,
+        (length(18, most=300),),
+        (plot("trix", length="length", lines=("TRIX",)),),
+        ("triple exponential average",),
+    ),
     _one("VortexIndicator", "Vortex Indicator", 14, "vortex", "vortex", category=_T),
     Study(
         "SMIErgodicIndicator",
