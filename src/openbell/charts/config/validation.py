@@ -15,7 +15,7 @@ from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import CHART
 
-MOST_BARS = 3000
+MOST_BARS = 2000
 """The most bars that one chart shows; of a longer range, the newest."""
 _FEWEST_BARS = 5
 _LEAST_PANEL = 60

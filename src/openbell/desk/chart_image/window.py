@@ -14,6 +14,7 @@ from openbell.desk.bars import RING, BarService
 from openbell.desk.regular_parts import regular_part_of
 from openbell.indicators.regular_hours import partly_regular, session_days
 from openbell.market.bars import Bars
+from openbell.market.clock import iso
 from openbell.market.errors import NoData
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.lookback import lookback_start
@@ -23,6 +24,10 @@ from openbell.stores.port import Span
 
 DEFAULT_BARS = 200
 """The bars of a chart without a range."""
+_CLOSED = 5 * 86400
+"""Seconds for which a market may be closed."""
+_LATE = 0.05
+"""The part of a range after which missing bars are said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,36 +43,44 @@ async def window_of(
     service: BarService, config: ChartConfig, instrument: Instrument, timeframe: Timeframe, warm_up: int
 ) -> Window:
     """Returns the closed bars of a config's range, and `warm_up` bars before them. Raises `NoData` if none are shown."""
-    series = Series(instrument, timeframe)
     closed = service.closed_until()
-    now = datetime.fromtimestamp(service.clock.epoch(), UTC)
-    bounds = bounds_of(config.range, now) if config.range else None
-    start = 0 if bounds is None or bounds.start is None else int(bounds.start.timestamp())
+    bounds = bounds_of(config.range, datetime.fromtimestamp(service.clock.epoch(), UTC)) if config.range else None
+    asked = None if bounds is None or bounds.start is None else int(bounds.start.timestamp())
     end = closed if bounds is None else min(closed, int(bounds.end.timestamp()))
-    if bounds is not None and end < closed - timeframe.seconds:
-        first = lookback_start(instrument, timeframe, warm_up + config.shift_left, max(start, 1))
-        bars = await service.span(series, max(0, first), end)
+    start = asked
+    if bounds is not None:
+        # Of a longer range the newest bars are shown: the others must not be fetched.
+        start = max(asked or 0, lookback_start(instrument, timeframe, MOST_BARS + config.shift_left, end))
+    if end < closed - timeframe.seconds:
+        first = lookback_start(instrument, timeframe, warm_up + config.shift_left, min(start or end, end))
+        bars = await service.span(Series(instrument, timeframe), max(0, first), end)
     else:
-        bars = await service.newest(instrument, timeframe, _depth(start, end, timeframe, config.shift_left) + warm_up)
+        count = DEFAULT_BARS if start is None else -(-max(0, end - start) // timeframe.seconds) + 1
+        bars = await service.newest(instrument, timeframe, min(RING, count + config.shift_left) + warm_up)
     notes: list[str] = []
     if config.session == "regular":
         bars = await _regular(service, bars, notes)
-    if config.shift_left:
-        bars = bars.take(slice(0, max(0, len(bars) - config.shift_left)))
-    shown = int((bars.time >= start).sum()) if bounds is not None else min(DEFAULT_BARS, len(bars))
-    if bounds is None and warm_up and len(bars) < DEFAULT_BARS:
-        shown = len(bars)
-    if shown > MOST_BARS:
-        notes.append(f"the newest {MOST_BARS:,} of {shown:,} bars are drawn")
-    if not shown:
-        raise NoData(f"{instrument}: no closed {config.interval} bars in range {config.range or 'of the newest bars'}")
-    return Window(bars, min(shown, MOST_BARS), tuple(notes))
+    bars = bars.take(slice(0, max(0, len(bars) - config.shift_left)))
+    count = min(DEFAULT_BARS, len(bars)) if start is None else int((bars.time >= start).sum())
+    if not count:
+        raise NoData(
+            f"{instrument}: there are no closed bars of {config.interval} in the range {config.range or '(newest)'}"
+        )
+    if asked is not None and (note := _missing(bars, count, asked, start)) is not None:
+        notes.append(note)
+    return Window(bars, min(count, MOST_BARS), tuple(notes))
 
 
-def _depth(start: int, end: int, timeframe: Timeframe, shift: int) -> int:
-    """Returns how many bars there are at most from a time on; without a time, those of a chart without a range."""
-    wanted = DEFAULT_BARS if not start else -(-(end - start) // timeframe.seconds) + 1
-    return min(RING, wanted + shift)
+def _missing(bars: Bars, count: int, asked: int, start: int | None) -> str | None:
+    """Returns why the picture begins later than the range; None if it does not."""
+    if count > MOST_BARS or (start or 0) > asked:
+        return f"the range has more than {MOST_BARS:,} bars: the newest are drawn"
+    first = int(bars.time[-count])
+    late = first - asked
+    span = int(bars.time[-1]) - asked
+    if late > max(_CLOSED, span * _LATE):
+        return f"there are no bars before {iso(first)}"
+    return None
 
 
 async def _regular(service: BarService, bars: Bars, notes: list[str]) -> Bars:

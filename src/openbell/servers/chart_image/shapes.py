@@ -35,7 +35,7 @@ _CONFIG = {
     "type": "object",
     "description": "as construct_chart_config returns it; also the vendor's v2 form",
     "properties": {
-        **{name: _TEXT for name in ("symbol", "interval", "range", "theme", "style")},
+        **dict.fromkeys(("symbol", "interval", "range", "theme", "style"), _TEXT),
         **{name: {"type": "integer"} for name in ("width", "height")},
         "studies": {"type": "array", "items": _STUDY},
         "drawings": {"type": "array", "items": _DRAWING},
