@@ -30,7 +30,6 @@ _DIRECTION = frozenset({"direction"})
 DRAWINGS = {
     "double_pattern": Drawing(hidden=frozenset({"pattern"})),
     "fibonacci": Drawing(hidden=_DIRECTION),
-    "fractals": Drawing(hidden=frozenset({"up", "down"})),
     "gann_swing": Drawing(hidden=_DIRECTION),
     "gap": Drawing(hidden=frozenset({"gap"})),
     "heikin_ashi": Drawing(lines="candles"),

@@ -8,6 +8,7 @@ OpenbellError
 │   ├── InvalidTimeframe               the name is not one of those that this server accepts
 │   ├── InvalidParameter               any other bad argument
 │   ├── BadBars                        bars of a file or feed with impossible values
+│   ├── NoInstrument [charts]          a sentence names no instrument
 │   ├── InvalidSide [trading]          the side is neither buy nor sell
 │   ├── InvalidSize [trading]          the size is not a positive number
 │   ├── InvalidAction [trading]        the action is neither buy, sell nor hold
