@@ -16,6 +16,7 @@ import typer
 
 from openbell import __version__
 from openbell.cli.app import AsOf, app, fail, settings_for
+from openbell.cli.chart_image_checks import check_chart_images
 from openbell.cli.feed_checks import Finding, check_collector, check_feeds
 from openbell.cli.gateway_checks import check_gateway
 from openbell.desk.desk import Desk
@@ -62,6 +63,7 @@ def doctor(
         _broker,
         _backtester,
         check_gateway,
+        check_chart_images,
     ):
         for finding in _findings(check, desk):
             bad |= finding.state == "bad"
