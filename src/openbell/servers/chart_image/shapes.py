@@ -21,14 +21,21 @@ def _choice(names: tuple[str, ...], text: str | None = None) -> Any:
 
 
 _TEXT = {"type": "string"}
-_VALUES = {"type": "object", "additionalProperties": {"anyOf": [{"type": name} for name in ("number", "string", "boolean")]}}
+_VALUES = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [{"type": name} for name in ("number", "string", "boolean")]},
+}
 _STUDY = {"type": "object", "properties": {"name": _TEXT, "inputs": _VALUES}, "required": ["name"]}
-_DRAWING = {"type": "object", "properties": {"type": _TEXT, "coordinates": _VALUES}, "required": ["type", "coordinates"]}
+_DRAWING = {
+    "type": "object",
+    "properties": {"type": _TEXT, "coordinates": _VALUES},
+    "required": ["type", "coordinates"],
+}
 _CONFIG = {
     "type": "object",
     "description": "as construct_chart_config returns it; also the vendor's v2 form",
     "properties": {
-        **{name: _TEXT for name in ("symbol", "interval", "range", "theme", "style")},
+        **dict.fromkeys(("symbol", "interval", "range", "theme", "style"), _TEXT),
         **{name: {"type": "integer"} for name in ("width", "height")},
         "studies": {"type": "array", "items": _STUDY},
         "drawings": {"type": "array", "items": _DRAWING},
