@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import isfinite
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -178,7 +177,7 @@ def _watermark(given: Mapping[str, Any], problems: Problems) -> Watermark | None
 
 def _number(given: Mapping[str, Any], name: str, default: float, low: float, high: float, problems: Problems) -> float:
     value = given.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         problems.error(name, f"{name} must be a number from {low:g} to {high:g}, not {shorten(value)}")
         return default
     return float(value)

@@ -21,6 +21,9 @@ PATH = "/storage/"
 """The path under which the gateway serves them."""
 _NAME = re.compile(r"([0-9a-f]{10})-[0-9a-f]{32}\.(png|jpeg)")
 _SWEEP_SECONDS = 60.0
+_PART = ".part"
+_PART_SECONDS = 600.0
+"""The age at which a file that is not complete is one whose writer has ended."""
 _MEGABYTE = 2**20
 
 
@@ -76,9 +79,8 @@ class PictureStore:
         now, used = time.time(), 0
         remove = time.monotonic() - self._swept >= _SWEEP_SECONDS
         for entry in os.scandir(self._folder):
-            expiry = expiry_of(entry.name)
             with suppress(OSError):
-                if remove and (expiry is None or expiry <= now) and _is_ours(entry.name):
+                if remove and _is_over(entry, now):
                     Path(entry.path).unlink()
                 else:
                     used += entry.stat().st_size
@@ -93,14 +95,18 @@ def expiry_of(name: str) -> int | None:
     return int(found[1], 16) if found else None
 
 
-def _is_ours(name: str) -> bool:
-    """Returns True for pictures, and for those whose writing was interrupted."""
-    return _NAME.fullmatch(name.removesuffix(".part")) is not None
+def _is_over(entry: os.DirEntry[str], now: float) -> bool:
+    """Returns True for pictures that have expired, and for those whose writing was interrupted. Raises `OSError`."""
+    if (expiry := expiry_of(entry.name)) is not None:
+        return expiry <= now
+    # A new one may be one that another process is writing.
+    is_part = entry.name.endswith(_PART) and expiry_of(entry.name.removesuffix(_PART)) is not None
+    return is_part and now - entry.stat().st_mtime >= _PART_SECONDS
 
 
 def _write(path: Path, data: bytes) -> None:
     """Writes a file that is either complete or not there."""
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(path.name + _PART)
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(data)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from openbell.desk.desk import Desk
 
 VENDOR = "chart-img.com"
+NOT_SERVED = "the URL answers while openbell up runs"
 _DAY = 86400.0
 
 
@@ -142,7 +143,14 @@ class ChartImages:
         if not store:
             return made
         kept = await self._desk.threads.run(self.pictures.put, drawn.data, config.format, plan.storage_days * _DAY)
-        return replace(made, url=f"{self.base}{PATH}{kept.name}", expires=kept.expires)
+        notes = made.notes if self._is_served else (*made.notes, NOT_SERVED)
+        return replace(made, url=f"{self.base}{PATH}{kept.name}", expires=kept.expires, notes=notes)
+
+    @property
+    def _is_served(self) -> bool:
+        """Returns True if a gateway of this home runs, as far as this process knows."""
+        settings = self._settings
+        return self._desk.arche.is_gateway or bool(settings.public_url) or gateway_file.read(settings.home) is not None
 
     @property
     def base(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from starlette.types import Scope, Send
@@ -45,7 +46,7 @@ class Answer:
 
 def answer(status: int, value: Any, **headers: str) -> Answer:
     """Returns a JSON response."""
-    return Answer(status, json.dumps(value).encode(), headers=headers)
+    return Answer(status, json.dumps(value, allow_nan=False).encode(), headers=headers)
 
 
 def failure(status: int, message: str | Sequence[Mapping[str, Any]], **headers: str) -> Answer:
@@ -68,7 +69,7 @@ def _value(value: Any) -> Any:
     """Returns what a client has sent, if it is short."""
     if isinstance(value, str):
         return value[:100]
-    return value if isinstance(value, bool | int | float) or value is None else None
+    return value if isinstance(value, int) or (isinstance(value, float) and isfinite(value)) else None
 
 
 def is_chart_img(path: str) -> bool:

@@ -37,7 +37,7 @@ class Charts:
     async def draw(self, body: bytes, *, store: bool) -> Answer:
         """Answers POST /v2/tradingview/advanced-chart and …/storage."""
         try:
-            raw = json.loads(body or b"{}")
+            raw = json.loads(body or b"{}", parse_constant=_no_number)
         except (ValueError, RecursionError):
             return failure(400, "Bad Request: the body is not JSON")
         if not isinstance(raw, dict):
@@ -110,6 +110,11 @@ class Charts:
 
     def _list(self, payload: list[Any]) -> Answer:
         return answer(200, {"updatedAt": iso(self._desk.clock.epoch()), "payload": payload})
+
+
+def _no_number(name: str) -> None:
+    """Refuses NaN and Infinity, which Python reads and JSON does not have. Raises `ValueError`."""
+    raise ValueError(name)
 
 
 def _currency(symbol: str) -> str:

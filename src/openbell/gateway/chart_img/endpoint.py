@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from time import perf_counter
@@ -23,6 +25,7 @@ from openbell.market.errors import CallTimeout
 from openbell.protocol.session import Principal
 from openbell.protocol.session import Scope as Permission
 
+log = logging.getLogger(__name__)
 CHART = "/v2/tradingview/advanced-chart"
 STORAGE = f"{CHART}/storage"
 _EXCHANGES = frozenset({"/v3/tradingview/exchange/list", "/v3/tradingview/exchanges"})
@@ -69,10 +72,14 @@ class ChartEndpoint:
             self._watch.called(scope, "chart-img", name, str(Permission.READ), principal, outcome, began)
 
         refusal = self._refusal(principal)
-        claim = self._watch.claim(principal) if refusal is None else refusal
+        if refusal is not None:
+            record("refused")
+            await self._refuse(scope, send, refusal)
+            return
+        claim = self._watch.claim(principal)  # counts its refusals
         if isinstance(claim, Refusal):
             record("refused")
-            await self._refuse(scope, send, claim)
+            await claim.send(send, refusal_body(scope, claim))
             return
         with claim:
             answer = await self._in_time(work)
@@ -86,7 +93,10 @@ class ChartEndpoint:
         if method == "POST" and path in {CHART, STORAGE}:
 
             async def draw() -> Answer:
-                return await self._charts.draw(await _body(receive), store=path == STORAGE)
+                body = await _body(receive)
+                if body is None:
+                    return failure(400, "Bad Request: the body ended early")
+                return await self._charts.draw(body, store=path == STORAGE)
 
             return ("store" if path == STORAGE else "draw"), draw
         if method == "GET" and path in _EXCHANGES:
@@ -94,7 +104,11 @@ class ChartEndpoint:
         if method == "GET" and (found := _SYMBOLS.fullmatch(path)) is not None:
 
             async def symbols() -> Answer:
-                return await self._charts.symbols(found[1], _query(scope))
+                try:
+                    query = _query(scope)
+                except ValueError:
+                    return failure(400, "Bad Request: the query has too many fields")
+                return await self._charts.symbols(found[1], query)
 
             return "symbols", symbols
         return None
@@ -105,13 +119,14 @@ class ChartEndpoint:
         return self._limits.take(principal.subject)
 
     async def _in_time(self, work: Callable[[], Awaitable[Answer]]) -> Answer:
-        import asyncio
-
         try:
             async with asyncio.timeout(self._desk.settings.timeout or None):
                 return await work()
         except (TimeoutError, CallTimeout):
             return failure(504, "Timeout: the chart took too long")
+        except Exception:
+            log.exception("a request to the chart API failed")
+            return failure(500, "Internal Server Error")
 
     async def _refuse(self, scope: Scope, send: Send, refusal: Refusal) -> None:
         self._watch.refused(refusal.reason)
@@ -130,12 +145,13 @@ class ChartEndpoint:
         await shown.send(send, [])
 
 
-async def _body(receive: Receive) -> bytes:
+async def _body(receive: Receive) -> bytes | None:
+    """Returns the body of a request; None if the client has gone, or the guard has refused the rest of it."""
     parts = []
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return b""
+            return None
         parts.append(message.get("body", b""))
         if not message.get("more_body", False):
             return b"".join(parts)

@@ -1,0 +1,1 @@
+"""Tests of the chart API that the gateway serves in the vendor's form."""

@@ -1,0 +1,396 @@
+"""The server chart-image over MCP on stdio: the contract's examples, stored pictures, other clocks and simulated data."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbell.charts.compose import compose
+from openbell.charts.config.looks import look_of, options_of
+from openbell.charts.config.plots import requests_of
+from openbell.charts.config.reading import read_config
+from openbell.charts.picture import picture
+from openbell.charts.scene import Label, Scene
+from openbell.charts.studies.catalogue import all_studies
+from openbell.desk.chart_image.own_engine import title_of
+from openbell.desk.chart_image.pictures import expiry_of
+from openbell.desk.chart_image.service import NOT_SERVED
+from openbell.desk.chart_image.window import window_of
+from openbell.desk.indicators import warm_up
+from openbell.market.timeframes import CHART
+from tests.gateway.streamable.gateways import Inside
+from tests.servers.chart_image_servers import AS_OF, BITCOIN, ChartImage, chart_image, opened
+from tests.servers.chart_img_server import KEY, ChartImgServer, message
+from tests.servers.desks import awaited, bench_as_found
+
+LATER = "2026-01-09T18:00:00Z"
+SENTENCE = "Show Bitcoin with Bollinger Bands and RSI for the last 7 days"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChartImage]:
+    """A server without a key, at a fixed time."""
+    with chart_image(tmp_path_factory.mktemp("desk"), AS_OF=AS_OF) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def _vendor() -> Iterator[ChartImgServer]:
+    with ChartImgServer() as made:
+        yield made
+
+
+@pytest.fixture
+def vendor(_vendor: ChartImgServer) -> ChartImgServer:
+    """The double of the vendor."""
+    _vendor.reset()
+    return _vendor
+
+
+@pytest.fixture(scope="module")
+def remote(_vendor: ChartImgServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChartImage]:
+    """A server with a key of the double."""
+    home = tmp_path_factory.mktemp("remote")
+    with chart_image(home, key=KEY, CHART_IMG_URL=_vendor.url, CHART_IMG_PLAN="ULTRA") as made:
+        yield made
+
+
+# The contract's examples
+
+
+def test_the_sentence_about_bitcoin_has_the_contracts_config(desk: ChartImage) -> None:
+    found = desk.ask(
+        "construct_chart_config", naturalLanguage=SENTENCE, exchange="BINANCE", preferences={"theme": "dark"}
+    )
+    assert found["success"] is True
+    assert found["config"] == {
+        "symbol": "BINANCE:BTCUSDT",
+        "interval": "1h",
+        "range": "7D",
+        "theme": "dark",
+        "style": "candle",
+        "width": 1200,
+        "height": 675,
+        "studies": [
+            {"name": "BollingerBands@tv-basicstudies", "inputs": {"length": 20, "stdDev": 2}},
+            {"name": "RSI@tv-basicstudies", "inputs": {"length": 14}},
+        ],
+    }
+    assert found["warnings"] == []
+    assert "7D" in found["reasoning"]
+
+
+def test_the_plan_basic_refuses_the_contracts_resolution(desk: ChartImage) -> None:
+    config = {
+        "symbol": "BINANCE:BTCUSDT",
+        "interval": "1h",
+        "studies": [{"name": "BollingerBands@tv-basicstudies"}, {"name": "RSI@tv-basicstudies"}],
+        "width": 1920,
+        "height": 1080,
+    }
+    assert desk.ask("validate_chart_config", config=config, planLevel="BASIC") == {
+        "valid": False,
+        "errors": [
+            {
+                "field": "resolution",
+                "message": "Resolution 1920x1080 exceeds BASIC plan limit of 800x600",
+                "severity": "error",
+            }
+        ],
+        "suggestions": [
+            "Reduce width to 800 and height to 600 for BASIC plan",
+            "Upgrade to PRO plan for higher resolution",
+        ],
+        "rateLimitCheck": {
+            "withinLimits": True,
+            "studyCount": 2,
+            "maxStudies": 3,
+            "resolution": "1920x1080",
+            "maxResolution": "800x600",
+        },
+    }
+
+
+def test_exchanges_and_symbols_have_the_contracts_shapes(desk: ChartImage) -> None:
+    listed = desk.ask("get_exchanges")
+    assert listed["success"] is True
+    assert listed["count"] == len(listed["exchanges"]) > 2
+    assert {frozenset(each) for each in listed["exchanges"]} == {frozenset({"id", "name", "type", "description"})}
+    types = [each["type"] for each in listed["exchanges"]]
+    assert types == sorted(types)
+    assert set(types) <= {"crypto", "stock", "forex", "futures"}
+    assert {
+        "id": "BINANCE",
+        "name": "Binance",
+        "type": "crypto",
+        "description": "Global cryptocurrency exchange",
+    } in listed["exchanges"]
+    found = desk.ask("get_symbols", exchange="BINANCE", search="BTC", limit=10)
+    assert (found["success"], found["exchange"], found["count"]) == (True, "BINANCE", len(found["symbols"]))
+    assert {
+        "symbol": "BTCUSDT",
+        "fullSymbol": "BINANCE:BTCUSDT",
+        "description": "Bitcoin / TetherUS",
+        "type": "crypto",
+    } in found["symbols"]
+    assert desk.ask("get_symbols", exchange="BINANCE", limit=1)["count"] == 1
+
+
+def test_the_documentation_has_the_contracts_parts(desk: ChartImage) -> None:
+    found = desk.ask("fetch_chart_documentation", section="indicators")
+    assert set(found["data"]) == {"indicators"}
+    named = {each["name"]: each for each in found["data"]["indicators"]}
+    bands = named["BollingerBands@tv-basicstudies"]
+    assert (bands["displayName"], bands["category"]) == ("Bollinger Bands", "Volatility")
+    assert (bands["inputs"]["length"]["type"], bands["inputs"]["length"]["default"]) == ("number", 20)
+    assert bands["inputs"]["stdDev"]["default"] == 2
+    assert named["RSI@tv-basicstudies"]["inputs"]["length"]["default"] == 14
+    assert datetime.fromisoformat(found["cachedAt"]) <= datetime.now(UTC)
+    whole = desk.ask("fetch_chart_documentation")["data"]
+    assert set(whole) == {"indicators", "chartParameters", "rateLimits", "examples"}
+    assert set(whole["rateLimits"]["BASIC"]) >= {"requestsPerSecond", "dailyMax", "maxResolution", "maxStudies"}
+    assert {"intervals", "ranges", "themes", "styles"} <= set(whole["chartParameters"])
+    for each in whole["examples"]:
+        assert desk.ask("validate_chart_config", config=each["config"])["valid"], each
+
+
+def test_a_picture_has_the_contracts_metadata(desk: ChartImage) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    for form in ("png", "jpeg"):
+        answer = desk.call("generate_chart_image", {"config": BITCOIN, "format": form})["result"]
+        found = answer["structuredContent"]
+        assert set(found) == {"success", "imageData", "metadata", "apiResponse"}
+        assert found["metadata"]["format"] == form.upper()
+        assert found["metadata"]["resolution"] == "400x300"
+        assert before <= datetime.fromisoformat(found["metadata"]["generatedAt"]) <= datetime.now(UTC)
+        assert found["apiResponse"] == {"statusCode": 200}
+        (image,) = [each for each in answer["content"] if each["type"] == "image"]
+        assert (image["mimeType"], image["data"]) == (f"image/{form}", found["imageData"])
+        data = desk.picture(config=BITCOIN, format=form)
+        assert (opened(data).format, opened(data).size) == (form.upper(), (400, 300))
+
+
+def test_errors_have_the_contracts_forms(desk: ChartImage, remote: ChartImage, vendor: ChartImgServer) -> None:
+    wrong = desk.refused("generate_chart_image", config={**BITCOIN, "symbol": "BTCUSDT"})
+    assert wrong["error"] == "Invalid configuration"
+    assert {name: wrong["details"][0][name] for name in ("field", "message")} == {
+        "field": "symbol",
+        "message": "Invalid symbol format",
+    }
+    vendor.always = message(429, "Too Many Requests", Retry_After="60")
+    assert remote.refused("generate_chart_image", config=BITCOIN) == {
+        "success": False,
+        "error": "Rate limit exceeded. Try again in 60 seconds.",
+        "retryAfter": 60,
+    }
+    vendor.always = message(401, "Unauthorized")
+    assert remote.refused("generate_chart_image", config=BITCOIN) == {
+        "success": False,
+        "error": "Invalid API key. Check CHART_IMG_API_KEY environment variable.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("generate_chart_image", {}),
+        ("generate_chart_image", {"config": []}),
+        ("generate_chart_image", {"config": BITCOIN, "format": "gif"}),
+        ("generate_chart_image", {"config": {**BITCOIN, "symbol": "NASDAQ:NOPE"}}),
+        ("generate_chart_image", {"config": {**BITCOIN, "range": "2031-01-01/2031-02-01"}}),
+        ("validate_chart_config", {"config": {}, "planLevel": "GOLD"}),
+        ("construct_chart_config", {"naturalLanguage": "show me something"}),
+        ("construct_chart_config", {"naturalLanguage": "BTC", "preferences": {"resolution": "large"}}),
+        ("get_symbols", {"exchange": "NOPE"}),
+        ("get_symbols", {"exchange": "BINANCE", "limit": 0}),
+        ("fetch_chart_documentation", {"section": "everything"}),
+    ],
+)
+def test_every_mistake_is_an_error_object(desk: ChartImage, tool: str, arguments: dict[str, Any]) -> None:
+    assert "Internal" not in desk.refused(tool, **arguments)["error"]
+
+
+def test_a_number_that_no_float_can_hold_is_a_problem_of_its_field(desk: ChartImage) -> None:
+    for name in ("watermarkSize", "watermarkOpacity", "width", "shiftLeft"):
+        found = desk.ask("validate_chart_config", config={**BITCOIN, name: 10**400})
+        assert [each["field"] for each in found["errors"] if each["severity"] == "error"] == [name]
+
+
+def test_all_studies_of_the_vendor_are_drawn(desk: ChartImage) -> None:
+    """Each study alone on the picture, by the name that the documentation has."""
+    listed = desk.ask("fetch_chart_documentation", section="indicators")["data"]["indicators"]
+    assert len(listed) == len(all_studies()) == 93
+    bare = desk.picture(config=BITCOIN)
+    for each in listed:
+        assert desk.picture(config={**BITCOIN, "studies": [{"name": each["name"]}]}) != bare, each["name"]
+
+
+# Stored pictures
+
+
+def test_a_stored_picture_is_in_the_home_and_served_until_its_time(tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    with Inside(tmp_path, AS_OF=AS_OF) as gateway, chart_image(tmp_path, AS_OF=AS_OF) as server:
+        found = server.ask("generate_chart_image", config=BITCOIN, storage=True, format="png")
+        assert set(found) == {"success", "imageUrl", "metadata", "apiResponse"}
+        assert "note" not in found["metadata"]
+        address, _, name = found["imageUrl"].rpartition("/storage/")
+        assert address == f"http://{gateway.host}"
+        (file,) = folder.iterdir()
+        assert (file.name, stat.S_IMODE(file.stat().st_mode)) == (name, 0o600)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        expires = datetime.fromisoformat(found["metadata"]["expiresAt"])
+        assert expires.timestamp() == expiry_of(name)
+        assert abs(expires - datetime.now(UTC) - timedelta(days=120)) < timedelta(minutes=5)
+        served = gateway.request("GET", f"/storage/{name}", who=None)
+        assert (served.status, served["content-type"], served.body) == (200, "image/png", file.read_bytes())
+        assert served.body == server.picture(config=BITCOIN)
+        # The same file under names of other times: the name decides.
+        now = int(time.time())
+        for seconds, status in ((-1, 404), (600, 200)):
+            other = f"{now + seconds:010x}{name[10:]}"
+            file.rename(folder / other)
+            file = folder / other
+            assert gateway.request("GET", f"/storage/{other}", who=None).status == status
+
+
+def test_expired_and_interrupted_files_are_removed_and_new_ones_of_other_writers_are_not(tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    folder.mkdir(mode=0o700)
+    later, past = (f"{int(time.time()) + seconds:010x}" for seconds in (600, -600))
+    names = {
+        "expired": f"{past}-{'0' * 32}.png",
+        "interrupted": f"{later}-{'1' * 32}.png.part",
+        "being written": f"{later}-{'2' * 32}.png.part",
+        "kept": f"{later}-{'3' * 32}.jpeg",
+        "a note of the owner": "notes.txt",
+    }
+    for name in names.values():
+        (folder / name).write_bytes(b"x")
+    os.utime(folder / names["interrupted"], (0, 0))
+    with chart_image(tmp_path, AS_OF=AS_OF) as server:
+        found = server.ask("generate_chart_image", config=BITCOIN, storage=True)
+    assert found["metadata"]["note"] == NOT_SERVED
+    left = {each.name for each in folder.iterdir()} - {found["imageUrl"].rpartition("/")[2]}
+    assert left == {names["being written"], names["kept"], names["a note of the owner"]}
+
+
+def test_read_only_refuses_storage_and_draws(tmp_path: Path) -> None:
+    with chart_image(tmp_path, "--read-only", AS_OF=AS_OF) as server:
+        assert "--read-only" in server.refused("generate_chart_image", config=BITCOIN, storage=True)["error"]
+        assert opened(server.picture(config=BITCOIN)).size == (400, 300)
+    assert not (tmp_path / "pictures").exists()
+
+
+def test_a_full_store_is_said_and_pictures_are_still_drawn(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir(mode=0o700)
+    (tmp_path / "pictures" / f"{int(time.time()) + 600:010x}-{'0' * 32}.png").write_bytes(bytes(2**20 - 100))
+    with chart_image(tmp_path, AS_OF=AS_OF, CHART_IMAGES_MB="1") as server:
+        error = server.refused("generate_chart_image", config=BITCOIN, storage=True)["error"]
+        assert "OPENBELL_CHART_IMAGES_MB" in error
+        assert opened(server.picture(config=BITCOIN)).size == (400, 300)
+    assert len(list((tmp_path / "pictures").iterdir())) == 1
+
+
+def test_two_processes_store_at_once_and_killing_them_leaves_no_broken_picture(disk_path: Path) -> None:
+    number, urls = 12, []
+    for kill_after in (number, 5, 1):
+        with chart_image(disk_path, AS_OF=AS_OF) as one, chart_image(disk_path, AS_OF=AS_OF) as other:
+            for at in range(number):
+                for server in (one, other):
+                    arguments = {"config": {**BITCOIN, "watermark": f"{at}"}, "storage": True}
+                    call = {"name": "generate_chart_image", "arguments": arguments}
+                    server.send({"jsonrpc": "2.0", "id": f"s{at}", "method": "tools/call", "params": call})
+            for server in (one, other):
+                for _ in range(kill_after):
+                    found = server.receive()["result"]["structuredContent"]
+                    assert found["success"], found
+                    urls.append(found["imageUrl"])
+            one.process.kill()
+            other.process.kill()
+    names = {url.rpartition("/")[2] for url in urls}
+    assert len(names) == len(urls) == 2 * (number + 5 + 1)
+    files = [each for each in (disk_path / "pictures").iterdir() if each.suffix != ".part"]
+    assert names <= {each.name for each in files}
+    for each in files:
+        assert opened(each.read_bytes()).size == (400, 300)
+
+
+# Another clock
+
+
+def test_a_picture_of_an_earlier_time_shows_nothing_later(desk: ChartImage, tmp_path: Path) -> None:
+    asked = [
+        {**BITCOIN, "studies": [{"name": "RSI@tv-basicstudies"}, {"name": "IchimokuCloud@tv-basicstudies"}]},
+        {**BITCOIN, "range": "2026-01-02/2026-01-31"},
+        {**BITCOIN, "interval": "1D", "range": "1M", "symbol": "NASDAQ:AAPL"},
+        {**BITCOIN, "interval": "5m", "range": "DTD", "studies": [{"name": "VolumeProfileVisibleRange"}]},
+    ]
+    with chart_image(tmp_path, AS_OF=AS_OF) as server:
+        before = [server.picture(config=config) for config in asked]
+    with chart_image(tmp_path, AS_OF=LATER) as server:
+        later = [server.picture(config=config) for config in asked]
+    with chart_image(tmp_path, AS_OF=AS_OF) as server:
+        after = [server.picture(config=config) for config in asked]
+    assert before == after == [desk.picture(config=config) for config in asked]
+    assert all(one != other for one, other in zip(before, later, strict=True))
+
+
+def test_with_a_key_an_earlier_time_is_drawn_here_and_that_is_said(vendor: ChartImgServer, tmp_path: Path) -> None:
+    settings = {"AS_OF": AS_OF, "CHART_IMG_URL": vendor.url, "CHART_IMG_PLAN": "BASIC"}
+    with chart_image(tmp_path, key=KEY, **settings) as server:
+        large = {**BITCOIN, "width": 1920, "height": 1080}
+        assert server.ask("validate_chart_config", config=large)["valid"], (
+            "the limits of the key's plan do not hold here"
+        )
+        found = server.ask("generate_chart_image", config=BITCOIN)
+    assert found["metadata"]["engine"] == "openbell"
+    assert found["metadata"]["note"] == "drawn here, because chart-img.com draws as of now"
+    assert vendor.asked == []
+
+
+def test_the_vendor_is_named_when_it_draws(remote: ChartImage, vendor: ChartImgServer) -> None:
+    answer = remote.call("generate_chart_image", {"config": BITCOIN, "format": "jpeg"})["result"]
+    found = answer["structuredContent"]
+    assert (found["metadata"]["engine"], found["metadata"]["format"]) == ("chart-img.com", "JPEG")
+    assert "data_source" not in found["metadata"]
+    assert found["apiResponse"]["rateLimitRemaining"] >= 0
+    assert answer["_meta"]["openbell/truth"]["data"] == "remote"
+    assert vendor.asked[-1].json["format"] == "jpeg"
+
+
+# Simulated data
+
+
+@awaited
+async def test_simulated_bars_have_a_badge_in_the_picture_and_a_name_in_the_metadata(tmp_path: Path) -> None:
+    config = read_config(BITCOIN).config
+    assert config is not None
+    with chart_image(tmp_path, AS_OF=AS_OF) as server:
+        found = server.ask("generate_chart_image", config=BITCOIN)
+        sent = server.picture(config=BITCOIN)
+    assert "simulated" in found["metadata"]["data_source"]
+    async with bench_as_found(tmp_path, AS_OF, FEED="sim") as bench:
+        instrument = await bench.desk.bars.find(config.symbol)
+        plots, timeframe = requests_of(config), CHART[config.interval]
+        requests = [each.request for each in plots]
+        window = await window_of(bench.desk.bars, config, instrument, timeframe, warm_up(requests, timeframe))
+        shown = await bench.desk.indicators.evaluate_bars(window.bars, window.count, requests)
+    look = look_of(config)
+
+    def scene(badge: str) -> Scene:
+        title = title_of(shown.bars, config)
+        options = options_of(config)
+        return compose(shown.bars, shown.indicators, look, title, badge, shown.whole, options=options, plots=plots)
+
+    items = [item for layer in scene("SIMULATED").layers for item in layer.items]
+    assert "SIMULATED" in {each.text for each in items if isinstance(each, Label)}
+    assert sent == picture(scene("SIMULATED"), look.scale, "png")
+    assert sent != picture(scene(""), look.scale, "png")
