@@ -359,7 +359,7 @@ def test_with_a_key_an_earlier_time_is_drawn_here_and_that_is_said(vendor: Chart
 def test_the_vendor_is_named_when_it_draws(remote: ChartImage, vendor: ChartImgServer) -> None:
     answer = remote.call("generate_chart_image", {"config": BITCOIN, "format": "jpeg"})["result"]
     found = answer["structuredContent"]
-    assert (found["metadata"]["engine"], found["metadata"]["format"]) == ("chart-img.com", "JPEG")
+    assert (found["metadata"]["engine"], found["metadata"]["format"]) == (vendor.url.partition("//")[2], "JPEG")
     assert "data_source" not in found["metadata"]
     assert found["apiResponse"]["rateLimitRemaining"] >= 0
     assert answer["_meta"]["openbell/truth"]["data"] == "remote"

@@ -32,6 +32,12 @@ from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+_REASONS = {
+    "missing": "is required",
+    "extra_forbidden": "is not an argument of this tool",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+}
 _LONGEST_MESSAGE = 2_000
 _REFRESH = {"force_refresh"}
 """The argument that is not part of a cache key."""
@@ -201,8 +207,12 @@ def _explain(error: ValidationError, arguments: type[Arguments]) -> str:
     """Returns one clause for each invalid argument, without the values."""
     clauses = []
     for fault in error.errors(include_input=False, include_url=False, include_context=False):
-        place = ".".join(str(part) for part in fault["loc"]) or "arguments"
-        reason = {"missing": "is required", "extra_forbidden": "is not an argument of this tool"}.get(fault["type"])
+        if fault["type"] == "none_required":  # null is another way to leave an argument out
+            continue
+        # Names of classes are parts of a validator's path, not of the arguments.
+        parts = [str(part) for part in fault["loc"] if not (isinstance(part, str) and part[:1].isupper())]
+        place = ".".join(parts) or "arguments"
+        reason = _REASONS.get(fault["type"])
         if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
             reason = f"{reason}{did_you_mean(place, arguments.model_fields)}"
         clauses.append(f"{place} {reason}" if reason else f"{place}: {fault['msg']}")

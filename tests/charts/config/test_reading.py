@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from openbell.charts.config.reading import CONTRACT, VENDOR, read_config
@@ -42,10 +42,11 @@ def test_both_forms_of_a_drawing_have_one_meaning() -> None:
 
 
 @given(CONFIGS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_what_is_sent_to_the_vendor_is_read_as_the_same_config(config: Any) -> None:
     body = json.loads(json.dumps(vendor_body(config, NOW)))
     reading = read_config(body, VENDOR)
+    assume(not any("entryPrice" in each.message for each in reading.problems))  # a position on the wrong side
     assert all("twice" in each.message for each in reading.problems)
     assert reading.config is not None
     assert settled(reading.config, NOW) == settled(config, NOW)
@@ -62,6 +63,47 @@ def test_every_study_is_found_by_its_names() -> None:
 def test_an_unknown_study_suggests_the_nearest() -> None:
     with pytest.raises(InvalidParameter, match="did you mean 'Bollinger Bands'"):
         find("Bolinger Bands")
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "target", "stop", "wrong"),
+    [
+        ("Long Position", 100, 110, 90, []),
+        ("Short Position", 100, 90, 110, []),
+        ("Long Position", 100, 90, 110, ["targetPrice", "stopPrice"]),
+        ("Short Position", 90_000, 95_000, 99_000, ["targetPrice"]),
+        ("Long Position", 100, 110, 100, ["stopPrice"]),
+    ],
+)
+def test_a_position_whose_target_would_be_a_loss_is_refused(
+    kind: str, entry: float, target: float, stop: float, wrong: list[str]
+) -> None:
+    place = {"entryPrice": entry, "targetPrice": target, "stopPrice": stop}
+    found = problems_of(drawings=[{"type": kind, "coordinates": place}])
+    assert [field.rpartition(".")[2] for field in found] == wrong
+
+
+def test_inputs_may_be_counted_as_other_clients_do() -> None:
+    counted = {"name": "Relative Strength Index", "input": {"in_0": 21}}
+    named = {"name": "RSI", "inputs": {"length": 21}}
+    assert read_config({**PLAIN, "studies": [counted]}).config == read_config({**PLAIN, "studies": [named]}).config
+
+
+@pytest.mark.parametrize(
+    ("fields", "suggestion"),
+    [
+        ({"symbol": "AAPL"}, "Set symbol to NASDAQ:AAPL"),
+        ({"interval": "60m"}, "Set interval to 1h"),
+        ({"interval": "daily"}, "Set interval to 1D"),
+        ({"width": "800"}, "Set width to 800"),
+        ({"range": "2026-03-17/2026-03-03"}, "Exchange the two times"),
+        ({"studies": [{"name": "RSI", "inputs": {"length": "21"}}]}, "Set length to 21 without quotation marks"),
+        ({"drawings": [{"type": "Horizontal Line"}]}, "Add coordinates with price"),
+    ],
+)
+def test_a_suggestion_keeps_what_was_meant(fields: dict[str, Any], suggestion: str) -> None:
+    (problem,) = read_config({**PLAIN, **fields}).problems
+    assert problem.suggestions == (suggestion,)
 
 
 def test_the_contracts_words_for_an_invalid_symbol() -> None:

@@ -61,12 +61,15 @@ class TestCatalogue:
 
         assert is_documentation(data)
         assert {each["name"] for each in data["indicators"]} == set(all_studies())
-        assert data["chartParameters"] == {
-            "intervals": [*INTERVALS],
-            "ranges": [*PRESETS],
-            "themes": [*THEMES],
-            "styles": [*STYLES],
-        }
+        parameters = data["chartParameters"]
+        assert [parameters[name] for name in ("intervals", "ranges", "themes", "styles")] == [
+            [*INTERVALS],
+            [*PRESETS],
+            [*THEMES],
+            [*STYLES],
+        ]
+        assert len(parameters["drawings"]) == 15
+        assert parameters["drawings"][0] == "Horizontal Line: price (text)"
         assert data["rateLimits"]["BASIC"] == {
             "requestsPerSecond": 1,
             "dailyMax": 50,
@@ -156,7 +159,7 @@ class TestPage:
         assert is_documentation(data)
         assert sources == {
             "indicators": "page and catalogue",
-            "chartParameters": "page",
+            "chartParameters": "page and catalogue",
             "rateLimits": "page",
             "examples": "page and catalogue",
         }

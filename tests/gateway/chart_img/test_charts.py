@@ -76,7 +76,7 @@ def test_what_is_no_json_object_is_a_bad_request(gateway: Inside, body: bytes) -
         ({"range": {"from": "x", "to": "y"}}, ["range"]),
         ({"timezone": "Mars/Olympus"}, ["timezone"]),
         ({"studies": [{"name": "Nothing"}]}, ["studies[0].name"]),
-        ({"studies": [{"name": "MACD", "input": {"in_0": -1}}]}, ["studies[0].inputs.in_0"]),
+        ({"studies": [{"name": "MACD", "input": {"in_0": -1}}]}, ["studies[0].input.in_0"]),
         ({"studies": {}, "drawings": 1}, ["studies", "drawings"]),
         ({"drawings": [{"name": "Trend Line", "input": {}}]}, None),
     ],
@@ -96,7 +96,7 @@ def test_an_invalid_symbol_has_the_vendors_words(gateway: Inside) -> None:
 
 def test_a_range_without_bars_is_an_error_of_the_client(gateway: Inside) -> None:
     later = {"from": "2026-03-01T00:00:00.000Z", "to": "2026-03-02T00:00:00.000Z"}
-    assert "no closed 1h bars" in fault(draw(gateway, {**SMALL, "range": later}), 422)
+    assert "no closed bars of 1h" in fault(draw(gateway, {**SMALL, "range": later}), 422)
 
 
 def test_duplicate_keys_unknown_fields_and_deep_overrides_draw(gateway: Inside) -> None:

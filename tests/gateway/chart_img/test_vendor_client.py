@@ -31,6 +31,8 @@ async def drawn(made: VendorClient, **change: object) -> bytes:
     assert reading.config is not None, reading.problems
     found = await made.draw(reading.config, NOW)
     assert (found.status, found.format, found.notes) == (200, "png", ())
+    assert found.stated is not None
+    assert found.stated["data"] == "simulated", "another desk says what its picture shows"
     assert Image.open(BytesIO(found.data)).size == (400, 300)
     return found.data
 
@@ -50,6 +52,10 @@ def test_every_study_and_every_drawing_is_drawn(gateway: Inside, tmp_path: Path)
                 Coordinate.TEXT: iter(("a text",)),
             }
             coordinates = {name: next(places[TYPES[name]]) for name in kind.required}
+            if "Position" in kind.name:
+                low, entry, high = sorted(prices)
+                ends = (high, low) if kind.name == "Long Position" else (low, high)
+                coordinates = {"entryPrice": entry, "targetPrice": ends[0], "stopPrice": ends[1]}
             assert await drawn(made, drawings=[{"type": kind.name, "coordinates": coordinates}]) != bare, kind.name
 
     key = gateway.tokens["reader"]

@@ -37,3 +37,5 @@ PLANS = {
 }
 """From the smallest to the largest."""
 LARGEST = PLANS["ENTERPRISE"]
+OWN = Plan("openbell", 0, 0, 0, 4096, 4096, LARGEST.storage_days, LARGEST.parameters)
+"""What this desk's own renderer draws for its operator. It has no rate and no quota."""

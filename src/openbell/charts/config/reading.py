@@ -89,8 +89,18 @@ def _symbol(given: Mapping[str, Any], form: Form, problems: Problems) -> str:
         return _VENDOR_SYMBOL
     found = value.strip().upper() if isinstance(value, str) and value.isascii() else ""
     if not SYMBOL.fullmatch(found):
-        problems.error("symbol", "Invalid symbol format", _WRITE_SYMBOL)
+        problems.error("symbol", "Invalid symbol format", _symbol_advice(found))
     return found
+
+
+def _symbol_advice(text: str) -> str:
+    """Returns the symbol that a ticker or pair means, if it is known."""
+    from openbell.charts.language.choosing import NoInstrument, asset_of
+
+    try:
+        return f"Set symbol to {asset_of(text, '').symbol}" if text and ":" not in text else _WRITE_SYMBOL
+    except NoInstrument:
+        return _WRITE_SYMBOL
 
 
 def _plain(given: Mapping[str, Any], form: Form, problems: Problems) -> dict[str, Any]:
@@ -107,7 +117,9 @@ def _plain(given: Mapping[str, Any], form: Form, problems: Problems) -> dict[str
         try:
             values["range"] = read_range(given["range"])
         except InvalidParameter as error:
-            problems.error("range", error.message, "Set range to a preset such as 1M, or leave it out")
+            swapped = "ends before it begins" in error.message
+            advice = "Exchange the two times" if swapped else "Set range to a preset such as 1M, or leave it out"
+            problems.error("range", error.message, advice)
     if "timezone" in given:
         values["timezone"] = _zone(given["timezone"], problems)
     return values
@@ -129,6 +141,24 @@ def _interval(value: object, problems: Problems) -> str | None:
         "interval", f"interval {shorten(value)} is not one of {allowed}", f"Set interval to one of {allowed}"
     )
     return None
+
+
+_SPELLINGS = {
+    **{f"{n}min": f"{n}m" for n in (1, 2, 3, 5, 15, 30, 45)},
+    **{f"{n}{word}": f"{n}h" for n in (1, 2, 3, 4, 6, 8, 12) for word in ("hour", "hours", "hr")},
+    "60m": "1h",
+    "60min": "1h",
+    "60": "1h",
+    "120m": "2h",
+    "240": "4h",
+    "240m": "4h",
+    "hourly": "1h",
+    **dict.fromkeys(("daily", "day", "d", "24h"), "1D"),
+    **dict.fromkeys(("weekly", "week", "w", "7d"), "1W"),
+    **dict.fromkeys(("monthly", "month", "1mo", "1month"), "1M"),
+    **dict.fromkeys(("yearly", "year", "12m"), "1Y"),
+}
+"""Intervals as other programs write them, for suggestions."""
 
 
 @cache

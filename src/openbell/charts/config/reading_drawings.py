@@ -43,7 +43,10 @@ def _read(raw: object, at: str, problems: Problems) -> ConfigDrawing | None:
             problems.warning(f"{at}.{str(key)[:40]}", f"unknown field {str(key)[:40]!r} is ignored")
     place = raw.get("coordinates", raw.get("input"))
     if not isinstance(place, Mapping):
-        problems.error(f"{at}.coordinates", f"{kind.name} needs coordinates: {', '.join(kind.required)}")
+        wanted = ", ".join(kind.required)
+        problems.error(
+            f"{at}.coordinates", f"{kind.name} needs coordinates: {wanted}", f"Add coordinates with {wanted}"
+        )
         return None
     override = raw.get("style", raw.get("override")) or {}
     if not isinstance(override, Mapping):
@@ -53,6 +56,7 @@ def _read(raw: object, at: str, problems: Problems) -> ConfigDrawing | None:
     on_top = problems.choose(f"{at}.zOrder", order, ("top", "bottom")) != "bottom"
     found = _coordinates(kind, place, at, problems)
     prices = {key: each for key, each in found.items() if isinstance(each, float)}
+    _check_sides(kind, prices, at, problems)
     times = {key: each for key, each in found.items() if isinstance(each, datetime)}
     return ConfigDrawing(kind, prices, times, str(found.get("text", "")), override, on_top)
 
@@ -63,7 +67,7 @@ def _coordinates(
     found: dict[str, float | datetime | str] = {}
     for name in kind.required:
         if place.get(name) is None:
-            problems.error(f"{at}.coordinates.{name}", f"{kind.name} needs {name}")
+            problems.error(f"{at}.coordinates.{name}", f"{kind.name} needs {name}", f"Add {name}")
     for name, value in place.items():
         field = f"{at}.coordinates.{str(name)[:40]}"
         if name not in kind.coordinates:
@@ -74,9 +78,31 @@ def _coordinates(
     return found
 
 
+_SIDES = {"Long Position": 1, "Short Position": -1}
+
+
+def _check_sides(kind: DrawingKind, prices: Mapping[str, float], at: str, problems: Problems) -> None:
+    """Adds an error for each price of a position that lies on the wrong side of its entry: a target would be a loss."""
+    sign = _SIDES.get(kind.name, 0)
+    if not sign or not {"entryPrice", "targetPrice", "stopPrice"} <= set(prices):
+        return
+    for name, side in (("targetPrice", sign), ("stopPrice", -sign)):
+        if (prices[name] - prices["entryPrice"]) * side <= 0:
+            word = "above" if side > 0 else "below"
+            problems.error(
+                f"{at}.coordinates.{name}",
+                f"{kind.name}: {name} must be {word} entryPrice",
+                "Exchange stopPrice and targetPrice, or use the other kind of position",
+            )
+
+
 def _price(field: str, value: object, problems: Problems) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value) or value <= 0:
-        problems.error(field, f"{field.rpartition('.')[2]} must be a positive number, not {shorten(value)}")
+        problems.error(
+            field,
+            f"{field.rpartition('.')[2]} must be a positive number, not {shorten(value)}",
+            "Write it as a number such as 65000",
+        )
         return None
     return float(value)
 
@@ -95,7 +121,11 @@ def _time(field: str, value: object, problems: Problems) -> datetime | None:
         found = datetime.fromisoformat(value.strip())
         found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
-        problems.error(field, f"{field.rpartition('.')[2]} must be an ISO 8601 time, not {shorten(value)}")
+        problems.error(
+            field,
+            f"{field.rpartition('.')[2]} must be an ISO 8601 time, not {shorten(value)}",
+            "Write it as 2026-03-03T00:00:00Z",
+        )
         return None
     return found
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from openbell.charts.config.model import ConfigStudy
 from openbell.charts.config.problems import Problems, shorten
 from openbell.charts.studies import catalogue
-from openbell.charts.studies.study import Study
+from openbell.charts.studies.study import Input, Study
 from openbell.indicators.spec import Setting
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
@@ -73,6 +74,7 @@ def _read(raw: object, at: str, problems: Problems) -> ConfigStudy | None:
 
 def _inputs(study: Study, raw: Mapping[str, Any], at: str, problems: Problems) -> dict[str, Setting]:
     given: dict[str, object] = {}
+    where = "input" if "input" in raw else "inputs"
     for key in ("inputs", "input"):
         part = raw.get(key) or {}
         if not isinstance(part, Mapping):
@@ -80,7 +82,10 @@ def _inputs(study: Study, raw: Mapping[str, Any], at: str, problems: Problems) -
             continue
         given |= {str(name): value for name, value in part.items()}
     named = {each.name: each for each in study.inputs}
-    keyed = {each.key: each for each in study.inputs}
+    # Other clients count the inputs of every study, also of those whose inputs have names.
+    keyed = {f"in_{number}": each for number, each in enumerate(study.inputs)} | {
+        each.key: each for each in study.inputs
+    }
     found: dict[str, Setting] = {}
     for name, value in given.items():
         second = _SECOND_KEYS.get(study.short, {}).get(name, "")
@@ -90,7 +95,7 @@ def _inputs(study: Study, raw: Mapping[str, Any], at: str, problems: Problems) -
             has = ", ".join(named) or "none"
             advice = did_you_mean(name[:40], named) or f"; it has {has}"
             problems.error(
-                f"{at}.inputs.{name[:40]}",
+                f"{at}.{where}.{name[:40]}",
                 f"{study.title} has no input {name[:40]!r}{advice}",
                 f"Inputs of {study.title}: {has}",
             )
@@ -98,7 +103,14 @@ def _inputs(study: Study, raw: Mapping[str, Any], at: str, problems: Problems) -
         try:
             found[known.name] = known.check(value)
         except InvalidParameter as error:
-            problems.error(
-                f"{at}.inputs.{name[:40]}", f"{study.title}: {error.message}", f"Set {known.name} to {known.default}"
-            )
+            problems.error(f"{at}.{where}.{name[:40]}", f"{study.title}: {error.message}", _mended(known, value))
     return found
+
+
+def _mended(known: Input, value: object) -> str:
+    """Returns how to write a value that was refused: the number in a text, else the default."""
+    if isinstance(value, str) and known.kind == "number":
+        with suppress(ValueError, InvalidParameter):
+            number = float(value)
+            return f"Set {known.name} to {known.check(number)} without quotation marks"
+    return f"Set {known.name} to {known.default}"

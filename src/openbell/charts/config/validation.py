@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from openbell.charts.config.model import ChartConfig
-from openbell.charts.config.plans import LARGEST, PLANS, Plan
+from openbell.charts.config.plans import PLANS, Plan
 from openbell.charts.config.problems import Problem, Problems
 from openbell.charts.config.ranges import bounds_of
 from openbell.charts.config.reading import CONTRACT, read_config
-from openbell.market.errors import InvalidParameter
+from openbell.market.capacity import most_bars
+from openbell.market.errors import InvalidParameter, InvalidSymbol
+from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import CHART
 
 MOST_BARS = 2000
 """The most bars that one chart shows; of a longer range, the newest."""
 _FEWEST_BARS = 5
+_LONGEST_TABLE = 40 * 366 * 86400
+"""Seconds. Longer ranges are not counted session by session."""
 _LEAST_PANEL = 60
 """Pixels of the height for each study in a panel of its own, below which its lines cannot be read."""
 
@@ -60,7 +64,7 @@ def plan_of(name: str) -> Plan:
 
 
 def validate(raw: object, plan: Plan, now: datetime) -> Validation:
-    """Validates a client's config."""
+    """Validates a client's config. What this desk has of an instrument is not looked at."""
     reading = read_config(raw, CONTRACT)
     problems = Problems(list(reading.problems))
     width, height, studies, drawings = _counts(raw, reading.config)
@@ -113,21 +117,7 @@ def _smallest(plans: Iterable[Plan]) -> Plan | None:
 
 def _advise(problems: Problems, config: ChartConfig, now: datetime) -> None:
     """Adds warnings for what can be drawn, but badly."""
-    bars = bars_in(config, now)
-    if bars is not None and bars > MOST_BARS:
-        longer = next((name for name, each in CHART.items() if _span(config, now) / each.seconds <= MOST_BARS), "")
-        advice = (f"Set interval to {longer} to show all of range {config.range}",) if longer else ()
-        problems.warning(
-            "interval",
-            f"range {config.range} has about {bars:,.0f} bars of {config.interval}; the newest {MOST_BARS:,} are drawn",
-            *advice,
-        )
-    elif bars is not None and bars < _FEWEST_BARS:
-        problems.warning(
-            "interval",
-            f"range {config.range} has about {bars:.1g} bars of {config.interval}",
-            "Choose a shorter interval or a longer range",
-        )
+    _advise_range(problems, config, now)
     panels = sum(not each.study.overlay and not each.force_overlay for each in config.studies)
     if panels and config.height / (panels + 2) < _LEAST_PANEL:
         problems.warning(
@@ -135,19 +125,51 @@ def _advise(problems: Problems, config: ChartConfig, now: datetime) -> None:
             f"{panels} studies in panels of their own need more than {config.height} pixels",
             f"Increase height to {(panels + 2) * _LEAST_PANEL}",
         )
+    for at, each in enumerate(config.studies):
+        for fast, slow in (("fastLength", "slowLength"), ("shortLength", "longLength")):
+            names = {one.name for one in each.study.inputs}
+            if {fast, slow} <= names and float(each.value(fast)) >= float(each.value(slow)):
+                problems.warning(
+                    f"studies[{at}].inputs.{fast}",
+                    f"{each.study.title}: {fast} {each.value(fast)} is not less than {slow} {each.value(slow)}",
+                    f"Exchange {fast} and {slow}",
+                )
 
 
-def _span(config: ChartConfig, now: datetime) -> float:
-    bounds = bounds_of(config.range or "", now)
-    start = bounds.start or now - timedelta(days=365 * 10)
-    return (bounds.end - start).total_seconds()
-
-
-def bars_in(config: ChartConfig, now: datetime) -> float | None:
-    """Returns about how many bars the range of a config has; None if it has no range or is all there is."""
+def _advise_range(problems: Problems, config: ChartConfig, now: datetime) -> None:
     if config.range is None or config.range == "ALL":
-        return None
-    return _span(config, now) / CHART[config.interval].seconds
+        return
+    bounds = bounds_of(config.range, now)
+    if bounds.start is not None and bounds.start >= now:
+        problems.warning("range", f"range {config.range} is in the future: it has no bars", "Choose an earlier range")
+        return
+    bars = bars_in(config, now, config.interval)
+    if bars > MOST_BARS:
+        longer = next((name for name in CHART if bars_in(config, now, name) <= MOST_BARS), "")
+        advice = (f"Set interval to {longer} to show all of range {config.range}",) if longer else ()
+        problems.warning(
+            "interval",
+            f"range {config.range} has about {bars:,} bars of {config.interval}; the newest {MOST_BARS:,} are drawn",
+            *advice,
+        )
+    elif bars < _FEWEST_BARS:
+        shorter = [name for name in CHART if _FEWEST_BARS <= bars_in(config, now, name) <= MOST_BARS]
+        advice = (
+            (f"Set interval to {shorter[-1]}, or choose a longer range",) if shorter else ("Choose a longer range",)
+        )
+        count = "no bars" if not bars else f"{bars} {'bar' if bars == 1 else 'bars'}"
+        problems.warning("interval", f"range {config.range} has {count} of {config.interval}", *advice)
 
 
-__all__ = ["LARGEST", "Validation", "bars_in", "check_limits", "plan_of", "validate"]
+def bars_in(config: ChartConfig, now: datetime, interval: str) -> int:
+    """Returns how many bars of an interval the range of a config can have, by the trading hours of its instrument."""
+    bounds = bounds_of(config.range or "", now)
+    start, end = int((bounds.start or now).timestamp()), int(min(bounds.end, now).timestamp())
+    timeframe = CHART[interval]
+    try:
+        instrument = parse(config.symbol)
+    except InvalidSymbol:
+        return max(0, end - start) // timeframe.seconds
+    if end - start > _LONGEST_TABLE:
+        return max(0, end - start) // timeframe.seconds
+    return most_bars(instrument, timeframe, start, end)

@@ -67,7 +67,6 @@ _SESSIONS = {
 _SIZES = {
     (1920, 1080): "full hd, fhd, 1080p, full-hd",
     (1280, 720): "hd, 720p",
-    (800, 800): "square",
     (2048, 1152): "2k",
 }
 _TABLE = Phrases(
@@ -82,6 +81,8 @@ _TABLE = Phrases(
     for look, phrases in entries
     for phrase in listed(phrases)
 )
+SQUARE = _look(width=800, height=800)
+"""The size of `square` without a number."""
 _X = frozenset({"x", "×", "by", "*"})
 _JOINED = re.compile(r"x(\d{2,4})")
 
@@ -94,6 +95,9 @@ def looks_in(words: Sequence[Word]) -> Iterator[Detection[LookFound]]:
             yield Detection(at, end, look, rank=3)
         if word.value is not None:
             yield from _size(words, at)
+        elif word.text == "square":
+            yield Detection(at, at + 1, SQUARE, rank=3)
+            yield from _side(words, at)
         elif word.text in {"width", "wide", "height", "tall", "high", "square"}:
             yield from _side(words, at)
 

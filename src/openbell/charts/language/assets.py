@@ -15,6 +15,7 @@ from openbell.charts.language.instruments.registry import all_instruments, by_ti
 from openbell.charts.language.pairs import joined_pair, pair, with_quote
 from openbell.charts.language.spans import Detection, Phrases, text_of
 from openbell.charts.language.words import Word, words_of
+from openbell.market.instruments import FIAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +181,17 @@ def _two_currencies(words: Sequence[Word], at: int) -> Iterator[Detection[AssetM
     """Yields `euro vs yen`, `the pound versus the Swiss franc`."""
     if words[at].text in {"the", "a", "an"} or (first := currency_at(words, at)) is None:
         return
-    if (second := quote_at(words, first[0])) is None or words[first[0]].text == "in":
+    second = quote_at(words, first[0])
+    if second is None and _is_code(words, at) and first[0] < len(words) and _is_code(words, first[0]):
+        second = first[0] + 1, words[first[0]].text.upper()  # `usd cad`
+    if second is None or words[first[0]].text == "in":
         return
     found = pair(first[1], second[1])
     if found is not None:
         title = " ".join(text_of(word) for word in words[at : second[0]])
         yield Detection(at, second[0], AssetFound(title, *found), bonus=0.5)
+
+
+def _is_code(words: Sequence[Word], at: int) -> bool:
+    """Returns True for the code of a currency, such as `usd`."""
+    return not words[at].is_number and words[at].text.upper() in FIAT

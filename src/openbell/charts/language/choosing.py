@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from openbell.charts.language.assets import AssetFound, ExchangeFound, PerpetualFound, assets_in
+from openbell.charts.language.common_words import common_words
 from openbell.charts.language.instruments.exchanges import Exchange, by_id
 from openbell.charts.language.instruments.named import Kind
+from openbell.charts.language.instruments.registry import by_name, by_ticker
 from openbell.charts.language.pairs import joined_pair
 from openbell.charts.language.spans import Detection, longest
 from openbell.charts.language.words import Word, words_of
 from openbell.market.errors import InputError
 from openbell.market.instruments import CRYPTO_VENUES, FOREX_VENUES
+from openbell.market.nearest import did_you_mean
 
 Found = Detection[Any]
 _JOINS = frozenset({"and", "or", "vs", "versus", "against", "with", ",", "&", "v", "to", "than"})
@@ -48,7 +51,8 @@ def choose(words: Sequence[Word], found: Sequence[Found], symbol: str, exchange:
     else:
         if not assets:
             raise NoInstrument(
-                "no instrument found in the sentence: name one, such as Bitcoin, AAPL, EUR/USD or BINANCE:BTCUSDT"
+                f"no instrument found in the sentence{_nearest(words)}: name one, such as Bitcoin, AAPL, EUR/USD or "
+                "BINANCE:BTCUSDT"
             )
         first, *others = assets
         chosen, reason = first.meaning, f"from {_quoted(sentence, words, first)!r}"
@@ -67,6 +71,14 @@ def choose(words: Sequence[Word], found: Sequence[Found], symbol: str, exchange:
     return Choice(final, f"Detected {title} ({final}) {reason}", warnings)
 
 
+def _nearest(words: Sequence[Word]) -> str:
+    """Returns a question with the name that is nearest to a word that is no common one."""
+    names = [*by_name(), *by_ticker()]
+    strange = [word.text for word in words if not word.is_number and 3 <= len(word.text) <= 24]
+    advice = (did_you_mean(text, names) for text in strange if text not in common_words())
+    return next(filter(None, advice), "")
+
+
 def _quoted(sentence: str, words: Sequence[Word], found: Found) -> str:
     return sentence[words[found.start].start : words[found.end - 1].end]
 
@@ -81,8 +93,18 @@ def _counted(words: Sequence[Word], found: Sequence[Found]) -> tuple[list[Found]
     sure = [each for each in every if not each.meaning.weak]
     if not sure:
         return every[:1] + [each for each in every[1:] if _joined(words, every[0], each)], True
-    joined = [each for each in every if each.meaning.weak and any(_joined(words, each, other) for other in sure)]
+    joined = [
+        each
+        for each in every
+        if each.meaning.weak and (_compared(words, each) or any(_joined(words, each, other) for other in sure))
+    ]
     return sorted([*sure, *joined], key=lambda each: each.start), False
+
+
+def _compared(words: Sequence[Word], found: Found) -> bool:
+    """Returns True for `compared with nasdaq`."""
+    before = [word.text for word in words[max(0, found.start - 3) : found.start] if word.text not in _ARTICLES]
+    return before[-2:-1] in (["compared"], ["compare"]) and before[-1:] in (["with"], ["to"])
 
 
 def _joined(words: Sequence[Word], one: Found, other: Found) -> bool:
@@ -92,6 +114,8 @@ def _joined(words: Sequence[Word], one: Found, other: Found) -> bool:
     joins = [text for text in between if text not in _ARTICLES]
     if len(joins) != 1 or joins[0] not in _JOINS:
         return False
+    if joins[0] == "," and all(words[each.start].titled for each in (first, second)):
+        return True
     if joins[0] in {"with", ",", "to", "than"}:
         return any(word.text in {"compare", "compared", "comparing"} for word in words[: first.start])
     return True

@@ -10,7 +10,7 @@ from typing import Any
 
 from openbell.charts.config.choices import DEFAULT_INTERVAL, HEIGHT, WIDTH
 from openbell.charts.config.ranges import bounds_of
-from openbell.charts.language.appearance import LookFound, fitted, look_words, looks_in
+from openbell.charts.language.appearance import SQUARE, LookFound, fitted, look_words, looks_in
 from openbell.charts.language.assets import AssetFound, ExchangeFound, PerpetualFound, asset_words, assets_in
 from openbell.charts.language.choosing import NoInstrument, choose
 from openbell.charts.language.common_words import common_words
@@ -22,7 +22,7 @@ from openbell.charts.language.spans import Detection, longest
 from openbell.charts.language.spelling import Speller
 from openbell.charts.language.studies import Comparison, EveryStudy, LooseInput, StudyFound, studies_in
 from openbell.charts.language.study_words import joined_names, study_phrases
-from openbell.charts.language.time_ranges import RangeFound, ranges_in
+from openbell.charts.language.time_ranges import RangeFound, UnclearRange, ranges_in
 from openbell.charts.language.words import Word, split_lengths, words_of
 from openbell.charts.studies.study import Study
 from openbell.indicators.spec import Setting
@@ -32,6 +32,7 @@ LONGEST_SENTENCE = 2000
 _BY_DAYS = ((0.25, "5m"), (0.999, "15m"), (7, "1h"), (62, "4h"), (731, "1D"))
 """The interval of ranges up to so many days; longer ones have weeks."""
 _BY_PRESET = {"DTD": "5m", "WTD": "1h", "MTD": "4h", "YTD": "1D", "ALL": "1W"}
+COLORS = frozenset("red green blue orange yellow purple pink cyan magenta white black grey gray brown".split())
 Found = Detection[Any]
 
 
@@ -114,22 +115,26 @@ def construct(sentence: str, now: datetime, wishes: Wishes = _NO_WISHES) -> Cons
     _drawings(draft)
     if unknown := _unknown(words, found):
         draft.warnings.append(f"not understood: {', '.join(unknown)}")
+    if unused := _unused(draft, found):
+        draft.warnings.append(f"numbers that are not used: {', '.join(unused)}")
     return Construction(draft.config, "; ".join(draft.reasons), draft.warnings)
 
 
 def _detections(sentence: str, words: Sequence[Word], now: datetime) -> list[Found]:
     today = now.date()
     assets = list(assets_in(sentence, words))
-    sure = longest(each for each in assets if not getattr(each.meaning, "weak", False))
-    taken = frozenset(at for each in sure for at in each.places)
+    sure: list[Found] = longest(each for each in assets if not getattr(each.meaning, "weak", False))
+    looks = list(looks_in(words))
+    sizes: list[Found] = [each for each in looks if any(name == "width" for name, _ in each.meaning.fields)]
+    taken = frozenset(at for each in (*sure, *sizes) for at in each.places)
     every: list[Found] = [
         *assets,
         *studies_in(words, taken),
         *drawings_in(sentence, words, today),
-        *positions_in(words),
+        *positions_in(sentence, words),
         *ranges_in(words, today),
         *intervals_in(words),
-        *looks_in(words),
+        *looks,
     ]
     found = longest(each for each in every if each.end > each.start)
     return _without_weak_exchanges(found, every)
@@ -170,6 +175,8 @@ def _instrument(draft: _Draft, wishes: Wishes) -> None:
 
 def _times(draft: _Draft, wishes: Wishes, now: datetime) -> None:
     span = draft.choose("range", wishes.range, [(each.meaning.range, each) for each in draft.of(RangeFound)])
+    for each in draft.of(UnclearRange):
+        draft.warnings.append(f"{draft.quote(each)!r} {each.meaning.reason}: it sets no range")
     intervals = draft.of(IntervalFound)
     interval = draft.choose("interval", wishes.interval, [(each.meaning.interval, each) for each in intervals])
     for each in intervals:
@@ -214,6 +221,7 @@ def _look(draft: _Draft, wishes: Wishes) -> None:
     styles = values.get("style", [])
     # "candles" beside another style names no second one.
     config["style"] = draft.choose("style", "", [each for each in styles if each[0] != "candle"] or styles) or "candle"
+    _drop_default_square(values)
     width, height = (
         values[name][0][0] if name in values else default for name, default in (("width", WIDTH), ("height", HEIGHT))
     )
@@ -230,6 +238,15 @@ def _look(draft: _Draft, wishes: Wishes) -> None:
     for name in ("scale", "session"):
         if value := draft.choose(name, "", values.get(name, ())):
             config[name] = value
+
+
+def _drop_default_square(values: dict[str, list[tuple[Any, Found]]]) -> None:
+    """Removes the size of the word `square` if the sentence has another size."""
+    for name in ("width", "height"):
+        sizes = values.get(name, [])
+        exact = [each for each in sizes if each[1].meaning is not SQUARE]
+        if exact:
+            values[name] = exact
 
 
 # Studies and drawings
@@ -308,11 +325,20 @@ def _unknown(words: Sequence[Word], found: Sequence[Found]) -> list[str]:
     return [text[:30] for text in dict.fromkeys(unknown)][:8]
 
 
+def _unused(draft: _Draft, found: Sequence[Found]) -> list[str]:
+    """Returns the numbers that no detection has, as the sentence writes them. Money depends on numbers."""
+    used = {at for each in found for at in each.places}
+    unused = [word for at, word in enumerate(draft.words) if at not in used and word.is_number]
+    return list(dict.fromkeys(draft.sentence[word.start : word.end][:30] for word in unused))[:8]
+
+
 def _is_strange(word: Word) -> bool:
     text = word.text
     if word.is_number or not text[:1].isalpha() or len(text) < 3 or text in NEGATIONS:
         return False
     known = common_words()
+    if text in COLORS:
+        return True  # sentences set no colours
     return text not in known and text.removesuffix("s") not in known and text not in asset_words()
 
 

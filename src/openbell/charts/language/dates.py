@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calendar import monthrange
+from calendar import isleap, monthrange
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -13,6 +13,8 @@ _MONTHS = "january february march april may june july august september october n
 MONTHS = {name: at for at, full in enumerate(_MONTHS, 1) for name in {full, full[:3]}} | {"sept": 9}
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 WEEKDAYS = {name: at for at, full in enumerate(_DAYS) for name in {full, full[:3]}} | {"tues": 1, "thurs": 3, "thur": 3}
+_BEFORE_MONTHS = frozenset({"from", "in", "since", "between", "during", "until", "till", "to", "of", "through"})
+"""Words after which a month need not begin with a capital."""
 _ORDERS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
 FIRST_YEAR, LAST_YEAR = 1900, 2199
@@ -30,7 +32,19 @@ def days_at(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | N
     """Returns the index after a date, and its days; None if no date begins here. A date without a year is the latest one
     that has begun.
     """
-    for read in (_iso, _day_month, _month_day, _month, _quarter, _half, _worded_part, _year, _weekday, _named):
+    for read in (
+        _iso,
+        _iso_month,
+        _day_month,
+        _month_day,
+        _month,
+        _quarter,
+        _half,
+        _worded_part,
+        _year,
+        _weekday,
+        _named,
+    ):
         if (found := read(words, at, today)) is not None:
             return found
     return None
@@ -44,6 +58,16 @@ def _iso(words: Sequence[Word], at: int, _today: date) -> tuple[int, Days] | Non
         if (found := _date(year, month, day)) is not None:
             return at + 5, Days(found, found)
     return None
+
+
+def _iso_month(words: Sequence[Word], at: int, _today: date) -> tuple[int, Days] | None:
+    """2020-03."""
+    parts = words[at : at + 3]
+    if len(parts) < 3 or parts[1].text != "-" or (year := _year_number(parts[0])) is None or not parts[2].is_plain:
+        return None
+    month = int(parts[2].value or 0)
+    is_month = 1 <= month <= 12 and parts[2].end - parts[2].start == 2
+    return (at + 3, month_days(year, month)) if is_month else None
 
 
 def _day_number(word: Word) -> int | None:
@@ -80,6 +104,8 @@ def _dated(words: Sequence[Word], after: int, month: int, day: int, today: date)
     after, year = year_at(words, after)
     if year is None:
         year = today.year if (month, day) <= (today.month, today.day) else today.year - 1
+        if (month, day) == (2, 29):
+            year = next(each for each in range(year, year - 9, -1) if isleap(each))
     found = _date(year, month, day)
     return None if found is None else (after, Days(found, found))
 
@@ -105,7 +131,11 @@ def _month(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | No
     if word.is_number or word.text not in MONTHS:
         return None
     after, year = year_at(words, at + 1)
-    if year is None and (not word.titled or word.text not in _MONTHS):
+    before = words[at - 1].text if at else ""
+    told = word.text in _MONTHS and (
+        before in _BEFORE_MONTHS or (before == "and" and word.text not in {"may", "march"})
+    )
+    if year is None and not told and (not word.titled or word.text not in _MONTHS):
         return None
     month = MONTHS[word.text]
     if year is None:
@@ -174,7 +204,8 @@ def _weekday(words: Sequence[Word], at: int, today: date) -> tuple[int, Days] | 
     text = words[place].text
     if words[place].is_number or text not in WEEKDAYS or (len(text) == 3 and not words[place].titled):
         return None
-    back = (today.weekday() - WEEKDAYS[text]) % 7 or 7
+    this = place > 0 and words[place - 1].text == "this"
+    back = (today.weekday() - WEEKDAYS[text]) % 7 or (0 if this else 7)
     found = today - timedelta(days=back)
     return place + 1, Days(found, found)
 

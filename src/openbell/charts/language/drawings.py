@@ -8,13 +8,12 @@ from datetime import date
 
 from openbell.charts.language.dates import days_at
 from openbell.charts.language.positions import DrawingFound
-from openbell.charts.language.prices import plain, price_at
+from openbell.charts.language.prices import doubts, plain, price_at
 from openbell.charts.language.spans import Detection
+from openbell.charts.language.study_words import panel_names
 from openbell.charts.language.words import Word
 
-_AT = frozenset(
-    {"at", "@", "near", "around", "on", "of", "=", ":", "price", "level", "the", "is", "a", "zone", "area", "by"}
-)
+_AT = frozenset("at @ near around on of = : price level the is a zone area by between".split())
 _LINES = frozenset({"line", "lines", "hline", "level", "levels"})
 _LABELS = {
     **dict.fromkeys(("support", "supports"), "Support"),
@@ -24,6 +23,7 @@ _LABELS = {
     "entry": "Entry",
 }
 _JOINS = frozenset({"and", ",", "&", "plus"})
+_STUDY_LEVELS = frozenset({"overbought", "oversold"})
 _LABELLED = re.compile(r"\s*,?\s*(?:and\s+)?label(?:l)?ed\s*[\"“”'‘’]([^\"“”'‘’]{1,100})[\"“”'‘’]", re.IGNORECASE)
 _SHAPES = {
     "fib": "Fib Retracement",
@@ -46,6 +46,8 @@ def drawings_in(sentence: str, words: Sequence[Word], today: date) -> Iterator[D
         yield from _levels(sentence, words, at)
         if word.text == "vertical":
             yield from _vertical(words, at, today)
+        if word.text == "arrow":
+            yield from _arrow(words, at, today)
         if (shape := _shape_at(words, at)) is not None:
             yield _shape(words, at, *shape, today)
 
@@ -61,13 +63,34 @@ def _levels(sentence: str, words: Sequence[Word], at: int) -> Iterator[Detection
         place < len(words) and not words[place].is_number and (words[place].text in _AT or words[place].text in _LINES)
     ):
         place += 1
-    prices, end = _prices(words, place)
+    prices, end = _prices(words, place, zone=bool(label))
     if not prices or (needs_at and place == first):
+        return
+    if _is_of_study(words, at):
+        warning = "a line in the panel of a study is not drawn: sentences draw lines at prices only"
+        yield Detection(at, end, DrawingFound((), warning), bonus=0.5)
+        return
+    if at and words[at - 1].text in _STUDY_LEVELS:
+        warning = f"{words[at - 1].text} levels of studies cannot be set in a sentence"
+        yield Detection(at - 1, end, DrawingFound((), warning), bonus=0.5)
         return
     if (given := _label(sentence, words, end)) is not None:
         label, end = given
+    if doubt := doubts(sentence, words, place, end):
+        yield Detection(at, end, DrawingFound((), f"nothing is drawn: {doubt}"), rank=1, bonus=0.2)
+        return
     drawings = tuple(_line(kind, price, label) for price in prices)
     yield Detection(at, end, DrawingFound(drawings), rank=1, bonus=0.2)
+
+
+def _is_of_study(words: Sequence[Word], at: int) -> bool:
+    """Returns True if a line follows the name of a study with a scale of its own: `RSI with a line at 70`."""
+    place = at - 1
+    while place >= 0 and not words[place].is_number and words[place].text in {"with", "a", "and", "the"}:
+        place -= 1
+    if place == at - 1 or place < 0 or any(word.text == "and" for word in words[place + 1 : at]):
+        return False
+    return words[place].text in panel_names()
 
 
 def _opened(words: Sequence[Word], at: int) -> tuple[str, str, int, bool] | None:
@@ -86,15 +109,16 @@ def _opened(words: Sequence[Word], at: int) -> tuple[str, str, int, bool] | None
     return ("Horizontal Line", "", at + 1, False) if text in {"mark", "marking"} else None
 
 
-def _prices(words: Sequence[Word], at: int) -> tuple[list[float], int]:
-    """Returns the prices of a list, and the index after them."""
+def _prices(words: Sequence[Word], at: int, *, zone: bool) -> tuple[list[float], int]:
+    """Returns the prices of a list, and the index after them. A `zone` has two ends: `240-245`, `270 to 275`."""
+    joins = _JOINS | {"-", "to"} if zone else _JOINS | {"-"}
     found: list[float] = []
     end = at
     while (one := price_at(words, at)) is not None:
         end, price = one
         found.append(price)
         at = end
-        while at < len(words) and words[at].text in _JOINS and not words[at].is_number:
+        while at < len(words) and words[at].text in joins and not words[at].is_number:
             at += 1
         if at == end:
             break
@@ -129,6 +153,32 @@ def _vertical(words: Sequence[Word], at: int, today: date) -> Iterator[Detection
             place += 1
     if drawings:
         yield Detection(at, end, DrawingFound(tuple(drawings)), bonus=1.0)
+    elif at + 1 < len(words) and words[at + 1].text in {"line", "lines"}:
+        yield Detection(at, at + 2, DrawingFound((), "a vertical line needs a time, such as on 3 March"))
+
+
+def _arrow(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[DrawingFound]]:
+    """Yields `arrow up at 250 on 3 November`; without a day a warning."""
+    place = at + 1
+    direction = "Up"
+    if place < len(words) and words[place].text in {"up", "down"}:
+        direction = words[place].text.title()
+        place += 1
+    if place < len(words) and words[place].text in {"at", "@"}:
+        place += 1
+    price = price_at(words, place)
+    if price is None:
+        return
+    end, value = price
+    place = end + 1 if end < len(words) and words[end].text in {"on", "at"} else end
+    days = days_at(words, place, today) if place < len(words) else None
+    if days is None:
+        yield Detection(at, end, DrawingFound((), "an arrow needs a time, such as arrow up at 250 on 3 March"))
+        return
+    coordinates = {"datetime": _moment(days[1].first), "price": plain(value)}
+    yield Detection(
+        at, days[0], DrawingFound(({"type": f"Arrow Mark {direction}", "coordinates": coordinates},)), bonus=1.0
+    )
 
 
 def _moment(day: date) -> str:

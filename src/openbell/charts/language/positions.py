@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from openbell.charts.language.prices import plain, price_at
+from openbell.charts.language.prices import doubts, plain, price_at
 from openbell.charts.language.spans import Detection
 from openbell.charts.language.words import Word
 
@@ -32,17 +32,24 @@ class DrawingFound:
     warning: str = ""
 
 
-def positions_in(words: Sequence[Word]) -> Iterator[Detection[DrawingFound]]:
+def positions_in(sentence: str, words: Sequence[Word]) -> Iterator[Detection[DrawingFound]]:
     """Yields positions. Words between their prices, such as the instrument, do not belong to them."""
     for at, word in enumerate(words):
-        if not word.is_number and word.text in _SIDES:
-            yield from _position(words, at, _SIDES[word.text])
+        if word.is_number or word.text not in _SIDES:
+            continue
+        for each in _position(words, at, _SIDES[word.text]):
+            doubt = next(filter(None, (doubts(sentence, words, place, place + 1) for place in sorted(each.places))), "")
+            yield replace(each, meaning=DrawingFound((), f"nothing is drawn: {doubt}")) if doubt else each
 
 
 def _position(words: Sequence[Word], at: int, kind: str) -> Iterator[Detection[DrawingFound]]:
     found: dict[str, float] = {}
     used = {at}
     place = at + 1
+    if (direct := price_at(words, place)) is not None and _has_exit(words, direct[0]):
+        found["entryPrice"] = direct[1]
+        used |= set(range(place, direct[0]))
+        place = direct[0]
     while place < min(len(words), at + _FARTHEST) and len(found) < len(_ORDER):
         if words[place].text in {".", ";", "?", "!"} and not words[place].is_number and found:
             break
@@ -62,6 +69,11 @@ def _position(words: Sequence[Word], at: int, kind: str) -> Iterator[Detection[D
     holes = frozenset(range(at, end)) - used
     bonus = 1.0 if len(found) > 1 else 0.0
     yield Detection(at, end, DrawingFound((drawing,) if drawing else (), warning), bonus=bonus, holes=holes)
+
+
+def _has_exit(words: Sequence[Word], at: int) -> bool:
+    """Returns True if a stop or a target follows soon: `long 250 sl 240`."""
+    return any(_ROLES.get(word.text, "entryPrice") != "entryPrice" for word in words[at : at + 4] if not word.is_number)
 
 
 def _priced(words: Sequence[Word], at: int, found: dict[str, float]) -> tuple[str, float, int] | None:

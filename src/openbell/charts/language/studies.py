@@ -65,7 +65,9 @@ def studies_in(words: Sequence[Word], taken: frozenset[int]) -> Iterator[Detecti
     names = [entry for entry in _names(words) if not taken & set(range(entry[0], entry[1]))]
     starts = {start for start, _, _ in names}
     for start, end, study in names:
-        begin, before = study_numbers.before(words, start, taken)
+        begin, before = study_numbers.before(words, start, taken, several=len(study.inputs) > 0)
+        if _is_count(words, begin, start, end):
+            begin, before = start, []
         finish, named, after = study_numbers.after(words, end, study, starts, taken, has_before=bool(before))
         weekly = any(word.text in {"week", "weeks"} for word in words[begin:start])
         found = _found(study, before or after, named, weekly=weekly and is_average(study))
@@ -93,6 +95,13 @@ def _names(words: Sequence[Word]) -> list[tuple[int, int, Study]]:
         if all(entry[1] <= other[0] or other[1] <= entry[0] for other in kept):
             kept.append(entry)
     return sorted(kept, key=lambda each: each[0])
+
+
+def _is_count(words: Sequence[Word], begin: int, start: int, end: int) -> bool:
+    """Returns True for `two moving averages`: a small number in words before a plural counts studies."""
+    number = words[begin]
+    in_words = number.is_plain and number.end - number.start > 2 and (number.value or 0) < 10
+    return begin == start - 1 and in_words and words[end - 1].text.endswith("s")
 
 
 def _is_plain_average(words: Sequence[Word], at: int) -> bool:
@@ -150,7 +159,9 @@ def _checked(study: Study, given: dict[str, float | str], refused: list[str]) ->
         except InvalidParameter:
             shown = f"{value:g}" if isinstance(value, float) else value
             low, high = known[name].low, known[name].high
+            whole = "a whole number from " if isinstance(known[name].default, int) else ""
             refused.append(
-                f"{study.title}: {name} {shown} is not used, it must be {low:g} to {high:g}; it is {known[name].default}"
+                f"{study.title}: {name} {shown} is not used, it must be {whole}{low:g} to {high:g}; "
+                f"it is {known[name].default}"
             )
     return found

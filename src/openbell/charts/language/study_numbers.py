@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from openbell.charts.language.study_words import LENGTHS, input_named, is_average
 from openbell.charts.language.words import Word
-from openbell.charts.studies.study import SOURCES, Study
+from openbell.charts.studies.study import LONGEST, SOURCES, Study
 
 _LISTS = frozenset({",", "and", "&", "/", "+", "-"})
 _RANGE_WORDS = frozenset({"last", "past", "previous", "for", "over", "recent", "trailing", "since"})
@@ -17,8 +17,11 @@ _BARS = frozenset("candle candles candlestick candlesticks chart charts minute m
 _MOST = 12
 
 
-def before(words: Sequence[Word], start: int, taken: frozenset[int]) -> tuple[int, list[float]]:
-    """Returns the index of the first number before a name, and the numbers."""
+def before(words: Sequence[Word], start: int, taken: frozenset[int], *, several: bool) -> tuple[int, list[float]]:
+    """Returns the index of the first number before a name, and the numbers.
+
+    With `several`, numbers need no comma between them: `20 50 200 SMA`.
+    """
     at, values = start, list[float]()
     while at > 0 and len(values) < _MOST:
         place = at - 1
@@ -31,7 +34,9 @@ def before(words: Sequence[Word], start: int, taken: frozenset[int]) -> tuple[in
         joined = place - 1
         while joined >= 0 and words[joined].text in _LISTS and not words[joined].is_number:
             joined -= 1
-        if joined == place - 1 or joined < 0 or not _ends_length(words, joined):
+        if joined < 0 or joined in taken or not _ends_length(words, joined):
+            break
+        if joined == place - 1 and not (several and words[joined].is_plain and words[place].is_plain):
             break
         at = joined + 1
     opener = at - 1
@@ -89,7 +94,7 @@ def after(
                 or not _belongs(words, at, last, study, starts, len(numbers), bracket=bracket)
             ):
                 break
-            numbers.append(word.value)
+            numbers += word.parts if word.value > LONGEST and word.parts else [word.value]
             at += 1
             if at < len(words) and words[at].text in {"period", "periods", "day", "days", "bars", "bar"}:
                 at += 1
@@ -165,6 +170,8 @@ def _belongs(
     following = at + 1
     if following < len(words) and words[following].text in _BARS | {"x", "×", "by"}:
         return False
+    if _names_levels(words, at):
+        return False  # `RSI with 80/20 levels`
     if following < len(words) and words[following].text in LENGTHS:
         following += 1
         if following < len(words) and words[following].text in _BARS:
@@ -180,9 +187,19 @@ def _belongs(
 
 
 def _leads_to_study(words: Sequence[Word], at: int, starts: set[int]) -> bool:
-    """Returns True if numbers and joining words from here on lead to the name of a study: `, 50 and 200 EMA`."""
-    while at < len(words) and (
-        words[at].text in _LISTS or is_length(words[at]) or (words[at].text in LENGTHS and not words[at].is_number)
-    ):
+    """Returns True if numbers from here on lead to the name of a study: `, 50 and 200 EMA`, but not `, 50 and MACD`."""
+    joined = False
+    while at < len(words):
+        is_join = words[at].text in _LISTS and not words[at].is_number
+        if not is_join and not is_length(words[at]) and (words[at].text not in LENGTHS or words[at].is_number):
+            break
+        joined = is_join
         at += 1
-    return at in starts
+    return at in starts and not joined
+
+
+def _names_levels(words: Sequence[Word], at: int) -> bool:
+    """Returns True if a list of numbers is followed by `levels` or `lines`."""
+    while at < len(words) and (words[at].is_plain or (words[at].text in _LISTS and not words[at].is_number)):
+        at += 1
+    return at < len(words) and words[at].text in {"level", "levels", "lines", "overbought", "oversold", "bands"}

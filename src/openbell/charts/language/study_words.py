@@ -78,6 +78,12 @@ def joined_names() -> frozenset[str]:
 
 
 @cache
+def panel_names() -> frozenset[str]:
+    """Names of one word of studies that are not drawn over the price."""
+    return frozenset(phrase[0] for study, phrase in _entries() if len(phrase) == 1 and not study.overlay)
+
+
+@cache
 def study_phrases() -> Phrases[Study]:
     """The phrases of all studies."""
     return Phrases((phrase, study) for study, phrase in _entries())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 from openbell.charts.language import periods
-from openbell.charts.language.dates import Days, days_at
+from openbell.charts.language.dates import MONTHS, WEEKDAYS, Days, days_at, year_at
 from openbell.charts.language.instruments.named import words as listed
 from openbell.charts.language.spans import Detection, Phrases
 from openbell.charts.language.words import Word
@@ -20,6 +20,14 @@ class RangeFound:
     range: str
 
 
+@dataclass(frozen=True, slots=True)
+class UnclearRange:
+    """Words about a range that give none."""
+
+    reason: str
+
+
+TimeMeaning = RangeFound | UnclearRange
 _LAST = frozenset({"last", "past", "previous", "prior", "recent", "latest", "trailing", "preceding"})
 _PHRASES = {
     "1D": "today, the day",
@@ -42,14 +50,23 @@ _PHRASES = {
     "10Y": "decade, a decade",
 }
 _TABLE = Phrases((text.split(), RangeFound(name)) for name, texts in _PHRASES.items() for text in listed(texts))
+_FIRST_BARE = 1990
+"""Earlier numbers of four digits are no years unless a word says so."""
 _SOME = {"couple": 2, "few": 3, "several": 3}
 _TO = frozenset({"and", "to", "until", "till", "through", "thru", "-"})
 _IN = frozenset({"in", "during", "for", "on", "throughout", "of", "over", "from"})
 
 
-def ranges_in(words: Sequence[Word], today: date) -> Iterator[Detection[RangeFound]]:
-    """Yields ranges."""
+def ranges_in(words: Sequence[Word], today: date) -> Iterator[Detection[TimeMeaning]]:
+    """Yields ranges, and what looks like one."""
     for at, word in enumerate(words):
+        yield from _until(words, at, today)
+        yield from _this_quarter(words, at, today)
+        yield from _and_a_half(words, at)
+        yield from _no_date(words, at, today)
+        if [each.text for each in words[at : at + 1]] == ["tomorrow"] or _is_next(words, at):
+            yield Detection(at, at + 1 + _is_next(words, at), UnclearRange("is in the future"), bonus=0.5)
+        yield from _bare_year(words, at, today)
         if (found := _TABLE.at(words, at)) is not None:
             yield Detection(at, *found)
         yield from _since(words, at, today)
@@ -61,7 +78,7 @@ def ranges_in(words: Sequence[Word], today: date) -> Iterator[Detection[RangeFou
             yield from _counted(words, at)
 
 
-def _counted(words: Sequence[Word], at: int) -> Iterator[Detection[RangeFound]]:
+def _counted(words: Sequence[Word], at: int) -> Iterator[Detection[TimeMeaning]]:
     """Yields `90 days`, `5 year`, `6M`, `24h`; after the word range any code."""
     if (found := periods.counted_at(words, at)) is None:
         return
@@ -77,7 +94,7 @@ def _counted(words: Sequence[Word], at: int) -> Iterator[Detection[RangeFound]]:
         )
 
 
-def _one(words: Sequence[Word], at: int) -> Iterator[Detection[RangeFound]]:
+def _one(words: Sequence[Word], at: int) -> Iterator[Detection[TimeMeaning]]:
     """Yields `a week of`, `one month`."""
     if words[at].text not in {"a", "an"} or at + 1 >= len(words) or words[at + 1].is_number:
         return
@@ -88,7 +105,7 @@ def _one(words: Sequence[Word], at: int) -> Iterator[Detection[RangeFound]]:
             yield Detection(at, at + 2, RangeFound(periods.written(1, unit)))
 
 
-def _lasting(words: Sequence[Word], at: int) -> Iterator[Detection[RangeFound]]:
+def _lasting(words: Sequence[Word], at: int) -> Iterator[Detection[TimeMeaning]]:
     """Yields `last 7 days`, `past week`, `last couple of months`."""
     if words[at].text not in _LAST or words[at].is_number:
         return
@@ -122,7 +139,7 @@ def _trading_unit(words: Sequence[Word], at: int) -> str | None:
     return periods.UNITS.get(words[at + 2].text)
 
 
-def _since(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[RangeFound]]:
+def _since(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[TimeMeaning]]:
     """Yields `since Monday`, `since 2024`: from its first day to today."""
     if words[at].text not in {"since", "after", "starting"} or words[at].is_number:
         return
@@ -135,24 +152,108 @@ def _since(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[Ra
             yield Detection(at, after, RangeFound(f"{days.first}/{today}"), bonus=0.5)
 
 
-def _between(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[RangeFound]]:
+def _until(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[TimeMeaning]]:
+    """Yields `until June 2025`, `before 2020`, which have no start."""
+    if words[at].text not in {"until", "till", "before"} or words[at].is_number or at + 1 >= len(words):
+        return
+    if (found := days_at(words, _skip_the(words, at + 1), today)) is not None:
+        yield Detection(at, found[0], UnclearRange("has no start"), bonus=0.5)
+
+
+def _is_next(words: Sequence[Word], at: int) -> bool:
+    return words[at].text == "next" and at + 1 < len(words) and words[at + 1].text in periods.UNITS
+
+
+def _and_a_half(words: Sequence[Word], at: int) -> Iterator[Detection[TimeMeaning]]:
+    """Yields `one and a half years` and `1.5 years`; of other units a warning."""
+    word = words[at]
+    if word.value is None or word.money or word.value > 100:
+        return
+    place, half = at + 1, word.value != int(word.value)
+    if [each.text for each in words[place : place + 3]] == ["and", "a", "half"]:
+        place, half = place + 3, True
+    unit = periods.UNITS.get(words[place].text) if half and place < len(words) and not words[place].is_number else None
+    if unit is None or len(words[place].text) < 2:
+        return
+    months = (int(word.value) + 0.5) * 12 if word.value == int(word.value) else word.value * 12
+    start = at - 1 if at and words[at - 1].text in _LAST else at
+    if unit == periods.YEAR and months == int(months):
+        yield Detection(start, place + 1, RangeFound(periods.written(int(months), periods.MONTH)), bonus=1.0)
+    else:
+        yield Detection(start, place + 1, UnclearRange("is no whole number of units"), bonus=1.0)
+
+
+def _no_date(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[TimeMeaning]]:
+    """Yields `31 April`, which is no date."""
+    word = words[at]
+    if word.value is None or not 29 <= word.value <= 31 or at + 1 >= len(words) or words[at + 1].text not in MONTHS:
+        return
+    if days_at(words, at, today) is None:
+        after, _ = year_at(words, at + 2)
+        start = at - 1 if at and words[at - 1].text in _IN else at
+        yield Detection(start, after, UnclearRange("is no date"), bonus=1.0)
+
+
+def _this_quarter(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[TimeMeaning]]:
+    if [word.text for word in words[at : at + 2]] in (["this", "quarter"], ["current", "quarter"]):
+        start = today.replace(month=(today.month - 1) // 3 * 3 + 1, day=1)
+        yield Detection(at, at + 2, RangeFound(f"{start}/{today}"), bonus=0.5)
+
+
+def _bare_year(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[TimeMeaning]]:
+    """Yields `AAPL 2024`. Any other meaning of the number wins."""
+    word = words[at]
+    if (
+        word.is_plain
+        and not word.money
+        and word.end - word.start == 4
+        and _FIRST_BARE <= (word.value or 0) <= today.year
+    ):
+        year = int(word.value or 0)
+        if at == 0 or words[at - 1].text not in {"at", "@", "to", "from", "and", "$", ",", "/"}:
+            last = min(date(year, 12, 31), today)
+            yield Detection(at, at + 1, RangeFound(f"{year}-01-01/{last}"), rank=9, bonus=-0.5)
+
+
+def _between(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[TimeMeaning]]:
     """Yields `between 3 and 17 March`, `from 1 May to 5 June 2024`, `March 3 to March 17`."""
-    opener = words[at].text in {"between", "from"} and not words[at].is_number
+    opener = words[at].text in {"between", "from", "in", "during"} and not words[at].is_number
     place = at + 1 if opener else at
     if place >= len(words):
         return
     for first_end, first in _firsts(words, place, today):
         if first_end + 1 >= len(words) or words[first_end].text not in _TO:
             continue
-        if words[first_end].text == "and" and words[at].text != "between":
+        of_years = opener and isinstance(first, Days) and (first.last - first.first).days > 360
+        if words[first_end].text == "and" and words[at].text != "between" and not of_years:
             continue
-        second = days_at(words, _skip_the(words, first_end + 1), today)
+        second = _second(words, _skip_the(words, first_end + 1), first, today)
         if second is None:
             continue
         after, last = second
         start = _start(first, last, words, place, first_end)
-        if start is not None and start <= min(last.last, today):
+        if start is None:
+            continue
+        if start <= min(last.last, today):
             yield Detection(at, after, RangeFound(f"{start}/{min(last.last, today)}"), bonus=1.0)
+        else:
+            yield Detection(at, after, UnclearRange("does not end after its start, or is in the future"), bonus=1.0)
+
+
+def _second(words: Sequence[Word], at: int, first: Days | int, today: date) -> tuple[int, Days] | None:
+    """Returns the index after the second date, and its days; a day alone has the month of the first date."""
+    if at >= len(words):
+        return None
+    if (found := days_at(words, at, today)) is not None:
+        return found
+    word = words[at]
+    if isinstance(first, int) or first.first != first.last or not word.is_plain or not 1 <= (word.value or 0) <= 31:
+        return None
+    try:
+        day = first.last.replace(day=int(word.value or 0))
+    except ValueError:
+        return None
+    return at + 1, Days(day, day)
 
 
 def _skip_the(words: Sequence[Word], at: int) -> int:
@@ -184,6 +285,8 @@ def _start(first: Days | int, last: Days, words: Sequence[Word], place: int, end
     start = first.first
     if any(word.is_plain and word.end - word.start == 4 for word in words[place:end]):
         return start
+    if any(word.text in WEEKDAYS for word in words[place:end]):
+        return start if start <= last.last else start - timedelta(days=7)
     try:
         start = start.replace(year=last.last.year)
         return start if start <= last.last else start.replace(year=last.last.year - 1)
@@ -191,7 +294,7 @@ def _start(first: Days | int, last: Days, words: Sequence[Word], place: int, end
         return None
 
 
-def _in_days(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[RangeFound]]:
+def _in_days(words: Sequence[Word], at: int, today: date) -> Iterator[Detection[TimeMeaning]]:
     """Yields `in 2024`, `during March`, `for Q1 2024`, `on Friday`, `yesterday`."""
     opener = words[at].text in _IN and not words[at].is_number
     place = _skip_the(words, at + 1) if opener else at

@@ -13,9 +13,9 @@ from openbell.charts.language.number_words import HUNDREDS, SMALL, THOUSANDS
 
 _TOKEN = re.compile(
     r"""
-    (?P<number>[$€£]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[$€£]?\.\d+)(?P<suffix>[A-Za-z]+|%)?
-    | (?P<word>[A-Za-z]+[A-Za-z0-9]*(?:['’][A-Za-z]+)?)
-    | (?P<sign>[^\sA-Za-z0-9])
+    (?P<number>(?:(?<![\w.)])-)?[$€£]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[$€£]?\.\d+)(?P<suffix>[^\W\d_]+|%)?
+    | (?P<word>[^\W\d_]+[^\W_]*(?:['’][^\W\d_]+)?)
+    | (?P<sign>[^\s\w]|_)
     """,
     re.VERBOSE,
 )
@@ -40,6 +40,8 @@ class Word:
     """True if the word begins with a capital."""
     money: bool = False
     """True if the number has a currency sign."""
+    parts: tuple[float, ...] = ()
+    """The numbers between the commas of `50,200`, which is a list after the name of a study."""
 
     @property
     def is_number(self) -> bool:
@@ -61,19 +63,25 @@ def words_of(sentence: str) -> list[Word]:
     found: list[Word] = []
     for match in _TOKEN.finditer(sentence):
         if (number := match["number"]) is not None:
-            value = float(number.lstrip("$€£").replace(",", ""))
+            digits = number.replace("$", "").replace("€", "").replace("£", "")
+            if not digits.isascii():
+                continue
+            value = float(digits.replace(",", ""))
             if value > _LARGEST:
                 continue
+            parts = tuple(float(each) for each in digits.split(",")) if "," in digits and "." not in digits else ()
             suffix = match["suffix"] or ""
-            found.append(
-                Word(suffix.lower(), match.start(), match.end(), value, caps=suffix.isupper(), money=number[0] in "$€£")
-            )
+            money = number.lstrip("-")[0] in "$€£"
+            caps = suffix.isupper()
+            found.append(Word(suffix.lower(), match.start(), match.end(), value, caps=caps, money=money, parts=parts))
         elif (word := match["word"]) is not None:
             plain = _POSSESSIVE.sub("", word)
             found.append(Word(plain.lower(), match.start(), match.end(), None, plain.isupper(), plain[:1].isupper()))
         elif match["sign"] not in "-–—_'\"“”‘’`*#":
             found.append(Word(match["sign"], match.start(), match.end()))
-        elif match["sign"] in "–—" or (match["sign"] == "-" and _between_numbers(sentence, match.start())):
+        elif match["sign"] in "–—" or (
+            found and found[-1].is_number and sentence[match.end() :].lstrip()[:1].isdigit()
+        ):
             found.append(Word("-", match.start(), match.end()))
     return _with_number_words(found)
 
@@ -94,12 +102,6 @@ def split_lengths(words: list[Word], names: frozenset[str]) -> list[Word]:
         else:
             found.append(word)
     return found
-
-
-def _between_numbers(sentence: str, at: int) -> bool:
-    """Returns True if a hyphen separates two numbers, as in `8-17-9`."""
-    before, after = sentence[:at].rstrip()[-1:], sentence[at + 1 :].lstrip()[:1]
-    return before.isdigit() and after.isdigit()
 
 
 def _with_number_words(words: list[Word]) -> list[Word]:

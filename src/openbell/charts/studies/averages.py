@@ -47,7 +47,9 @@ def _switch(name: str, default: Setting) -> Input:
 
 
 STUDIES = (
-    _smoothed("MA", "Moving Average", "sma", "moving average", "ma", "sma", "simple moving average", "simple ma"),
+    _smoothed(
+        "MA", "Moving Average", "sma", "moving average", "ma", "sma", "simple moving average", "simple ma", "dma"
+    ),
     _smoothed("MAExp", "Moving Average Exponential", "ema_line", "ema", "exponential moving average", "exponential ma"),
     _average("MAWeighted", "Moving Average Weighted", 9, "wma", "wma", "weighted moving average", "weighted ma"),
     _several("MADouble", "Moving Average Double", (14, 21), "double moving average", "double ma"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from email.utils import format_datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from openbell.desk.arche.port import TRUTH
 from openbell.desk.chart_image.errors import (
     ConfigRefused,
     KeyRefused,
@@ -31,6 +33,8 @@ _DEFAULT_WAIT = 60
 _LONGEST_WAIT = 31 * 86_400
 _LONGEST_URL = 2048
 _PLAUSIBLE = timedelta(days=3650)
+_STATED = ("note", "data", "feed", "as_of", "made_of", "session")
+_LONGEST_HEADER = 4096
 _MAGIC = {"png": (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"), "jpeg": (b"\xff\xd8\xff", b"\xff\xd9")}
 """How the files of each format begin and end."""
 _REMAINING = ("x-ratelimit-remaining-day", "x-ratelimit-remaining", "ratelimit-remaining")
@@ -53,6 +57,8 @@ class Picture:
     remaining: int | None
     """Requests that are left of the day."""
     notes: tuple[str, ...] = ()
+    stated: Mapping[str, Any] | None = None
+    """What another desk says about its picture; None for the vendor's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,8 @@ class StoredPicture:
     etag: str | None
     status: int
     remaining: int | None
+    stated: Mapping[str, Any] | None = None
+    """What another desk says about its picture; None for the vendor's."""
 
 
 def failure_of(response: Response, key: str, now: float) -> Failure | None:
@@ -150,7 +158,7 @@ def picture_of(response: Response, asked: str, key: str, remaining: int | None) 
             if not response.body.rstrip(b"\0\r\n").endswith(end):
                 raise VendorFailed("the vendor sent only a part of a picture; try again", status=response.status)
             notes = () if name == asked else (f"{asked} was asked for, and the vendor sent {name}",)
-            return Picture(response.body, name, response.status, remaining, notes)
+            return Picture(response.body, name, response.status, remaining, notes, stated_of(response, key))
     raise VendorFailed("the vendor sent a picture that is neither PNG nor JPEG", status=response.status)
 
 
@@ -179,7 +187,21 @@ def stored_of(
         etag=clean(etag, key, 100) if isinstance(etag, str) else None,
         status=response.status,
         remaining=remaining,
+        stated=stated_of(response, key),
     )
+
+
+def stated_of(response: Response, key: str) -> dict[str, Any] | None:
+    """Returns the truth header of another desk that draws in place of the vendor; None if there is none."""
+    try:
+        found = json.loads(response.headers.get(TRUTH, "null")[:_LONGEST_HEADER])
+    except ValueError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    texts = {name: clean(found[name], key) for name in _STATED if isinstance(found.get(name), str)}
+    age = found.get("age_s")
+    return {**texts, "age_s": age} if isinstance(age, int) and not isinstance(age, bool) else texts
 
 
 def _expiry(value: dict[str, Any], until: datetime) -> datetime:

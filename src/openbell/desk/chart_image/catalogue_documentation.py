@@ -6,7 +6,8 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from openbell.charts.config.choices import INTERVALS, PRESETS, STYLES, THEMES
+from openbell.charts.config.choices import INTERVALS, PRESETS, SCALES, SESSIONS, STYLES, THEMES
+from openbell.charts.config.drawing_kinds import KINDS, DrawingKind
 from openbell.charts.config.plans import PLANS
 from openbell.charts.studies.catalogue import all_studies
 from openbell.charts.studies.study import Input, Study
@@ -76,7 +77,15 @@ def merged_documentation(facts: PageFacts) -> tuple[dict[str, Any], dict[str, st
     indicators = [_indicator(study, facts.studies.get(study.title, {})) for study in all_studies().values()]
     known = {study.title for study in all_studies().values()}
     indicators += [_foreign(title, inputs) for title, inputs in facts.studies.items() if title not in known]
-    parameters = {"intervals": INTERVALS, "ranges": PRESETS, "themes": THEMES, "styles": STYLES}
+    parameters = {
+        "intervals": INTERVALS,
+        "ranges": PRESETS,
+        "themes": THEMES,
+        "styles": STYLES,
+        "scales": SCALES,
+        "sessions": SESSIONS,
+        "drawings": [_drawing(kind) for kind in KINDS.values()],
+    }
     limits = {
         plan.name: {
             "requestsPerSecond": plan.per_second,
@@ -101,6 +110,12 @@ def merged_documentation(facts: PageFacts) -> tuple[dict[str, Any], dict[str, st
         "examples": f"{PAGE} and {CATALOGUE}" if facts.examples else CATALOGUE,
     }
     return data, sources
+
+
+def _drawing(kind: DrawingKind) -> str:
+    """Returns a kind of drawing with its coordinates: `Horizontal Line: price (text)`."""
+    optional = f" ({', '.join(kind.optional)})" if kind.optional else ""
+    return f"{kind.name}: {', '.join(kind.required)}{optional}"
 
 
 def _source(found: int, wanted: int) -> str:
@@ -158,7 +173,7 @@ def is_documentation(data: object) -> bool:
     return (
         all(isinstance(each, dict) and _is_indicator(each) for each in indicators)
         and all(isinstance(each, list) and all(isinstance(one, str) for one in each) for each in parameters.values())
-        and set(parameters) == {"intervals", "ranges", "themes", "styles"}
+        and {"intervals", "ranges", "themes", "styles", "drawings"} <= set(parameters)
         and all(isinstance(each, dict) and {"dailyMax", "maxResolution"} <= set(each) for each in limits.values())
         and all(isinstance(each, dict) and set(each) == {"description", "config"} for each in examples)
     )

@@ -31,6 +31,8 @@ from openbell.desk.settings import Settings
 
 log = logging.getLogger(__name__)
 FRESH_SECONDS = 24 * 3600
+_SHARE = 0.5
+"""The part of a call's time that the page may take."""
 _PAUSE = 60.0
 """Seconds after a failure in which the page is not fetched again, unless a caller insists."""
 _LARGEST = 4 * 2**20
@@ -190,6 +192,6 @@ def _shown(copy: _Copy, state: str, error: str | None = None) -> Documentation:
 def make_documentation(settings: Settings) -> DocumentationService:
     """Returns the documentation of the page that the settings name."""
     http = VendorHttp(settings.chart_img_docs_url, connect=settings.pool_chart_img_connect)
-    return DocumentationService(
-        http, settings.home / FOLDER, limit=call_seconds(settings), read_only=settings.read_only
-    )
+    # A page that stalls must leave time to return an older copy.
+    limit = call_seconds(settings) * _SHARE
+    return DocumentationService(http, settings.home / FOLDER, limit=limit, read_only=settings.read_only)

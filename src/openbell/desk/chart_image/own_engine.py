@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from openbell.desk.desk import Desk
 
 ENGINE = "openbell"
+_MOST_IGNORED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +73,19 @@ class OwnEngine:
         badge = "SIMULATED" if self._desk.data == "simulated" else ""
         loop = asyncio.get_running_loop()
         data, outside = await loop.run_in_executor(self._worker, _draw, config, shown, plots, badge)
-        notes = [*window.notes, *unsupported(config), *outside, *_extra_notes(shown)]
+        ignored = unsupported(config)
+        if len(ignored) > _MOST_IGNORED:
+            ignored = [*ignored[:_MOST_IGNORED], f"and {len(ignored) - _MOST_IGNORED} more that are not supported"]
+        notes = [*window.notes, *ignored, *outside, *_extra_notes(shown)]
         facts = await self._desk.facts(shown.bars)
         return Drawn(data, DrawnBars(instrument, closed_at(shown.bars), facts), tuple(notes))
 
     async def _instrument(self, config: ChartConfig) -> Instrument:
         try:
             return await self._desk.bars.find(config.symbol)
-        except (InvalidSymbol, UnknownSymbol) as error:
-            hint = "get_exchanges and get_symbols list what this desk has"
-            raise ConfigRefused([{"field": "symbol", "message": f"{error.message}; {hint}"}]) from None
+        except (InvalidSymbol, UnknownSymbol):
+            message = f"this desk has no bars of {config.symbol}: get_exchanges and get_symbols list what it can draw"
+            raise ConfigRefused([{"field": "symbol", "message": message}]) from None
 
 
 def _extra_notes(shown: Evaluation) -> list[str]:

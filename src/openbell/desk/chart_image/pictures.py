@@ -56,7 +56,7 @@ class PictureStore:
             used = self._sweep()
             if used + len(data) > self._most:
                 raise StoreError(
-                    f"stored pictures take {used // _MEGABYTE} MB of {self._most // _MEGABYTE} MB: wait until some expire, "
+                    f"stored pictures take {used / _MEGABYTE:.1f} MB of {self._most // _MEGABYTE}: wait until some expire, "
                     "or set OPENBELL_CHART_IMAGES_MB"
                 )
             _write(self._folder / name, data)

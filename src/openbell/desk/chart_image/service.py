@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from openbell.charts.config.plans import LARGEST, Plan
+from openbell.charts.config.plans import OWN, Plan
+from openbell.charts.config.problems import Problem
 from openbell.charts.config.validation import Validation, plan_of, validate
 from openbell.desk.arche import gateway_file
 from openbell.desk.chart_image.errors import KEY_VARIABLE, ConfigRefused
 from openbell.desk.chart_image.own_engine import ENGINE, DrawnBars, OwnEngine
 from openbell.desk.chart_image.pictures import PATH, PictureStore
+from openbell.market.errors import InvalidSymbol, UnknownSymbol
 
 if TYPE_CHECKING:
     from openbell.charts.config.model import ChartConfig
@@ -46,6 +50,8 @@ class Generated:
     bars: DrawnBars | None = None
     """What this desk has drawn; None if the vendor has."""
     notes: tuple[str, ...] = ()
+    stated: Mapping[str, Any] | None = None
+    """What another desk has said about its picture, if one draws in place of the vendor."""
 
 
 class ChartImages:
@@ -78,12 +84,12 @@ class ChartImages:
         """Exchanges and symbols."""
         from openbell.desk.chart_image.directory import Directory
 
-        return Directory(self._desk, self.vendor)
+        return Directory(self._desk, self.vendor if self._draws_remotely else None)
 
     @property
     def plan(self) -> Plan:
-        """The plan whose limits hold: the key's, or the largest if this desk draws."""
-        return plan_of(self._settings.chart_img_plan) if self._draws_remotely else LARGEST
+        """The plan whose limits hold: the key's, or the renderer's own if this desk draws."""
+        return plan_of(self._settings.chart_img_plan) if self._draws_remotely else OWN
 
     @property
     def _has_key(self) -> bool:
@@ -94,27 +100,48 @@ class ChartImages:
         """Returns False at another clock: the vendor draws as of now."""
         return self._has_key and not self._settings.other_clock
 
+    @property
+    def _vendor_name(self) -> str:
+        """The host that draws: the vendor, or another desk in its place."""
+        host = urlsplit(self._settings.chart_img_url).netloc
+        return VENDOR if host.endswith(VENDOR) else host
+
     def now(self) -> datetime:
         """The desk's time."""
         return datetime.fromtimestamp(self._desk.clock.epoch(), UTC)
 
-    def validate(self, raw: object, plan: Plan) -> Validation:
-        """Validates a config for a plan."""
-        return validate(raw, plan, self.now())
+    async def validate(self, raw: object, plan: Plan) -> Validation:
+        """Validates a config for a plan; an instrument that this desk cannot draw is a warning if it is to draw."""
+        found = validate(raw, plan, self.now())
+        if found.config is None or (missing := await self.missing(found.config.symbol)) is None:
+            return found
+        problem = Problem("symbol", missing, "warning", ("Use a symbol that get_symbols lists",))
+        return replace(found, problems=(*found.problems, problem))
+
+    async def missing(self, symbol: str) -> str | None:
+        """Returns why this desk cannot draw a symbol; None if it can, or if the vendor draws."""
+        if self._draws_remotely:
+            return None
+        try:
+            await self._desk.bars.find(symbol)
+        except (InvalidSymbol, UnknownSymbol):
+            return f"this desk has no bars of {symbol}: get_symbols lists what it can draw"
+        return None
 
     async def generate(self, raw: object, form: str | None, *, store: bool) -> Generated:
         """Draws a config. Raises `ConfigRefused` if it is not valid, `VendorError`, `DataError` and `StoreError`."""
-        config = self.checked(raw)
+        config, notes = self._checked(raw)
         if form is not None:
             config = replace(config, format=form)
         vendor = self.vendor if self._draws_remotely else None
-        return await (
+        made = await (
             self.draw(config, self.plan, store=store) if vendor is None else self._remote(vendor, config, store)
         )
+        return replace(made, notes=tuple(dict.fromkeys((*made.notes, *notes))))
 
-    def checked(self, raw: object) -> ChartConfig:
-        """Returns a valid config. Raises `ConfigRefused` with all errors if it is not valid for the plan."""
-        found = self.validate(raw, self.plan)
+    def _checked(self, raw: object) -> tuple[ChartConfig, list[str]]:
+        """Returns a valid config and its warnings. Raises `ConfigRefused` with all errors if the plan does not allow it."""
+        found = validate(raw, self.plan, self.now())
         if found.config is None or not found.valid:
             raise ConfigRefused(
                 [
@@ -124,7 +151,7 @@ class ChartImages:
                     if each.severity == "error"
                 ]
             )
-        return found.config
+        return found.config, [each.message for each in found.problems if each.severity == "warning"]
 
     async def draw(self, config: ChartConfig, plan: Plan, *, store: bool) -> Generated:
         """Draws a config with this desk's renderer; a stored picture lives as long as the plan says."""
@@ -168,22 +195,25 @@ class ChartImages:
                 kept.format,
                 config.resolution,
                 datetime.now(UTC),
-                VENDOR,
+                self._vendor_name,
                 kept.status,
                 url=kept.url,
                 expires=kept.expires_at,
                 remaining=kept.remaining,
+                notes=_notes(kept.stated),
+                stated=kept.stated,
             )
         drawn = await vendor.draw(config, now)
         return Generated(
             drawn.format,
             config.resolution,
             datetime.now(UTC),
-            VENDOR,
+            self._vendor_name,
             drawn.status,
             drawn.data,
             remaining=drawn.remaining,
-            notes=drawn.notes,
+            notes=(*drawn.notes, *_notes(drawn.stated)),
+            stated=drawn.stated,
         )
 
     async def close(self) -> None:
@@ -192,3 +222,9 @@ class ChartImages:
             part = self.__dict__.get(name)
             if part is not None:
                 await part.close()
+
+
+def _notes(stated: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Returns what another desk notes about its picture."""
+    note = stated.get("note") if stated else None
+    return (str(note),) if note else ()

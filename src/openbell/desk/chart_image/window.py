@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from openbell.market.bars import Bars
 from openbell.market.clock import iso
 from openbell.market.errors import NoData
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.lookback import lookback_start
+from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span
@@ -26,6 +28,12 @@ DEFAULT_BARS = 200
 """The bars of a chart without a range."""
 _CLOSED = 5 * 86400
 """Seconds for which a market may be closed."""
+_MINUTE = 60
+_EXTENDED = 3
+"""Bars of a day for each bar of its regular hours."""
+_NEARLY = 0.95
+_LAST_WHOLE = 1800
+"""Seconds. Longer bars may hold regular and extended hours."""
 _LATE = 0.05
 """The part of a range after which missing bars are said."""
 
@@ -42,43 +50,71 @@ class Window:
 async def window_of(
     service: BarService, config: ChartConfig, instrument: Instrument, timeframe: Timeframe, warm_up: int
 ) -> Window:
-    """Returns the closed bars of a config's range, and `warm_up` bars before them. Raises `NoData` if none are shown."""
+    """Returns the closed bars of a config's range, and `warm_up` bars before them. Raises `NoData` if none are shown.
+
+    A bar is shown if it opens before the end of the range and contains its start or opens after it.
+    """
     closed = service.closed_until()
     bounds = bounds_of(config.range, datetime.fromtimestamp(service.clock.epoch(), UTC)) if config.range else None
-    asked = None if bounds is None or bounds.start is None else int(bounds.start.timestamp())
-    end = closed if bounds is None else min(closed, int(bounds.end.timestamp()))
-    start = asked
-    if bounds is not None:
-        # Of a longer range the newest bars are shown: the others must not be fetched.
-        start = max(asked or 0, lookback_start(instrument, timeframe, MOST_BARS + config.shift_left, end))
-    if end < closed - timeframe.seconds:
-        first = lookback_start(instrument, timeframe, warm_up + config.shift_left, min(start or end, end))
-        bars = await service.span(Series(instrument, timeframe), max(0, first), end)
-    else:
-        count = DEFAULT_BARS if start is None else -(-max(0, end - start) // timeframe.seconds) + 1
-        bars = await service.newest(instrument, timeframe, min(RING, count + config.shift_left) + warm_up)
+    asked = None
+    if bounds is not None and bounds.start is not None:
+        asked = bucket_start(instrument, timeframe, bounds.start.timestamp())
+    # The vendor's clients write the last moment of a day: it belongs to the day.
+    end = closed if bounds is None else min(closed, ceil(bounds.end.timestamp() / _MINUTE) * _MINUTE)
+    bars = await _read(service, config, Series(instrument, timeframe), _Wanted(asked, end, closed, warm_up))
     notes: list[str] = []
     if config.session == "regular":
         bars = await _regular(service, bars, notes)
+    bars = bars.take(bars.time < end)
     bars = bars.take(slice(0, max(0, len(bars) - config.shift_left)))
-    count = min(DEFAULT_BARS, len(bars)) if start is None else int((bars.time >= start).sum())
+    most = MOST_BARS if bounds is not None else DEFAULT_BARS
+    count = len(bars) if asked is None else int((bars.time >= asked).sum())
     if not count:
         raise NoData(
-            f"{instrument}: there are no closed bars of {config.interval} in the range {config.range or '(newest)'}"
+            f"{instrument}: there are no closed bars of {config.interval} in the range {config.range or 'asked for'}: "
+            "choose a longer range or a shorter interval"
         )
-    if asked is not None and (note := _missing(bars, count, asked, start)) is not None:
+    if bounds is not None and (note := _missing(bars, min(count, most), asked)) is not None:
         notes.append(note)
-    return Window(bars, min(count, MOST_BARS), tuple(notes))
+    return Window(bars, min(count, most), tuple(notes))
 
 
-def _missing(bars: Bars, count: int, asked: int, start: int | None) -> str | None:
+class _Wanted(NamedTuple):
+    """Times as epoch seconds: where the range begins (None: anywhere) and ends, and what has closed."""
+
+    start: int | None
+    end: int
+    closed: int
+    warm_up: int
+
+
+async def _read(service: BarService, config: ChartConfig, series: Series, wanted: _Wanted) -> Bars:
+    """Returns the bars of a range and those before them, at most `MOST_BARS` of the range: others are not fetched."""
+    instrument, timeframe = series.instrument, series.timeframe
+    more = wanted.warm_up + config.shift_left
+    is_cut = config.session == "regular" and _drops_extended(instrument, timeframe)
+    if wanted.start is None:
+        count = (DEFAULT_BARS if config.range is None else MOST_BARS) * (_EXTENDED if is_cut else 1)
+        return await service.newest(instrument, timeframe, min(RING, count + more))
+    start = max(wanted.start, lookback_start(instrument, timeframe, MOST_BARS, wanted.end))
+    if wanted.end < wanted.closed - timeframe.seconds or is_cut:
+        first = lookback_start(instrument, timeframe, more, min(start, wanted.end))
+        return await service.span(series, max(0, first), min(wanted.closed, wanted.end + timeframe.seconds))
+    count = -(-max(0, wanted.end - start) // timeframe.seconds) + 1
+    return await service.newest(instrument, timeframe, min(RING, count + more))
+
+
+def _drops_extended(instrument: Instrument, timeframe: Timeframe) -> bool:
+    """Returns True if bars outside of regular hours are left out, so that more bars must be read than are shown."""
+    return instrument.asset_class is AssetClass.STOCK and timeframe.seconds <= _LAST_WHOLE
+
+
+def _missing(bars: Bars, count: int, asked: int | None) -> str | None:
     """Returns why the picture begins later than the range; None if it does not."""
-    if count > MOST_BARS or (start or 0) > asked:
-        return f"the range has more than {MOST_BARS:,} bars: the newest are drawn"
+    if count > _NEARLY * MOST_BARS:
+        return f"of a longer range the newest {MOST_BARS:,} bars are drawn"
     first = int(bars.time[-count])
-    late = first - asked
-    span = int(bars.time[-1]) - asked
-    if late > max(_CLOSED, span * _LATE):
+    if asked is not None and first - asked > max(_CLOSED, (int(bars.time[-1]) - asked) * _LATE):
         return f"there are no bars before {iso(first)}"
     return None
 

@@ -24,6 +24,8 @@ from openbell.market.instruments import QUOTES
 from openbell.protocol.call import on_bars, truth
 
 log = logging.getLogger(__name__)
+_LONGEST_NOTE = 1000
+"""Characters of the notes in a header: clients refuse long headers."""
 
 
 class Charts:
@@ -76,7 +78,7 @@ class Charts:
         """Returns the header that says what the picture shows: clients of plain HTTP need to know it too."""
         if made.bars is None:
             return {}
-        note = "; ".join(made.notes) or None
+        note = "; ".join(made.notes)[:_LONGEST_NOTE] or None
         basis = on_bars(made.bars.instrument, made.bars.end, made.bars.facts, note)
         return {TRUTH: json.dumps(truth(self._desk, self._desk.clock.epoch(), basis))}
 

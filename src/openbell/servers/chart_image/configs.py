@@ -23,11 +23,12 @@ async def construct_chart_config(call: Call, given: shapes.ConstructInput) -> Re
 
     now = datetime.fromtimestamp(call.at, UTC)
     made = construct(given.naturalLanguage, now, wishes_of(given))
+    missing = await call.desk.chart_images.missing(made.config["symbol"])
     value: shapes.ConstructionShape = {
         "success": True,
         "config": cast("shapes.ConfigShape", made.config),
         "reasoning": made.reasoning,
-        "warnings": made.warnings,
+        "warnings": [*made.warnings, *([missing] if missing else [])],
     }
     return Result(value)
 
@@ -56,7 +57,7 @@ async def validate_chart_config(call: Call, given: shapes.ValidateInput) -> Resu
     from openbell.charts.config.validation import plan_of
 
     plan = call.desk.chart_images.plan if given.planLevel is None else plan_of(given.planLevel)
-    found = call.desk.chart_images.validate(given.config, plan)
+    found = await call.desk.chart_images.validate(given.config, plan)
     errors: list[shapes.ProblemShape] = [
         {"field": each.field, "message": each.message, "severity": each.severity} for each in found.problems
     ]

@@ -29,7 +29,11 @@ async def generate_chart_image(call: Call, given: shapes.GenerateInput) -> Resul
     }
     if made.expires is not None:
         metadata["expiresAt"] = iso(made.expires.timestamp())
-    basis = Basis(stated={"note": f"drawn by {made.engine} from its own data", "data": "remote", "feed": made.engine})
+    told = dict(made.stated or {})
+    note = "; ".join(filter(None, (f"drawn by {made.engine} from its own data", told.pop("note", None))))
+    basis = Basis(stated={"note": note, "data": "remote", "feed": made.engine, **told})
+    if told.get("data"):
+        metadata["data_source"] = f"{told['data']} data of {made.engine}"
     if made.bars is not None:
         basis = on_bars(made.bars.instrument, made.bars.end, made.bars.facts)
         metadata["data_source"] = data_source(call.desk, made.bars.instrument, made.bars.facts.sources)

@@ -160,7 +160,11 @@ class ParametersShape(TypedDict):
     ranges: list[str]
     themes: list[str]
     styles: list[str]
-    drawings: NotRequired[list[str]]
+    scales: NotRequired[list[str]]
+    sessions: NotRequired[list[str]]
+    drawings: NotRequired[
+        Annotated[list[str], Field(description="types with their coordinates, optional ones in brackets")]
+    ]
 
 
 class LimitsShape(TypedDict):
