@@ -133,6 +133,14 @@ def test_a_client_that_goes_in_the_middle_of_its_body_costs_no_chart(gateway: In
     assert (line["tool"], line["outcome"]) == ("draw", "error")
 
 
+def test_a_home_that_cannot_be_read_is_a_server_error_in_the_vendors_form(tmp_path: Path) -> None:
+    with Inside(tmp_path, AS_OF=AS_OF) as gateway:
+        gateway.desk.watchlist.path.unlink(missing_ok=True)
+        gateway.desk.watchlist.path.mkdir()
+        assert "Internal" not in fault(ask(gateway, LIST), 500)
+        assert shown(draw(gateway, SMALL)).size == (400, 300)
+
+
 def test_an_unknown_exchange_and_a_bad_query_are_errors_of_the_client(gateway: Inside) -> None:
     assert fault(ask(gateway, "/v3/tradingview/exchange/NOPE"), 404) == "Exchange Not Found"
     fault(ask(gateway, "/v3/tradingview/exchange/BINANCE?" + "a=1&" * 60), 400)
