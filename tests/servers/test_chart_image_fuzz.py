@@ -31,7 +31,7 @@ _HOSTILE: list[Any] = [
     [], {}, [[]], [{}], {"": ""}, ["RSI"], {"from": "2026-01-01", "to": "2026-01-01"}, {"from": 1, "to": []},
     "0001-01-01/9999-12-31", "9999-12-31T23:59:59-23:59", "2026-02-30", "99999D", "0D", "-7D", "1e3D", "１Ｄ",
 ]  # fmt: skip
-_FIELDS = {
+_FIELDS: dict[str, list[Any]] = {
     "symbol": ["BINANCE:BTCUSDT", "NASDAQ:AAPL", "FX:EURUSD", "COINBASE:ETHUSD", "NYSE:NOPE", "BTCUSDT", "binance:btcusdt"],
     "interval": [*INTERVALS, "2w", "1d"],
     "range": [*PRESETS, "7D", "4H", "30MIN", "18M", "2026-01-02/2026-01-05", {"from": "2026-01-02", "to": "2026-01-03"}],
@@ -81,7 +81,7 @@ class Fuzz:
         if chance.random() < 0.3:
             keys = {each.name: each.key for each in study.inputs}
             return {"name": study.title, "input": {keys[name]: value for name, value in inputs.items()}}
-        made = {"name": study.name, "inputs": inputs}
+        made: dict[str, Any] = {"name": study.name, "inputs": inputs}
         if chance.random() < 0.3:
             made |= {"forceOverlay": chance.random() < 0.5, "override": {"Plot.color": "rgba(1,2,3,0.5)", "x": 1}}
         return made

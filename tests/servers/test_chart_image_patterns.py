@@ -19,7 +19,7 @@ from tests.servers.chart_image_servers import SMALL, ChartImage, chart_image, op
 from tests.servers.chart_img_server import KEY, ChartImgServer, cut, hung_up, image, message, picture, problem
 from tests.servers.quotes_server import Work, reply
 
-SECONDS = 1.5
+SECONDS = 2.5
 """The time limit of a call to the vendor that fails."""
 
 
