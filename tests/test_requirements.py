@@ -140,6 +140,50 @@ MUST_HOLD = {
         "desk/chart_image/test_vendor.py::test_the_51st_request_of_a_basic_day_is_refused_here",
         "desk/chart_image/test_day_count.py::test_several_at_once_get_exactly_the_plans_number",
     ],
+    "the contract of chart-image: its examples have its answers over MCP, errors its forms": [
+        "servers/test_chart_image.py::test_the_sentence_about_bitcoin_has_the_contracts_config",
+        "servers/test_chart_image.py::test_the_plan_basic_refuses_the_contracts_resolution",
+        "servers/test_chart_image.py::test_exchanges_and_symbols_have_the_contracts_shapes",
+        "servers/test_chart_image.py::test_the_documentation_has_the_contracts_parts",
+        "servers/test_chart_image.py::test_a_picture_has_the_contracts_metadata",
+        "servers/test_chart_image.py::test_errors_have_the_contracts_forms",
+    ],
+    "the four interaction patterns of chart-image: without a key, with a self-hosted API, with a vendor that fails": [
+        "servers/test_chart_image_patterns.py::test_pattern_1_simple_chart_generation",
+        "servers/test_chart_image_patterns.py::test_pattern_2_exploration_first",
+        "servers/test_chart_image_patterns.py::test_pattern_3_documentation_driven",
+        "servers/test_chart_image_patterns.py::test_pattern_4_iterative_refinement",
+        "servers/test_chart_image_patterns.py::test_each_failure_of_the_vendor_has_its_answer",
+        "servers/test_chart_image_patterns.py::test_a_failure_that_passes_is_not_seen",
+    ],
+    "at least 70 of the vendor's studies are drawn: all 93 of the catalogue, and each kind of drawing": [
+        "servers/test_chart_image.py::test_all_studies_of_the_vendor_are_drawn",
+        "gateway/chart_img/test_vendor_client.py::test_every_study_and_every_drawing_is_drawn",
+    ],
+    "10,000 fuzzed sentences and configs: a config, a warning or a typed error, never a crash, never over 200 ms": [
+        "charts/language/test_construct.py::test_no_sentence_breaks_or_delays_it_and_every_config_is_valid",
+        "servers/test_chart_image_fuzz.py::test_any_config_is_a_chart_a_warning_or_a_typed_error",
+        "servers/test_chart_image_fuzz.py::test_a_huge_config_is_validated_in_time_and_its_answer_is_short",
+    ],
+    "stored chart images are served until they expire, to whoever has the name, and never half": [
+        "servers/test_chart_image.py::test_a_stored_picture_is_in_the_home_and_served_until_its_time",
+        "servers/test_chart_image.py::test_expired_and_interrupted_files_are_removed_and_new_ones_of_other_writers_are_not",
+        "servers/test_chart_image.py::test_a_picture_has_its_name_only_when_it_is_whole",
+        "servers/test_chart_image.py::test_two_processes_store_at_once_and_killing_them_leaves_no_broken_picture",
+        "servers/test_chart_image.py::test_a_full_store_is_said_and_pictures_are_still_drawn",
+        "gateway/chart_img/test_charts.py::test_a_stored_picture_is_served_without_a_token_until_it_expires",
+        "gateway/chart_img/test_charts.py::test_other_names_are_not_found",
+    ],
+    "a chart image of an earlier time shows nothing later, and simulated bars are named in it": [
+        "servers/test_chart_image.py::test_a_picture_of_an_earlier_time_shows_nothing_later",
+        "servers/test_chart_image.py::test_with_a_key_an_earlier_time_is_drawn_here_and_that_is_said",
+        "servers/test_chart_image.py::test_simulated_bars_have_a_badge_in_the_picture_and_a_name_in_the_metadata",
+    ],
+    "the chart API has the vendor's keys, errors and limits of each plan, and records its calls without the key": [
+        "gateway/chart_img/test_keys.py",
+        "gateway/chart_img/test_plans.py",
+        "gateway/chart_img/test_charts.py",
+    ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [
         "strategies/test_reading.py::test_hostile_specs_are_refused_or_run"
     ],
@@ -698,6 +742,13 @@ DEFECTS_SEEN_ELSEWHERE = {
         "servers/test_arche_manifest.py::test_the_file_is_what_the_tools_are",
         "gateway/quotes/test_openapi.py::test_the_document_is_served_and_its_shapes_are_the_manifests",
     ],
+    "15m was read as 5m": ["charts/language/test_construct.py::test_15m_is_not_read_as_5m"],
+    "5 year and gold futures were unreachable": [
+        "charts/language/test_construct.py::test_five_years_and_gold_futures_are_reached"
+    ],
+    "words such as average and index were read as studies": [
+        "charts/language/test_construct.py::test_average_and_index_alone_name_no_study"
+    ],
     "retries never fired on 429 and 5xx": [
         "desk/chart_image/test_vendor.py::test_retries_fire_on_429_and_5xx",
         "desk/chart_image/test_vendor.py::test_retry_after_is_honoured_within_the_time_limit",
@@ -770,6 +821,20 @@ COUNTS = {
             "RANDOM_SWEEPS",
             25,
             500,
+        ),
+    ],
+    "10,000 fuzzed sentences and configs: a config, a warning or a typed error, never a crash, never over 200 ms": [
+        (
+            "charts/language/test_construct.py::test_no_sentence_breaks_or_delays_it_and_every_config_is_valid",
+            "SENTENCES",
+            600,
+            10_000,
+        ),
+        (
+            "servers/test_chart_image_fuzz.py::test_any_config_is_a_chart_a_warning_or_a_typed_error",
+            "CONFIGS",
+            200,
+            10_000,
         ),
     ],
     "hostile specs (10,000 fuzzed): a typed refusal each, no code is run, no hang": [

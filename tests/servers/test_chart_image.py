@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
+import struct
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -31,6 +34,8 @@ from tests.servers.chart_img_server import KEY, ChartImgServer, message
 from tests.servers.desks import awaited, bench_as_found
 
 LATER = "2026-01-09T18:00:00Z"
+_CREATED, _RENAMED = 0x100, 0x80
+"""IN_CREATE and IN_MOVED_TO of inotify."""
 SENTENCE = "Show Bitcoin with Bollinger Bands and RSI for the last 7 days"
 
 
@@ -299,10 +304,56 @@ def test_a_full_store_is_said_and_pictures_are_still_drawn(tmp_path: Path) -> No
     assert len(list((tmp_path / "pictures").iterdir())) == 1
 
 
+class Arrivals:
+    """How files come into a folder, as Linux tells it. Use as a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700)
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._fd = libc.inotify_init1(os.O_NONBLOCK)
+        assert libc.inotify_add_watch(self._fd, os.fsencode(folder), _CREATED | _RENAMED) >= 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    def names(self, kind: int) -> set[str]:
+        """Returns the files that were created or renamed, of at most some hundred events. Call it once."""
+        found, events = set(), os.read(self._fd, 65_536)
+        while events:
+            _, mask, _, length = struct.unpack_from("iIII", events)
+            if mask & kind:
+                found.add(events[16 : 16 + length].rstrip(b"\0").decode())
+            events = events[16 + length :]
+        return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: only Linux tells how files arrive")
+def test_a_picture_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
+    """So that a process that is killed at any moment leaves no broken picture."""
+    with Arrivals(tmp_path / "pictures") as arrivals, chart_image(tmp_path, AS_OF=AS_OF) as server:
+        name = server.ask("generate_chart_image", config=BITCOIN, storage=True)["imageUrl"].rpartition("/")[2]
+        assert name not in arrivals.names(_CREATED)
+    assert opened((tmp_path / "pictures" / name).read_bytes()).size == (400, 300)
+
+
 def test_two_processes_store_at_once_and_killing_them_leaves_no_broken_picture(disk_path: Path) -> None:
-    number, urls = 12, []
+    number, urls = 12, list[str]()
+    _store_and_kill(disk_path, number, urls)
+    names = {url.rpartition("/")[2] for url in urls}
+    assert len(names) == len(urls) == 2 * (number + 5 + 1)
+    files = [each for each in (disk_path / "pictures").iterdir() if each.suffix != ".part"]
+    assert names <= {each.name for each in files}
+    for each in files:
+        assert opened(each.read_bytes()).size == (400, 300)
+
+
+def _store_and_kill(home: Path, number: int, urls: list[str]) -> None:
+    """Lets two processes store pictures at once, and kills both after some of them, three times."""
     for kill_after in (number, 5, 1):
-        with chart_image(disk_path, AS_OF=AS_OF) as one, chart_image(disk_path, AS_OF=AS_OF) as other:
+        with chart_image(home, AS_OF=AS_OF) as one, chart_image(home, AS_OF=AS_OF) as other:
             for at in range(number):
                 for server in (one, other):
                     arguments = {"config": {**BITCOIN, "watermark": f"{at}"}, "storage": True}
@@ -315,12 +366,6 @@ def test_two_processes_store_at_once_and_killing_them_leaves_no_broken_picture(d
                     urls.append(found["imageUrl"])
             one.process.kill()
             other.process.kill()
-    names = {url.rpartition("/")[2] for url in urls}
-    assert len(names) == len(urls) == 2 * (number + 5 + 1)
-    files = [each for each in (disk_path / "pictures").iterdir() if each.suffix != ".part"]
-    assert names <= {each.name for each in files}
-    for each in files:
-        assert opened(each.read_bytes()).size == (400, 300)
 
 
 # Another clock

@@ -19,7 +19,7 @@ from tests.servers.chart_image_servers import SMALL, ChartImage, chart_image, op
 from tests.servers.chart_img_server import KEY, ChartImgServer, cut, hung_up, image, message, picture, problem
 from tests.servers.quotes_server import Work, reply
 
-SECONDS = 1.5
+SECONDS = 2.5
 """The time limit of a call to the vendor that fails."""
 
 
@@ -54,7 +54,7 @@ def self_hosted(up: Up, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
     """The vendor is the chart API of a running `openbell up`, the key a token of it."""
     settings = {"CHART_IMG_URL": f"http://{up.host}", "CHART_IMG_PLAN": "ULTRA"}
     with chart_image(tmp_path_factory.mktemp("self_hosted"), key=up.tokens["reader"], **settings) as server:
-        yield Setup(server, "chart-img.com", "vendor", "package")
+        yield Setup(server, up.host, "vendor", "package")
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def failing(double: ChartImgServer, tmp_path_factory: pytest.TempPathFactory) ->
     double.symbols = {"BINANCE": {"updatedAt": None, "payload": [pair]}}
     settings = {"CHART_IMG_URL": double.url, "CHART_IMG_DOCS_URL": double.url, "CHART_IMG_PLAN": "ULTRA"}
     with chart_image(tmp_path_factory.mktemp("failing"), key=KEY, **settings) as server:
-        yield Setup(server, "chart-img.com", "vendor", "vendor", fail, lambda: not double.script)
+        yield Setup(server, double.url.partition("//")[2], "vendor", "vendor", fail, lambda: not double.script)
 
 
 @pytest.fixture(params=["here", "self_hosted", "failing"])

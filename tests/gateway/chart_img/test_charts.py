@@ -99,12 +99,13 @@ def test_a_range_without_bars_is_an_error_of_the_client(gateway: Inside) -> None
     assert "no closed bars of 1h" in fault(draw(gateway, {**SMALL, "range": later}), 422)
 
 
-def test_duplicate_keys_unknown_fields_and_deep_overrides_draw(gateway: Inside) -> None:
+def test_duplicate_keys_and_unknown_fields_draw_and_deep_nesting_does_not(gateway: Inside) -> None:
     twice = json.dumps(SMALL).removesuffix("}") + ', "symbol": "NASDAQ:AAPL"}'
     assert draw(gateway, twice.encode()).body == draw(gateway, {**SMALL, "symbol": "NASDAQ:AAPL"}).body
     assert draw(gateway, {**SMALL, "symbl": 1}).body == draw(gateway, SMALL).body
-    deep = json.dumps({**SMALL, "override": "x"}).replace('"x"', '{"a":' * 500 + "1" + "}" * 500)
-    assert shown(draw(gateway, deep.encode())).size == (400, 300)
+    for levels in (8, 300, 940):
+        deep = json.dumps({**SMALL, "override": "x"}).replace('"x"', '{"a":' * levels + "1" + "}" * levels)
+        assert [each["param"] for each in fault(draw(gateway, deep.encode()), 422)] == ["config"]
 
 
 def test_a_body_in_chunks_is_read_whole_and_an_endless_one_is_refused(gateway: Inside) -> None:

@@ -81,7 +81,7 @@ def test_calls_are_in_metrics_and_audit_and_the_key_is_nowhere(
     log = gateway.settings.home / "audit.log"
 
     def lines() -> dict[str, dict[str, Any]]:
-        found = [json.loads(line) for line in log.read_text().splitlines()]
+        found = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         return {each["request"]: each for each in found if each.get("request", "").startswith("chart-")}
 
     wait_for(lambda: len(lines()) == 6, "the audit log")
@@ -128,9 +128,17 @@ def test_a_client_that_goes_in_the_middle_of_its_body_costs_no_chart(gateway: In
         whole = gateway.bytes_of("POST", CHART, body, None, x_api_key=key, X_Request_ID="gone-1")
         connection.sendall(whole[:-5])
     log = gateway.settings.home / "audit.log"
-    wait_for(lambda: '"gone-1"' in log.read_text(), "the audit log")
+    wait_for(lambda: log.exists() and '"gone-1"' in log.read_text(), "the audit log")
     (line,) = [json.loads(each) for each in log.read_text().splitlines() if '"gone-1"' in each]
     assert (line["tool"], line["outcome"]) == ("draw", "error")
+
+
+def test_a_home_that_cannot_be_read_is_a_server_error_in_the_vendors_form(tmp_path: Path) -> None:
+    with Inside(tmp_path, AS_OF=AS_OF) as gateway:
+        gateway.desk.watchlist.path.unlink(missing_ok=True)
+        gateway.desk.watchlist.path.mkdir()
+        assert "Internal" not in fault(ask(gateway, LIST), 500)
+        assert shown(draw(gateway, SMALL)).size == (400, 300)
 
 
 def test_an_unknown_exchange_and_a_bad_query_are_errors_of_the_client(gateway: Inside) -> None:

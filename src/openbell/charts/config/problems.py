@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Literal
 
 from openbell.market.nearest import did_you_mean
 
 Severity = Literal["error", "warning"]
+MOST = 50
+"""Errors of one config that are listed, and as many warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,22 @@ class Problems:
 
     def error(self, name: str, message: str, *suggestions: str) -> None:
         """Adds an error."""
-        self.found.append(Problem(name, message, "error", suggestions))
+        self._add(Problem(name, message, "error", suggestions))
 
     def warning(self, name: str, message: str, *suggestions: str) -> None:
         """Adds a warning."""
-        self.found.append(Problem(name, message, "warning", suggestions))
+        self._add(Problem(name, message, "warning", suggestions))
+
+    def full(self, severity: Severity) -> bool:
+        """Returns True if no further problem is listed. Whoever looks for problems of many fields can stop then."""
+        return sum(each.severity == severity for each in self.found) > MOST
+
+    def _add(self, problem: Problem) -> None:
+        number = sum(each.severity == problem.severity for each in self.found)
+        if number < MOST:
+            self.found.append(problem)
+        elif number == MOST:
+            self.found.append(Problem("config", f"there are more {problem.severity}s", problem.severity))
 
     @property
     def errors(self) -> list[Problem]:
@@ -56,6 +70,26 @@ class Problems:
             f"Set {name} to one of {', '.join(allowed)}",
         )
         return None
+
+
+def is_finite(value: object) -> bool:
+    """Returns True if no number in a value that is not nested deeply is infinite or NaN: JSON has no such numbers."""
+    if isinstance(value, Mapping):
+        return all(map(is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(is_finite, value))
+    return not isinstance(value, float) or isfinite(value)
+
+
+def is_nested(value: object, levels: int) -> bool:
+    """Returns True if lists and objects are nested in more than some levels."""
+    level = [value]
+    for _ in range(levels + 1):
+        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = [each for part in inner for each in part]
+        if not inner:
+            return False
+    return True
 
 
 def shorten(value: object) -> str:

@@ -16,7 +16,8 @@ from openbell.market.errors import InvalidParameter
 _LENGTH = re.compile(r"([1-9]\d{0,4})(MIN|H|D|W|M|Y)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _UNITS = {"MIN": timedelta(minutes=1), "H": timedelta(hours=1), "D": timedelta(days=1), "W": timedelta(days=7)}
-_EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
+EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
+LATEST_YEAR = 2199
 FORMS = f"one of {', '.join(PRESETS)}, a length such as 7D, 4H or 18M, or two times such as 2026-03-03/2026-03-17"
 
 
@@ -76,13 +77,13 @@ def _before(now: datetime, count: int, unit: str) -> datetime:
     """Returns the time a number of units before another; never before 1900."""
     if unit in _UNITS:
         try:
-            return max(_EARLIEST, now - count * _UNITS[unit])
+            return max(EARLIEST, now - count * _UNITS[unit])
         except OverflowError:
-            return _EARLIEST
+            return EARLIEST
     month = now.year * 12 + now.month - 1 - count * (12 if unit == "Y" else 1)
     year, month = divmod(month, 12)
-    if year < _EARLIEST.year:
-        return _EARLIEST
+    if year < EARLIEST.year:
+        return EARLIEST
     return now.replace(year=year, month=month + 1, day=min(now.day, monthrange(year, month + 1)[1]))
 
 
@@ -107,6 +108,6 @@ def _time(text: str) -> datetime:
             found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidParameter(f"{text[:40]!r} in range is not an ISO 8601 date or time") from None
-    if not _EARLIEST.year <= found.year < 2200:
-        raise InvalidParameter(f"{text[:40]!r} in range must be between 1900 and 2199")
+    if not EARLIEST.year <= found.year <= LATEST_YEAR:
+        raise InvalidParameter(f"{text[:40]!r} in range must be between {EARLIEST.year} and {LATEST_YEAR}")
     return found

@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 
 from openbell.charts.config import choices
 from openbell.charts.config.model import ChartConfig, Watermark
-from openbell.charts.config.problems import Problem, Problems, shorten
+from openbell.charts.config.problems import Problem, Problems, is_finite, is_nested, shorten
 from openbell.charts.config.ranges import read_range
 from openbell.charts.config.reading_drawings import read_drawings
 from openbell.charts.config.reading_studies import read_studies
@@ -21,6 +21,8 @@ from openbell.market.nearest import did_you_mean
 SYMBOL = re.compile(r"[A-Z0-9_]{1,20}:[A-Z0-9._!&/-]{1,30}")
 MOST_PIXELS = 4096
 _MOST_SHIFT = 500
+_MOST_LEVELS = 8
+"""Levels of lists and objects. The deepest config that has a meaning has 5."""
 _LONGEST_WATERMARK = 200
 _FIELDS = (
     *("symbol", "interval", "range", "theme", "style", "width", "height", "scale", "session", "timezone", "format"),
@@ -64,9 +66,12 @@ def read_config(raw: object, form: Form = CONTRACT) -> Reading:
     if not isinstance(raw, Mapping):
         problems.error("config", f"config must be an object, not {shorten(raw)}")
         return Reading(None, tuple(problems.found))
+    if is_nested(raw, _MOST_LEVELS):
+        problems.error("config", f"config must not be nested in more than {_MOST_LEVELS} levels")
+        return Reading(None, tuple(problems.found))
     given = {name: value for name, value in raw.items() if value is not None and isinstance(name, str)}
     for name in given:
-        if name not in _FIELDS:
+        if name not in _FIELDS and not problems.full("warning"):
             advice = did_you_mean(name[:80], _FIELDS)
             problems.warning(name[:80], f"unknown field {name[:80]!r} is ignored{advice}", f"Remove {name[:80]}")
     values: dict[str, Any] = {"symbol": _symbol(given, form, problems), **_plain(given, form, problems)}
@@ -137,9 +142,9 @@ def _interval(value: object, problems: Problems) -> str | None:
     if isinstance(value, str) and value in choices.INTERVALS:
         return value
     allowed = ", ".join(choices.INTERVALS)
-    problems.error(
-        "interval", f"interval {shorten(value)} is not one of {allowed}", f"Set interval to one of {allowed}"
-    )
+    meant = _SPELLINGS.get(value.strip().lower(), "") if isinstance(value, str) else ""
+    advice = f"Set interval to {meant}" if meant else f"Set interval to one of {allowed}"
+    problems.error("interval", f"interval {shorten(value)} is not one of {allowed}", advice)
     return None
 
 
@@ -189,10 +194,17 @@ def _whole(given: Mapping[str, Any], name: str, default: int, least: int, most: 
         problems.error(
             name,
             f"{name} must be a whole number from {least} to {most}, not {shorten(value)}",
-            f"Set {name} to {default}",
+            f"Set {name} to {_meant(value, least, most) or default}",
         )
         return default
     return value
+
+
+def _meant(value: object, least: int, most: int) -> int | None:
+    """Returns the number that a text, or a number outside of its bounds, means."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 9:
+        value = int(value)
+    return None if isinstance(value, bool) or not isinstance(value, int) else max(least, min(most, value))
 
 
 def _watermark(given: Mapping[str, Any], problems: Problems) -> Watermark | None:
@@ -218,4 +230,6 @@ def _object(given: Mapping[str, Any], name: str, problems: Problems) -> Mapping[
     if not isinstance(value, Mapping):
         problems.error(name, f"{name} must be an object, not {shorten(value)}")
         return {}
+    if not is_finite(value):
+        problems.error(name, f"numbers of {name} must be finite")
     return value

@@ -9,7 +9,8 @@ from typing import Any
 
 from openbell.charts.config.drawing_kinds import KINDS, TYPES, Coordinate, DrawingKind, kind_of
 from openbell.charts.config.model import ConfigDrawing
-from openbell.charts.config.problems import Problems, shorten
+from openbell.charts.config.problems import Problems, is_finite, shorten
+from openbell.charts.config.ranges import EARLIEST, LATEST_YEAR
 from openbell.charts.config.reading_studies import MOST_READ
 from openbell.market.nearest import did_you_mean
 
@@ -39,7 +40,7 @@ def _read(raw: object, at: str, problems: Problems) -> ConfigDrawing | None:
         problems.error(f"{at}.type", f"no drawing {shorten(name)}{advice}", f"Drawings are {', '.join(KINDS)}")
         return None
     for key in raw:
-        if key not in _KEYS:
+        if key not in _KEYS and not problems.full("warning"):
             problems.warning(f"{at}.{str(key)[:40]}", f"unknown field {str(key)[:40]!r} is ignored")
     place = raw.get("coordinates", raw.get("input"))
     if not isinstance(place, Mapping):
@@ -52,6 +53,8 @@ def _read(raw: object, at: str, problems: Problems) -> ConfigDrawing | None:
     if not isinstance(override, Mapping):
         problems.error(f"{at}.style", f"style must be an object, not {shorten(override)}")
         return None
+    if not is_finite(override):
+        problems.error(f"{at}.style", "numbers of style must be finite")
     order = raw.get("zOrder", "top")
     on_top = problems.choose(f"{at}.zOrder", order, ("top", "bottom")) != "bottom"
     found = _coordinates(kind, place, at, problems)
@@ -69,6 +72,8 @@ def _coordinates(
         if place.get(name) is None:
             problems.error(f"{at}.coordinates.{name}", f"{kind.name} needs {name}", f"Add {name}")
     for name, value in place.items():
+        if problems.full("error"):
+            break
         field = f"{at}.coordinates.{str(name)[:40]}"
         if name not in kind.coordinates:
             advice = did_you_mean(str(name)[:40], kind.coordinates) or f"; it has {', '.join(kind.coordinates)}"
@@ -126,6 +131,10 @@ def _time(field: str, value: object, problems: Problems) -> datetime | None:
             f"{field.rpartition('.')[2]} must be an ISO 8601 time, not {shorten(value)}",
             "Write it as 2026-03-03T00:00:00Z",
         )
+        return None
+    if not EARLIEST.year <= found.year <= LATEST_YEAR:
+        years = f"{EARLIEST.year} and {LATEST_YEAR}"
+        problems.error(field, f"{field.rpartition('.')[2]} must be between {years}, not {shorten(value)}")
         return None
     return found
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from openbell.charts.config.model import ConfigStudy
-from openbell.charts.config.problems import Problems, shorten
+from openbell.charts.config.problems import Problems, is_finite, shorten
 from openbell.charts.studies import catalogue
 from openbell.charts.studies.study import Input, Study
 from openbell.indicators.spec import Setting
@@ -58,7 +58,7 @@ def _read(raw: object, at: str, problems: Problems) -> ConfigStudy | None:
         problems.error(f"{at}.name", error.message, "Use a name from fetch_chart_documentation, section indicators")
         return None
     for key in raw:
-        if key not in _KEYS:
+        if key not in _KEYS and not problems.full("warning"):
             problems.warning(
                 f"{at}.{str(key)[:40]}",
                 f"unknown field {str(key)[:40]!r} is ignored{did_you_mean(str(key)[:40], _KEYS)}",
@@ -67,6 +67,8 @@ def _read(raw: object, at: str, problems: Problems) -> ConfigStudy | None:
     if not isinstance(override, Mapping):
         problems.error(f"{at}.override", f"override must be an object, not {shorten(override)}")
         override = {}
+    if not is_finite(override):
+        problems.error(f"{at}.override", "numbers of override must be finite")
     if not isinstance(forced, bool):
         problems.error(f"{at}.forceOverlay", f"forceOverlay must be true or false, not {shorten(forced)}")
     return ConfigStudy(study, _inputs(study, raw, at, problems), override, forced is True)
@@ -88,6 +90,8 @@ def _inputs(study: Study, raw: Mapping[str, Any], at: str, problems: Problems) -
     }
     found: dict[str, Setting] = {}
     for name, value in given.items():
+        if problems.full("error"):
+            break
         second = _SECOND_KEYS.get(study.short, {}).get(name, "")
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         known = named[second] if second and is_number else named.get(name) or keyed.get(name)

@@ -29,8 +29,10 @@ DEFAULT_BARS = 200
 _CLOSED = 5 * 86400
 """Seconds for which a market may be closed."""
 _MINUTE = 60
-_EXTENDED = 3
-"""Bars of a day for each bar of its regular hours."""
+_HOURS = 3
+"""The 16 hours of a stock's day by the 6.5 of the regular session, rounded up."""
+_EXTENDED = 34_200
+"""Seconds of a stock's day that are not regular; the newest bars may be of such hours."""
 _NEARLY = 0.95
 _LAST_WHOLE = 1800
 """Seconds. Longer bars may hold regular and extended hours."""
@@ -66,17 +68,19 @@ async def window_of(
     if config.session == "regular":
         bars = await _regular(service, bars, notes)
     bars = bars.take(bars.time < end)
-    bars = bars.take(slice(0, max(0, len(bars) - config.shift_left)))
     most = MOST_BARS if bounds is not None else DEFAULT_BARS
     count = len(bars) if asked is None else int((bars.time >= asked).sum())
+    # A shift moves the range to the past instead of making it shorter.
+    bars = bars.take(slice(0, max(0, len(bars) - config.shift_left)))
+    count = min(count, most, len(bars))
     if not count:
         raise NoData(
             f"{instrument}: there are no closed bars of {config.interval} in the range {config.range or 'asked for'}: "
             "choose a longer range or a shorter interval"
         )
-    if bounds is not None and (note := _missing(bars, min(count, most), asked)) is not None:
+    if bounds is not None and (note := _missing(bars, count, asked, config)) is not None:
         notes.append(note)
-    return Window(bars, min(count, most), tuple(notes))
+    return Window(bars, count, tuple(notes))
 
 
 class _Wanted(NamedTuple):
@@ -94,8 +98,10 @@ async def _read(service: BarService, config: ChartConfig, series: Series, wanted
     more = wanted.warm_up + config.shift_left
     is_cut = config.session == "regular" and _drops_extended(instrument, timeframe)
     if wanted.start is None:
-        count = (DEFAULT_BARS if config.range is None else MOST_BARS) * (_EXTENDED if is_cut else 1)
-        return await service.newest(instrument, timeframe, min(RING, count + more))
+        count = (DEFAULT_BARS if config.range is None else MOST_BARS) + more
+        if config.session == "regular" and instrument.asset_class is AssetClass.STOCK and timeframe.intraday:
+            count = count * _HOURS + _EXTENDED // timeframe.seconds + 1
+        return await service.newest(instrument, timeframe, min(RING, count))
     start = max(wanted.start, lookback_start(instrument, timeframe, MOST_BARS, wanted.end))
     if wanted.end < wanted.closed - timeframe.seconds or is_cut:
         first = lookback_start(instrument, timeframe, more, min(start, wanted.end))
@@ -109,12 +115,18 @@ def _drops_extended(instrument: Instrument, timeframe: Timeframe) -> bool:
     return instrument.asset_class is AssetClass.STOCK and timeframe.seconds <= _LAST_WHOLE
 
 
-def _missing(bars: Bars, count: int, asked: int | None) -> str | None:
+def _missing(bars: Bars, count: int, asked: int | None, config: ChartConfig) -> str | None:
     """Returns why the picture begins later than the range; None if it does not."""
-    if count > _NEARLY * MOST_BARS:
-        return f"of a longer range the newest {MOST_BARS:,} bars are drawn"
     first = int(bars.time[-count])
-    if asked is not None and first - asked > max(_CLOSED, (int(bars.time[-1]) - asked) * _LATE):
+    if len(bars) >= RING or count > _NEARLY * MOST_BARS:
+        return (
+            f"the newest {count:,} bars of range {config.range} are drawn" if asked is None or first > asked else None
+        )
+    if (
+        asked is not None
+        and not config.shift_left
+        and first - asked > max(_CLOSED, (int(bars.time[-1]) - asked) * _LATE)
+    ):
         return f"there are no bars before {iso(first)}"
     return None
 

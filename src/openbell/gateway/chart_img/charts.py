@@ -56,7 +56,7 @@ class Charts:
         try:
             made = await self._images.draw(config, self._plan, store=store)
         except OpenbellError as error:
-            return _failed(error, raw)
+            return failed(error, raw)
         return self._stored(made) if store else self._picture(made)
 
     def _picture(self, made: Generated) -> Answer:
@@ -124,9 +124,10 @@ def _currency(symbol: str) -> str:
     return next((quote for quote in sorted(QUOTES, key=len, reverse=True) if symbol[2:].endswith(quote)), "USD")
 
 
-def _failed(error: OpenbellError, raw: Mapping[str, Any]) -> Answer:
+def failed(error: OpenbellError, raw: Mapping[str, Any] | None = None) -> Answer:
+    """Returns the response to an error; `raw` is the config of the request."""
     if isinstance(error, ConfigRefused):
-        return invalid([Problem(each["field"], each["message"]) for each in error.problems], raw)
+        return invalid([Problem(each["field"], each["message"]) for each in error.problems], raw or {})
     if isinstance(error, Refused):
         return failure(403, error.message)
     if isinstance(error, FeedUnavailable | CallTimeout):
@@ -134,5 +135,5 @@ def _failed(error: OpenbellError, raw: Mapping[str, Any]) -> Answer:
     if isinstance(error, DataError):
         return failure(422, error.message)
     if not isinstance(error, StoreError):
-        log.error("a chart failed: %s", error.message)
+        log.error("a request to the chart API failed: %s", error.message)
     return failure(500, error.message)

@@ -16,12 +16,12 @@ from openbell.desk.chart_image.pictures import PATH, expiry_of
 from openbell.desk.desk import Desk
 from openbell.gateway.admission import Admission
 from openbell.gateway.chart_img.bodies import Answer, failure, refusal_body
-from openbell.gateway.chart_img.charts import Charts
+from openbell.gateway.chart_img.charts import Charts, failed
 from openbell.gateway.chart_img.limits import PlanLimits
 from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.quotes.keys import with_token
 from openbell.gateway.watching import CallWatch
-from openbell.market.errors import CallTimeout
+from openbell.market.errors import CallTimeout, OpenbellError
 from openbell.protocol.session import Principal
 from openbell.protocol.session import Scope as Permission
 
@@ -124,6 +124,8 @@ class ChartEndpoint:
                 return await work()
         except (TimeoutError, CallTimeout):
             return failure(504, "Timeout: the chart took too long")
+        except OpenbellError as error:
+            return failed(error)
         except Exception:
             log.exception("a request to the chart API failed")
             return failure(500, "Internal Server Error")
