@@ -27,7 +27,9 @@ CONFIGS = [entry for entry in ALL if not entry.error]
 def test_the_corpus_is_large_and_one_fifth_is_held_out() -> None:
     assert len(ALL) >= 500
     assert sum(bool(entry.error) for entry in ALL) >= 40
-    by_theme, held = Counter(entry.theme for entry in ALL), Counter(entry.theme for entry in HELD_OUT)
+    # What readers tried later has no part that the parser's authors have not read.
+    by_theme = Counter(entry.theme for entry in ALL if entry.theme != "doubts")
+    held = Counter(entry.theme for entry in HELD_OUT)
     assert {theme: held[theme] for theme in by_theme} == {theme: count // 5 for theme, count in by_theme.items()}
 
 

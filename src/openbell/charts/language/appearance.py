@@ -92,7 +92,9 @@ def looks_in(words: Sequence[Word]) -> Iterator[Detection[LookFound]]:
     for at, word in enumerate(words):
         if (found := _TABLE.at(words, at)) is not None:
             end, look = found
-            yield Detection(at, end, look, rank=3)
+            is_level = end == at + 1 and word.text == "line" and end < len(words) and words[end].text in {"at", "@"}
+            if not is_level:  # a line at a price that cannot be drawn is no style
+                yield Detection(at, end, look, rank=3)
         if word.value is not None:
             yield from _size(words, at)
         elif word.text == "square":
