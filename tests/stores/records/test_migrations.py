@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,11 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text
 
 from openbell.market.errors import StoreError
+from openbell.stores.access.store import MIGRATIONS
 from openbell.stores.records import schema
-from openbell.stores.records.migrate import scripts
+from openbell.stores.records.migrate import scripts, upgrade
+from openbell.stores.records.sqlite import engine_for
+from openbell.stores.records.table_script import dump, run_script, script_of
 from openbell.stores.records.tables import metadata
 from openbell.stores.records.view import View
 from tests.stores.records import partner
@@ -69,12 +73,39 @@ def test_processes_that_open_an_empty_database_at_once_do_not_collide(place: Pla
         partners = [stack.enter_context(Partner(partner.load, place)) for _ in range(5)]
         for each in partners:
             each.go()
-        assert True in [each.hear() for each in partners]
+        assert (True in [each.hear() for each in partners]) is bool(place.url), "only migrations load Alembic"
     prepared(place)
 
 
-def test_alembic_is_loaded_only_when_there_is_something_to_do(place: Place) -> None:
-    for needed in (True, False):
+@pytest.mark.parametrize("folder", [schema.FOLDER, MIGRATIONS], ids=lambda folder: folder.parent.name)
+def test_the_script_for_an_empty_database_creates_the_tables_of_the_migrations(folder: Path) -> None:
+    (newest,) = scripts(folder).get_heads()
+    script = script_of(folder, str(newest))
+    assert list(folder.glob("*.sql")) == [script], "make tables writes it anew"
+    dumps = []
+    for create, given in ((upgrade, folder), (run_script, script)):
+        engine = engine_for(":memory:")
+        with engine.begin() as connection:
+            create(connection, given)
+            dumps.append(dump(connection))
+        engine.dispose()
+    assert dumps[0] == dumps[1], "make tables writes it anew"
+
+
+def test_tables_without_a_version_are_not_taken_for_an_empty_database(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    asyncio.run(place.tamper("CREATE TABLE accounts (name TEXT)"))
+
+    async def main() -> None:
+        async with place.opened() as records:
+            with pytest.raises(StoreError, match="accounts already exists"):
+                await records.read(version)
+
+    asyncio.run(main())
+
+
+def test_alembic_is_loaded_only_for_migrations(place: Place) -> None:
+    for needed in (bool(place.url), False):
         with Partner(partner.load, place) as other:
             other.go()
             assert other.hear() is needed
