@@ -883,7 +883,7 @@ COUNTS = {
         ("desk/trading/test_engine_crash.py::test_a_killed_engine_loses_doubles_and_invents_nothing", "KILLS", 10, 500),
     ],
     "the present is moved by the present alone; scenarios have records of their own": [
-        ("servers/test_nothing_later.py::test_no_tool_of_another_clock_changes_the_present", "SEEDS", 2, 40),
+        ("servers/test_nothing_later.py::test_no_tool_of_another_clock_changes_the_present", "PRESENTS", 1, 40),
     ],
     "read-only makes nothing; halting is always allowed": [
         ("cli/test_read_only_tools.py::test_no_tool_makes_anything_in_an_empty_home", "SAMPLES", 1, 4),
