@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sqlalchemy import MetaData
+
+from openbell.stores.access import tables as access_tables
 from openbell.stores.access.store import MIGRATIONS
+from openbell.stores.records import tables as records_tables
 from openbell.stores.records.migrate import scripts, upgrade
 from openbell.stores.records.schema import FOLDER
 from openbell.stores.records.sqlite import engine_for
-from openbell.stores.records.table_script import dump, script_of
+from openbell.stores.records.table_script import dump, postgresql_script, script_of
 
 
-def write(folder: Path) -> None:
-    """Run the migrations of a folder on an empty database and write its script."""
+def write(folder: Path, metadata: MetaData) -> None:
+    """Write the script of the tables that the migrations of a folder create on SQLite, and that of PostgreSQL."""
     engine = engine_for(":memory:")
     with engine.begin() as connection:
         upgrade(connection, folder)
@@ -21,9 +25,10 @@ def write(folder: Path) -> None:
     for old in folder.glob("*.sql"):
         old.unlink()
     (newest,) = scripts(folder).get_heads()
-    script_of(folder, newest).write_text(text, "utf-8")
+    script_of(folder, newest, "sqlite").write_text(text, "utf-8")
+    script_of(folder, newest, "postgresql").write_text(postgresql_script(metadata, newest), "utf-8")
 
 
 if __name__ == "__main__":
-    for each in (MIGRATIONS, FOLDER):
-        write(each)
+    write(FOLDER, records_tables.metadata)
+    write(MIGRATIONS, access_tables.metadata)

@@ -24,7 +24,7 @@ class EmptyDatabase:
         self._engine = engine_for(":memory:", poolclass=StaticPool)
         self._guard = threading.Lock()
         with self._engine.begin() as connection:
-            run_script(connection, script_of(folder, version))
+            run_script(connection, script_of(folder, version, "sqlite"))
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Call a function with a connection and return its result. It never waits for a disk or a lock of others."""

@@ -51,8 +51,8 @@ def prepare(connection: Connection, newest: str = NEWEST, folder: Path = FOLDER)
         )
     if found == newest:
         return
-    script = script_of(folder, newest)
-    if connection.dialect.name == "sqlite" and is_empty(connection) and script.exists():
+    script = script_of(folder, newest, connection.dialect.name)
+    if found is None and script.exists() and is_empty(connection):
         run_script(connection, script)
         return
     from openbell.stores.records.migrate import upgrade
