@@ -136,7 +136,7 @@ def test_tables_without_a_version_are_not_taken_for_an_empty_database(place: Pla
 
     async def main() -> None:
         async with place.opened() as records:
-            with pytest.raises(StoreError, match='accounts"? already exists'):
+            with pytest.raises(StoreError, match=r'accounts"? already exists'):
                 await records.read(version)
 
     asyncio.run(main())
