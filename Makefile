@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # A byte-code cache makes every start two to three times faster.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help up test soak check lint bench lock docs proto clean
+.PHONY: help up test soak check lint bench lock docs proto tables clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -53,6 +53,9 @@ docs: $(VENV)/tools ## write the generated reference pages anew
 
 proto: $(VENV)/tools ## generate the messages of the gRPC backtester anew
 	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src openbell/backtest/wire/backtester.proto
+
+tables: $(VENV)/tools ## write the scripts that create the tables of a new desk anew
+	$(BIN)/python -m openbell.stores.write_tables
 
 bench: $(VENV)/tools ## print speed ratios, measured in an environment with run-time dependencies only
 	$(PYTHON) bench/run.py

@@ -31,6 +31,8 @@ from pathlib import Path
 from typing import Any
 
 _PR_SET_CHILD_SUBREAPER = 36
+_MADV_COLLAPSE = 25
+_LARGE_PAGE = 2 << 20
 _LARGEST = 1 << 20
 _BESIDES = (
     "alembic.command",
@@ -147,9 +149,30 @@ def _load() -> None:
             importlib.import_module(module.name)
     for name in _BESIDES:
         importlib.import_module(name)
+    _read_library()
     _build_command_line()
     gc.collect()
     gc.freeze()
+    _use_large_pages()
+
+
+def _use_large_pages() -> None:
+    """Put this process's memory into large pages where the system can: a fork and its end then take half the time."""
+    libc = ctypes.CDLL(None)
+    libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, access, _, _, _, *name = line.split()
+        first, last = (int(end, 16) for end in span.split("-"))
+        if access == "rw-p" and name in ([], ["[heap]"]):
+            for start in range(-(-first // _LARGE_PAGE) * _LARGE_PAGE, last - _LARGE_PAGE + 1, _LARGE_PAGE):
+                libc.madvise(start, _LARGE_PAGE, _MADV_COLLAPSE)
+
+
+def _read_library() -> None:
+    """Read the files of all strategies, which takes 0.1 s, before the fork and not in each process."""
+    from openbell.desk.strategies.specs import canonical_specs
+
+    canonical_specs()
 
 
 def _build_command_line() -> None:

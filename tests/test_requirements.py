@@ -494,6 +494,7 @@ MUST_HOLD = {
     ],
     "read-only makes nothing; halting is always allowed": [
         "cli/test_read_only_tools.py::test_no_tool_makes_anything_in_an_empty_home",
+        "cli/test_read_only_tools.py::test_no_tool_changes_anything_in_a_used_home",
         "cli/test_read_only_tools.py::test_a_read_only_desk_can_be_halted_and_not_resumed",
         "cli/test_commands.py::test_a_read_only_collector_makes_nothing",
         "cli/test_trading_commands.py::test_a_read_only_desk_lets_nobody_write",
@@ -947,7 +948,11 @@ COUNTS = {
         ("desk/trading/test_engine_crash.py::test_a_killed_engine_loses_doubles_and_invents_nothing", "KILLS", 10, 500),
     ],
     "the present is moved by the present alone; scenarios have records of their own": [
-        ("servers/test_nothing_later.py::test_no_tool_of_another_clock_changes_the_present", "SEEDS", 2, 40),
+        ("servers/test_nothing_later.py::test_no_tool_of_another_clock_changes_the_present", "PRESENTS", 1, 40),
+    ],
+    "read-only makes nothing; halting is always allowed": [
+        ("cli/test_read_only_tools.py::test_no_tool_makes_anything_in_an_empty_home", "SAMPLES", 1, 4),
+        ("cli/test_read_only_tools.py::test_no_tool_changes_anything_in_a_used_home", "SAMPLES", 1, 4),
     ],
     "nothing later than the clock is seen by any tool of any server": [
         (

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from openbell.backtest.engine import simulate
 from openbell.backtest.rules import Setup
+from openbell.backtest.trades import Trades
 from openbell.strategies.evaluation import evaluate
 from openbell.strategies.spec import Side
 from tests.backtest import raptor
@@ -15,6 +20,30 @@ from tests.desk.importing.test_real_files import RealFile
 
 COSTS = [Setup(fee=0.0), Setup(fee=0.001), Setup(fee=0.001, slippage=0.0005)]
 NEAR = 1e-9
+OURS = ("entry_index", "exit_index", "entry_price", "exit_price", "quantity", "profit", "entry_fee", "exit_fee")
+THEIRS = ("entry_idx", "exit_idx", "entry_price", "exit_price", "size", "pnl", "entry_fees", "exit_fees")
+Columns = dict[str, npt.NDArray[np.float64]]
+
+
+def same_trades(ours: Trades, theirs: Sequence[Any]) -> tuple[Columns, Columns]:
+    """Returns the figures of trades as columns; they have the same bars, reasons and prices."""
+    assert len(ours) == len(theirs)
+    our, their = (
+        {name: np.array([getattr(trade, name) for trade in trades], float) for name in names}
+        for trades, names in ((ours, OURS), (theirs, THEIRS))
+    )
+    np.testing.assert_array_equal(our["entry_index"], their["entry_idx"])
+    np.testing.assert_array_equal(our["exit_index"], their["exit_idx"])
+    assert [trade.reason for trade in ours] == [raptor.REASONS[trade.exit_reason] for trade in theirs]
+    assert_near(our["entry_price"], their["entry_price"])
+    assert_near(our["exit_price"], their["exit_price"])
+    return our, their
+
+
+def assert_near(ours: Any, theirs: Any, absolute: Any = 1e-12) -> None:
+    """The larger of a relative and an absolute difference is allowed."""
+    far = np.abs(ours - theirs) > np.maximum(NEAR * np.abs(theirs), absolute)
+    assert not np.any(far), (ours, theirs)
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -26,14 +55,11 @@ def test_long_trades_and_equity_equal_raptorbts(file: RealFile, name: str) -> No
         ours, theirs = simulate(bars, conditions, Side.LONG, {}, setup), raptor.run(bars, conditions, Side.LONG, setup)
 
         assert len(ours.trades) == len(theirs.trades) > 5
-        for our, their in zip(ours.trades, theirs.trades, strict=True):
-            invested = our.quantity * our.entry_price
-            assert (our.entry_index, our.exit_index) == (their.entry_idx, their.exit_idx)
-            assert our.reason is raptor.REASONS[their.exit_reason]
-            assert (our.entry_price, our.exit_price) == pytest.approx((their.entry_price, their.exit_price), rel=NEAR)
-            assert our.quantity == pytest.approx(their.size, rel=NEAR)
-            assert our.profit == pytest.approx(their.pnl, rel=NEAR, abs=invested * NEAR)
-            assert (our.entry_fee, our.exit_fee) == pytest.approx((their.entry_fees, their.exit_fees), rel=NEAR)
+        our, their = same_trades(ours.trades, theirs.trades)
+        assert_near(our["quantity"], their["size"])
+        assert_near(our["profit"], their["pnl"], absolute=our["quantity"] * our["entry_price"] * NEAR)
+        assert_near(our["entry_fee"], their["entry_fees"])
+        assert_near(our["exit_fee"], their["exit_fees"])
         np.testing.assert_allclose(ours.equity, theirs.equity, rtol=NEAR)
         total = ours.equity[-1] / setup.cash - 1
         assert total == pytest.approx(theirs.metrics.total_return_pct / 100, rel=NEAR, abs=NEAR)
@@ -54,18 +80,13 @@ def test_short_trades_and_their_compounded_return_equal_raptorbts(file: RealFile
 
         # A short in a coin that doubles uses up the cash: the run ends, and raptorbt's does not.
         assert len(ours.trades) == len(theirs.trades) > 5 or ours.equity[-1] <= 0
-        compounded = 1.0
-        for at, (our, their) in enumerate(zip(ours.trades, theirs.trades, strict=False)):
-            assert (our.entry_index, our.exit_index) == (their.entry_idx, their.exit_idx)
-            assert our.reason is raptor.REASONS[their.exit_reason]
-            assert (our.entry_price, our.exit_price) == pytest.approx((their.entry_price, their.exit_price), rel=NEAR)
-            growth = their.pnl / (their.size * their.entry_price * (1 + setup.fee))
-            cash = our.quantity * our.entry_price * (1 + setup.fee)
-            assert our.profit / cash == pytest.approx(growth, rel=NEAR, abs=NEAR)
-            assert our.entry_fee / cash == pytest.approx(
-                their.entry_fees / their.size / their.entry_price / (1 + setup.fee)
-            )
-            compounded *= 1 + growth
-            if at == 0:
-                assert (our.quantity, our.profit) == pytest.approx((their.size, their.pnl), rel=NEAR)
-        assert ours.equity[-1] / setup.cash == pytest.approx(compounded, rel=NEAR)
+        our, their = same_trades(ours.trades, theirs.trades[: len(ours.trades)])
+        growth = their["pnl"] / (their["size"] * their["entry_price"] * (1 + setup.fee))
+        cash = our["quantity"] * our["entry_price"] * (1 + setup.fee)
+        assert_near(our["profit"] / cash, growth, absolute=NEAR)
+        assert_near(
+            our["entry_fee"] / cash, their["entry_fees"] / their["size"] / their["entry_price"] / (1 + setup.fee)
+        )
+        assert_near(our["quantity"][:1], their["size"][:1])
+        assert_near(our["profit"][:1], their["pnl"][:1])
+        assert_near(ours.equity[-1] / setup.cash, np.prod(1 + growth))

@@ -41,6 +41,7 @@ CALLS: dict[str, tuple[str, dict[str, Any], bool]] = {
         {"tickers": ["AAPL"], "from": "2025-09-18", "to": "2025-09-19", "interval": "1d"},
         False,
     ),
+    "chart-image": ("get_exchanges", {}, False),
     "chartgen": ("list_indicators", {}, False),
 }
 """A tool of each server, its arguments, and True if the result is an error."""

@@ -120,7 +120,6 @@ def test_claude_code_connects_to_every_server(tmp_path: Path, up: Gateway) -> No
     adds = [
         [f"{one['name']}-stdio", *settings, "--", *one["command"]],
         ["--transport", "http", f"{one['name']}-http", one["url"], "--header", f"Authorization: Bearer {up.token}"],
-        ["--transport", "http", WRONG, one["url"], "--header", "Authorization: Bearer wrong"],
     ]
     for words in adds:
         output([claude, "mcp", "add", "--scope", "user", *words], tmp_path, variables)
@@ -136,33 +135,36 @@ def add_the_others(file: Path, servers: list[Connection]) -> None:
     first, known = servers[0], settings["mcpServers"]
     stdio, http = known[f"{first['name']}-stdio"], known[f"{first['name']}-http"]
     assert stdio["env"] == first["environment"]
+    assert http["headers"] == {"Authorization": f"Bearer {first['token']}"}
     for each in servers[1:]:
         program, *words = each["command"]
         known[f"{each['name']}-stdio"] = {**stdio, "command": program, "args": words}
         known[f"{each['name']}-http"] = {**http, "url": each["url"]}
+    known[WRONG] = {**http, "headers": {"Authorization": "Bearer wrong"}}
     file.write_text(json.dumps(settings))
 
 
-@pytest.mark.parametrize("name", ["market-data", "chartgen"])
-def test_the_inspector_lists_and_calls_tools_over_http_in_both_eras(tmp_path: Path, up: Gateway, name: str) -> None:
+@pytest.mark.parametrize(("name", "era"), [("market-data", "legacy"), ("chartgen", "modern")])
+def test_the_inspector_lists_and_calls_tools_over_http_in_both_eras(
+    tmp_path: Path, up: Gateway, name: str, era: str
+) -> None:
     inspector = here(programs.command, "inspector", "mcp-inspector")
     compiled = str(programs.CACHE / "inspector" / "compiled")
     variables = alone(tmp_path, MCP_CATALOG_PATH=str(tmp_path / "catalogue.json"), NODE_COMPILE_CACHE=compiled)
     tool, arguments, _ = CALLS[name]
     connect = [up.url(name), "--transport", "http"]
     connect += ["--header", f"Authorization: Bearer {up.token}"]
-    for era in ("legacy", "modern"):
-        shared = [*inspector, "--cli", *connect, "--protocol-era", era]
-        listed = subprocess.run(
-            [*shared, "--method", "tools/list", "--strict"],
-            env=variables,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert (listed.returncode, listed.stderr) == (0, "")
-        assert [each["name"] for each in json.loads(listed.stdout)["tools"]] == list(load(name).by_name)
-        called = [*shared, "--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments)]
-        result = json.loads(output(called, tmp_path, variables))
-        assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    shared = [*inspector, "--cli", *connect, "--protocol-era", era]
+    listed = subprocess.run(
+        [*shared, "--method", "tools/list", "--strict"],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert [each["name"] for each in json.loads(listed.stdout)["tools"]] == list(load(name).by_name)
+    called = [*shared, "--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments)]
+    result = json.loads(output(called, tmp_path, variables))
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]

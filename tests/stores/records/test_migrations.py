@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,12 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text
 
 from openbell.market.errors import StoreError
+from openbell.stores.access.store import MIGRATIONS
 from openbell.stores.records import schema
-from openbell.stores.records.migrate import scripts
+from openbell.stores.records.migrate import scripts, upgrade
+from openbell.stores.records.postgres import Pool, PostgresDatabase
+from openbell.stores.records.sqlite import engine_for
+from openbell.stores.records.table_script import dump, run_script, script_of
 from openbell.stores.records.tables import metadata
 from openbell.stores.records.view import View
 from tests.stores.records import partner
@@ -69,12 +74,87 @@ def test_processes_that_open_an_empty_database_at_once_do_not_collide(place: Pla
         partners = [stack.enter_context(Partner(partner.load, place)) for _ in range(5)]
         for each in partners:
             each.go()
-        assert True in [each.hear() for each in partners]
+        assert [each.hear() for each in partners] == [False] * 5, "only migrations load Alembic"
     prepared(place)
 
 
-def test_alembic_is_loaded_only_when_there_is_something_to_do(place: Place) -> None:
-    for needed in (True, False):
+FOLDERS = pytest.mark.parametrize("folder", [schema.FOLDER, MIGRATIONS], ids=lambda folder: folder.parent.name)
+
+
+@FOLDERS
+def test_the_script_for_an_empty_database_creates_the_tables_of_the_migrations(folder: Path) -> None:
+    (newest,) = scripts(folder).get_heads()
+    script = script_of(folder, str(newest), "sqlite")
+    assert {each.name for each in folder.glob("*.sql")} == {f"{newest}.sqlite.sql", f"{newest}.postgresql.sql"}
+    dumps = []
+    for create, given in ((upgrade, folder), (run_script, script)):
+        engine = engine_for(":memory:")
+        with engine.begin() as connection:
+            create(connection, given)
+            dumps.append(dump(connection))
+        engine.dispose()
+    assert dumps[0] == dumps[1], "make tables writes it anew"
+
+
+CATALOGUE = (
+    (
+        "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns "
+        "WHERE table_schema = current_schema()"
+    ),
+    "SELECT tablename, replace(indexdef, current_schema(), '') FROM pg_indexes WHERE schemaname = current_schema()",
+    (
+        "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE connamespace = current_schema()::regnamespace"
+    ),
+    "SELECT version_num FROM alembic_version",
+)
+
+
+@FOLDERS
+def test_the_script_for_postgresql_creates_the_tables_of_the_migrations(database: str, folder: Path) -> None:
+    (newest,) = scripts(folder).get_heads()
+    script = script_of(folder, str(newest), "postgresql")
+
+    async def catalogue(name: str, create: Any, given: Path) -> list[list[Any]]:
+        def work(connection: Connection) -> list[list[Any]]:
+            create(connection, given)
+            return [sorted(map(tuple, connection.exec_driver_sql(each))) for each in CATALOGUE]
+
+        made = PostgresDatabase(database, name, Pool())
+        try:
+            return await made.run(work, writing=True)
+        finally:
+            await made.close()
+
+    migrated = asyncio.run(catalogue("migrated", upgrade, folder))
+    assert len(migrated[0]) > 10
+    assert asyncio.run(catalogue("scripted", run_script, script)) == migrated, "make tables writes it anew"
+
+
+def test_tables_without_a_version_are_not_taken_for_an_empty_database(place: Place) -> None:
+    asyncio.run(place.tamper("CREATE TABLE accounts (name TEXT)"))
+
+    async def main() -> None:
+        async with place.opened() as records:
+            with pytest.raises(StoreError, match=r'accounts"? already exists'):
+                await records.read(version)
+
+    asyncio.run(main())
+
+
+UNDONE = (
+    "UPDATE alembic_version SET version_num = '0004'",
+    "DROP TABLE crossing_subscriptions",
+    "ALTER TABLE pushes DROP COLUMN method",
+    "ALTER TABLE cursors DROP COLUMN signals",
+)
+"""Back from version 0005 to the one before."""
+
+
+def test_alembic_is_loaded_only_for_migrations(place: Place) -> None:
+    for needed in (False, False, True):
+        if needed:
+            asyncio.run(place.tamper(*UNDONE))
         with Partner(partner.load, place) as other:
             other.go()
             assert other.hear() is needed

@@ -17,7 +17,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, insert, select
 
 from openbell.market.errors import Refused, StoreError
-from openbell.stores.access.tables import keys, metadata
+from openbell.stores.access.tables import keys
 from openbell.stores.records import failures, schema
 from openbell.stores.records.empty_database import EmptyDatabase
 from openbell.stores.records.records import Database
@@ -109,7 +109,7 @@ class AccessStore:
         if self._ready:
             return True
         if self._read_only and not await self._exists():
-            self._empty = self._empty or EmptyDatabase(metadata)
+            self._empty = self._empty or EmptyDatabase(MIGRATIONS, NEWEST)
             return False
         if not await self._run(partial(schema.is_newest, newest=NEWEST), writing=False):
             await self._upgrade()

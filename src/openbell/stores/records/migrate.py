@@ -11,8 +11,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection
 
 from openbell.market.errors import StoreError
-
-FOLDER = Path(__file__).with_name("migrations")
+from openbell.stores.records.schema import FOLDER
 
 
 def scripts(folder: Path = FOLDER) -> ScriptDirectory:

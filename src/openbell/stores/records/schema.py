@@ -12,9 +12,11 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.schema import CreateSchema, DropSchema
 
 from openbell.market.errors import StoreError
+from openbell.stores.records.table_script import is_empty, run_script, script_of
 
 NEWEST = "0005"
 """The last revision in `migrations/versions`; a test compares."""
+FOLDER = Path(__file__).with_name("migrations")
 _WRITE_LOCK = 701_287
 """The number of PostgreSQL's advisory lock for writers of one schema; any number would do."""
 _migrating = threading.Lock()
@@ -36,8 +38,8 @@ def is_newest(connection: Connection, newest: str = NEWEST) -> bool:
     return _version(connection) == newest
 
 
-def prepare(connection: Connection, newest: str = NEWEST, folder: Path | None = None) -> None:
-    """Migrate if needed, by the scripts of `folder` or those of the records. Alembic is imported only then.
+def prepare(connection: Connection, newest: str = NEWEST, folder: Path = FOLDER) -> None:
+    """Create or migrate the tables if needed, by the scripts of `folder`. Alembic is imported only for migrations.
 
     Raises `StoreError` if the tables are of a newer version.
     """
@@ -47,10 +49,15 @@ def prepare(connection: Connection, newest: str = NEWEST, folder: Path | None = 
         raise StoreError(
             f"the records have version {found}, and this Openbell supports versions up to {newest}: use a newer Openbell"
         )
-    if found != newest:
-        from openbell.stores.records.migrate import FOLDER, upgrade
+    if found == newest:
+        return
+    script = script_of(folder, newest, connection.dialect.name)
+    if found is None and script.exists() and is_empty(connection):
+        run_script(connection, script)
+        return
+    from openbell.stores.records.migrate import upgrade
 
-        upgrade(connection, folder or FOLDER)
+    upgrade(connection, folder)
 
 
 def create(connection: Connection, name: str) -> None:
