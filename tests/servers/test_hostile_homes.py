@@ -15,7 +15,7 @@ from tests.client import OPENBELL, PATIENCE, call, environment, run
 from tests.counts import runs
 from tests.prefork import Process
 
-STOPS = runs(6, soak=40)
+STOPS = runs(4, soak=40)
 AS_OF = "2026-01-07T15:00:00Z"
 AAPL = {"symbol": "AAPL", "timeframe": "5min"}
 MONTH = "simulated/data/stocks/1min/AAPL_2026-01.parquet"
