@@ -9,9 +9,9 @@ from collections.abc import Callable
 PATIENCE = 30.0
 
 
-async def until(condition: Callable[[], bool], what: str = "condition") -> None:
+async def until(condition: Callable[[], bool], what: str = "condition", patience: float = PATIENCE) -> None:
     """Let the event loop run until the condition holds."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline, f"gave up waiting for {what}"
         await asyncio.sleep(0.002)

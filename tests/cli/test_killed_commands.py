@@ -35,7 +35,7 @@ from tests.stores.child import Child
 from tests.stores.model import assert_same
 from tests.stores.samples import EVER
 
-IMPORT_KILLS = runs(6, soak=150)
+IMPORT_KILLS = runs(4, soak=150)
 BACKFILL_KILLS = runs(4, soak=120)
 SEED = int(os.environ.get("OPENBELL_SEED", "20241202"))
 LIVE = Source(Origin.LIVE, "alpaca:iex")

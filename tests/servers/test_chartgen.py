@@ -22,7 +22,7 @@ from openbell.indicators.registry import all_indicators
 from tests.client import OPENBELL, Client, peak_memory, processor_time, run
 from tests.counts import SOAK, runs
 
-REQUESTS = runs(150, soak=10_000)
+REQUESTS = runs(100, soak=10_000)
 AS_OF = "2026-01-07T15:00:00Z"
 
 

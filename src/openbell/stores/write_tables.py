@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlalchemy import MetaData
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from openbell.stores.access import tables as access_tables
 from openbell.stores.access.store import MIGRATIONS
@@ -12,7 +14,12 @@ from openbell.stores.records import tables as records_tables
 from openbell.stores.records.migrate import scripts, upgrade
 from openbell.stores.records.schema import FOLDER
 from openbell.stores.records.sqlite import engine_for
-from openbell.stores.records.table_script import dump, postgresql_script, script_of
+from openbell.stores.records.table_script import dump, joined, script_of
+
+_VERSION_TABLE = """CREATE TABLE alembic_version (
+\tversion_num VARCHAR(32) NOT NULL,
+\tCONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+)"""
 
 
 def write(folder: Path, metadata: MetaData) -> None:
@@ -27,6 +34,17 @@ def write(folder: Path, metadata: MetaData) -> None:
     (newest,) = scripts(folder).get_heads()
     script_of(folder, newest, "sqlite").write_text(text, "utf-8")
     script_of(folder, newest, "postgresql").write_text(postgresql_script(metadata, newest), "utf-8")
+
+
+def postgresql_script(metadata: MetaData, version: str) -> str:
+    """Returns the script that creates tables in the current schema of PostgreSQL."""
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    found = [_VERSION_TABLE]
+    for table in metadata.sorted_tables:
+        found.append(str(CreateTable(table).compile(dialect=dialect)).strip())
+        indexes = sorted(table.indexes, key=lambda index: str(index.name))
+        found += [str(CreateIndex(index).compile(dialect=dialect)) for index in indexes]
+    return joined(found, version)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from tests.servers.reverting_market import BUYS_LOW, FIRST
 from tests.waiting import PATIENCE, until, wait_for
 
 BTC = "BTC/USD"
+SEARCH_PATIENCE = 120.0
+"""A search computes for seconds in a process that gives way to everything else on the machine."""
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def home(tmp_path: Path) -> Path:
 
 
 async def searched(seeding: Seeding) -> None:
-    await until(lambda: seeding.status.state == "all watched series are searched", "the search")
+    await until(lambda: seeding.status.state == "all watched series are searched", "the search", SEARCH_PATIENCE)
 
 
 async def count(desk: Bench) -> int:
@@ -66,15 +68,17 @@ async def test_watched_series_are_searched_and_a_new_spec_after_them(home: Path)
 
 
 def test_one_process_searches_and_a_killed_one_is_followed(home: Path) -> None:
-    """Two servers at once, the first killed in the middle: every series is searched once, and the ledger is whole."""
+    """Two servers at once, the one that searches is killed: every series is searched once, and the ledger is whole."""
     command = [*OPENBELL, "mcp", "strategy"]
     settings = {"TIMEOUT": "60", "LOG": "info"}
     with Client(home, command=command, **settings) as first, Client(home, command=command, **settings) as second:
         first.initialize()
         second.initialize()
-        wait_for(lambda: bool(psutil.Process(first.process.pid).children()), "the first's worker")
-        first.process.kill()
-        ranked = data(second, "get_top_strategies", symbol=BTC, limit=100)
+        # Either may be the one that searches: whichever has taken the lease has a process that computes.
+        wait_for(lambda: has_worker(first) or has_worker(second), "a worker")
+        searching, other = (first, second) if has_worker(first) else (second, first)
+        searching.process.kill()
+        ranked = data(other, "get_top_strategies", symbol=BTC, limit=100)
         assert ranked["pagination"]["total"] > 20
         ids = [each["strategy_id"] for each in ranked["items"]]
         assert len(set(ids)) == len(ids)
@@ -84,6 +88,10 @@ def test_one_process_searches_and_a_killed_one_is_followed(home: Path) -> None:
     page: dict[str, Any] = json.loads(found.stdout)["data"]
     series = [(each["symbol"], each["timeframe"]) for each in page["items"]]
     assert len(set(series)) == len(series)
+
+
+def has_worker(server: Client) -> bool:
+    return bool(psutil.Process(server.process.pid).children())
 
 
 def alive(process: psutil.Process) -> bool:

@@ -29,7 +29,7 @@ SOURCE = Source(Origin.IMPORTED, "import")
 START = 1_758_240_000  # a midnight
 ME = "local"
 SYMBOLS = ["BTC/USD", "ETH/USD", "AAPL"]
-SEEDS = runs(4, soak=60)
+SEEDS = runs(3, soak=60)
 
 
 def desk_at(home: Path, clock: HandClock) -> Desk:

@@ -30,7 +30,7 @@ from openbell.servers.arche.tools import TOOLS
 from tests.counts import runs
 from tests.gateway.streamable.gateways import Inside
 
-CASES = runs(240, soak=6000)
+CASES = runs(120, soak=6000)
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

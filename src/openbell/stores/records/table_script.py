@@ -11,9 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from sqlalchemy import Connection, MetaData
-from sqlalchemy.dialects import postgresql
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy import Connection
 
 if TYPE_CHECKING:
     from sqlalchemy.connectors.asyncio import AsyncAdapt_dbapi_connection
@@ -24,10 +22,6 @@ _TABLES = {
     "sqlite": "SELECT count(*) FROM sqlite_master",
     "postgresql": "SELECT count(*) FROM pg_catalog.pg_tables WHERE schemaname = current_schema()",
 }
-_VERSION_TABLE = """CREATE TABLE alembic_version (
-\tversion_num VARCHAR(32) NOT NULL,
-\tCONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
-)"""
 
 
 def script_of(folder: Path, version: str, dialect: str) -> Path:
@@ -62,20 +56,10 @@ def dump(connection: Connection) -> str:
     )
     found = [str(sql) for sql in connection.exec_driver_sql(every).scalars()]
     (version,) = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars()
-    return _script(found, version)
+    return joined(found, version)
 
 
-def postgresql_script(metadata: MetaData, version: str) -> str:
-    """Returns the script that creates tables in the current schema of PostgreSQL."""
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
-    found = [_VERSION_TABLE]
-    for table in metadata.sorted_tables:
-        found.append(str(CreateTable(table).compile(dialect=dialect)).strip())
-        indexes = sorted(table.indexes, key=lambda index: str(index.name))
-        found += [str(CreateIndex(index).compile(dialect=dialect)) for index in indexes]
-    return _script(found, version)
-
-
-def _script(statements: list[str], version: str) -> str:
+def joined(statements: list[str], version: str) -> str:
+    """Returns a script of statements that ends with the version."""
     stamp = f"INSERT INTO alembic_version (version_num) VALUES ('{version}')"
     return "".join(_TRAILING.sub("", statement) + _BETWEEN for statement in (*statements, stamp))
