@@ -4,8 +4,8 @@ One server for each pytest process loads the package once and then forks itself 
 gets has a number, pipes, an environment and an end of its own, and can be killed like any other. What only a start from
 nothing can show (how fast it is, what it loads, standard streams that are closed) is tested with `subprocess` as it is.
 
-The server forks with Linux's CLONE_PARENT, so that the new process is a child of this one and waiting for it works as for
-any child. Elsewhere, and with PREFORK=0, commands start from nothing.
+The server forks twice and this process adopts the grandchild, so that waiting for it works as for any child. That needs
+Linux; elsewhere, and with PREFORK=0, commands start from nothing.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ import inspect
 import json
 import os
 import pkgutil
-import platform
 import random
 import runpy
-import signal
 import socket
 import subprocess
 import sys
@@ -32,9 +30,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_CLONE = {"x86_64": 56, "aarch64": 220}
-"""The number of the system call by machine."""
-_CLONE_PARENT = 0x8000
+_PR_SET_CHILD_SUBREAPER = 36
 _MADV_COLLAPSE = 25
 _LARGE_PAGE = 2 << 20
 _LARGEST = 1 << 20
@@ -110,8 +106,10 @@ def start(words: list[str], env: dict[str, str], cwd: str | None, ends: tuple[in
 
 
 def works() -> bool:
-    """Returns True if the server can fork children of this process here, and nobody has switched this off."""
-    return os.environ.get("PREFORK") != "0" and sys.platform == "linux" and platform.machine() in _CLONE
+    """Returns True if orphans of this process's children become its own children, and nobody has switched this off."""
+    if os.environ.get("PREFORK") == "0" or sys.platform != "linux":
+        return False
+    return not ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 # The server
@@ -124,27 +122,23 @@ def serve(asked: socket.socket) -> None:
         message, ends, _, _ = socket.recv_fds(asked, _LARGEST, 3)
         if not message:
             return
-        child = _fork_sibling()
-        if not child:
+        told, tell = os.pipe()
+        between = os.fork()
+        if not between:
+            child = os.fork()
+            if child:
+                os.write(tell, str(child).encode())
+                os._exit(0)
+            for end in (told, tell):
+                os.close(end)
             asked.close()
             _become(json.loads(message), ends)
-        for end in ends:
+        for end in (tell, *ends):
             os.close(end)
-        asked.send(str(child).encode())
-
-
-def _fork_sibling() -> int:
-    """Does what `os.fork` does, but the new process is a child of this one's parent."""
-    python = ctypes.PyDLL(None)
-    python.syscall.restype = ctypes.c_long
-    python.PyOS_BeforeFork()
-    child = int(python.syscall(_CLONE[platform.machine()], _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0))
-    if child:
-        python.PyOS_AfterFork_Parent()
-    else:
-        python.PyOS_AfterFork_Child()
-    assert child >= 0, "the system refused to fork"
-    return child
+        os.waitpid(between, 0)
+        # Only now is the child the asker's own, so that it can wait for it.
+        asked.send(os.read(told, 64))
+        os.close(told)
 
 
 def _load() -> None:
