@@ -1,4 +1,4 @@
-"""Charts against matplotlib and mplfinance, and the indicator registry: ratios within one run.
+"""Charts against matplotlib and mplfinance: ratios within one run.
 
 The fixture: 200 bars, 1200×675, Bollinger fill, three EMAs, volume, RSI, MACD, PNG encoding included. CPU time.
 """
@@ -23,13 +23,6 @@ from openbell.charts.compose import compose
 from openbell.charts.look import Look
 from openbell.charts.payload import summary
 from openbell.charts.picture import picture
-from openbell.feeds.sim.minutes import minute_bars
-from openbell.indicators.registry import all_indicators
-from openbell.indicators.spec import Bar
-from openbell.market.bars import Bars
-from openbell.market.extras import KINDS, Extra
-from openbell.market.instruments import parse
-from openbell.market.session_table import trading_day
 
 BARS = 200
 
@@ -124,35 +117,6 @@ def with_mplfinance() -> bytes:
     return sink.getvalue()
 
 
-def registry() -> None:
-    bars = minute_bars(parse("BTC/USD"), 7, 1_763_000_000 // 60 * 60 - 3000 * 60, 1_763_000_000 // 60 * 60)
-    extras = {kind: Extra(bars.time, bars.volume) for kind in KINDS}
-    everything = list(all_indicators().values())
-
-    def batch() -> None:
-        for indicator in everything:
-            indicator.run(bars, extras)
-
-    spent = cpu(batch, 5)
-    row(f"the whole registry ({len(everything)}) over 3,000 bars", f"{spent:.1f} ms", "≤ 60 ms", spent <= 60)
-    streams = [each.stream(**each.settings()) for each in everything if each.stream]
-    rows_ = _rows(bars)
-    for bar in rows_[:2000]:
-        for stream in streams:
-            stream.update(bar)
-    began = time.process_time()
-    for bar in rows_[2000:]:
-        for stream in streams:
-            stream.update(bar)
-    spent = (time.process_time() - began) / 1000 * 1e6
-    row(f"a streaming update of {len(streams)} indicators", f"{spent:.0f} µs", "≤ 300 µs", spent <= 300)
-
-
-def _rows(bars: Bars) -> list[Bar]:
-    days = trading_day(bars.instrument, bars.time).tolist()
-    return [Bar(*values) for values in zip(*(column.tolist() for column in bars.columns()), days, strict=True)]
-
-
 def main() -> int:
     for work in (ours, with_matplotlib, with_mplfinance):
         work()
@@ -170,7 +134,6 @@ def main() -> int:
     text = json.dumps(summary("BTC/USD", "1h", hours().tail(BARS), DRAWN), separators=(",", ":"))
     share = len(text) / len(base64.b64encode(data))
     row("format=summary / the PNG's base64", f"{share:.3f}", "≤ 0.1", share <= 0.1)
-    registry()
     return len([met for *_, met in rows if not met]) and 0
 
 

@@ -43,6 +43,7 @@ def main() -> int:
         (PYTHON, "tools.py", []),
         (PYTHON, "history.py", []),
         (tests, "charts.py", []),
+        (PYTHON, "indicators.py", []),
         (PYTHON, "streams.py", []),
         (PYTHON, "gateway.py", []),
         (PYTHON, "strategies.py", []),

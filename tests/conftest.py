@@ -7,10 +7,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 # Before any test imports them: their assertions explain themselves like those of a test module.
 pytest.register_assert_rewrite(
@@ -31,6 +33,25 @@ _ENOUGH = 4 * 2**30
 """Bytes that must be free there; the tests use a part of this at any time."""
 _DISK = "TESTS_DISK"
 """The variable with the folder for temporary files that is not in memory, if others are; processes of tests inherit it."""
+_LONG = (
+    "operations/outages/test_outages.py",
+    "gateway/clients/test_clients.py",
+    "operations/test_day.py",
+    "servers/test_nothing_later.py",
+    "operations/test_guide.py",
+    "test_makefile.py",
+    "feeds/test_first_questions.py",
+    "cli/test_killed_commands.py",
+    "cli/test_backup.py",
+    "gateway/conformance/test_conformance.py",
+    "gateway/test_backtester.py",
+    "test_bench.py",
+)
+"""Modules that take longest, or wait longest in one test. A process that began one of them last would end alone."""
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 
 
 def pytest_configure() -> None:
@@ -68,6 +89,22 @@ def pytest_collection() -> Generator[None, Any, Any]:
     gc.set_threshold(20_000, 20, 20)
     with collector_paused():
         return (yield)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Puts the long modules first: in each part of the list, if several processes get an equal part each."""
+    tests = Path(__file__).parent
+    modules: dict[Path, list[pytest.Item]] = {tests / name: [] for name in _LONG}
+    others: list[pytest.Item] = []
+    for item in items:
+        modules.get(item.path, others).append(item)
+    processes: int = getattr(config, "workerinput", {}).get("workercount", 1)
+    size = len(items) // processes
+    first = [[item for module in list(modules.values())[at::processes] for item in module] for at in range(processes)]
+    rest = iter(others)
+    items[:] = [item for long in first for item in (*long, *islice(rest, max(0, size - len(long))))]
+    items.extend(rest)
 
 
 @pytest.fixture(scope="session")

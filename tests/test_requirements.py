@@ -21,6 +21,41 @@ for _own in ("counts.py", "test_requirements.py"):
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 MUST_HOLD = {
+    "a chart shows its caller's own account, as known at the desk's time, and is drawn if the account cannot be read": [
+        "servers/test_chart_trades.py::test_a_chart_shows_what_the_callers_own_tools_return",
+        "servers/test_chart_trades.py::test_a_principal_sees_its_own_and_what_its_scopes_allow",
+        "servers/test_chart_trades.py::test_an_earlier_clock_shows_what_was_known_then",
+        "servers/test_chart_trades.py::test_a_chart_is_drawn_when_the_records_fail_and_says_so",
+        "charts/test_account_overlay.py::test_every_fill_is_counted_once",
+    ],
+    "with the session regular, bars and indicators are those of the minutes of regular hours, and the result says so": [
+        "desk/test_charts.py::test_bars_and_indicators_are_those_of_the_minutes_of_regular_hours",
+        "servers/test_chart_trades.py::test_the_session_is_in_the_result_of_every_format",
+        "servers/test_chart_trades.py::test_the_picture_of_regular_hours_says_so",
+    ],
+    "bars that were lost in files or in InfluxDB become gaps, and no larger bar is made of part of its minutes": [
+        "stores/loss_contract.py::test_what_is_dropped_becomes_a_gap",
+        "stores/loss_contract.py::test_an_older_copy_lacks_only_its_last_days",
+        "stores/loss_contract.py::test_a_larger_bar_is_never_made_of_part_of_its_minutes",
+        "cli/test_doctor_of_stores.py::test_lost_imports_are_named_until_they_are_there_again",
+        "cli/test_doctor_of_stores.py::test_a_collector_fetches_lost_minutes_again",
+    ],
+    "doctor tries what the desk writes and, without --mend, changes nothing": [
+        "cli/test_doctor_of_stores.py::test_it_changes_nothing_in_a_home",
+        "cli/test_doctor_of_stores.py::test_it_changes_nothing_in_the_databases",
+        "cli/test_doctor_of_stores.py::test_a_full_disk_is_bad",
+        "cli/test_doctor_of_stores.py::test_a_role_that_may_only_read_is_bad",
+        "cli/test_doctor_of_stores.py::test_an_influxdb_user_that_may_only_read_is_bad",
+    ],
+    "a backup of a working desk is whole, a killed one is no backup, and an older ledger is not used silently": [
+        "cli/test_backup.py::test_backups_while_orders_are_placed_and_minutes_collected",
+        "cli/test_backup.py::test_bars_that_are_written_during_a_backup_are_in_it_or_gaps",
+        "cli/test_backup.py::test_a_restored_desk_gives_the_same_answers",
+        "cli/test_backup.py::test_a_damaged_copy_is_refused_and_nothing_is_changed",
+        "cli/test_backup.py::test_an_older_copy_is_not_used_silently",
+        "cli/test_backup.py::test_a_backup_that_is_killed_leaves_nothing_to_restore",
+        "cli/test_backup.py::test_a_restore_that_is_killed_leaves_the_old_home_or_the_new_one",
+    ],
     "backtests equal raptorbt on real prices, on trades and return to 1e-9": [
         "backtest/test_raptorbt.py::test_long_trades_and_equity_equal_raptorbts",
         "backtest/test_raptorbt.py::test_short_trades_and_their_compounded_return_equal_raptorbts",
@@ -298,13 +333,15 @@ MUST_HOLD = {
         "indicators/test_every_indicator.py::test_what_comes_later_changes_nothing",
     ],
     "every indicator agrees with its reference to 1e-9": [
-        "indicators/test_reference_table.py::test_every_indicator_has_a_reference"
+        "indicators/test_reference_table.py::test_every_indicator_has_a_reference",
+        "indicators/test_reference_table.py::test_every_indicator_is_compared_on_real_prices",
+        "indicators/test_reference_table.py::test_every_line_equals_its_reference_but_for_the_named_differences",
     ],
     "Wilder's RSI, population Bollinger, session VWAP, Ichimoku displaced, pivots of the prior session": [
         "indicators/test_references.py::test_wilders_own_worksheet",
         "indicators/test_references.py::test_bands_use_the_populations_deviation",
         "indicators/test_references.py::test_vwap_of_stocks_is_that_of_the_regular_session",
-        "indicators/test_overlays.py::test_a_span_comes_from_base_bars_before_and_the_lagging_line_from_base_bars_after",
+        "indicators/test_overlays.py::test_a_displacement_of_26_is_25_bars",
         "indicators/test_overlays.py::test_is_the_prior_sessions_by_the_exchanges_calendar",
         "indicators/test_regular_hours.py::test_pivots_are_those_of_the_daily_bars_at_every_timeframe",
         "desk/test_charts.py::test_vwap_and_bands_are_those_of_the_minutes",
@@ -533,6 +570,10 @@ MUST_HOLD = {
         "desk/trading/test_alert_engine.py::test_a_price_alert_fires_within_a_minute_whatever_its_interval"
     ],
     "a file of days is not taken as minutes": ["desk/importing/test_timeframes.py", "cli/test_import.py"],
+    "a day of 500 symbols, 1,000 resting orders and 10,000 alerts leaves memory and handles level and loses nothing": [
+        "operations/test_day.py::test_a_day_leaves_a_desk_as_it_was_and_loses_nothing",
+        "operations/test_up.py::test_a_desk_at_work_stays_level_and_loses_nothing",
+    ],
     "make up installs what the desk runs on; bench ends with its children; memory stays level": [
         "test_makefile.py::test_up_installs_what_the_desk_runs_on_and_test_adds_the_rest",
         "test_makefile.py::test_the_run_lock_is_the_part_of_the_whole_lock_that_the_desk_and_its_feeds_need",
@@ -774,6 +815,10 @@ DEFECTS_SEEN_ELSEWHERE = {
 
 
 COUNTS = {
+    "a backup of a working desk is whole, a killed one is no backup, and an older ledger is not used silently": [
+        ("cli/test_backup.py::test_a_backup_that_is_killed_leaves_nothing_to_restore", "KILLS", 6, 120),
+        ("cli/test_backup.py::test_a_restore_that_is_killed_leaves_the_old_home_or_the_new_one", "KILLS", 6, 120),
+    ],
     "results and errors of the server arche are of its manifest's schemas, for 5,000 requests of all kinds": [
         (
             "gateway/quotes/test_openapi.py::test_no_request_is_a_server_error_and_every_response_is_as_documented",
@@ -969,6 +1014,16 @@ COUNTS = {
     ],
     "JSON holds no NaN, arguments are bounded, every id gets one answer": [
         ("protocol/test_stdio.py::test_fuzzed_lines_never_stop_the_server", "FUZZED_LINES", 300, 3000),
+    ],
+    "a day of 500 symbols, 1,000 resting orders and 10,000 alerts leaves memory and handles level and loses nothing": [
+        ("operations/test_day.py::test_a_day_leaves_a_desk_as_it_was_and_loses_nothing", "SYMBOLS", 20, 500),
+        ("operations/test_day.py::test_a_day_leaves_a_desk_as_it_was_and_loses_nothing", "ORDERS", 40, 1000),
+        ("operations/test_day.py::test_a_day_leaves_a_desk_as_it_was_and_loses_nothing", "ALERTS", 60, 10_000),
+        ("operations/test_day.py::test_a_day_leaves_a_desk_as_it_was_and_loses_nothing", "MINUTES", 60, 1440),
+        ("operations/test_day.py::test_a_day_leaves_a_desk_as_it_was_and_loses_nothing", "HISTORY", 120, 3000),
+        ("operations/test_day.py::test_a_day_leaves_a_desk_as_it_was_and_loses_nothing", "NEAR", 50, 2),
+        ("operations/test_day.py::test_a_day_leaves_a_desk_as_it_was_and_loses_nothing", "EVERY", 10, 60),
+        ("operations/test_day.py::test_a_day_leaves_a_desk_as_it_was_and_loses_nothing", "PATIENCE", 120, 10_800),
     ],
     "make up installs what the desk runs on; bench ends with its children; memory stays level": [
         ("cli/test_garbage.py::test_a_desk_with_resting_orders_on_postgresql_stays_level", "ORDERS", 50, 1000),

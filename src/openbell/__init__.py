@@ -8,4 +8,4 @@ from pkgutil import extend_path
 
 # Feeds and brokers may come from other folders on Python's path.
 __path__ = extend_path(__path__, __name__)
-__version__ = "0.1.0"
+__version__ = "1.0.0"

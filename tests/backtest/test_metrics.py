@@ -223,7 +223,7 @@ def session_bars(symbol: str, timeframe: Timeframe, extended: bool) -> Bars:
         ("EUR/USD", Timeframe.H4, 260 * 6),
         ("AAPL", Timeframe.D2, 126.0),
         ("BTC/USD", Timeframe.D3, 365 / 3),
-        ("EUR/USD", Timeframe.D2, 182.5),
+        ("EUR/USD", Timeframe.D2, 130.0),
         ("AAPL", Timeframe.MONTH, 12.0),
         ("EUR/USD", Timeframe.QUARTER, 4.0),
         ("BTC/USD", Timeframe.HALF, 2.0),

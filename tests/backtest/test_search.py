@@ -140,7 +140,7 @@ def test_too_few_bars_are_refused() -> None:
 def test_a_spec_that_takes_too_long_is_not_tried_and_the_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = canonical()["VOLUME_PROFILE"]
     assert None not in search([buys_low(), slow], reverting(), COSTS)
-    monkeypatch.setattr("openbell.backtest.search._SLOWEST", 0.005)  # the profile takes twice that
+    monkeypatch.setattr("openbell.backtest.search._SLOWEST", 0.002)  # the profile takes twice that
     quick, refused = search([buys_low(), slow], reverting(), COSTS)
     assert quick is not None
     assert refused is None

@@ -29,7 +29,9 @@ def run(count: int) -> Backtest:
 
 def stroke(scene: Scene, number: int) -> Stroke:
     """The line of a colour, of which the equity has the first and holding the second."""
-    return next(each for each in items(scene, Stroke) if each.color == THEME.lines[number] and len(each.x) > 2)
+    return next(
+        each for each in items(scene, Stroke) if each.color == list(THEME.hues.values())[number] and len(each.x) > 2
+    )
 
 
 @pytest.mark.parametrize("count", [300, 1999, 2001, 20_000])

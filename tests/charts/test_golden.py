@@ -59,6 +59,15 @@ def test_drawings_of_all_kinds_equal_the_golden_picture(theme: str, tmp_path: Pa
     compare(rgb(render(scene, text=False)), f"drawings-{theme}", tmp_path)
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_overlays_of_every_form_equal_the_golden_picture(theme: str, tmp_path: Path) -> None:
+    pivots: dict[str, object] = {"name": "pivot", "period": "session"}
+    zigzag: dict[str, object] = {"name": "zigzag", "deviation": 2.0}
+    entries: list[str | dict[str, object]] = ["ichimoku", "volume_profile", "vwap", "supertrend", pivots, zigzag, "adx"]
+    scene = chart_scene(Look(width=800, height=500, theme=theme), count=100, entries=entries)
+    compare(rgb(render(scene, text=False)), f"overlays-{theme}", tmp_path)
+
+
 def compare(pixels: npt.NDArray[np.uint8], name: str, tmp_path: Path) -> None:
     """Fails if too many pixels differ from the golden picture."""
     file = GOLDEN / f"{name}.png"

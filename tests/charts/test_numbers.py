@@ -43,6 +43,8 @@ def test_a_zero_has_no_sign() -> None:
         ([0.00012345], 8),
         ([1.08432, 1.0812], 5),
         ([43251.5], 1),
+        ([170000.0, 43251.0], 0),
+        ([750000.25], 2),
         ([43251.123456], 2),
         ([1.234e-9, 1.3e-9], 12),
         ([0.0], 2),
@@ -71,6 +73,16 @@ def test_the_values_of_a_panel_have_the_same_format(
     assert [number_format.text(tick) for tick in ticks] == texts
 
 
+def test_large_ticks_have_no_decimals_that_they_do_not_need() -> None:
+    scene = chart_scene(Look(height=900), bars=rescaled(hours(), 170_000.0), entries=["sma"])
+    texts = {label.text for label in axis(scene)[0] if not label.bold}
+    assert {"160,000", "165,000"} <= texts
+    assert not any("." in text for text in texts)
+    assert all(re.fullmatch(r"1\d\d,\d{3}\.\d\d", label.text) for label in axis(scene)[0] if label.bold), "as quoted"
+    assert price_format(2, (100_000.0, 100_000.5), None).tick(100_000.5) == "100,000.5"
+    assert price_format(2, (260.0, 280.0), None).tick(280.0) == "280.00"
+
+
 def test_close_ticks_get_more_decimals_than_the_prices() -> None:
     number_format = price_format(2, (100.0, 100.0025, 100.005), None)
     assert [number_format.text(v) for v in (100.0, 100.0025)] == ["100.0000", "100.0025"]
@@ -91,7 +103,7 @@ def test_small_prices_are_readable_in_every_panel(factor: float) -> None:
 @pytest.mark.parametrize("entries", [["macd"], ["rsi"], ["obv"], ["cci"], ["force"]])
 def test_all_ticks_of_a_panel_have_the_same_decimals(entries: list[str | dict[str, object]]) -> None:
     for panel in axis(chart_scene(Look(height=900), entries=entries)):
-        decimals = {len(label.text.rstrip("KMBT%").partition(".")[2]) for label in panel}
+        decimals = {len(label.text.rstrip("KMBT%").partition(".")[2]) for label in panel if not label.bold}
         assert len(decimals) == 1, [label.text for label in panel]
 
 
@@ -107,8 +119,9 @@ class TestLog:
         power = np.log(ratio) / np.log(spread)
         scene = chart_scene(Look(price_scale="log"), bars=rescaled(hours(), 100.0, float(power)), entries=[], count=960)
         ys = sorted(label.y for label in axis(scene)[0][:-1])
-        assert len(ys) >= 3
+        assert len(ys) >= (3 if ratio < 3 else 8)
         assert min(np.diff(ys)) >= 18
+        assert max(np.diff(ys)) < 130, "no large gaps"
 
     def test_a_log_scale_stays_logarithmic_with_an_overlay_below_zero(self) -> None:
         prices, overlay = np.array([1.0, 10.0]), np.array([-5.0, 8.0])

@@ -196,7 +196,11 @@ class TestTransformations:
     def test_rows_outside_the_value_area_are_paler(self) -> None:
         asked = config(theme="light", studies=(study("vpvr", volume="Total", vaVolume=60.0),))
         inner, outer = (
-            next(item for item in items(scene_of(asked), Boxes) if item.color == (*THEMES["light"].lines[3][:3], alpha))
+            next(
+                item
+                for item in items(scene_of(asked), Boxes)
+                if item.color == (*THEMES["light"].hues["cyan"][:3], alpha)
+            )
             for alpha in (102, 46)
         )
         assert len(inner.left) + len(outer.left) == 24
@@ -247,7 +251,7 @@ class TestOverrides:
         override = {"Upper.color": "rgb(1, 2, 3)", "Median.linewidth": 4, "Lower.visible": False}
         scene = scene_of(config(studies=(study("BollingerBands", override),)))
         lines = [item for item in items(scene, Stroke) if len(item.x) == 120]
-        assert [(line.color[:3], line.width) for line in lines] == [((1, 2, 3), 1.5), ((255, 109, 0), 4.0)]
+        assert [(line.color[:3], line.width) for line in lines] == [((1, 2, 3), 1.5), ((105, 145, 255), 4.0)]
         assert [band.color for band in items(scene, Band)] == [(1, 2, 3, 26)]
         assert unsupported(config(studies=(study("BollingerBands", override),))) == []
 

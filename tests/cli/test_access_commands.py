@@ -21,6 +21,7 @@ from openbell.stores.access.static_tokens import StaticToken
 from openbell.stores.access.users import User
 from tests.cli.in_process import command
 from tests.client import OPENBELL, PATIENCE, environment, run
+from tests.launching import loaded
 from tests.prefork import Process
 
 PASSPHRASE = "correct horse battery staple"
@@ -177,7 +178,7 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "openbell"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(OPENBELL)} "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(loaded(OPENBELL))} "$@"\n')
     program.chmod(0o755)
     variables = environment(tmp_path / "home")
     variables["PATH"] = f"{folder}:{variables['PATH']}"

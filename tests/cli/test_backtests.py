@@ -114,6 +114,7 @@ def test_a_strategy_of_regular_hours_on_hours_of_a_stock_says_what_it_is_compute
         ("EUR/USD", "1h", "2022", ""),  # a Saturday
         ("BTC/USD", "1w", "2020", ""),
         ("EUR/USD", "1w", "2019", ""),
+        ("EUR/USD", "1d", "2020-01-06", ""),  # Monday's day opens on Sunday
     ],
 )
 def test_bars_that_begin_after_the_start_are_named(

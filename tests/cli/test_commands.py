@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from openbell.charts.choices import SCALES, STYLES, THEME_NAMES
+from openbell.market.sessions import SESSIONS
 from tests.client import OPENBELL, PATIENCE, call, environment, run
 from tests.prefork import Process
 
@@ -53,7 +54,7 @@ def test_up_collects_and_says_how_to_connect(tmp_path: Path) -> None:
     text = "".join(lines_until(process, "collecting"))
     assert "SIMULATED" in text
     assert "openbell mcp chart-signals" in text
-    assert (tmp_path / "watchlist.txt").read_text().count("\n") > 22
+    assert (tmp_path / "watchlist.txt").read_text().endswith("\n@default\n")
     assert "collector running as" in run(tmp_path, "doctor").stdout
     assert "stored" in stop(process)
     assert "no collector is running" in run(tmp_path, "doctor").stdout
@@ -154,7 +155,7 @@ def test_servers_answer_beside_a_collector(tmp_path: Path) -> None:
 
 def test_a_feed_without_a_stream_is_not_an_error(tmp_path: Path) -> None:
     process = start(tmp_path, "up", FEED="none")
-    assert "nothing is live" in "".join(lines_until(process, "collecting"))
+    assert "nothing is live" in "".join(lines_until(process, "nothing to collect"))
     stop(process)
 
 
@@ -195,7 +196,7 @@ def test_doctor_reports_files_that_were_set_aside(tmp_path: Path) -> None:
         ({"REPLAY_SPEED": "10"}, "OPENBELL_AS_OF"),
         ({"SIM_SEED": "x"}, "OPENBELL_SIM_SEED"),
         ({"READ_ONLY": "perhaps"}, "OPENBELL_READ_ONLY"),
-        ({"LOG": "shout"}, "OPENBELL_LOG"),
+        ({"LOG_LEVEL": "shout"}, "OPENBELL_LOG_LEVEL"),
     ],
 )
 def test_bad_settings_are_one_clear_line(tmp_path: Path, settings: dict[str, str], words: str) -> None:
@@ -236,5 +237,5 @@ def test_a_home_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 def test_the_help_of_chart_lists_every_choice(tmp_path: Path) -> None:
     shown = " ".join(run(tmp_path, "chart", "--help").stdout.split())
-    for choices in (STYLES, THEME_NAMES, SCALES):
+    for choices in (STYLES, THEME_NAMES, SCALES, SESSIONS):
         assert f"One of: {' '.join(choices)}." in shown

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openbell.cli.chart_image_checks import check_chart_images
-from openbell.cli.feed_checks import Finding
+from openbell.cli.findings import Finding
 from openbell.desk.chart_image.errors import KEY_VARIABLE
 from openbell.desk.chart_image.pictures import FOLDER
 from openbell.desk.desk import Desk

@@ -46,6 +46,19 @@ def test_it_explains_itself_and_every_option(tmp_path: Path, words: Words) -> No
     assert list(tmp_path.iterdir()) == [], "help changes nothing"
 
 
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_no_help_text_is_cut_at_80_columns(words: Words) -> None:
+    shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "80"}).stdout
+    usage, _, rest = shown.partition("\n\n")
+    assert usage.startswith("Usage: openbell")
+    assert not [line for line in rest.splitlines() if line.rstrip().endswith(("...", "…"))]
+    for name, command in getattr(EVERY[words], "commands", {}).items():
+        (told,) = re.findall(rf"^  {name}  +(.*(?:\n    .*)*)", rest, re.MULTILINE)
+        whole, sentence = " ".join(told.split()), " ".join(command.help.split("\n\n")[0].split())
+        assert sentence.startswith(whole)
+        assert sentence == whole or whole.endswith("."), f"{name}: {whole}"
+
+
 # What each command does, in a home in which nothing has been done before
 
 
@@ -123,8 +136,10 @@ def runs_import(home: Path) -> None:
 
 def runs_chart(home: Path) -> None:
     home.mkdir()
-    done(home, "chart", "BTC/USD", "-n", "20", "-i", "rsi", "-o", str(home / "chart.svg"))
-    assert (home / "chart.svg").read_text().startswith("<svg")
+    picture = home / "chart.svg"
+    done(home, "chart", "BTC/USD", "-n", "20", "-i", "rsi", "--timezone", "asia/tokyo", "-o", str(picture))
+    assert picture.read_text().startswith("<svg")
+    assert re.search(r">\d+ \w{3} 20\d\d \d\d:\d\d · Tokyo<", picture.read_text())
 
 
 def runs_indicators(home: Path) -> None:
@@ -206,14 +221,21 @@ def runs_account_list(home: Path) -> None:
 
 def runs_account_add(home: Path) -> None:
     assert "added the account one" in done(home, "account", "add", "one", "--cash", "5,000")
-    assert "5000 USD" in done(home, "account", "list")
+    headings, row = done(home, "account", "list").splitlines()
+    assert headings.split() == "account broker equity cash day's P&L positions protection created".split()
+    assert row.split()[:6] == ["one", "paper", "5,000.00", "5,000.00", "0.00", "0"]
+    at = headings.index("cash") + len("cash")
+    assert row[:at].endswith(" 5,000.00"), "numbers end below their heading"
 
 
 def runs_account_token(home: Path) -> None:
     done(home, "account", "add", "one")
     secret = done(home, "account", "token", "one").splitlines()[-1]
     positions = ("call", "portfolio", "get_positions")
-    assert "UNAUTHORIZED" in done(home, *positions, code=1, ACCOUNT="one", ACCOUNT_TOKEN="wrong")
+    for token, wrong in (("wrong", "is not its token"), ("", "is not set")):
+        error = json.loads(done(home, *positions, code=1, ACCOUNT="one", ACCOUNT_TOKEN=token))["error"]
+        assert error["code"] == "UNAUTHORIZED"
+        assert f"OPENBELL_ACCOUNT_TOKEN {wrong}" in error["message"]
     assert "items" in done(home, *positions, ACCOUNT="one", ACCOUNT_TOKEN=secret)
 
 
@@ -302,6 +324,7 @@ def runs_webhook_dead(home: Path) -> None:
 
 def runs_halt(home: Path) -> None:
     assert done(home, "halt", "--reason", "lunch").startswith("halted: ")
+    assert re.search(r"already, since 20\S+: lunch\n", done(home, "halt", "--reason", "dinner"))
     order = '{"symbol": "BTC/USD", "side": "buy", "type": "market", "quantity": "0.01"}'
     assert "lunch" in done(home, "call", "chartgen", "place_order", order, "--trade", code=1)
 
@@ -318,6 +341,21 @@ def runs_verify(home: Path) -> None:
 
 def runs_doctor(home: Path) -> None:
     assert "orders are on paper" in done(home, "doctor")
+
+
+def runs_health(home: Path) -> None:
+    assert '"state": "down"' in done(home, "health", code=2)
+    assert not home.exists()
+
+
+def runs_backup(home: Path) -> None:
+    home.mkdir()
+    assert done(home, "backup", str(home.parent / "copy")).startswith("copied 0 files")
+
+
+def runs_restore(home: Path) -> None:
+    runs_backup(home)
+    assert done(home, "restore", str(home.parent / "copy")).startswith(f"restored {home} as it was at ")
 
 
 def runs_backfill(home: Path) -> None:
@@ -344,6 +382,25 @@ def runs_watch_add(home: Path) -> None:
 def runs_watch_remove(home: Path) -> None:
     assert done(home, "watch", "remove", "SPY", "NONE") == "removed SPY\n"
     assert "SPY" not in done(home, "watch", "list").split()
+    file = home.parent / "bars.csv"
+    file.write_text("time,open,high,low,close,volume\n2025-01-02,1,2,1,2,9\n2025-01-03,2,2,1,1,8\n")
+    assert "watchlist" not in run(home, "import", str(file), "--symbol", "SPY").stderr, (
+        "an import does not add it again"
+    )
+    assert "added to the watchlist: ZZZZ (" in run(home, "import", str(file), "--symbol", "ZZZZ").stderr
+    assert done(home, "watch", "list").split()[-1] == "ZZZZ"
+    assert done(home, "watch", "list", FEED="none").split() == ["ZZZZ"]
+    assert done(home, "watch", "add", "SPY") == "added SPY\n"
+    assert done(home, "watch", "list", FEED="none").split() == ["SPY", "ZZZZ"]
+
+
+def runs_install(home: Path) -> None:
+    file = home.parent / "mcp.json"
+    assert "+  " in done(home, "install", "cursor", "--file", str(file), "--dry-run")
+    assert not file.exists()
+    assert f"wrote {file}" in done(home, "install", "cursor", "--file", str(file), "--yes")
+    assert len(json.loads(file.read_text())["mcpServers"]) == 5
+    assert not home.exists()
 
 
 RUNS: dict[str, Callable[[Path], None]] = {
@@ -384,6 +441,10 @@ RUNS: dict[str, Callable[[Path], None]] = {
     "resume": runs_resume,
     "verify": runs_verify,
     "doctor": runs_doctor,
+    "health": runs_health,
+    "backup": runs_backup,
+    "restore": runs_restore,
+    "install": runs_install,
 }
 
 

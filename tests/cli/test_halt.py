@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import shutil
+import sqlite3
 import subprocess
+import sys
 import time
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ import pytest
 
 from openbell.desk.desk import Desk
 from openbell.desk.settings import load
+from openbell.desk.trading.halt_sync import HaltSync
 from openbell.market.clock import FixedClock
 from openbell.stores.records import orders as queries
 from openbell.stores.records.journal import Journal
@@ -134,11 +139,13 @@ def test_a_scenario_goes_on_by_its_own_time_whoever_looks_while_trading_is_halte
     refused = call(tmp_path, "place_order", {**ORDER, "client_order_id": "new"}, *later, **settings)
     assert "trading is halted" in refused["error"]
     (order,) = [
-        each for each in call(tmp_path, "get_orders", {}, *later, **settings)["orders"] if each["status"] != "rejected"
+        each
+        for each in call(tmp_path, "get_orders", {"detail": True}, *later, **settings)["orders"]
+        if each["status"] != "rejected"
     ]
     assert (order["status"], order["updated_at"]) == ("filled", "2026-01-07T15:01:00+00:00")
     if not settings:
-        (same,) = call(tmp_path / "not-halted", "get_orders", {}, *later)["orders"]
+        (same,) = call(tmp_path / "not-halted", "get_orders", {"detail": True}, *later)["orders"]
         assert same == order
 
 
@@ -243,3 +250,83 @@ def test_a_halt_reaches_other_machines_when_the_database_is_back_and_ends_with_t
     with Up(one, tokens={}, DATABASE_URL=database):
         wait_for(lambda: "engine" in run(one, "doctor", DATABASE_URL=database, PORT="0").stdout, "the desk")
         assert (one / "halted").exists()  # nobody has resumed
+
+
+@pytest.mark.parametrize("resumed_first", [True, False])
+def test_a_resume_ends_no_halt_that_it_does_not_belong_to(tmp_path: Path, resumed_first: bool) -> None:
+    """A halt was recorded, another machine has resumed, and this home was halted again before or after that."""
+
+    async def story() -> None:
+        desk = Desk(load({"OPENBELL_HOME": str(tmp_path), "OPENBELL_TRADE": "1"}))
+        async with desk:
+            trading, file = desk.trading, desk.trading.halt_file
+            sync = HaltSync(file, trading.records, trading.halts, desk.hub)
+            file.set("A", time.time())
+            await sync.step()
+            assert await trading.halts.reason() == "A"
+            for resumes in (resumed_first, not resumed_first):
+                if resumes:
+                    await trading.halts.resume()  # on another machine
+                else:
+                    file.set("B", time.time())  # while the database cannot be reached
+            await sync.step()
+            assert file.read() == "A", "a second halt keeps the reason of the first"
+            assert await trading.halts.reason() == "A"
+            await trading.halts.resume()
+            await sync.step()
+            assert file.read() is None
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("output", ["> /dev/full", "| true"])
+def test_a_halt_whose_output_cannot_be_written_halts_all_the_same(tmp_path: Path, output: str) -> None:
+    placed = call(tmp_path, "place_order", ORDER)
+    line = f"{' '.join(map(shlex.quote, OPENBELL))} halt --reason panic {output}"
+    done = subprocess.run(
+        ["bash", "-c", line], env=environment(tmp_path), capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert "Traceback" not in done.stderr
+    with closing(sqlite3.connect(tmp_path / "simulated" / "records.sqlite")) as records:
+        rows = records.execute("SELECT state FROM orders WHERE id = ?", (placed["order_id"],)).fetchall()
+        assert rows == [("cancelled",)]
+        assert any("panic" in str(row) for row in records.execute("SELECT * FROM ledger"))
+
+
+FULL = """
+import resource, runpy, sys
+sys.dont_write_bytecode = True  # it would be cut off, for every later process
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+sys.argv = ["openbell", *sys.argv[1:]]
+runpy.run_module("openbell.cli.entry", run_name="__main__")
+"""
+"""Runs a command that can create files and write nothing into them, as on a full disk."""
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
+def test_a_halt_on_a_full_disk_says_what_was_done(tmp_path: Path, again: bool, settings: dict[str, str]) -> None:
+    assert call(tmp_path, "place_order", ORDER, **settings)["status"] == "open"
+    if again:
+        assert run(tmp_path, "halt", "--reason", "the first", **settings).returncode == 0
+    env = environment(tmp_path, **settings)
+    command = [sys.executable, "-c", FULL, "halt", "--reason", "full"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.stdout.startswith("halted: "), done.stderr
+    assert ("the reason was not stored" in done.stderr) is not again, "the first reason is kept"
+    assert "Traceback" not in done.stderr
+    assert not [each for each in tmp_path.iterdir() if each.name.startswith(".halted")], "nothing is left over"
+    if again:
+        assert (tmp_path / "halted").read_text().startswith("the first\n"), "what was stored stays"
+    # The head of the ledger is in the home too, so that nothing can be recorded.
+    assert done.returncode == 1
+    assert "the halt was not recorded, and resting orders may rest still" in done.stderr
+    assert "halted" in json.dumps(call(tmp_path, "place_order", AGAIN, **settings))
+
+
+def test_a_halt_without_its_file_says_that_the_records_are_halted(tmp_path: Path, database: str) -> None:
+    home = tmp_path / "home"
+    home.write_text("a file where the home should be")
+    done = run(home, "halt", DATABASE_URL=database)
+    assert done.returncode == 1
+    assert "this home is not halted" in done.stderr
+    assert "halted: no position" not in done.stdout

@@ -39,7 +39,7 @@ def stored(home: Path, series: Series, folder: str = "simulated/data") -> Bars:
 
 def test_backfill_stores_the_timeframe_of_the_feed_and_fetches_nothing_twice(tmp_path: Path) -> None:
     words = ("backfill", "AAPL", "BTC/USD", "-t", "4h", "--from", "2025-06", "--to", "2025-08-01")
-    first, again = run(tmp_path, *words, LOG="info"), run(tmp_path, *words, LOG="info")
+    first, again = run(tmp_path, *words, LOG_LEVEL="info"), run(tmp_path, *words, LOG_LEVEL="info")
     assert first.returncode == again.returncode == 0, first.stderr
     assert first.stdout == again.stdout
     assert "AAPL 1h: " in first.stdout

@@ -43,6 +43,7 @@ IMPORTED = Source(Origin.IMPORTED, "import")
 LIVE = Source(Origin.LIVE, "alpaca")
 FOREVER = 2**40
 NOVEMBER = int(parse_time("2025-11-03"))
+JOINED = "openbell: added to the watchlist: AAPL (openbell watch remove takes a symbol off it)\n"
 MINUTES = ("--timeframe", "1min")
 """For minutes with gaps that are all equal."""
 
@@ -124,7 +125,7 @@ def test_a_csv_file_is_stored_and_the_result_is_one_line(desk: Desk) -> None:
         "imported 1,500 bars of AAPL, 1m, 2025-09-01T13:30:00+00:00 to 2025-09-02T14:29:00+00:00, "
         f"into {desk.home / 'data'} (plain, raw)\n"
     )
-    assert result.stderr == ""
+    assert result.stderr == JOINED
     assert desk.stored().same_as(bars)
     with desk.store() as store:
         first, last = int(bars.time[0]), int(bars.time[-1])
@@ -397,7 +398,8 @@ def test_notes_go_to_standard_error(desk: Desk) -> None:
 
     assert result.returncode == 0
     assert result.stdout.count("\n") == 1
-    assert result.stderr == (f"openbell: {file}: times without a zone were taken as UTC (--tz names another zone)\n")
+    zone = f"openbell: {file}: times without a zone were taken as UTC (--tz names another zone)\n"
+    assert result.stderr == zone + JOINED
 
 
 # Several files

@@ -37,7 +37,9 @@ def test_refused_keys_say_which_variables_and_never_what_they_hold(
     alpaca: AlpacaServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALPACA_SECRET_KEY", "wrong-but-secret")
-    call = run(tmp_path, "call", "market-data", "get_candles", '{"symbol": "BTC/USD"}', FEED="alpaca", LOG="debug")
+    call = run(
+        tmp_path, "call", "market-data", "get_candles", '{"symbol": "BTC/USD"}', FEED="alpaca", LOG_LEVEL="debug"
+    )
     doctor = run(tmp_path, "doctor", FEED="alpaca")
     assert (call.returncode, doctor.returncode) == (1, 1)
     assert "ALPACA_SECRET_KEY" in call.stdout

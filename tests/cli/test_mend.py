@@ -90,7 +90,7 @@ def test_doctor_finds_and_mends_what_was_covered_too_early(tmp_path: Path, setti
     assert found.returncode == 1
     assert "bad   BTC/USD from " in found.stdout
     assert "before it had ended\n      → openbell doctor --mend\n" in found.stdout
-    assert "AAPL" not in found.stdout
+    assert "bad   AAPL" not in found.stdout
     assert refused.returncode == 1
     assert "READ_ONLY" in refused.stderr
     assert "ok    mended: BTC/USD from " in mended.stdout

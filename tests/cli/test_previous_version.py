@@ -65,6 +65,7 @@ def answers(home: Path, *flags: str) -> list[Any]:
         done = run(home, "call", server, tool, json.dumps(given), *flags, FEED="none")
         assert done.returncode == 0, done.stdout + done.stderr
         payload = json.loads(done.stdout)
+        payload.get("data", payload).pop("as_of", None)
         found.append({name: value for name, value in payload.items() if name != "_metadata"})
     return found
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from openbell.market.clock import iso, parse_time
 from tests.client import OPENBELL, PATIENCE, environment
 from tests.prefork import Process
 
@@ -39,12 +40,12 @@ ENDING = {title: [words for words in lines if words not in ENDLESS] for title, l
 class Example:
     """One command line of the README, running in a folder that looks like a checkout's."""
 
-    def __init__(self, folder: Path, words: list[str]) -> None:
+    def __init__(self, folder: Path, words: list[str], **settings: str) -> None:
         at = words.index(PROGRAM)
         chosen = dict(word.split("=", 1) for word in words[:at])
         kept = {
             key: value
-            for key, value in environment(folder / "home", TIMEOUT="60").items()
+            for key, value in environment(folder / "home", TIMEOUT="60", **settings).items()
             if not key.startswith("ALPACA_")
         }
         pipe = subprocess.PIPE
@@ -87,20 +88,36 @@ def test_every_line_is_run_here_or_is_a_target_of_make() -> None:
 
 @pytest.mark.parametrize("title", [title for title, lines in ENDING.items() if lines])
 def test_the_lines_of_a_section_succeed_one_after_the_other(tmp_path: Path, title: str) -> None:
+    """A section that waits runs in a scenario, whose clock is put forward instead."""
+    waits = any(words[0] == "sleep" for words in ENDING[title])
+    clock, results = parse_time("2026-03-02T15:00:10Z"), {}
     for words in ENDING[title]:
+        if words[0] == "sleep":
+            clock += float(words[1])
+            continue
         if words[0] == "printf":
             (tmp_path / words[-1]).write_text(words[1].replace("\\n", "\n"))
             continue
         command, _, target = " ".join(words).partition(" > ")
-        code, out, errors = Example(tmp_path, words[: words.index(">")] if target else words).end()
+        code, out, errors = Example(
+            tmp_path,
+            words[: words.index(">")] if target else words,
+            **({"AS_OF": iso(clock), "SCENARIO": "readme"} if waits else {}),
+        ).end()
         assert code == 0, f"{command}\n{out}{errors}"
         assert out, words
         if target:
             (tmp_path / target).write_text(out)
         if "call" in words:
+            results[words[words.index("call") + 2]] = json.loads(out)
             assert isinstance(json.loads(out), dict)
         if "-o" in words:
             assert (tmp_path / words[words.index("-o") + 1]).stat().st_size > 1000
+    if waits:
+        (order,), (position,) = results["get_orders"]["orders"], results["get_positions"]["data"]["items"]
+        assert (order["status"], position["symbol"], position["size"]) == ("filled", "BTC/USD", 0.01)
+        assert len(results["get_notifications"]["notifications"]) == 1
+        assert not (tmp_path / "home" / "halted").exists(), "the desk trades"
 
 
 def test_the_truth_line_has_the_fields_of_the_example(tmp_path: Path) -> None:

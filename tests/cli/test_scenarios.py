@@ -347,7 +347,7 @@ def test_whatever_is_written_into_a_scenario_comes_after_what_was_due(
     }[deed]
     done = run(tmp_path, "call", *words, "--as-of", T2, **settings)
     assert done.returncode == 0, done.stdout + done.stderr
-    (order,) = call(tmp_path, T1, "as-of", "get_orders", settings)["orders"]
+    (order,) = call(tmp_path, T1, "as-of", "get_orders", settings, detail=True)["orders"]
     assert (order["status"], order["updated_at"]) == ("filled", "2026-01-07T15:01:00+00:00")
     assert call(tmp_path, T1, "as-of", "list_alerts", settings)["alerts"] == []
     assert len(call(tmp_path, T1, "as-of", "get_notifications", settings)["notifications"]) == 1

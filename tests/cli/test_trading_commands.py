@@ -681,7 +681,11 @@ def test_accounts_are_made_listed_and_guarded(tmp_path: Path) -> None:
     assert len(token) > 40
     code, said, _ = command(tmp_path, "account", "list")
     lines = [line.split() for line in said.splitlines()]
-    assert [line[:4] for line in lines] == [["one", "paper", "1000.5", "USD"], ["two", "paper", "77", "USD"]]
+    assert lines.pop(0)[:4] == ["account", "broker", "equity", "cash"]
+    assert [line[:4] for line in lines] == [
+        ["one", "paper", "1,000.50", "1,000.50"],
+        ["two", "paper", "77.00", "77.00"],
+    ]
     assert token not in said
     assert ["no" in line for line in lines] == [True, False]
     records = (tmp_path / "simulated" / "records.sqlite").read_bytes()
@@ -723,7 +727,7 @@ def test_a_wrong_account_is_one_line(tmp_path: Path, words: tuple[str, ...], cod
     assert (found, out) == (code, "")
     assert said in errors
     assert errors.count("\n") == 1
-    assert len(command(tmp_path, "account", "list")[1].splitlines()) == 1
+    assert len(command(tmp_path, "account", "list")[1].splitlines()) == 2, "the heading and the first account"
 
 
 # All of them

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
 from openbell.desk.events import WATCHLIST, Hub
 from openbell.desk.watching import WatchlistSource
@@ -49,6 +49,9 @@ class ScriptedFeed:
 
     def supports(self, instrument: Instrument) -> bool:
         return instrument in self.known
+
+    def listed(self) -> Iterable[Instrument]:
+        return sorted(self.known)
 
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
         return {Timeframe.M1: Native()}

@@ -104,6 +104,30 @@ def test_a_weekend_is_no_hole_in_a_file() -> None:
     assert covered_by_file(file, whole) == [whole]
 
 
+@pytest.mark.parametrize(
+    ("timeframe", "before", "after", "hole"),
+    [
+        (H1, 0, 1, False),
+        (H1, 1, 0, False),
+        (H1, 20, 20, False),
+        (H1, 20, 21, True),
+        (M1, 0, 5, False),
+        (M1, 750, 751, True),
+    ],
+)
+def test_bars_that_lack_beside_a_weekend_of_forex_are_counted_without_it(
+    timeframe: Timeframe, before: int, after: int, hole: bool
+) -> None:
+    """In the weekend in which New York changes its clocks."""
+    close, reopen = at("2025-03-07T22:00:00Z"), at("2025-03-09T21:00:00Z")
+    whole = days("EUR/USD", START, at("2025-03-14"), timeframe)
+    edges = close - before * timeframe.seconds, reopen + after * timeframe.seconds
+    file = whole.take((whole.time < edges[0]) | (whole.time >= edges[1]))
+    span = Span(START, at("2025-03-14"))
+    both = [Span(span.start, edges[0]), Span(edges[1], span.end)]
+    assert covered_by_file(file, span) == (both if hole else [span])
+
+
 def test_refused_bars_are_left_out() -> None:
     found = days("BTC/USD", START, START + 10 * DAY)
     wrong = found.time[[3, 4, 9]]

@@ -153,10 +153,9 @@ def test_imported_days_make_months_quarters_and_years(tmp_path: Path, symbol: st
     """A period of which days are missing at either end of the file is not shown."""
     instrument = parse(symbol)
     opens = buckets(instrument, D1, int(parse_time("2023-12-15")), int(parse_time("2025-05-20")))[0]
-    if instrument is EUR:
-        opens = opens[(opens // DAY + 3) % 7 < 5]  # Monday to Friday
+    evening = 3 * 3600 if instrument is EUR else 0  # its days begin at 21:00 or 22:00 UTC on the date before
     text = "date,open,high,low,close,volume\n" + "".join(
-        f"{iso(time)[:10]},{10 + n % 7},{18 + n % 3},{9 - n % 5},{10 + n % 6},{n}\n"
+        f"{iso(time + evening)[:10]},{10 + n % 7},{18 + n % 3},{9 - n % 5},{10 + n % 6},{n}\n"
         for n, time in enumerate(opens.tolist())
     )
     shown = {
@@ -179,7 +178,7 @@ def test_imported_days_make_months_quarters_and_years(tmp_path: Path, symbol: st
         assert len(days) == len(opens)
         for timeframe, names in shown.items():
             newest, page, span, total = asyncio.run(ask(timeframe))
-            assert [iso(time)[:7] for time in newest.time.tolist()] == names, timeframe
+            assert [iso(time + evening)[:7] for time in newest.time.tolist()] == names, timeframe
             assert newest.same_as(page)
             assert newest.same_as(span)
             assert total == len(names)

@@ -21,11 +21,13 @@ from openbell.desk.charts import ChartService
 from openbell.desk.indicators import Evaluation, IndicatorService
 from openbell.feeds.sim.feed import SimFeed
 from openbell.indicators.evaluation import parse_requests
+from openbell.indicators.registry import get
 from openbell.market.bars import Bars, Values, resample
 from openbell.market.clock import FixedClock
 from openbell.market.errors import FeedUnavailable, InsufficientData, UnknownSymbol
 from openbell.market.instruments import Instrument
 from openbell.market.series import Series
+from openbell.market.sessions import EXTENDED, REGULAR, SESSIONS
 from openbell.market.timeframes import Timeframe
 from openbell.stores.parquet import ParquetStore
 from tests.desk.scripted import BTC, ScriptedFeed
@@ -105,9 +107,28 @@ class Simulated:
         self.hours = [pair for pair in pairs if at(since) <= pair[0] < at(now)]
         self.rows = list(zip(*(column.tolist() for column in self.minutes.columns()), strict=True))
 
-    def chart(self, timeframe: Timeframe, count: int, *names: str, instrument: Instrument = STOCK) -> Evaluation:
+    def chart(
+        self,
+        timeframe: Timeframe,
+        count: int,
+        *names: str | dict[str, object],
+        instrument: Instrument = STOCK,
+        session: str = EXTENDED,
+    ) -> Evaluation:
         self.store.reads.clear()
-        return asyncio.run(self.indicators.evaluate(instrument, timeframe, count, parse_requests(list(names))))
+        wanted = parse_requests(list(names))
+        return asyncio.run(self.indicators.evaluate(instrument, timeframe, count, wanted, session))
+
+    def regular_bars(self, timeframe: Timeframe, until: int) -> dict[int, list[float]]:
+        """By open time: open, high, low, close and volume of the minutes of regular hours, of bars that closed by a time."""
+        found: dict[int, list[float]] = {}
+        for time, opened, high, low, close, volume in self.rows:
+            start = time - time % timeframe.seconds
+            if start + timeframe.seconds > until or not any(one <= time < two for one, two in self.hours):
+                continue
+            bar = found.setdefault(start, [opened, high, low, close, 0.0])
+            bar[1:] = [max(bar[1], high), min(bar[2], low), close, bar[4] + volume]
+        return found
 
     def close(self) -> None:
         self.store.close()
@@ -137,6 +158,7 @@ def agree(found: Values, expected: list[float]) -> bool:
 
 CUT = [(Timeframe.H1, 190), (Timeframe.H2, 100), (Timeframe.H4, 60), (Timeframe.H6, 40), (Timeframe.H12, 24)]
 """Timeframes whose bars hold more than regular hours, and bars for about twelve sessions."""
+BY_SESSION: dict[str, object] = {"name": "pivot", "period": "session"}
 WHOLE = [(Timeframe.M1, 1000), (Timeframe.M5, 1000), (Timeframe.M15, 700), (Timeframe.M30, 350)]
 
 
@@ -167,7 +189,7 @@ class TestRegularHours:
 
     @pytest.mark.parametrize(("timeframe", "count"), WHOLE + CUT)
     def test_pivots_are_those_of_the_daily_bars(self, simulated: Simulated, timeframe: Timeframe, count: int) -> None:
-        chart = simulated.chart(timeframe, count, "pivot")
+        chart = simulated.chart(timeframe, count, BY_SESSION)
         daily = resample(simulated.minutes, Timeframe.D1, float(simulated.minutes.time[-1]) + 60)
         middles = dict(zip(daily.time.tolist(), ((daily.high + daily.low + daily.close) / 3).tolist(), strict=True))
         closes = dict(simulated.hours)
@@ -183,7 +205,7 @@ class TestRegularHours:
         daily = resample(simulated.minutes, Timeframe.D1, float(simulated.minutes.time[-1]) + 60)
         expected = ((daily.high + daily.low + daily.close) / 3).tolist()
 
-        assert agree(lines(simulated.chart(Timeframe.D1, 8, "pivot"))["P"], expected[-9:-1])
+        assert agree(lines(simulated.chart(Timeframe.D1, 8, BY_SESSION))["P"], expected[-9:-1])
 
     @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13, 60])
     def test_how_many_bars_are_shown_changes_no_number(self, simulated: Simulated, count: int) -> None:
@@ -195,12 +217,36 @@ class TestRegularHours:
                 assert np.array_equal(values, lines(whole, number)[label][-count:], equal_nan=True), label
 
     def test_minutes_are_read_from_the_session_before_the_first_bar_on(self, simulated: Simulated) -> None:
-        chart = simulated.chart(Timeframe.H4, 60, "vwap", "pivot")
+        chart = simulated.chart(Timeframe.H4, 60, "vwap", BY_SESSION)
 
         first = int(chart.bars.time[0])
         start = [opened for opened, _ in simulated.hours if opened < first + Timeframe.H4.seconds][-2]
         assert simulated.store.reads[0][0] == start - start % Timeframe.H4.seconds
         assert simulated.store.reads[-1][1] == int(chart.bars.time[-1]) + Timeframe.H4.seconds
+
+    def test_minutes_of_two_weeks_are_read_for_pivots_of_weeks(self, simulated: Simulated) -> None:
+        chart = simulated.chart(Timeframe.H4, 10, "pivot")
+
+        assert simulated.store.reads[0][0] == int(chart.bars.time[0]) - 14 * 86400
+        assert not np.isnan(lines(chart)["P"]).any()
+
+    def test_profiles_of_daily_bars_come_from_finer_ones(self, simulated: Simulated) -> None:
+        chart = simulated.chart(Timeframe.D1, 5, "session_vp", "naked_poc")
+        profile = chart.indicators[0]
+        daily = chart.bars
+
+        assert profile.note is None
+        assert [each.x1 for each in profile.channels.divlines] == [day for day in range(5) for _ in range(3)]
+        for number, level in enumerate(profile.channels.divlines):
+            assert daily.low[number // 3] <= level.y1 <= daily.high[number // 3]
+        half_hours = resample(simulated.minutes, Timeframe.M30, float(simulated.minutes.time[-1]) + 60)
+        for day, (opened, closed) in enumerate(simulated.hours[-len(daily) :][: len(daily)]):
+            if opened != daily.time[day]:
+                continue  # the session under way
+            part = half_hours.between(opened, closed)
+            expected = get("volume_profile").run(part, bins=24).hlines
+            found = [each.y1 for each in profile.channels.divlines[3 * day : 3 * day + 3]]
+            assert found == pytest.approx(expected, rel=1e-9)
 
     def test_a_long_chart_is_read_in_pieces_that_cut_no_bar(self, simulated: Simulated) -> None:
         simulated.chart(Timeframe.H4, 500, "vwap")
@@ -226,6 +272,41 @@ class TestRegularHours:
         simulated.chart(timeframe, 50, name, instrument=instrument)
 
         assert simulated.store.reads == []
+
+
+class TestRegularSession:
+    @pytest.mark.parametrize(("timeframe", "count"), [CUT[0], CUT[2], (Timeframe.M15, 200)])
+    def test_bars_and_indicators_are_those_of_the_minutes_of_regular_hours(
+        self, simulated: Simulated, timeframe: Timeframe, count: int
+    ) -> None:
+        chart = simulated.chart(timeframe, count // 3, {"name": "sma", "length": 20}, "vwap", session=REGULAR)
+
+        rows = simulated.regular_bars(timeframe, int(simulated.minutes.time[-1]) + 60)
+        expected = list(rows.items())[-(count // 3) :]
+        assert chart.bars.time.tolist() == [start for start, _ in expected]
+        for column, values in zip(
+            chart.bars.columns()[1:], zip(*(row for _, row in expected), strict=True), strict=True
+        ):
+            assert agree(column, list(values))
+        averages = references.sma([row[3] for row in rows.values()], 20)[-(count // 3) :]
+        assert agree(next(iter(lines(chart).values())), averages)
+        # VWAP counts regular hours only, whatever is shown.
+        extended = simulated.chart(timeframe, count, "vwap")
+        usual = dict(zip(extended.bars.time.tolist(), lines(extended)["VWAP"].tolist(), strict=True))
+        assert agree(lines(chart, 1)["VWAP"], [usual[start] for start, _ in expected])
+        assert (chart.hours, chart.note) == ("regular", None)
+
+    def test_daily_bars_are_regular_already(self, simulated: Simulated) -> None:
+        usual, regular = (simulated.chart(Timeframe.D1, 20, "rsi", session=each) for each in (EXTENDED, REGULAR))
+        assert usual.bars.close.tolist() == regular.bars.close.tolist()
+        assert np.array_equal(lines(usual)["RSI"], lines(regular)["RSI"])
+        assert (usual.hours, regular.hours, regular.note) == (None, "regular", None)
+
+    def test_instruments_without_extended_hours_are_unchanged_and_the_note_says_so(self, simulated: Simulated) -> None:
+        usual, regular = (simulated.chart(Timeframe.H1, 30, instrument=BTC, session=each) for each in SESSIONS)
+        assert usual.bars.time.tolist() == regular.bars.time.tolist()
+        assert regular.hours is None
+        assert regular.note == "session regular changes nothing: BTC/USD has no extended hours"
 
 
 def test_averaged_candles_begin_before_the_first_shown_bar(tmp_path: Path) -> None:

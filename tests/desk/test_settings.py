@@ -51,9 +51,9 @@ class TestWhereTheyComeFrom:
         assert settings.as_of == "2025-09-19T19:00:00Z"
 
     def test_the_variable_wins_over_the_file(self, home: Home) -> None:
-        settings = home.load('feed = "none"\nsim_seed = 11\nlog = "debug"', feed="replay", sim_seed="12")
+        settings = home.load('feed = "none"\nsim_seed = 11\nlog_level = "debug"', feed="replay", sim_seed="12")
 
-        assert (settings.feed, settings.sim_seed, settings.log) == ("replay", 12, "debug")
+        assert (settings.feed, settings.sim_seed, settings.log_level) == ("replay", 12, "debug")
 
     def test_the_flag_wins_over_both(self, home: Home) -> None:
         settings = home.load('feed = "none"', {"feed": "sim", "trade": True, "as_of": None}, feed="replay")
@@ -176,7 +176,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("toml", ["sim_seed = 7.9", "sim_seed = true", "sim_seed = inf"])
     def test_a_seed_that_is_no_whole_number(self, home: Home, toml: str) -> None:
-        home.refused("OPENBELL_SIM_SEED", toml)
+        home.refused(r"openbell\.toml, line 1: sim_seed must be", toml)
 
     @pytest.mark.parametrize("value", ["-1", "1e7", "nan", "inf"])
     def test_a_speed_out_of_bounds(self, home: Home, value: str) -> None:
@@ -196,8 +196,8 @@ class TestRefusals:
         assert settings.as_of.startswith("2025-09-19")
 
     def test_a_log_level_that_is_none(self, home: Home) -> None:
-        home.refused("OPENBELL_LOG", log="loud")
-        assert home.load(log="INFO").log.lower() == "info"
+        home.refused("OPENBELL_LOG_LEVEL", log_level="loud")
+        assert home.load(log_level="INFO").log_level.lower() == "info"
 
     def test_a_refusal_is_a_refusal(self) -> None:
         assert issubclass(SettingsError, Refused)
@@ -226,7 +226,7 @@ class TestDocumented:
             "sim_seed": "3",
             "read_only": "1",
             "trade": "1",
-            "log": "info",
+            "log_level": "info",
         }
         assert set(values) <= set(names())
 
@@ -240,7 +240,7 @@ class TestDocumented:
             sim_seed=3,
             read_only=True,
             trade=True,
-            log="info",
+            log_level="info",
         )
 
     def test_the_help_names_every_feed(self) -> None:
@@ -275,6 +275,8 @@ class TestConnections:
             ("INFLUX_URL", "ftp://x"),
             ("INFLUX_URL", "http://user:password@host"),
             ("INFLUX_URL", "http://127.0.0.1:notaport"),
+            ("INFLUX_URL", "http://127.0.0.1:8086/?u=desk&p=hunter2"),
+            ("INFLUX_URL", "http://127.0.0.1:8086/#hunter2"),
             ("INFLUX_URL", "http://☃"),
             ("INFLUX_TOKEN", "password@\n"),
             ("INFLUX_TOKEN", "password@ t\u00f6k"),
@@ -298,6 +300,7 @@ class TestConnections:
         one = home.load(INFLUX_URL="http://127.0.0.1:8086")
         other = home.load(INFLUX_URL="http://127.0.0.1:8087")
         assert len({one.bar_folder, other.bar_folder, home.load().bar_folder}) == 3
+        assert home.load(INFLUX_URL="http://127.0.0.1:8086/").bar_folder == one.bar_folder
 
 
 class TestGateway:

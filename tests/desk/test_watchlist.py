@@ -9,13 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbell.desk.watchlist import DEFAULT, WatchlistFile, parse_watchlist
+from openbell.desk.watchlist import DEFAULT, NEW_FILE, WatchlistFile, parse_watchlist
+from openbell.feeds.registry import all_feeds, default_watchlist
 from openbell.market.errors import StoreError
-from openbell.market.instruments import AssetClass
+from openbell.market.instruments import AssetClass, Instrument, parse
 
 CONTRACT = (
     "SPY QQQ IWM AAPL MSFT GOOGL AMZN META NVDA TSLA BBAI RIOT NVDX SMR APLD SOUN SERV ACHR BITQ UEC BTC/USD ETH/USD"
 ).split()
+
+
+def contract() -> tuple[Instrument, ...]:
+    """The default watchlist of the simulator."""
+    return default_watchlist("sim", tuple)
 
 
 def symbols(text: str) -> list[str]:
@@ -24,7 +30,7 @@ def symbols(text: str) -> list[str]:
 
 class TestText:
     def test_the_default_is_the_contracts_twenty_and_two_in_its_order(self) -> None:
-        found = parse_watchlist(DEFAULT)
+        found = parse_watchlist(NEW_FILE, contract())
 
         assert [instrument.symbol for instrument in found.instruments] == CONTRACT
         assert [i.asset_class for i in found.instruments] == [AssetClass.STOCK] * 20 + [AssetClass.CRYPTO] * 2
@@ -78,7 +84,7 @@ class TestText:
         lines = text.removeprefix("\ufeff").splitlines()
         full = [line for line in lines if line.partition("#")[0].strip()]
         assert len(found.instruments) + len(found.faults) <= len(full)
-        assert bool(found.instruments or found.faults) == bool(full)
+        assert bool(found.instruments or found.faults or found.removed) == bool(set(map(str.strip, full)) - {DEFAULT})
         assert len(set(found.instruments)) == len(found.instruments)
 
 
@@ -95,14 +101,14 @@ class TestFile:
         return tmp_path / "home" / "watchlist.txt"
 
     def test_without_a_file_the_default_is_watched(self, path: Path) -> None:
-        file = WatchlistFile(path)
+        file = WatchlistFile(path, contract)
 
         assert [instrument.symbol for instrument in file.read().instruments] == CONTRACT
         assert not path.exists()
 
     def test_create_writes_the_default_once(self, path: Path) -> None:
         WatchlistFile(path).create()
-        assert path.read_text() == DEFAULT
+        assert path.read_text() == NEW_FILE
         path.write_text("AAPL\n")
 
         WatchlistFile(path).create()
@@ -110,7 +116,7 @@ class TestFile:
         assert path.read_text() == "AAPL\n"
 
     def test_is_read_again_when_it_has_changed(self, path: Path) -> None:
-        file = WatchlistFile(path)
+        file = WatchlistFile(path, contract)
         file.create()
         assert len(file.read().instruments) == 22
 
@@ -177,3 +183,57 @@ class TestFile:
 
         with pytest.raises(StoreError, match="cannot write"):
             WatchlistFile(tmp_path / "home" / "watchlist.txt").create()
+
+    def test_the_default_follows_the_feed(self, path: Path) -> None:
+        default = [parse("AAPL"), parse("MSFT")]
+        file = WatchlistFile(path, lambda: tuple(default))
+        assert file.add(["BTC/USD", "aapl"]) == [parse("BTC/USD")]
+        assert [str(each) for each in file.read().instruments] == ["AAPL", "MSFT", "BTC/USD"]
+        default[:] = [parse("EUR/USD")]
+        assert [str(each) for each in file.read().instruments] == ["EUR/USD", "BTC/USD"]
+
+    def test_a_removal_sticks_until_the_symbol_is_added_by_hand(self, path: Path) -> None:
+        file = WatchlistFile(path, contract)
+        aapl, new = parse("AAPL"), parse("ZZZZ")
+        assert file.join([aapl, new]) == [new]
+        assert file.remove(["ZZZZ", "AAPL", "NONE"]) == [new, aapl]
+        assert file.join([aapl, new]) == []
+        assert not {aapl, new} & set(file.read().instruments)
+        assert file.add(["ZZZZ", "AAPL"]) == [new, aapl]
+        assert {aapl, new} <= set(file.read().instruments)
+        assert "-" not in path.read_text().partition("@default\n")[2]
+
+    def test_a_list_without_the_default_holds_what_it_names(self, path: Path) -> None:
+        path.parent.mkdir()
+        path.write_text("BTC/USD\n-ETH/USD # not this one\nETH/USD\n- not one\n")
+        found = WatchlistFile(path, contract).read()
+        assert [str(each) for each in found.instruments] == ["BTC/USD"]
+        assert len(found.faults) == 1
+
+
+class TestDefaults:
+    def test_every_feed_has_one_of_symbols_that_can_be_parsed(self) -> None:
+        stored = (parse("AAPL"), parse("BTC/USD"))
+        for kind in all_feeds().values():
+            feed = kind.shown.replace("EXCHANGE", "kraken")
+            found = default_watchlist(feed, lambda: stored)
+            assert found, feed
+            if kind.watchlist is None:
+                assert found == stored, f"{feed} has nothing but what is stored"
+
+    def test_exchanges_have_the_pairs_that_they_trade(self) -> None:
+        first = {
+            exchange: str(default_watchlist(f"ccxt:{exchange}", tuple)[0])
+            for exchange in ("kraken", "binance", "upbit")
+        }
+        assert first == {"kraken": "BTC/USD", "binance": "BTC/USDT", "upbit": "BTC/KRW"}
+
+    def test_routes_have_those_of_each_class(self) -> None:
+        found = default_watchlist(
+            "stocks=alpaca,crypto=ccxt:binance,forex=none", lambda: (parse("EUR/USD"), parse("AAPL"))
+        )
+        names = [str(each) for each in found]
+        assert names[0] == "SPY"
+        assert "BTC/USDT" in names
+        assert "BTC/USD" not in names
+        assert names[-1] == "EUR/USD"

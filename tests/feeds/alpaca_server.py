@@ -333,19 +333,24 @@ class AlpacaServer:
                 await line.send(json.dumps([{"T": "error", "code": code, "msg": text}]))
                 return
             await line.send('[{"T":"success","msg":"authenticated"}]')
-            wanted = json.loads(await line.recv())
-            assert wanted["action"] == "subscribe"
-            assert wanted["bars"] == wanted["updatedBars"]
-            line.opened_at, line.sent = self.clock.epoch(), set()
-            await line.send(json.dumps([{"T": "subscription", "bars": wanted["bars"], "updatedBars": wanted["bars"]}]))
-            line.subscribed = tuple(parse(symbol) for symbol in wanted["bars"])
+            await self._subscribe(line, json.loads(await line.recv()))
             self.lines.add(line)
             self.opened += 1
-            await line.wait_closed()
+            async for more in line:  # a client with many symbols subscribes to them in several messages
+                await self._subscribe(line, json.loads(more))
         except ConnectionClosed:
             pass
         finally:
             self.lines.discard(line)
+
+    async def _subscribe(self, line: StreamConnection, wanted: dict[str, Any]) -> None:
+        assert wanted["action"] == "subscribe"
+        assert wanted["bars"] == wanted["updatedBars"]
+        if not line.subscribed:
+            line.opened_at, line.sent = self.clock.epoch(), set()
+        symbols = [*(each.symbol for each in line.subscribed), *wanted["bars"]]
+        await line.send(json.dumps([{"T": "subscription", "bars": symbols, "updatedBars": symbols}]))
+        line.subscribed = tuple(parse(symbol) for symbol in symbols)
 
     def flush(self, line: StreamConnection) -> None:
         """Sends the messages that are due, with the next fault of `bad_messages` if there is one."""

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from openbell.feeds.port import Batch, Feed
 from openbell.feeds.sim.days import days_between
 from openbell.feeds.sim.feed import SimFeed
+from openbell.feeds.sim.longer import bars_of
 from openbell.feeds.sim.minutes import minute_bars
 from openbell.feeds.sim.paths import trace
 from openbell.feeds.sim.universe import LISTINGS
@@ -161,6 +162,26 @@ def test_parts_of_a_range_merge_to_the_range(instrument: Instrument, times: list
 def test_a_short_range_equals_its_part_of_the_year(instrument: Instrument, start: int, length: int) -> None:
     part = history(instrument.symbol, start, start + length)
     assert part.same_as(year(instrument.symbol).between(start, start + length))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    instrument=st.sampled_from(SOME),
+    timeframe=st.sampled_from([Timeframe.H1, Timeframe.D1]),
+    start=st.integers(NOW - 300 * DAY, NOW),
+    length=st.integers(0, 60 * DAY),
+    passed=st.integers(0, 10 * DAY),
+)
+def test_hours_and_days_of_any_range_are_those_of_its_minutes(
+    instrument: Instrument, timeframe: Timeframe, start: int, length: int, passed: int
+) -> None:
+    end = start + length
+    around = minute_bars(instrument, 7, start - 10 * DAY, end + 10 * DAY)
+    wanted = resample(around, timeframe, end + passed).between(start, end)
+    found = bars_of(Series(instrument, timeframe), 7, start, end, end + passed)
+    assert found.same_as(wanted)
+    found.close[:] = 0
+    assert bars_of(Series(instrument, timeframe), 7, start, end, end + passed).same_as(wanted)
 
 
 def test_changing_returned_bars_does_not_change_later_results() -> None:

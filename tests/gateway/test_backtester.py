@@ -214,8 +214,8 @@ def test_a_run_that_does_not_fit_into_memory_fails_alone(tmp_path: Path) -> None
         (worker,) = own.workers()
         used = worker.memory_info().vms
         large = METHODS["RunBacktest"].to_request(BacktestJob(compiled(SPEC), walk(1, 300_000))).SerializeToString()
-        # Room for the request and its message, but not for the indicators.
-        worker.rlimit(psutil.RLIMIT_AS, (used + 3 * len(large), used + 3 * len(large)))
+        # Room for the request, its message and the modules, but not for the indicators.
+        worker.rlimit(psutil.RLIMIT_AS, (used + 5 * len(large), used + 5 * len(large)))
         status, message = status_of(own, "RunBacktest", large)
         assert (status, message) == (
             grpc.StatusCode.RESOURCE_EXHAUSTED,

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.indicators.channels import Channels
+from openbell.indicators.names import plain
 from openbell.indicators.registry import all_indicators, get
 from openbell.indicators.regular_hours import regular_part_from_minutes, session_days
 from openbell.indicators.spec import Bar, Indicator, Parameter, Setting
@@ -21,7 +22,6 @@ from openbell.market.bars import Bars, Values, empty, make, resample
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import KINDS, Extra
 from openbell.market.instruments import Instrument
-from openbell.market.session_table import trading_day
 from openbell.market.timeframes import Timeframe
 from tests.market.walks import CRYPTO, STOCK, at, minutes, walk
 
@@ -124,9 +124,8 @@ def streamed(
     indicator: Indicator, chosen: dict[str, Setting], bars: Bars, days: npt.NDArray[np.int64] | None = None
 ) -> list[Values]:
     """The running form over all bars: one array for each value that it gives."""
-    assert indicator.stream
-    stream = indicator.stream(**chosen)
-    days = trading_day(bars.instrument, bars.time) if days is None else days
+    stream = indicator.start(bars.instrument, bars.timeframe, **chosen)
+    days = session_days(bars) if days is None else days
     columns = (column.tolist() for column in bars.columns())
     rows = [stream.update(Bar(*row)) for row in zip(*columns, days.tolist(), strict=True)]
     return [np.array(column) for column in zip(*rows, strict=True)]
@@ -361,6 +360,17 @@ class TestParameters:
         assert "did you mean" in refused.value.message or all(
             parameter.name in refused.value.message for parameter in indicator.parameters
         )
+
+    @every_indicator
+    def test_another_name_of_a_parameter_sets_it(self, indicator: Indicator) -> None:
+        names = [plain(name) for p in indicator.parameters for name in (p.name, *p.aliases)]
+        assert len(names) == len(set(names))
+        for parameter in indicator.parameters:
+            for alias in parameter.aliases:
+                chosen = larger_of(parameter)
+                assert indicator.settings(**{alias: chosen}) == indicator.settings(**{parameter.name: chosen})
+                with pytest.raises(InvalidParameter, match="twice"):
+                    indicator.settings(**{alias: chosen, parameter.name: chosen})
 
     @every_indicator
     def test_a_legend_names_it_and_its_numbers(self, indicator: Indicator) -> None:

@@ -130,9 +130,8 @@ class TestAgainstDefinitions:
 
     def test_pvt(self, bars: Bars) -> None:
         close, volume = columns(bars, "close", "volume")
-        parts = [Fraction(0)]
-        parts += [Fraction(volume[i]) * (Fraction(close[i]) / Fraction(close[i - 1]) - 1) for i in range(1, len(close))]
-        expected = [float(sum(parts[: i + 1])) for i in range(len(parts))]
+        parts = [Fraction(volume[i]) * (Fraction(close[i]) / Fraction(close[i - 1]) - 1) for i in range(1, len(close))]
+        expected = [nan] + [float(sum(parts[: i + 1])) for i in range(len(parts))]
 
         assert agree(lines("pvt", bars)["PVT"], expected, 1.0)
 
@@ -239,7 +238,7 @@ class TestKnownNumbers:
     def test_pvt_by_hand(self) -> None:
         bars = replace(closes([10.0, 11.0, 5.5, 5.5]), volume=np.array([7.0, 20.0, 10.0, 3.0]))
 
-        assert agree(lines("pvt", bars)["PVT"], [0.0, 2.0, -3.0, -3.0])
+        assert agree(lines("pvt", bars)["PVT"], [nan, 2.0, -3.0, -3.0])
 
 
 class TestNothingMoves:

@@ -54,15 +54,15 @@ def columns(bars: Bars) -> dict[str, list[float]]:
 class TestAgainstDefinitions:
     @pytest.mark.parametrize("length", [2, 14, 25])
     def test_aroon_counts_the_bars_since_the_extreme(self, bars: Bars, length: int) -> None:
-        """Chande 1995: 100 × (length − bars since the extreme of length + 1 bars) / length. Coarse prices tie."""
+        """Chande 1995: 100 × (length − bars since the extreme of length + 1 bars) / length, the oldest of ties."""
         tick = float(bars.close[0]) / 200
         high, low = (np.round(column / tick) * tick for column in (bars.high, bars.low))
         coarse = make(CRYPTO, Timeframe.M1, bars.time, low, high, low, high, bars.volume)
         up, down = [nan] * length, [nan] * length
         for i in range(length, len(bars)):
             window = range(i - length, i + 1)
-            up.append(100 * (length - i + max(window, key=lambda j: (high[j], j))) / length)
-            down.append(100 * (length - i + min(window, key=lambda j: (low[j], -j))) / length)
+            up.append(100 * (length - i + max(window, key=lambda j: (high[j], -j))) / length)
+            down.append(100 * (length - i + min(window, key=lambda j: (low[j], j))) / length)
 
         found = lines("aroon", coarse, length=length)
 
@@ -206,11 +206,11 @@ class TestAgainstDefinitions:
 
     @pytest.mark.parametrize(("fast", "slow", "signal"), [(34, 55, 13), (1, 2, 1), (9, 4, 3)])
     def test_klinger(self, bars: Bars, columns: dict[str, list[float]], fast: int, slow: int, signal: int) -> None:
-        """TradingView: EMA(34) − EMA(55) of volume, negative where hlc3 fell. The first bar, which has no change, waits."""
+        """TradingView: EMA(34) − EMA(55) of volume, negative where hlc3 fell and at the first bar, which has no change."""
         typical = [(h + low + c) / 3 for h, low, c in zip(*(columns[n] for n in ("high", "low", "close")), strict=True)]
         volume = columns["volume"]
         signed = [volume[i] if typical[i] >= typical[i - 1] else -volume[i] for i in range(1, len(typical))]
-        signed.insert(0, nan)
+        signed.insert(0, -volume[0])
         line = [a - b for a, b in zip(ema(signed, fast), ema(signed, slow), strict=True)]
 
         found = lines("klinger", bars, fast=fast, slow=slow, signal=signal)
@@ -284,7 +284,7 @@ class TestAgainstDefinitions:
 
 class TestNothingMoves:
     NEUTRAL = (
-        ("aroon", 100.0),  # the newest of equal highs and lows counts
+        ("aroon", 0.0),  # the oldest of equal highs and lows counts
         ("trix", 0.0),
         ("ultimate", 50.0),
         ("awesome", 0.0),
@@ -294,7 +294,7 @@ class TestNothingMoves:
         ("kst", 0.0),
         ("elder_ray", 0.0),
         ("force", 0.0),
-        ("mass_index", 25.0),
+        ("mass_index", 10.0),
         ("vortex", 1.0),
         ("choppiness", 100.0),
     )
@@ -350,7 +350,8 @@ class TestKnownNumbers:
 
         found = lines("klinger", bars, fast=1, slow=3, signal=1)["KVO"]
 
-        assert np.array_equal(found, [nan, nan, nan, 30.0], equal_nan=True)  # 40 − (20 − 30 + 40) / 3
+        # −30 − (−10 + 20 − 30) / 3, then 40 − (40 / 2 − 20 / 3 / 2)
+        assert found == pytest.approx([nan, nan, -70 / 3, 70 / 3], nan_ok=True)
 
     def test_the_defaults_are_the_usual_ones(self) -> None:
         assert get("aroon").settings() == {"length": 14}
@@ -363,7 +364,7 @@ class TestKnownNumbers:
         assert list(get("kst").settings().values()) == [10, 15, 20, 30, 10, 10, 10, 15, 9]
         assert get("elder_ray").settings() == get("force").settings() == {"length": 13}
         assert get("klinger").settings() == {"fast": 34, "slow": 55, "signal": 13}
-        assert get("mass_index").settings() == {"fast": 9, "length": 25}
+        assert get("mass_index").settings() == {"fast": 9, "length": 10}
         assert get("vortex").settings() == get("choppiness").settings() == {"length": 14}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import fsum, isnan, isqrt, nan, sqrt
 
@@ -176,12 +177,12 @@ class TestAverages:
 
 
 class TestChannels:
-    @pytest.mark.parametrize(("length", "multiplier"), [(20, 1.5), (1, 1.0), (2, 0.5), (50, 3.0)])
-    def test_keltner_by_the_definition(self, bars: Bars, length: int, multiplier: float) -> None:
+    @pytest.mark.parametrize(("length", "multiplier", "of"), [(20, 1.5, 10), (1, 1.0, 1), (2, 0.5, 14), (50, 3.0, 20)])
+    def test_keltner_by_the_definition(self, bars: Bars, length: int, multiplier: float, of: int) -> None:
         high, low, close, _ = columns(bars)
-        middle, width = references.ema(close, length), references.atr(high, low, close, length)
+        middle, width = references.ema(close, length), references.atr(high, low, close, of)
 
-        result = run("keltner", bars, length=length, multiplier=multiplier)
+        result = run("keltner", bars, length=length, multiplier=multiplier, atr_length=of)
 
         upper, centre, lower = (line.values for line in result.lines)
         assert agree(upper, [m + multiplier * w for m, w in zip(middle, width, strict=True)])
@@ -414,33 +415,56 @@ class TestSar:
 
 
 class TestIchimoku:
-    @pytest.mark.parametrize(("conversion", "base", "span"), [(9, 26, 52), (3, 5, 2), (1, 1, 1), (40, 7, 20)])
-    def test_by_slices_and_shifts(self, bars: Bars, conversion: int, base: int, span: int) -> None:
-        result = run("ichimoku", bars, conversion=conversion, base=base, span=span)
+    @pytest.mark.parametrize(
+        ("conversion", "base", "span", "displacement"), [(9, 26, 52, 26), (3, 5, 2, 9), (40, 7, 20, 2)]
+    )
+    def test_by_slices_and_shifts(self, bars: Bars, conversion: int, base: int, span: int, displacement: int) -> None:
+        result = run("ichimoku", bars, conversion=conversion, base=base, span=span, displacement=displacement)
         found = {line.label: line.values for line in result.lines}
         fast, slow, wide = (middles(bars, length) for length in (conversion, base, span))
-        ahead = [nan] * base
+        by = displacement - 1
+        ahead = [nan] * by
 
         assert agree(found["Conversion"], fast)
         assert agree(found["Base"], slow)
-        assert agree(found["Span A"], ahead + [(a + b) / 2 for a, b in zip(fast, slow, strict=True)][:-base])
-        assert agree(found["Span B"], ahead + wide[:-base])
-        assert agree(found["Lagging"], bars.close.tolist()[base:] + ahead)
+        assert agree(found["Span A"], ahead + [(a + b) / 2 for a, b in zip(fast, slow, strict=True)][:-by])
+        assert agree(found["Span B"], ahead + wide[:-by])
+        assert agree(found["Lagging"], bars.close.tolist()[by:] + ahead)
 
-    def test_a_span_comes_from_base_bars_before_and_the_lagging_line_from_base_bars_after(self) -> None:
+    def test_a_displacement_of_26_is_25_bars(self) -> None:
         bars = walk(minutes("2025-03-04T00:00Z", "2025-03-04T04:00Z"), 5)
         found = lines("ichimoku", bars)
 
-        assert found["Span A"][77] == (found["Conversion"][51] + found["Base"][51]) / 2
-        assert found["Span B"][77] == (bars.high[:52].max() + bars.low[:52].min()) / 2
-        assert found["Lagging"][:-26].tolist() == bars.close[26:].tolist()
-        assert [int(np.isnan(values).sum()) for values in found.values()] == [8, 25, 51, 77, 26]
+        assert found["Span A"][76] == (found["Conversion"][51] + found["Base"][51]) / 2
+        assert found["Span B"][76] == (bars.high[:52].max() + bars.low[:52].min()) / 2
+        assert found["Lagging"][:-25].tolist() == bars.close[25:].tolist()
+        assert [int(np.isnan(values).sum()) for values in found.values()] == [8, 25, 50, 76, 25]
+
+    @pytest.mark.parametrize(
+        ("name", "count"), [("ichimoku", 60), ("ichimoku", 10), ("alligator", 60), ("alligator", 3)]
+    )
+    def test_the_values_ahead_are_those_of_the_bars_to_come(self, name: str, count: int) -> None:
+        bars = walk(minutes("2025-03-04T00:00Z", "2025-03-04T04:00Z"), 5)
+        known = run(name, bars.take(slice(0, count))).lines
+        later = run(name, bars).lines
+
+        ahead = [(line.ahead, whole.values) for line, whole in zip(known, later, strict=True) if line.ahead is not None]
+        assert [len(values) for values, _ in ahead] == ([25, 25] if name == "ichimoku" else [8, 5, 3])
+        for values, whole in ahead:
+            assert np.array_equal(values, whole[count : count + len(values)], equal_nan=True)
+
+    def test_a_displacement_of_1_shifts_nothing(self, bars: Bars) -> None:
+        found = lines("ichimoku", bars, displacement=1)
+
+        assert agree(found["Lagging"], bars.close.tolist())
+        assert agree(found["Span B"], middles(bars, 52))
 
     def test_the_cloud_lies_between_the_spans(self, bars: Bars) -> None:
         result = run("ichimoku", bars)
 
         assert result.fills[0].upper is result.lines[2].values
         assert result.fills[0].lower is result.lines[3].values
+        assert result.fills[0].ahead == (result.lines[2].ahead, result.lines[3].ahead)
 
     def test_a_stream_gives_what_is_known_at_its_bar(self) -> None:
         """Each update is the newest column of what a chart would show then; the lagging line has not come so far."""
@@ -490,6 +514,65 @@ def classic(high: float, low: float, close: float) -> tuple[float, ...]:
 
 
 class TestPivot:
+    @pytest.mark.parametrize(
+        ("timeframe", "period"),
+        [
+            (Timeframe.M1, "session"),
+            (Timeframe.M15, "session"),
+            (Timeframe.M30, "week"),
+            (Timeframe.H4, "week"),
+            (Timeframe.D1, "month"),
+            (Timeframe.D3, "month"),
+            (Timeframe.W1, "year"),
+            (Timeframe.MONTH, "year"),
+        ],
+    )
+    def test_auto_is_tradingviews_choice_of_the_period(self, timeframe: Timeframe, period: str) -> None:
+        start = at("2023-10-02T00:00Z")
+        bars = walk(start + np.arange(400) * timeframe.seconds, 3, CRYPTO, timeframe)
+
+        automatic, chosen = (lines("pivot", bars, period=each) for each in ("auto", period))
+
+        assert all(np.array_equal(automatic[level], chosen[level], equal_nan=True) for level in chosen)
+
+    @pytest.mark.parametrize("instrument", [CRYPTO, STOCK])
+    @pytest.mark.parametrize("period", ["week", "month", "year"])
+    def test_longer_periods_are_those_of_the_calendar(self, period: str, instrument: object) -> None:
+        """Each bar has the levels of the last week, month or year before that of its session, by plain dates."""
+        given = STOCK if instrument is STOCK else CRYPTO
+        bars = walk(at("2024-11-20T00:00Z") + np.arange(0, 80 * 24, 5) * 3600, 3, given, Timeframe.M30)
+        high, low, close, _ = columns(bars)
+        number = -1
+        numbers = []
+        for time, day in zip(bars.time.tolist(), sessions(bars), strict=True):
+            date = datetime.fromtimestamp(time, UTC).date()
+            keys = {"week": (date - timedelta(date.weekday())).toordinal(), "month": 12 * date.year + date.month}
+            number = keys.get(period, date.year) if day >= 0 else number
+            numbers.append(number)
+        inside = [day >= 0 for day in sessions(bars)]
+        expected: list[tuple[float, ...]] = [(nan,) * 7] * len(bars)
+        for each in dict.fromkeys(numbers):
+            rows = [i for i in range(len(bars)) if numbers[i] == each and inside[i]]
+            if rows:
+                known = classic(max(high[i] for i in rows), min(low[i] for i in rows), close[rows[-1]])
+                since = max(i for i in range(len(bars)) if numbers[i] == each) + 1
+                expected[since:] = [known] * (len(bars) - since)
+
+        found = lines("pivot", bars, period=period)
+
+        for level, values in enumerate(found.values()):
+            assert agree(values, [each[level] for each in expected])
+        assert not np.isnan(found["P"][-1])
+
+    def test_classic_differs_from_traditional_in_the_third_levels(self) -> None:
+        time = [at("2025-03-04T00:00Z"), at("2025-03-05T00:00Z")]
+        bars = make(CRYPTO, Timeframe.D1, time, [10, 10], [12, 99], [6, 1], [10.5, 50], [1, 1])
+
+        found = lines("pivot", bars, kind="classic", period="session")
+
+        assert [values[1] for values in found.values()] == [9.5, 13.0, 15.5, 21.5, 7.0, 3.5, -2.5]
+        assert [lines("pivot", bars, period="session")[level][1] for level in ("R3", "S3")] == [19.0, 1.0]
+
     @pytest.mark.parametrize(
         ("start", "end", "instrument"),
         [
@@ -549,13 +632,21 @@ class TestPivot:
         time = [at("2025-03-04T00:00Z"), at("2025-03-05T00:00Z")]
         bars = make(CRYPTO, Timeframe.D1, time, [10, 10], [12, 99], [6, 1], [9, 50], [1, 1])
 
-        assert [values[1] for values in lines("pivot", bars).values()] == [9.0, 12.0, 15.0, 18.0, 6.0, 3.0, 0.0]
+        assert [values[1] for values in lines("pivot", bars, period="session").values()] == [
+            9.0,
+            12.0,
+            15.0,
+            18.0,
+            6.0,
+            3.0,
+            0.0,
+        ]
 
     def test_a_day_without_bars_is_passed_over(self) -> None:
         time = [at("2025-03-04T00:00Z"), at("2025-03-07T00:00Z")]
         bars = make(CRYPTO, Timeframe.D1, time, [10, 10], [12, 99], [6, 1], [9, 50], [1, 1])
 
-        assert lines("pivot", bars)["P"][1] == 9.0
+        assert lines("pivot", bars, period="session")["P"][1] == 9.0
 
 
 def plain_zigzag(bars: Bars, deviation: float, half: int) -> tuple[Turns, list[tuple[int, float]]]:
@@ -600,20 +691,20 @@ class TestZigzag:
     def test_a_swing_is_known_only_when_the_other_side_is(self) -> None:
         """Up to 110 at bar 4, down to 104.5 (5 % less) at bar 8, up again: the high is confirmed two bars after the low."""
         path = [100, 102, 105, 108, 110, 108, 107, 106, 104.5, 106, 107, 108, 112, 113]
-        result = run("zigzag", closes(path))
+        result = run("zigzag", closes(path), depth=5)
 
         assert turns(result) == [(10, 110.0, "swing_high")]
-        assert turns(run("zigzag", closes(path[:10]))) == []
+        assert turns(run("zigzag", closes(path[:10]), depth=5)) == []
         assert result.divlines == ()  # one swing, no leg yet
 
-        longer = run("zigzag", closes([*path, 112, 111, 106, 107, 108]))
+        longer = run("zigzag", closes([*path, 112, 111, 106, 107, 108]), depth=5)
         assert turns(longer) == [(10, 110.0, "swing_high"), (15, 104.5, "swing_low"), (18, 113.0, "swing_high")]
         assert longer.divlines == (Segment(4, 110.0, 8, 104.5), Segment(8, 104.5, 13, 113.0))
 
     def test_what_is_not_far_enough_is_no_swing(self) -> None:
         path = [100, 102, 105, 108, 110, 108, 107, 106, 104.6, 106, 107, 108, 112, 113]
 
-        assert turns(run("zigzag", closes(path))) == []
+        assert turns(run("zigzag", closes(path), depth=5)) == []
 
     def test_a_confirmed_leg_never_changes(self, bars: Bars) -> None:
         whole = run("zigzag", bars, deviation=0.5).divlines
@@ -627,25 +718,25 @@ class TestContract:
         ("name", "alias", "defaults"),
         [
             ("ema_stack", "ema", {"fast": 8, "medium": 21, "slow": 50, "trend": 200}),
-            ("keltner", None, {"length": 20, "multiplier": 1.5}),
+            ("keltner", "kc", {"length": 20, "multiplier": 1.5, "atr_length": 10}),
             ("donchian", None, {"length": 20}),
             ("vwap_bands", None, {"multiplier": 2.0}),
             ("supertrend", None, {"length": 10, "multiplier": 3.0}),
             ("sar", "parabolic_sar", {"start": 0.02, "increment": 0.02, "maximum": 0.2}),
-            ("ichimoku", None, {"conversion": 9, "base": 26, "span": 52}),
+            ("ichimoku", "ichi", {"conversion": 9, "base": 26, "span": 52, "displacement": 26}),
             ("heikin_ashi", "ha", {}),
-            ("pivot", "pivot_points", {}),
-            ("wma", None, {"length": 20}),
+            ("pivot", "pivot_points", {"kind": "traditional", "period": "auto"}),
+            ("wma", None, {"length": 9}),
             ("hma", None, {"length": 9}),
             ("dema", None, {"length": 9}),
             ("tema", None, {"length": 9}),
             ("vwma", None, {"length": 20}),
             ("linreg", None, {"length": 25}),
             ("chandelier", None, {"length": 22, "multiplier": 3.0}),
-            ("zigzag", None, {"deviation": 5.0, "depth": 5}),
+            ("zigzag", None, {"deviation": 5.0, "depth": 10}),
         ],
     )
-    def test_names_and_defaults(self, name: str, alias: str | None, defaults: dict[str, float]) -> None:
+    def test_names_and_defaults(self, name: str, alias: str | None, defaults: dict[str, object]) -> None:
         assert get(name).settings() == defaults
         assert get(alias or name) is get(name)
         assert get(name).overlay
@@ -672,7 +763,7 @@ class TestNothingMoves:
         for name in ("donchian", "chandelier", "supertrend", "sar", "wma", "hma", "linreg", "ichimoku"):
             result = run(name, bars)
             assert result.signals == ()
-            assert all((line.values[199:-26] == price).all() for line in result.lines), name
+            assert all((line.values[199:-25] == price).all() for line in result.lines), name
         assert run("heikin_ashi", bars).signals == ()
         assert run("zigzag", bars) == Channels()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from math import fsum, inf, log, nan, sqrt
+from math import fsum, inf, isqrt, log, nan, sqrt
 from statistics import pstdev
 
 import numpy as np
@@ -29,14 +29,14 @@ from openbell.indicators.cipher import (
 )
 from openbell.indicators.fractals import bearish, bottoms, bullish, tops
 from openbell.indicators.registry import get
-from openbell.indicators.regular_hours import session_days
 from openbell.indicators.sums import mean_and_deviation
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values, make
+from openbell.market.currency_days import days_at
 from openbell.market.instruments import Instrument
 from openbell.market.plan import buckets
-from openbell.market.session_table import trading_day
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import trading_day
 from tests.indicators import references
 from tests.indicators.test_every_indicator import close_enough, streamed
 from tests.indicators.test_references import agree, lines
@@ -101,8 +101,9 @@ def stochastic_of(
 def mfi_of(bars: Bars, length: int) -> list[float]:
     """Quong and Soudack's: 100 − 100 / (1 + money ratio)."""
     price, volume = typical(bars), bars.volume.tolist()
-    up = [nan] + [p * v if p > q else 0.0 for q, p, v in zip(price, price[1:], volume[1:], strict=False)]
-    down = [nan] + [p * v if p < q else 0.0 for q, p, v in zip(price, price[1:], volume[1:], strict=False)]
+    first = price[0] * volume[0]  # no change: TradingView counts it on both sides
+    up = [first] + [p * v if p > q else 0.0 for q, p, v in zip(price, price[1:], volume[1:], strict=False)]
+    down = [first] + [p * v if p < q else 0.0 for q, p, v in zip(price, price[1:], volume[1:], strict=False)]
     return [
         nan
         if rose is None or fell is None
@@ -111,6 +112,18 @@ def mfi_of(bars: Bars, length: int) -> list[float]:
         else 100.0
         for rose, fell in zip(windows(up, length), windows(down, length), strict=True)
     ]
+
+
+def stochastic_rsi_of(strength: list[float], length: int, smooth: int, d: int) -> tuple[list[float], list[float]]:
+    """ta.sma(ta.stoch(rsi, rsi, rsi, length), smooth): a window begins with the first RSI, and two values make a range."""
+    first = next(i for i, value in enumerate(strength) if value == value)
+    raw = []
+    for i, value in enumerate(strength):
+        window = strength[max(first, i + 1 - length) : i + 1]
+        known = i > first and i >= length - 1
+        raw.append(100.0 * (value - min(window)) / (max(window) - min(window)) if known else nan)
+    k = after_nan(references.sma, raw, smooth)
+    return k, after_nan(references.sma, k, d)
 
 
 def dmi_of(bars: Bars, length: int) -> tuple[list[float], list[float], list[float]]:
@@ -141,20 +154,32 @@ def wave_of(bars: Bars, channel: int, average: int) -> tuple[list[float], list[f
 
 
 def kvf_of(bars: Bars, length: int, gain: float, signal: int) -> tuple[list[float], list[float]]:
-    """100 EMA(signed volume) / EMA(volume), then x += gain (z − x), then an EMA."""
+    """HMA(signed volume) / HMA(volume), over its deviation, then x += gain (z − x) from 0, then an SMA."""
     close, volume = columns(bars, "close", "volume")
-    signed = [nan] + [
-        v if b > a else -v if b < a else 0.0 for a, b, v in zip(close, close[1:], volume[1:], strict=False)
-    ]
-    zone = [
-        100.0 * a / b
-        for a, b in zip(references.ema(signed, length), references.ema([nan, *volume[1:]], length), strict=True)
-    ]
-    level, out = nan, []
-    for value in zone:
-        level = value if level != level else (1.0 - gain) * level + gain * value
-        out.append(level)
-    return out, references.ema(out, signal)
+    signed = [v if b > a else -v for a, b, v in zip(close, close[2:], volume[2:], strict=False)]
+    zone = [nan, nan] + [a / b for a, b in zip(hull_of(signed, length), hull_of(volume[2:], length), strict=True)]
+    level, out = 0.0, []
+    for value, window in zip(zone, windows(zone, 200), strict=True):
+        if window is None:
+            out.append(nan)
+        else:
+            level = (1.0 - gain) * level + gain * value / pstdev(window)
+            out.append(level)
+    return out, after_nan(references.sma, out, signal)
+
+
+def hull_of(values: Sequence[float], length: int) -> list[float]:
+    """WMA(2 WMA(n / 2) − WMA(n), √n)."""
+
+    def weighted(numbers: Sequence[float], count: int) -> list[float]:
+        whole = count * (count + 1) / 2
+        return [
+            nan if window is None else fsum((rank + 1) * each for rank, each in enumerate(window)) / whole
+            for window in windows(numbers, count)
+        ]
+
+    half, whole = weighted(values, length // 2), weighted(values, length)
+    return weighted([2.0 * a - b for a, b in zip(half, whole, strict=True)], isqrt(length))
 
 
 def momentum_of(bars: Bars, length: int) -> list[float]:
@@ -187,7 +212,7 @@ class TestAgainstDefinitions:
     @pytest.mark.parametrize(("rsi", "stoch", "k", "d"), [(14, 14, 3, 3), (7, 21, 1, 5)])
     def test_stoch_rsi(self, bars: Bars, rsi: int, stoch: int, k: int, d: int) -> None:
         strength = references.rsi(bars.close.tolist(), rsi)
-        fast, slow = stochastic_of(strength, strength, strength, stoch, k, d)
+        fast, slow = stochastic_rsi_of(strength, stoch, k, d)
         found = lines("stoch_rsi", bars, rsi_length=rsi, stoch_length=stoch, k=k, d=d)
 
         assert agree(found["K"], fast, 1e-2)  # 1e-11 of its range: a place in a narrow band of an RSI
@@ -255,7 +280,7 @@ class TestAgainstDefinitions:
         assert agree(lines("histvol", bars, length=length)["HV"], expected)
 
     def test_obv(self, bars: Bars) -> None:
-        balance, expected = 0.0, [0.0]
+        balance, expected = 0.0, [nan]
         for (before, now), volume in zip(pairwise(bars.close.tolist()), bars.volume.tolist()[1:], strict=True):
             balance += volume if now > before else -volume if now < before else 0.0
             expected.append(balance)
@@ -306,8 +331,12 @@ class TestAgainstDefinitions:
         found = lines("cipher_b", bars)
         wt1, wt2 = wave_of(bars, 9, 12)
         strength = references.rsi([log(close) for close in bars.close.tolist()], 14)
-        stoch, _ = stochastic_of(strength, strength, strength, 14, 3, 1)
+        stoch, slow = stochastic_rsi_of(strength, 14, 3, 3)
+        bodies = [(c - o) / (h - w) for o, h, w, c in zip(*columns(bars, "open", "high", "low", "close"), strict=True)]
+        flow = [150.0 * each - 2.5 for each in references.sma(bodies, 60)]
 
+        assert agree(found["StochD"], slow, 1e-2)
+        assert agree(found["MoneyFlow"], flow, 1.0)
         assert agree(found["WT1"], wt1, 1.0)
         assert agree(found["WT2"], wt2, 1.0)
         assert agree(found["WT1-WT2"], [a - b for a, b in zip(wt1, wt2, strict=True)], 1.0)
@@ -332,13 +361,13 @@ class TestAgainstTaLib:
 
     def test_mfi_cmf_and_ad(self, bars: Bars) -> None:
         if bars.close[0] > 1:  # below, TA-Lib takes little turnover for none
-            found = lines("mfi", bars)["MFI"]
-            assert agree(found, talib.MFI(bars.high, bars.low, bars.close, bars.volume, 14), 1.0)
+            found = lines("mfi", bars)["MFI"][14:]  # one value later than TradingView's
+            assert agree(found, talib.MFI(bars.high, bars.low, bars.close, bars.volume, 14)[14:], 1.0)
         assert agree(lines("cmf", bars)["CMF"], talib.CMF(bars.high, bars.low, bars.close, bars.volume, 20), 1.0)
         assert agree(lines("ad", bars)["AD"], talib.AD(bars.high, bars.low, bars.close, bars.volume), 1000.0)
 
     def test_obv_but_for_the_first_volume(self, bars: Bars) -> None:
-        assert agree(lines("obv", bars)["OBV"] + bars.volume[0], talib.OBV(bars.close, bars.volume), 1000.0)
+        assert agree(lines("obv", bars)["OBV"][1:] + bars.volume[0], talib.OBV(bars.close, bars.volume)[1:], 1000.0)
 
     def test_adx_once_its_other_seed_has_faded(self) -> None:
         bars = days_of_minutes()
@@ -375,7 +404,10 @@ def shifted(bars: Bars, instrument: Instrument, timeframe: Timeframe) -> Bars:
         time = opens[: len(bars)]
     else:
         start = at("2025-03-03T00:00Z" if timeframe is Timeframe.W1 else "2025-03-04T14:00Z")
-        time = start - start % min(timeframe.seconds, DAY) + np.arange(len(bars)) * timeframe.seconds
+        time = start - start % min(timeframe.seconds, DAY) + np.arange(2 * len(bars)) * timeframe.seconds
+        if instrument is FOREX:  # without weekends
+            time = time[days_at(time, min(timeframe.seconds, DAY)) >= 0]
+        time = time[: len(bars)]
     return make(instrument, timeframe, time, *bars.columns()[1:])
 
 
@@ -385,7 +417,9 @@ class TestHistoricalVolatility:
         [
             (CRYPTO, Timeframe.M1, 365 * 1440),
             (CRYPTO, Timeframe.H4, 365 * 6),
-            (FOREX, Timeframe.H1, 365 * 24),
+            (FOREX, Timeframe.H1, 260 * 24),
+            (FOREX, Timeframe.D1, 260),
+            (FOREX, Timeframe.W1, 52),
             (CRYPTO, Timeframe.D1, 365),
             (CRYPTO, Timeframe.W1, 365 / 7),
             (STOCK, Timeframe.D1, 252),
@@ -400,7 +434,7 @@ class TestHistoricalVolatility:
             (STOCK, Timeframe.YEAR, 1),
         ],
     )
-    def test_a_year_has_365_days_or_252_sessions(
+    def test_a_year_is_the_time_in_which_the_instrument_trades(
         self, instrument: Instrument, timeframe: Timeframe, per_year: float
     ) -> None:
         data = shifted(walk(minutes("2025-03-04T00:00Z", "2025-03-04T02:00Z"), 8), instrument, timeframe)
@@ -448,14 +482,29 @@ class TestHistoricalVolatility:
 
     @pytest.mark.parametrize("timeframe", list(Timeframe))
     @pytest.mark.parametrize("instrument", [CRYPTO, FOREX, STOCK])
-    def test_a_stream_finds_the_timeframe_and_the_sessions_out(
-        self, instrument: Instrument, timeframe: Timeframe
-    ) -> None:
+    def test_a_stream_is_given_the_timeframe(self, instrument: Instrument, timeframe: Timeframe) -> None:
         data = shifted(walk(minutes("2025-03-04T00:00Z", "2025-03-04T02:00Z"), 8), instrument, timeframe)
 
-        found = streamed(get("histvol"), {"length": 20}, data, session_days(data))[0]
+        for convention in ("trading", "tradingview"):
+            found = streamed(get("histvol"), {"length": 20, "convention": convention}, data)[0]
 
-        assert agree(found, lines("histvol", data)["HV"].tolist())
+            assert agree(found, lines("histvol", data, convention=convention)["HV"].tolist())
+
+    @pytest.mark.parametrize("instrument", [CRYPTO, FOREX, STOCK])
+    @pytest.mark.parametrize(
+        ("timeframe", "per_year"),
+        [(Timeframe.M1, 365), (Timeframe.H4, 365), (Timeframe.D1, 365), (Timeframe.W1, 365 / 7)],
+    )
+    def test_tradingviews_year_has_365_bars_of_up_to_a_day(
+        self, instrument: Instrument, timeframe: Timeframe, per_year: float
+    ) -> None:
+        data = shifted(walk(minutes("2025-03-04T00:00Z", "2025-03-04T02:00Z"), 8), instrument, timeframe)
+        own, theirs = (lines("histvol", data, convention=each)["HV"] for each in ("trading", "tradingview"))
+        deviation = pstdev([log(b / a) for a, b in pairwise(data.close[-21:].tolist())])
+
+        assert np.array_equal(np.isnan(own), np.isnan(theirs))
+        if instrument is not STOCK or not timeframe.intraday:
+            assert theirs[-1] == pytest.approx(100 * sqrt(per_year) * deviation, rel=1e-9)
 
 
 def labels(result: Channels) -> list[tuple[int, str]]:
@@ -492,9 +541,9 @@ class TestDots:
         expected = []
         for i in range(1, len(bars)):
             if crossed(line, trigger, i):
-                expected.append((i, "buy_oversold" if line[i] <= -40 else "buy"))
+                expected += [(i, "buy")] * (abs(line[i - 1]) < 0.6) + [(i, "buy_oversold")] * (line[i - 1] < -0.6)
             if crossed(trigger, line, i):
-                expected.append((i, "sell_overbought" if line[i] >= 40 else "sell"))
+                expected += [(i, "sell")] * (abs(line[i - 1]) < 0.6) + [(i, "sell_overbought")] * (line[i - 1] > 0.6)
 
         found = get("kalman_volume").run(bars, vzo_length=10, k=0.3, sig_length=5)
 
@@ -551,9 +600,12 @@ class TestDots:
         assert 100 <= found[1][0] <= 110
 
 
+_FLAT_CIPHER = {"WT1": 0.0, "WT2": 0.0, "RSI": 50.0, "StochK": 50.0, "StochD": 50.0, "MoneyFlow": -2.5, "WT1-WT2": 0.0}
+
+
 class TestNothingMoves:
     FLAT = (
-        ("cipher_b", {"WT1": 0.0, "WT2": 0.0, "RSI": 50.0, "StochK": 50.0, "WT1-WT2": 0.0}),
+        ("cipher_b", _FLAT_CIPHER),
         ("wavetrend", {"WT1": 0.0, "WT2": 0.0, "WT1-WT2": 0.0}),
         ("stoch", {"K": 50.0, "D": 50.0}),
         ("stoch_rsi", {"K": 50.0, "D": 50.0}),
@@ -577,9 +629,9 @@ class TestNothingMoves:
     def test_every_panel_is_exactly_in_its_middle(
         self, name: str, expected: dict[str, float], price: float, volume: float
     ) -> None:
-        flat = closes([price] * 120)
+        count = 320 if name == "kalman_volume" else 120
 
-        found = lines(name, replace(flat, volume=np.full(120, volume)))
+        found = lines(name, replace(closes([price] * count), volume=np.full(count, volume)))
 
         lead = get(name).warmup(**get(name).settings()) - 1
         assert {label: set(values[lead:].tolist()) for label, values in found.items()} == {
@@ -602,11 +654,11 @@ class TestNothingMoves:
     def test_no_trade_moves_neither_balance_nor_flow(self) -> None:
         quiet = replace(days_of_minutes(), volume=np.zeros(len(days_of_minutes())))
 
-        assert set(lines("obv", quiet)["OBV"].tolist()) == {0.0}
+        assert set(lines("obv", quiet)["OBV"][1:].tolist()) == {0.0}
         assert set(lines("ad", quiet)["AD"].tolist()) == {0.0}
         assert set(lines("cmf", quiet)["CMF"][19:].tolist()) == {0.0}
         assert set(lines("mfi", quiet)["MFI"][14:].tolist()) == {50.0}
-        assert set(lines("kalman_volume", quiet)["KVF"][70:].tolist()) == {0.0}
+        assert set(lines("kalman_volume", quiet)["KVF"][277:].tolist()) == {0.0}
 
 
 def halting(price: float) -> Bars:
@@ -682,8 +734,8 @@ class TestFractals:
 
         assert tops(values).tolist() == [2, 10]  # a plateau is none, the last is not known yet
         assert bottoms(-values).tolist() == [2, 10]
-        assert tops(values, at_least=9.0).tolist() == [10]
-        assert bottoms(-values, at_most=-9.0).tolist() == [10]
+        assert tops(values, limit=9.0).tolist() == [10]
+        assert bottoms(-values, limit=-9.0).tolist() == [10]
 
     @pytest.mark.parametrize("count", range(6))
     def test_few_values_have_none(self, count: int) -> None:
@@ -706,15 +758,16 @@ class TestFractals:
     def test_a_fractal_within_the_limit_is_compared_with_the_last_such_one(self) -> None:
         wave = np.array([0, 0, 8, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0], dtype=np.float64)
 
-        assert bearish(wave, np.arange(13.0), at_least=6.0).first.tolist() == [2]
-        assert bearish(wave, np.arange(13.0), at_least=6.0).second.tolist() == [10]
+        assert bearish(wave, np.arange(13.0), limit=6.0).first.tolist() == [2]
+        assert bearish(wave, np.arange(13.0), limit=6.0).second.tolist() == [10]
 
 
 def turns(*pairs: tuple[float, float], flat: float = 0.0) -> CipherLines:
     """Waves that cross at the last bar, from and to the given (WT1, WT2), with a neutral RSI and stochastic."""
     fast, slow = zip(*pairs, strict=True)
     count = len(pairs)
-    return CipherLines(np.array(fast), np.array(slow), np.full(count, 50.0 + flat), np.full(count, 50.0 + flat))
+    neutral = np.full(count, 50.0 + flat)
+    return CipherLines(np.array(fast), np.array(slow), neutral, neutral, neutral)
 
 
 def crosses_of(waves: CipherLines, strict: bool) -> list[str]:
@@ -805,7 +858,7 @@ def reference_dots(bars: Bars, strict: bool) -> list[tuple[int, str]]:
     wt1, wt2 = wave_of(bars, 9, 12)
     rsi = references.rsi(bars.close.tolist(), 14)
     log_rsi = references.rsi([log(close) for close in bars.close.tolist()], 14)
-    stoch, _ = stochastic_of(log_rsi, log_rsi, log_rsi, 14, 3, 1)
+    stoch, _ = stochastic_rsi_of(log_rsi, 14, 3, 3)
     high, low = columns(bars, "high", "low")
     resting = [round(each, 9) for each in stoch]
     kept: dict[str, int] = {}
@@ -842,7 +895,7 @@ def reference_dots(bars: Bars, strict: bool) -> list[tuple[int, str]]:
                     golden.add(f"{name} {bottom:g}")
                 kept[f"bottom {name} {bottom:g}"] = c
         turned = all(wt2[c] < wt2[other] for other in (c - 2, c - 1, c + 1, c + 2))
-        divergent = turned and bool(golden & {"wt -65", "rsi 30"}) and rsi[c] < 30
+        divergent = turned and bool(golden & {"wt -65", "rsi 30"}) and deep is not None and rsi[deep] < 30
         if divergent and deep is not None and wt2[deep] <= -75 and wt2[i] > -75 and wt2[i] - wt2[deep] >= 5:
             found.add("gold_buy")
         if i >= 29:  # WT2 is warm
@@ -917,7 +970,7 @@ class TestCipherOnBars:
 
 def flat_lines(count: int) -> CipherLines:
     """Lines without a fractal."""
-    return CipherLines(*(np.linspace(0.0, 1.0, count) for _ in range(4)))
+    return CipherLines(*(np.linspace(0.0, 1.0, count) for _ in range(5)))
 
 
 def dented(count: int, base: float, **at_bars: float) -> Values:
@@ -1011,7 +1064,7 @@ def golden(previous: float, bottom: float, now: float, rsi: float) -> tuple[Ciph
     """A deep bottom at bar 6, a second at 12 under a lower price, the wave at `now` when that is known."""
     slow = dented(20, -50.0, b6=previous, b12=bottom, b14=now)
     waves = replace(flat_lines(20), slow=slow, rsi=np.linspace(rsi + 12e-9, rsi, 20))
-    waves.rsi[12] = rsi
+    waves.rsi[6] = rsi
     return waves, find_divergences(waves, low_bars(20, b6=90.0, b12=80.0))
 
 
@@ -1071,7 +1124,7 @@ class TestDefaults:
             ("adx", (), {"length": 14}),
             ("cci", (), {"length": 20}),
             ("cmf", (), {"length": 20}),
-            ("histvol", ("hv",), {"length": 20}),
+            ("histvol", ("hv",), {"length": 20, "convention": "trading"}),
             ("obv", (), {}),
             ("ad", ("ad_line",), {}),
             ("kalman_volume", ("kalman", "kvf"), {"vzo_length": 70, "k": 0.06, "sig_length": 10}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import fsum
 
@@ -12,15 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbell.indicators.catalogue.hvn_lvn import peaks
-from openbell.indicators.catalogue.session_vp import MAX_SESSIONS
 from openbell.indicators.channels import Channels
-from openbell.indicators.profiles import SESSIONS, PriceRows, by_session, one_session
+from openbell.indicators.profiles import MAX_SESSIONS, SESSIONS, PriceRows, by_session, one_session
 from openbell.indicators.registry import get
 from openbell.indicators.value_area import control_row, value_area, value_areas
 from openbell.market.bars import Bars, make, resample
 from openbell.market.instruments import Instrument
-from openbell.market.session_table import trading_day
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import trading_day
 from tests.market.new_york import oracle
 from tests.market.walks import CRYPTO, STOCK, at, closes, minutes, walk
 
@@ -38,16 +38,21 @@ def reference(bars: Bars, bins: int, visits: bool = False) -> list[float]:
     height = (top - bottom) / bins
     parts: list[list[float]] = [[] for _ in range(bins)]
     for low, high, volume in zip(bars.low.tolist(), bars.high.tolist(), bars.volume.tolist(), strict=True):
+        if visits or high == low:
+            first, last = (row_at(price, bottom, top, bins) for price in (low, high))
+            for row in range(first, last + 1):
+                parts[row].append(1.0 if visits else volume)
+            continue
         for row in range(bins):
             floor, ceiling = bottom + height * row, bottom + height * (row + 1)
-            shared = min(high, ceiling) - max(low, floor)
-            if visits:
-                parts[row].append(float(low < ceiling and high >= floor))
-            elif high > low:
-                parts[row].append(volume * max(shared, 0.0) / (high - low))
-            elif floor <= low < ceiling or (row == bins - 1 and low >= floor):
-                parts[row].append(volume)
+            parts[row].append(volume * max(min(high, ceiling) - max(low, floor), 0.0) / (high - low))
     return [fsum(part) for part in parts]
+
+
+def row_at(price: float, bottom: float, top: float, bins: int) -> int:
+    """The row of a price, by exact fractions of its decimals: a price at an edge is in the row above it."""
+    exact, floor, ceiling = (Fraction(f"{value:.13g}") for value in (price, bottom, top))
+    return 0 if floor == ceiling else min(bins - 1, int((exact - floor) * bins / (ceiling - floor)))
 
 
 def near(expected: object) -> object:
@@ -177,7 +182,7 @@ class TestRows:
         for name in PROFILES:
             result = run(name, silent)
             assert bool(result.hbars) is (name == "tpo")
-            assert not result.hlines
+            assert bool(result.hlines) is (name == "tpo")
 
 
 class TestSessions:
@@ -282,6 +287,7 @@ class TestSessionProfile:
         inside = [v for n, v in enumerate(expected) if lower <= bottom + height * (n + 0.5) <= upper]
         assert fsum(inside) >= 0.7 * fsum(expected)
         assert lower < control < upper
+        assert [level.label for level in (control, upper, lower)] == ["POC", "VAH", "VAL"]
         assert run("session_vp", bars, bins=bins, show_value_area=False).hlines == (control,)
 
     @given(st.lists(st.integers(0, 1000), min_size=1, max_size=60))
@@ -320,13 +326,14 @@ class TestSessionProfile:
         assert volumes.argmax() == 3
         assert control_row(volumes, volumes.sum()) == 1
 
-    def test_only_so_many_sessions_are_drawn(self) -> None:
-        bars = walk(at("2025-03-04T00:00Z") + np.arange(MAX_SESSIONS + 30) * 3600, 2, timeframe=Timeframe.H1)
+    def test_only_so_many_sessions_have_rows_and_each_has_levels(self) -> None:
+        bars = walk(at("2025-03-04T00:00Z") + np.arange(MAX_SESSIONS + 30) * 3600, 2, timeframe=Timeframe.M30)
 
-        found = run("session_vp", bars, session="hourly", bins=2).hbars
+        found = run("session_vp", bars, session="hourly", bins=2)
 
-        assert len(found) == 2 * MAX_SESSIONS
-        assert min(bar.offset for bar in found) == 30 / len(bars)
+        assert len(found.hbars) == 2 * MAX_SESSIONS
+        assert min(bar.offset for bar in found.hbars) == 30 / len(bars)
+        assert [each.x1 for each in found.divlines] == [bar for bar in range(len(bars)) for _ in range(3)]
 
     def test_stock_bars_outside_regular_hours_take_no_part(self) -> None:
         bars = stock_bars()
@@ -391,6 +398,8 @@ class TestNodes:
         high, low = run("hvn_lvn", bars, show_lvn=False).hlines, run("hvn_lvn", bars, show_hvn=False).hlines
 
         assert (*high, *low) == both
+        assert {level.label for level in high} == {"HVN"}
+        assert {level.label for level in low} == {"LVN"}
         assert run("hvn_lvn", bars, show_lvn=False, show_hvn=False) == Channels()
         assert len(run("hvn_lvn", bars, top_n=1).hlines) <= 2
 
@@ -405,7 +414,8 @@ class TestNakedPoc:
             part = bars.take(slice(first, last + 1))
             volumes = reference(part, 24)
             height = (part.high.max() - part.low.min()) / 24
-            price = part.low.min() + height * (volumes.index(max(volumes)) + 0.5)
+            most = max(volumes) - 1e-9 * sum(volumes)  # the lowest of equal rows
+            price = part.low.min() + height * (next(i for i, v in enumerate(volumes) if v >= most) + 0.5)
             if not any(bars.low[i] <= price <= bars.high[i] for i in range(last + 1, len(bars))):
                 expected.append((price, first / len(bars)))
 
@@ -444,15 +454,141 @@ class TestNakedPoc:
         assert after[:-1] == during
 
 
+def levels_of(amounts: list[float], bars: Bars, bins: int, share: float = 0.7) -> list[float]:
+    """The point of control and the ends of the value area: two rows at a time, the fuller side, up to a share of all."""
+    bottom, height, slack = bars.low.min(), (bars.high.max() - bars.low.min()) / bins, 1e-9 * sum(amounts)
+    control = next(i for i, amount in enumerate(amounts) if amount >= max(amounts) - slack)
+    first = last = control
+    while sum(amounts[first : last + 1]) < share * sum(amounts) - slack:
+        above, beneath = sum(amounts[last + 1 : last + 3]), sum(amounts[max(0, first - 2) : first])
+        if last < bins - 1 and (first == 0 or above >= beneath - slack):
+            last = min(bins - 1, last + 2)
+        else:
+            first = max(0, first - 2)
+    return [bottom + height * (control + 0.5), bottom + height * (last + 1), bottom + height * first]
+
+
+def test_a_volume_profile_has_its_point_of_control_and_value_area() -> None:
+    bars = walk(minutes("2025-03-04T00:00Z", "2025-03-04T08:00Z"), 4)
+    expected = near(levels_of(reference(bars, 24), bars, 24))
+
+    assert run("volume_profile", bars).hlines == expected
+    assert run("volume_profile", bars, split_up_down=True).hlines == expected
+    half = near(levels_of(reference(bars, 24), bars, 24, 0.5))
+    assert run("volume_profile", bars, value_area=50.0).hlines == half
+
+
+@pytest.mark.parametrize(
+    ("session", "timeframe", "step"), [("daily", Timeframe.D1, Timeframe.M30), ("hourly", Timeframe.H1, Timeframe.M1)]
+)
+class TestOneBarIsASession:
+    def test_without_finer_bars_there_is_no_level(self, session: str, timeframe: Timeframe, step: Timeframe) -> None:
+        fine = walk(at("2025-03-03T00:00Z") + np.arange(480) * step.seconds, 4, timeframe=step)
+        bars = resample(fine, timeframe, int(fine.time[-1]) + step.seconds)
+
+        assert run("session_vp", bars, session=session) == Channels()
+        assert run("naked_poc", bars, session=session) == Channels()
+
+    def test_levels_come_from_finer_bars(self, session: str, timeframe: Timeframe, step: Timeframe) -> None:
+        fine = walk(at("2025-03-03T00:00Z") + np.arange(480) * step.seconds, 4, timeframe=step)
+        bars = resample(fine, timeframe, int(fine.time[-1]) + step.seconds)
+        expected = []
+        for index, start in enumerate(bars.time.tolist()):
+            part = fine.between(start, start + timeframe.seconds)
+            expected += [(index, index, level) for level in levels_of(reference(part, 24), part, 24)]
+
+        found = get("session_vp").run(bars, None, None, fine, session=session)
+
+        assert [(each.x1, each.x2) for each in found.divlines] == [(x1, x2) for x1, x2, _ in expected]
+        assert [each.y1 for each in found.divlines] == near([level for _, _, level in expected])
+        assert found.hlines == tuple(each.y1 for each in found.divlines[-3:])
+        controls = [each.y1 for each in found.divlines[::3]]
+        untouched = [
+            price
+            for index, price in enumerate(controls[:-1])
+            if not any(bars.low[i] <= price <= bars.high[i] for i in range(index + 1, len(bars)))
+        ]
+        assert get("naked_poc").run(bars, None, None, fine, session=session).hlines == near(untouched)
+
+
 class TestTimeAtPrice:
     @pytest.mark.parametrize("bins", [1, 7, 32])
-    def test_counts_the_bars_that_came_by(self, bars: Bars, bins: int) -> None:
-        expected = reference(bars, bins, visits=True)
+    def test_counts_the_half_hours_that_came_by(self, bars: Bars, bins: int) -> None:
+        bottom, height = bars.low.min(), (bars.high.max() - bars.low.min()) / bins
+        seen: list[set[int]] = [set() for _ in range(bins)]
+        for time, low, high in zip(bars.time.tolist(), bars.low.tolist(), bars.high.tolist(), strict=True):
+            rows = range(int((low - bottom) / height), min(bins - 1, int((high - bottom) / height)) + 1)
+            for row in rows:
+                seen[min(row, bins - 1)].add(time // 1800)
+        expected = [len(periods) for periods in seen]
 
-        found = run("tpo", bars, bins=bins).hbars
+        found = run("tpo", bars, bins=bins, session="all").hbars
 
         assert [bar.width for bar in found] == near([0.3 * v / max(expected) for v in expected])
         assert {bar.offset for bar in found} == {0.0}
+
+    def test_its_levels_are_those_of_the_counts(self, bars: Bars) -> None:
+        found = run("tpo", bars, session="all")
+
+        assert found.hlines == near(levels_of([bar.width for bar in found.hbars], bars, 32))
+
+    @pytest.mark.parametrize(("session", "step"), [("daily", 86400), ("weekly", 7 * 86400)])
+    @pytest.mark.parametrize("side", ["left", "right"])
+    def test_every_session_has_a_profile_with_its_levels(self, bars: Bars, session: str, step: int, side: str) -> None:
+        runs = slices(bars, (bars.time - at("1970-01-05T00:00Z")) // step)
+
+        found = run("tpo", bars, session=session, side=side)
+
+        assert len(found.hbars) == 32 * len(runs)
+        for number, (first, last) in enumerate(runs):
+            alone = run("tpo", bars.take(slice(first, last + 1)), session="all", side=side)
+            rows = found.hbars[32 * number : 32 * number + 32]
+            share = (last - first + 1) / len(bars) * 0.7 / 0.3
+            assert [bar.width for bar in rows] == near([share * bar.width for bar in alone.hbars])
+            edge = first / len(bars) if side == "left" else 1 - (last + 1) / len(bars)
+            assert [bar.offset for bar in rows] == near([edge] * 32)
+            assert {bar.left for bar in rows} == {side == "left"}
+            levels = found.divlines[3 * number : 3 * number + 3]
+            assert [each.y1 for each in levels] == near(alone.hlines)
+            assert {(each.x1, each.x2) for each in levels} == {(first, last)}
+        assert found.hlines == near(alone.hlines)
+
+    @pytest.mark.parametrize("timeframe", [Timeframe.H4, Timeframe.D1])
+    @pytest.mark.parametrize("session", ["daily", "weekly", "all"])
+    def test_periods_of_longer_bars_come_from_finer_ones(self, bars: Bars, timeframe: Timeframe, session: str) -> None:
+        end = int(bars.time[-1]) + 60
+        halves, longer = (resample(bars, each, end) for each in (Timeframe.M30, timeframe))
+        halves = halves.take(halves.time < longer.time[-1] + timeframe.seconds)
+        need = get("tpo").finer
+        assert need is not None
+        finer = need(timeframe)
+        assert finer is not None
+        assert finer.timeframes[0] is Timeframe.M30
+        assert need(Timeframe.M30) is None
+
+        found = get("tpo").run(longer, None, None, halves, session=session)
+
+        expected = run("tpo", halves, session=session)
+        assert [bar.y for bar in found.hbars] == near([bar.y for bar in expected.hbars])
+        assert found.hlines == near(expected.hlines)
+        assert [each.y1 for each in found.divlines] == near([each.y1 for each in expected.divlines])
+        # Each profile has the same shape, whatever its width.
+        for number in range(0, len(expected.hbars), 32):
+            mine, theirs = ([bar.width for bar in each.hbars[number : number + 32]] for each in (found, expected))
+            assert [width / max(mine) for width in mine] == near([width / max(theirs) for width in theirs])
+
+    def test_a_bar_that_is_a_session_needs_finer_ones(self, bars: Bars) -> None:
+        daily = resample(bars, Timeframe.D1, int(bars.time[-1]) + 60)
+
+        assert run("tpo", daily) == Channels()
+        assert run("tpo", daily, session="all").hbars
+
+    def test_periods_outside_regular_hours_do_not_count(self) -> None:
+        bars = stock_bars()
+        regular = bars.take(trading_day(STOCK, bars.time) >= 0)
+
+        assert run("tpo", bars, session="all") == run("tpo", regular, session="all")
+        assert [bar.y for bar in run("tpo", bars).hbars] == [bar.y for bar in run("tpo", regular).hbars]
 
     def test_volume_plays_no_part(self, bars: Bars) -> None:
         other = make(CRYPTO, Timeframe.M1, *bars.columns()[:5], bars.volume[::-1])
@@ -467,6 +603,7 @@ def test_the_defaults_are_the_contracts() -> None:
         "range_bars": 0,
         "split_up_down": False,
         "opacity": 0.4,
+        "value_area": 70.0,
     }
     assert get("svp").settings() == {"bins": 24, "session": "daily", "show_value_area": True}
     assert get("vp_nodes").settings() == {
@@ -478,4 +615,4 @@ def test_the_defaults_are_the_contracts() -> None:
         "show_lvn": True,
     }
     assert get("npoc").settings() == {"bins": 24, "session": "daily", "max_sessions": 20}
-    assert get("market_profile").settings() == {"bins": 32, "side": "right"}
+    assert get("market_profile").settings() == {"bins": 32, "side": "right", "session": "daily"}

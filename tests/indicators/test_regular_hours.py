@@ -13,13 +13,13 @@ from openbell.indicators.registry import all_indicators, get
 from openbell.indicators.regular_hours import partly_regular, regular_part, regular_part_from_minutes, session_days
 from openbell.market.bars import Bars, Values, empty, make, resample
 from openbell.market.errors import DataError
-from openbell.market.instruments import Instrument
-from openbell.market.session_table import table_for, trading_day
+from openbell.market.session_table import table_for
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import trading_day
 from tests.indicators import references
 from tests.indicators.test_every_indicator import streamed
 from tests.market.new_york import oracle
-from tests.market.walks import CRYPTO, FOREX, STOCK, at, minutes, walk
+from tests.market.walks import CRYPTO, STOCK, at, minutes, walk
 
 NEEDY = [name for name, indicator in all_indicators().items() if indicator.regular]
 CUT = [Timeframe.H1, Timeframe.H2, Timeframe.H4, Timeframe.H6, Timeframe.H12]
@@ -104,7 +104,7 @@ class TestFromMinutes:
         bars, regular = larger(span, timeframe)
         known = references.last_closed_session(bars.time.tolist(), rows(traded(span)), hours(bars))
 
-        found = lines(get("pivot").run(bars, None, regular))
+        found = lines(get("pivot").run(bars, None, regular, period="session"))
 
         assert agree(found["P"], [nan if each is None else sum(each) / 3 for each in known])
         assert agree(found["R2"], [nan if each is None else sum(each) / 3 + each[0] - each[1] for each in known])
@@ -133,12 +133,12 @@ def test_pivots_are_those_of_the_daily_bars_at_every_timeframe(span: tuple[str, 
     closes = dict(hours(bars))
     expected = [max((day for day in middles if closes[day] <= start), default=None) for start in bars.time.tolist()]
 
-    found = lines(get("pivot").run(bars, None, regular))["P"]
+    found = lines(get("pivot").run(bars, None, regular, period="session"))["P"]
 
     assert agree(found, [nan if day is None else middles[day] for day in expected])
     assert len(set(expected)) >= 5
     if timeframe in WHOLE:
-        assert np.array_equal(found, lines(get("pivot").run(bars))["P"], equal_nan=True)
+        assert np.array_equal(found, lines(get("pivot").run(bars, period="session"))["P"], equal_nan=True)
 
 
 class TestDailyAndWeeklyBars:
@@ -148,7 +148,7 @@ class TestDailyAndWeeklyBars:
             expected = [nan, *((bars.high + bars.low + bars.close) / 3)[:-1].tolist()]
 
             assert len(bars) == (6 if timeframe is Timeframe.D1 else 3)
-            assert agree(lines(get("pivot").run(bars))["P"], expected)
+            assert agree(lines(get("pivot").run(bars, period="session"))["P"], expected)
 
     def test_vwap_is_the_bars_own_price(self) -> None:
         bars = resample(traded(SPANS[3]), Timeframe.D1, at(SPANS[3][1]))
@@ -198,19 +198,19 @@ class TestLevelsByHand:
     def test_pivots_change_with_the_first_bar_after_the_closing(self) -> None:
         bars, regular = self.prices()
 
-        found = lines(get("pivot").run(bars, None, regular))["P"]
+        found = lines(get("pivot").run(bars, None, regular, period="session"))["P"]
 
         assert agree(found, [nan, nan, nan, 110.0, 110.0, 110.0])
 
 
-def both_ways(name: str, *points: tuple[str, float]) -> dict[str, Values]:
+def both_ways(name: str, *points: tuple[str, float], **chosen: str) -> dict[str, Values]:
     """At 4-hour bars made of single trades, after the running form has said the same."""
     time, price = zip(*points, strict=True)
     trades = make(STOCK, Timeframe.M1, [at(t) for t in time], price, price, price, price, np.ones(len(points)))
     bars = resample(trades, Timeframe.H4, at("2025-01-11T00:00Z"))
     regular = regular_part_from_minutes(bars, trades)
-    found = lines(get(name).run(bars, None, regular))
-    running = streamed(get(name), get(name).settings(), regular, session_days(bars))
+    found = lines(get(name).run(bars, None, regular, **chosen))
+    running = streamed(get(name), get(name).settings(**chosen), regular, session_days(bars))
     for values, expected in zip(running, found.values(), strict=True):
         assert agree(values, expected.tolist())
     return found
@@ -221,7 +221,7 @@ class TestHalts:
         """On the 8th only the premarket trades, in the bar that holds the opening."""
         trades = (("2025-01-07T17:00Z", 100.0), ("2025-01-08T13:00Z", 7.0), ("2025-01-10T17:00Z", 50.0))
 
-        assert agree(both_ways("pivot", *trades)["P"], [nan, 100.0, 100.0])
+        assert agree(both_ways("pivot", *trades, period="session")["P"], [nan, 100.0, 100.0])
         assert agree(both_ways("vwap", *trades)["VWAP"], [100.0, nan, 50.0])
         assert agree(both_ways("vwap_bands", *trades)["lower"], [100.0, nan, 50.0])
 
@@ -287,10 +287,9 @@ class TestRegularPart:
         assert alone == session_days(bars)[list(some)].tolist()
         assert len(set(alone)) > 5
 
-    @pytest.mark.parametrize("instrument", [CRYPTO, FOREX])
     @pytest.mark.parametrize("timeframe", list(Timeframe), ids=lambda timeframe: timeframe.name)
-    def test_what_trades_around_the_clock_is_all_regular(self, instrument: Instrument, timeframe: Timeframe) -> None:
-        bars = walk(at("2025-03-03T00:00Z") + np.arange(50) * timeframe.seconds, 3, instrument, timeframe)
+    def test_what_trades_around_the_clock_is_all_regular(self, timeframe: Timeframe) -> None:
+        bars = walk(at("2025-03-03T00:00Z") + np.arange(50) * timeframe.seconds, 3, CRYPTO, timeframe)
 
         assert regular_part(bars) is bars
         assert np.array_equal(session_days(bars), bars.time // 86400)

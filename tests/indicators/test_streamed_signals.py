@@ -61,8 +61,7 @@ def extreme_settings(indicator: Indicator) -> list[dict[str, Setting]]:
 
 
 def streamed_signals(indicator: Indicator, chosen: dict[str, Setting], bars: Bars) -> list[Signal]:
-    assert indicator.stream
-    stream = indicator.stream(**chosen)
+    stream = indicator.start(bars.instrument, bars.timeframe, **chosen)
     assert isinstance(stream, SignalStream)
     found = []
     columns = (column.tolist() for column in (*bars.columns(), bars.time // 86400))
@@ -85,7 +84,7 @@ def assert_at_every_prefix(indicator: Indicator, chosen: dict[str, Setting], bar
 def test_every_indicator_with_signals_streams_them() -> None:
     assert [indicator.name for indicator in WITH_SIGNALS] == KNOWN
     for indicator in all_indicators().values():
-        stream = indicator.stream(**indicator.settings()) if indicator.stream else None
+        stream = indicator.start(CRYPTO, Timeframe.M1, **indicator.settings()) if indicator.stream else None
         assert isinstance(stream, SignalStream) == bool(indicator.signals)
 
 

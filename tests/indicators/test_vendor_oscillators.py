@@ -164,7 +164,7 @@ def test_coppock() -> None:
 
 
 def connors_of(close: Sequence[float], rsi: int, streak: int, rank: int) -> list[float]:
-    """Connors and Alvarez 2012."""
+    """Connors and Alvarez 2012. As in TradingView, the first bar is one of the bars ranked, with no change."""
     streaks, run = [0.0], 0
     for before, now in pairwise(close):
         side = (now > before) - (now < before)
@@ -172,8 +172,8 @@ def connors_of(close: Sequence[float], rsi: int, streak: int, rank: int) -> list
         streaks.append(float(run))
     ranks = [nan] * len(close)
     changes = [Fraction(now) / Fraction(before) for before, now in pairwise(close)]
-    for i in range(rank, len(changes)):
-        ranks[i + 1] = 100 * sum(each <= changes[i] for each in changes[i - rank : i]) / rank
+    for i in range(rank - 1, len(changes)):
+        ranks[i + 1] = 100 * sum(each <= changes[i] for each in changes[max(0, i - rank) : i]) / rank
     parts = zip(references.rsi(close, rsi), references.rsi(streaks, streak), ranks, strict=True)
     return [(a + b + c) / 3 for a, b, c in parts]
 

@@ -1,13 +1,14 @@
-"""Bars of several days and of calendar periods, grouped day by day in plain Python: the expected buckets."""
+"""Bars of days, weeks and calendar periods, grouped day by day in plain Python: the expected buckets."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from itertools import groupby
+from zoneinfo import ZoneInfo
 
 from openbell.market.bars import Bars
 from openbell.market.instruments import AssetClass, Instrument
@@ -16,7 +17,8 @@ from tests.market.new_york import oracle
 from tests.market.walks import DAY
 
 FIRST, LAST = date(2003, 1, 1), date(2027, 12, 31)
-EPOCH = date(1970, 1, 1)
+EPOCH, FIRST_MONDAY = date(1970, 1, 1), date(1971, 1, 4)
+NEW_YORK = ZoneInfo("America/New_York")
 Row = tuple[int, float, float, float, float, float]
 
 
@@ -37,18 +39,35 @@ class Group:
 
 @cache
 def trading_days(asset_class: AssetClass) -> list[tuple[date, int, int, int]]:
-    """Returns date, number, start and end of each trading day. Sessions have numbers from the first one of 1971 on."""
+    """Returns date, number, start and end of each trading day. Numbers count from the first session of 1971 on."""
     if asset_class is AssetClass.STOCK:
         hours = oracle("1971-01-01", LAST.isoformat())
         rows = zip(map(date.fromisoformat, hours.dates), hours.open.tolist(), hours.close.tolist(), strict=True)
         return [(day, n, opened, closed) for n, (day, opened, closed) in enumerate(rows) if day >= FIRST]
-    days = (FIRST + timedelta(n) for n in range((LAST - FIRST).days + 1))
+    days = [FIRST + timedelta(n) for n in range((LAST - FIRST).days + 1)]
+    if asset_class is AssetClass.FOREX:
+        weekdays = (day for day in days if day.weekday() < 5)
+        return [(day, _weekdays_before(day), _at_five(day - timedelta(1)), _at_five(day)) for day in weekdays]
     return [(day, n, n * DAY, (n + 1) * DAY) for day in days for n in [(day - EPOCH).days]]
+
+
+def _at_five(day: date) -> int:
+    """Returns 17:00 in New York."""
+    return int(datetime(day.year, day.month, day.day, 17, tzinfo=NEW_YORK).timestamp())
+
+
+def _weekdays_before(day: date) -> int:
+    weeks, more = divmod((day - FIRST_MONDAY).days, 7)
+    return weeks * 5 + more
 
 
 def key_of(timeframe: Timeframe, day: date, number: int) -> Hashable:
     """Returns what all days of a bucket have in common."""
     match timeframe:
+        case Timeframe.D1:
+            return day
+        case Timeframe.W1:
+            return day.isocalendar()[:2]
         case Timeframe.D2:
             return number // 2
         case Timeframe.D3:

@@ -36,6 +36,10 @@ def assert_is(bars: Bars, model: dict[int, Row]) -> None:
     assert all(column.dtype == np.float64 for column in bars.columns()[1:])
 
 
+def test_the_text_of_bars_does_not_grow_with_their_number() -> None:
+    assert repr(walk([START, START + MINUTE], 1)) == "<2 bars of BTC/USD M1>"
+
+
 class TestAlgebra:
     @given(st.lists(runs, min_size=1, max_size=5))
     @settings(deadline=None, max_examples=150)

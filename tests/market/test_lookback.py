@@ -10,10 +10,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from openbell.market.bars import bucket_bounds
-from openbell.market.instruments import Instrument
+from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.sessions import forex_open
 from openbell.market.timeframes import Timeframe
+from tests.market.calendar_groups import groups
 from tests.market.new_york import Oracle, Times, oracle
 from tests.market.walks import CRYPTO, DAY, FOREX, MINUTE, STOCK, at
 
@@ -57,9 +58,9 @@ def stock_bars(timeframe: Timeframe, start: float, end: float) -> int:
 def forex_bars(timeframe: Timeframe, start: int, end: float) -> int:
     """Returns the number of closed bars in [start, end) in which forex is open, sampled once per hour or per bar."""
     step = min(timeframe.seconds, 3600)
-    times = range(start, int(end), step)
-    anchor = at("1970-01-05T00:00Z") if timeframe is Timeframe.W1 else 0
-    buckets = {time - (time - anchor) % timeframe.seconds for time in times if forex_open(time)}
+    if not timeframe.intraday:
+        return sum(start <= each.start and each.end <= end for each in groups(AssetClass.FOREX, timeframe))
+    buckets = {time - time % timeframe.seconds for time in range(start, int(end), step) if forex_open(time)}
     return sum(1 for bucket in buckets if bucket >= start and bucket + timeframe.seconds <= end)
 
 

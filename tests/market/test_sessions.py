@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from holidays.financial.ny_stock_exchange import NewYorkStockExchange
 
-from openbell.market.session_table import SessionTable, table_for, trading_day
+from openbell.market.session_table import SessionTable, table_for
 from openbell.market.sessions import (
     Phase,
     eastern,
@@ -21,6 +21,7 @@ from openbell.market.sessions import (
     sessions_of,
     stock_phase,
 )
+from openbell.market.trading_days import trading_day
 from openbell.market.us_holidays import FIRST_HALF_DAYS, FIRST_YEAR, LAST_YEAR, closed_days, half_days
 from tests.market.new_york import Times, oracle
 from tests.market.walks import CRYPTO, FOREX, MINUTE, STOCK, at, minutes
@@ -343,14 +344,22 @@ class TestTradingDay:
         assert np.array_equal(day >= 0, regular)
         assert np.array_equal(np.diff(day[regular]) != 0, np.diff(row[regular]) != 0)
 
-    @pytest.mark.parametrize("instrument", [CRYPTO, FOREX])
-    def test_the_utc_day_where_trading_never_stops(self, instrument: object) -> None:
+    def test_the_utc_day_where_trading_never_stops(self) -> None:
         times = minutes("2025-12-30T00:00Z", "2026-01-03T00:00Z")
 
-        day = trading_day(CRYPTO if instrument is CRYPTO else FOREX, times)
+        day = trading_day(CRYPTO, times)
 
         assert np.array_equal(np.flatnonzero(np.diff(day)), np.array([1439, 2879, 4319]))
         assert (day >= 0).all()
+
+    def test_a_day_of_forex_begins_at_17_in_new_york(self) -> None:
+        times = minutes("2026-01-01T00:00Z", "2026-01-05T00:00Z")
+
+        day = trading_day(FOREX, times)
+
+        edges = times[1:][np.diff(day) != 0].tolist()
+        assert edges == [at("2026-01-01T22:00Z"), at("2026-01-02T22:00Z"), at("2026-01-04T22:00Z")]
+        assert ((day < 0) == [not forex_open(time) for time in times.tolist()]).all()
 
     def test_no_times_give_no_trading_days(self) -> None:
         assert len(trading_day(STOCK, np.zeros(0, dtype=np.int64))) == 0

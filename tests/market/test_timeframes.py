@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openbell.market.errors import InvalidTimeframe
-from openbell.market.timeframes import ALL_NAMES, CHART, SHORT, SPELLINGS, Timeframe, name_of, parse_timeframe
+from openbell.market.timeframes import ALL_NAMES, CHART, SHORT, Timeframe, name_of, parse_timeframe, read_timeframe
 
 CHART_SIGNALS = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
 
@@ -29,7 +29,7 @@ def test_names() -> None:
 
 def test_charts_tell_a_minute_from_a_month() -> None:
     assert [parse_timeframe(name, CHART) for name in ("1m", "1M")] == [Timeframe.M1, Timeframe.MONTH]
-    for name in ("1M", "2m", "45m", "1D", "1mo"):
+    for name in ("1M", "2m", "45m", "1mo", "3M", "m"):
         with pytest.raises(InvalidTimeframe):
             parse_timeframe(name, SHORT)
 
@@ -43,7 +43,10 @@ def test_a_contracts_own_names_are_read(name: str) -> None:
     assert parse_timeframe(name, CHART_SIGNALS) is CHART_SIGNALS[name]
 
 
-@pytest.mark.parametrize("name", ["", "1MIN", " 1min", "1min ", "60", "4h", "1hour\n", "M1", "１min", "x" * 9999])
+@pytest.mark.parametrize(
+    "name",
+    ["", "1M", "m", "5M", "4h", "1w", "0h", "01h", "1-", "-1h", "1.0h", "M1", "１min", "x" * 9999, " " * 99 + "1h"],
+)
 def test_any_other_name_is_refused_with_the_accepted_names(name: str) -> None:
     with pytest.raises(InvalidTimeframe) as refused:
         parse_timeframe(name, CHART_SIGNALS)
@@ -52,13 +55,54 @@ def test_any_other_name_is_refused_with_the_accepted_names(name: str) -> None:
     assert len(refused.value.message) < 200
 
 
-@pytest.mark.parametrize("name", ["1m", "5m", "15m", "1h"])
-def test_another_contracts_name_is_read_and_translated_into_the_own_name(name: str) -> None:
-    timeframe = parse_timeframe(name, CHART_SIGNALS)
-    assert timeframe is SPELLINGS[name]
-    assert CHART_SIGNALS[name_of(timeframe, CHART_SIGNALS)] is timeframe
+SPELLED = {
+    Timeframe.M1: "1m 1min 1Min 1MIN 1minute 1 minutely",
+    Timeframe.M5: "5m 5min 5mins 5minutes 5",
+    Timeframe.M15: "15m 15min 15",
+    Timeframe.H1: "1h 1H 1hour 1Hour 60m 60min 60 h H hourly 1hr",
+    Timeframe.H4: "4h 4H 4hour 4hours 240m 240min 240",
+    Timeframe.D1: "1d 1D 1day 1Day D d daily Daily 24h day",
+    Timeframe.W1: "1w 1W 1week 1wk W w weekly 7d",
+    Timeframe.MONTH: "1M 1mo 1month M monthly",
+    Timeframe.QUARTER: "3M 3mo 3months quarterly 1q",
+    Timeframe.YEAR: "1Y 1y 1year 12M 12mo yearly",
+}
+
+
+def test_every_spelling_of_a_timeframe_is_one() -> None:
+    for timeframe, spellings in SPELLED.items():
+        assert {read_timeframe(each) for each in spellings.split()} == {timeframe}
+    assert read_timeframe(" 1 hour ") is read_timeframe("1-hour") is Timeframe.H1
+
+
+@pytest.mark.parametrize("names", [SHORT, ALL_NAMES, CHART, CHART_SIGNALS])
+def test_every_contracts_names_are_read_by_all_and_answered_by_its_own(names: dict[str, Timeframe]) -> None:
+    for name, timeframe in (SHORT | ALL_NAMES | CHART | CHART_SIGNALS).items():
+        if timeframe in names.values():
+            assert parse_timeframe(name, names) is timeframe
+            assert names[name_of(timeframe, names)] is timeframe
+
+
+def test_no_spelling_changes_its_meaning_with_the_server() -> None:
+    """A minute here is never a month there: each server reads a text as all others do, or refuses it."""
+    texts = {
+        f"{count}{unit}" for count in ("", 1, 3, 5, 6, 12, 60) for unit in ("", "m", "M", "mo", "min", "h", "D", "y")
+    }
+    for text in texts:
+        for names in (SHORT, ALL_NAMES, CHART, CHART_SIGNALS):
+            if read_timeframe(text) not in names.values():
+                with pytest.raises(InvalidTimeframe):
+                    parse_timeframe(text, names)
+            else:
+                assert parse_timeframe(text, names) is read_timeframe(text)
+
+
+def test_a_timeframe_that_a_contract_lacks_names_the_nearest_one() -> None:
+    for text, near in (("4h", "1hour"), ("1M", "1hour"), ("3m", "5min")):
+        with pytest.raises(InvalidTimeframe, match=f"{near} is nearest"):
+            parse_timeframe(text, CHART_SIGNALS)
 
 
 def test_the_closest_name_is_suggested() -> None:
     with pytest.raises(InvalidTimeframe, match="did you mean '15min'"):
-        parse_timeframe("15mins", CHART_SIGNALS)
+        parse_timeframe("15mn", CHART_SIGNALS)

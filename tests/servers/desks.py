@@ -11,8 +11,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ParamSpec
 
+import jsonschema_rs
 from jsonschema.exceptions import best_match
-from jsonschema.protocols import Validator
 from jsonschema.validators import validator_for
 
 from openbell.desk.desk import Desk
@@ -26,6 +26,8 @@ from tests.sessions import answered
 from tests.stores.records.postgres_server import PostgresServer
 
 P = ParamSpec("P")
+MORE = {"data_source", "session", "as_of", "note", "price_time"}
+"""Fields of results beside those of the TradeStream contract."""
 OTHER = Principal("other", frozenset(Scope))
 _numbers = count(1)
 
@@ -48,15 +50,22 @@ def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 @cache
-def _validator(server: str, tool: str) -> Validator | None:
-    """Returns the validator of a tool's results. The schema is checked here, once for each process, and not at each call."""
+def _checked_schema(server: str, tool: str) -> tuple[Any, jsonschema_rs.Validator] | None:
+    """Returns the schema of a tool's results and its validator, which is that of schemathesis: the other one takes 33 ms
+    instead of 0.2 ms for a thousand bars. It checks the schema when it is made, once for each process."""
     service = load(server)
     if not (result := service.by_name[tool].output_schema):
         return None
     schema = service.dialect.schema(result)
-    kind = validator_for(schema)
-    kind.check_schema(schema)
-    return kind(schema)
+    return schema, jsonschema_rs.validator_for(schema)
+
+
+def check_result(server: str, tool: str, payload: Any) -> None:
+    """Raises an error that explains itself if a payload is not what the tool's schema describes."""
+    found = _checked_schema(server, tool)
+    if found and not found[1].is_valid(payload):
+        schema, validator = found
+        raise best_match(validator_for(schema)(schema).iter_errors(payload)) or next(validator.iter_errors(payload))
 
 
 class Bench:
@@ -72,9 +81,8 @@ class Bench:
         """The reply to one call, checked against its schema."""
         runner = self._runners.setdefault(server, Runner(load(server), self.desk))
         reply = await answered(runner, tool, arguments, principal)
-        validator = None if reply.is_error else _validator(server, tool)
-        if validator and (wrong := best_match(validator.iter_errors(reply.payload))):
-            raise wrong
+        if not reply.is_error:
+            check_result(server, tool, reply.payload)
         return reply
 
     async def ask(self, server: str, tool: str, principal: Principal = LOCAL_OPERATOR, **arguments: Any) -> Any:
@@ -177,4 +185,4 @@ def check_against_contract(client: Client, contract: list[dict[str, Any]]) -> No
             assert ("default" in mine) == ("default" in parts), (name, argument)
             assert ("enum" in mine) == ("enum" in parts), (name, argument)
         returned = tool["outputSchema"]["properties"]["data"]["properties"]
-        assert set(returned) - {"data_source", "note"} == set(wanted[name]["returns"]["properties"])
+        assert set(returned) - MORE == set(wanted[name]["returns"]["properties"])

@@ -14,7 +14,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from openbell.desk.arche.remote import LARGEST
@@ -37,7 +37,7 @@ from tests.servers.quotes_server import (
 
 KEY = "s3cret-key-of-the-api"
 RANGE: dict[str, Any] = {"tickers": ["AAPL"], "from": "2025-11-21", "to": "2025-11-21", "interval": "1d"}
-ERROR = schema_of(ErrorObject)
+ERROR = jsonschema_rs.validator_for(schema_of(ErrorObject))
 FIELDS = {"type", "message", "retryable", "http_status", "http_code", "trace_id", "retry_after_s"}
 HTML = b"<html><body>502 Bad Gateway</body></html>"
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -62,7 +62,7 @@ async def error(bench: Bench, tool: str = "quotes.live", **arguments: Any) -> di
     given = arguments or ({"tickers": ["AAPL"]} if tool == "quotes.live" else RANGE)
     found = await bench.reply("arche", tool, given)
     assert found.is_error, found.payload
-    jsonschema.validate(found.payload, ERROR)
+    ERROR.validate(found.payload)
     assert set(found.payload) == FIELDS
     assert KEY not in json.dumps(found.payload)
     assert len(found.payload["message"]) <= 600

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
+from openbell.market.timeframes import CHART, read_timeframe
 from openbell.protocol.tool import Tool
 from openbell.servers import NAMES, load
 from tests.client import OPENBELL, Client, run
@@ -207,38 +208,94 @@ async def test_an_alert_without_an_interval_has_the_usual_one(tmp_path: Path) ->
 # Names
 
 
-@pytest.mark.parametrize(("spelling", "own"), [("1min", "1m"), ("1hour", "1h"), ("15min", "15m"), ("4h", "4h")])
-@awaited
-async def test_chartgen_and_market_data_take_every_contracts_timeframe(tmp_path: Path, spelling: str, own: str) -> None:
-    async with bench_as_found(tmp_path, AS_OF) as desk:
-        for arguments in ({"timeframe": spelling}, {"interval": spelling}, {"timeframe": spelling, "interval": own}):
-            summary = await desk.chartgen("generate_chart", symbol="BTC/USD", bars=5, format="summary", **arguments)
-            assert summary["interval"] == own
-        found = await desk.chartgen("get_indicators", symbol="BTC/USD", indicators=["rsi"], interval=spelling)
-        assert found["interval"] == own
-        alert = await desk.chartgen("set_alert", symbol="BTC/USD", condition={"price_above": 1e9}, interval=spelling)
-        assert alert["interval"] == own
-        pages = [await desk.ask("market-data", "get_candles", symbol="BTC/USD", timeframe=t) for t in (spelling, own)]
-        assert pages[0] == pages[1]
-        if own in {"1h", "4h"}:
-            found = await desk.ask("market-data", "get_volatility", symbol="BTC/USD", timeframe=spelling)
-            assert found["window"]["timeframe"] == own
+SPELLINGS = {
+    "1m": "1min 1Min 1minute 1",
+    "5m": "5min 5 5minutes",
+    "15m": "15min 15",
+    "1h": "1hour 1H 60m 60min 60 hourly",
+    "4h": "4H 4hours 240m 240",
+    "1d": "1D D 1day daily 1Day 24h",
+}
+TIMEFRAMES: list[tuple[str, str, str, str, dict[str, Any]]] = [
+    ("chart-signals", "get_signals", "timeframe", "tf", {}),
+    ("chart-signals", "subscribe_alerts", "timeframe", "timeframe", {"conditions": [{"type": "rsi_oversold"}]}),
+    ("market-data", "get_candles", "timeframe", "", {"limit": 2}),
+    ("market-data", "get_volatility", "timeframe", "window.timeframe", {}),
+    ("chartgen", "generate_chart", "timeframe", "interval", {"format": "summary", "bars": 2}),
+    ("chartgen", "generate_chart", "interval", "interval", {"format": "summary", "bars": 2}),
+    ("chartgen", "get_indicators", "interval", "interval", {"indicators": ["rsi"]}),
+    ("chartgen", "set_alert", "interval", "interval", {"condition": {"price_above": 1e9}}),
+    (
+        "arche",
+        "quotes.historical",
+        "interval",
+        "items.0.interval",
+        {"from": "2026-01-05", "to": "2026-01-06", "page_size": 2},
+    ),
+    (
+        "chart-image",
+        "construct_chart_config",
+        "preferences.interval",
+        "config.interval",
+        {"naturalLanguage": "Bitcoin"},
+    ),
+]
+"""Tools with a timeframe: its argument, where the result repeats it, and other arguments."""
 
 
-@pytest.mark.parametrize(("spelling", "own"), [("1m", "1min"), ("5m", "5min"), ("15m", "15min"), ("1h", "1hour")])
+def at(value: Any, path: str) -> Any:
+    """The part of a result at a path."""
+    for part in filter(None, path.split(".")):
+        value = value[int(part) if part.isdigit() else part]
+    return value
+
+
+@pytest.mark.parametrize(("server", "tool", "argument", "told", "more"), TIMEFRAMES)
 @awaited
-async def test_chart_signals_takes_every_contracts_timeframe(tmp_path: Path, spelling: str, own: str) -> None:
+async def test_every_server_takes_every_spelling_of_a_timeframe_and_answers_its_own(
+    tmp_path: Path, server: str, tool: str, argument: str, told: str, more: dict[str, Any]
+) -> None:
+    """The schema has the contract's names alone; another spelling of one of them is answered as that name is."""
+    schema = load(server).by_name[tool].input_schema["properties"]
+    symbol = {"tickers": ["BTC/USD"]} if server == "arche" else {"symbol": "BTC/USD"}
+    names = schema.get(argument, {}).get("enum") or next(
+        (each["enum"] for each in schema.get(argument, {}).get("anyOf", []) if "enum" in each), list(CHART)
+    )
     async with bench_as_found(tmp_path, AS_OF) as desk:
-        signals = [
-            await desk.ask("chart-signals", "get_signals", symbol="BTC/USD", timeframe=t) for t in (spelling, own)
-        ]
-        assert signals[0] == signals[1]
-        assert signals[0]["tf"] == own
-        conditions = [{"type": "rsi_oversold"}]
-        watched = await desk.ask(
-            "chart-signals", "subscribe_alerts", symbol="BTC/USD", timeframe=spelling, conditions=conditions
-        )
-        assert watched["timeframe"] == own
+        for short, spellings in SPELLINGS.items():
+            own = next((name for name in names if read_timeframe(name) is read_timeframe(short)), None)
+            for spelling in (short, *spellings.split()):
+                nested = {"preferences": {"interval": spelling}} if "." in argument else {argument: spelling}
+                reply = await desk.reply(server, tool, {**symbol, **more, **nested})
+                assert reply.is_error is (own is None), (spelling, reply.payload)
+                if own is None:
+                    assert "nvalid timeframe" in str(reply.payload)
+                elif told:
+                    assert at(reply.payload.get("data", reply.payload), told) == own
+
+
+def test_every_argument_of_a_timeframe_is_in_the_table() -> None:
+    found = {(server, tool.name, name) for server in NAMES for tool in load(server).tools
+             for name in tool.input_schema["properties"] if name in {"timeframe", "interval"}}  # fmt: skip
+    assert found == {row[:3] for row in TIMEFRAMES if "." not in row[2]}
+
+
+@awaited
+async def test_a_month_is_never_a_minute(tmp_path: Path) -> None:
+    async with bench_as_found(tmp_path, AS_OF) as desk:
+        for server, tool, argument, _, more in TIMEFRAMES[:-1]:
+            symbol = {"tickers": ["BTC/USD"]} if server == "arche" else {"symbol": "BTC/USD"}
+            for month in ("1M", "M", "1mo", "monthly", "m", "5M", "15M"):
+                payload = (await desk.reply(server, tool, {**symbol, **more, argument: month})).payload
+                assert "nvalid timeframe" in str(payload), (server, tool, month, payload)
+        config = {"symbol": "BINANCE:BTCUSD"}
+        for month in ("1M", "monthly"):
+            made = await desk.ask("chart-image", "construct_chart_config", naturalLanguage="Bitcoin",
+                                  preferences={"interval": month})  # fmt: skip
+            assert made["config"]["interval"] == "1M"
+        for interval, valid in (("60min", True), ("daily", True), ("5M", False), ("7m", False)):
+            checked = await desk.ask("chart-image", "validate_chart_config", config={**config, "interval": interval})
+            assert checked["valid"] is valid, checked
 
 
 @awaited
@@ -250,6 +307,15 @@ async def test_sides_are_taken_in_any_case_and_answered_in_the_contracts(tmp_pat
             assert placed["side"] == "buy"
             verdict = await desk.ask("portfolio", "validate_trade", symbol="BTC/USD", side=side, size=0.001)
             assert verdict["valid"] is True
+            note: dict[str, Any] = {"symbol": "BTC/USD", "action": side, "confidence": 0.5, "reasoning": side}
+            await desk.ask("decisions", "save_decision", **note)
+        for action in ("BUY", "Buy", "buy"):
+            recent = await desk.ask("decisions", "get_recent_decisions", action=action)
+            assert [each["action"] for each in recent["items"]] == ["BUY"] * 3
+        for side in ("long", "Short", "b"):
+            assert (
+                await desk.reply("portfolio", "validate_trade", {"symbol": "BTC/USD", "side": side, "size": 1})
+            ).is_error
 
 
 @pytest.mark.parametrize(
@@ -258,10 +324,10 @@ async def test_sides_are_taken_in_any_case_and_answered_in_the_contracts(tmp_pat
         ("portfolio", "validate_trade", {"symbol": "AAPL", "side": "buys", "size": 1}, "BUY"),
         ("chartgen", "place_order", {"symbol": "AAPL", "side": "sel", "type": "market", "quantity": 1}, "sell"),
         ("market-data", "get_candles", {"symbol": "AAPL", "timeframe": "15mn"}, "15m"),
-        ("market-data", "get_candles", {"symbol": "AAPL", "timeframe": "1H"}, "1h"),
+        ("market-data", "get_candles", {"symbol": "AAPL", "timeframe": "1ho"}, "1h"),
         ("market-data", "get_candles", {"symbol": "AAPL", "limits": 5}, "limit"),
-        ("chart-signals", "get_signals", {"symbol": "AAPL", "timeframe": "15mins"}, "15min"),
-        ("decisions", "get_recent_decisions", {"action": "hold"}, "HOLD"),
+        ("chart-signals", "get_signals", {"symbol": "AAPL", "timeframe": "15mni"}, "15min"),
+        ("decisions", "get_recent_decisions", {"action": "holdd"}, "HOLD"),
     ],
 )
 @awaited

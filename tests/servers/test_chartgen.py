@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def test_the_contracts_example(client: Client) -> None:
     assert set(summary["indicators"]) == {"ema_stack", "rsi", "vpvr"}
     rsi = summary["indicators"]["rsi"]
     assert (rsi["label"], rsi["is_overlay"], rsi["y_range"]) == ("RSI(21)", False, [0.0, 100.0])
-    assert rsi["hlines"] == [{"y": 30.0}, {"y": 70.0}]
+    assert rsi["hlines"] == [{"y": 30.0, "label": "oversold"}, {"y": 70.0, "label": "overbought"}]
     price = summary["price"]
     assert price["bars"] == 200
     assert set(price) == {"bars", "first", "last", "range", "total_volume", "change_pct"}
@@ -79,6 +80,33 @@ def test_both_is_a_picture_and_its_summary(client: Client) -> None:
     assert both["content"][1] == alone["content"][0]
     picture = chart(client, indicators=["rsi"])["content"][0]["data"]
     assert len(alone["content"][0]["text"]) <= len(picture) / 10
+
+
+def test_a_large_picture_at_a_scale_of_two(client: Client) -> None:
+    picture = base64.b64decode(chart(client, width=2400, height=1350, scale=2, bars=50)["content"][0]["data"])
+    assert struct.unpack(">II", picture[16:24]) == (4800, 2700)
+
+
+def test_the_time_zone_is_an_argument(client: Client) -> None:
+    pictures = {
+        zone: chart(client, bars=30, timezone=zone)["content"][0]["data"] for zone in (None, "etc/utc", "Asia/Tokyo")
+    }
+    assert pictures[None] == pictures["etc/utc"] != pictures["Asia/Tokyo"]
+
+
+def test_color_and_width_of_an_indicator_change_its_picture_alone(client: Client) -> None:
+    style = {"color": "#ff00ff", "width": 3}
+    plain, styled = (
+        chart(client, indicators=[{"name": "sma", "length": 20, **more}], format="both") for more in ({}, style)
+    )
+    assert styled["content"][1] == plain["content"][1]
+    counts = []
+    for result in (plain, styled):
+        image = Image.open(io.BytesIO(base64.b64decode(result["content"][0]["data"]))).convert("RGB")
+        counts.append({color: count for count, color in image.getcolors(1 << 20) or []}.get((255, 0, 255), 0))
+    assert counts[0] == 0 < counts[1]
+    (refused,) = chart(client, indicators=[{"name": "sma", "color": "mauve"}])["content"]
+    assert "color must be like #ff9800, not 'mauve'" in refused["text"]
 
 
 def test_two_entries_of_one_indicator_have_keys_of_their_own(client: Client) -> None:
@@ -105,19 +133,22 @@ def test_a_series_is_one_text(client: Client) -> None:
     [
         ({"indicators": ["rsii"]}, "did you mean 'rsi'"),
         ({"indicators": [{"name": "rsi", "lenght": 3}]}, "did you mean 'length'"),
-        ({"indicators": ["RSI"]}, "did you mean 'rsi'"),
-        ({"indicators": [{"name": "vpvr", "side": "LEFT"}]}, "did you mean 'left'"),
+        ({"indicators": [{"name": "vpvr", "side": "LEFTT"}]}, "did you mean 'left'"),
+        ({"indicators": [{"name": "ema", "length": 20}]}, "ema_line has it"),
         ({"format": "pngg"}, "did you mean 'png'"),
         ({"format": "PNG"}, "did you mean 'png'"),
         ({"timeframe": "7h"}, "timeframe"),
-        ({"timeframe": "1H"}, "did you mean '1h'"),
+        ({"timeframe": "1hh"}, "did you mean '1h'"),
         ({"symbol": "???"}, "symbol"),
         ({"symbol": "ZZZZ"}, "Unknown symbol"),
         ({"bars": 0}, "bars"),
         ({"bars": 1001}, "bars"),
         ({"width": 100}, "width"),
-        ({"height": 5000}, "height"),
-        ({"scale": 4.0, "width": 2000}, "width"),
+        ({"height": 9000}, "height"),
+        ({"scale": 4.0, "width": 2100}, "width"),
+        ({"scale": 4.0, "width": 2000}, "at most 16,000,000 pixels"),
+        ({"timezone": "Tokyo"}, "did you mean 'Asia/Tokyo'"),
+        ({"timezone": "Mars/Olympus"}, "timezone must be a name such as America/New_York"),
         ({"scale": 0.5, "width": 300}, "width"),
         ({"scale": 0.0}, "scale"),
         ({"indicators": ["rsi"] * 25}, "24"),
@@ -140,7 +171,7 @@ def test_the_schema_says_what_is_taken(client: Client) -> None:
     good: list[dict[str, Any]] = [
         {name: field["default"]} for name, field in schema["properties"].items() if "default" in field
     ]
-    good += [{"timeframe": "1h", "interval": None}, {"style": "heikin_ashi"}, {"width": 200, "height": 4096}]
+    good += [{"timeframe": "1h", "interval": None}, {"style": "heikin_ashi"}, {"width": 200, "height": 8192}]
     for arguments in good:
         jsonschema.validate(arguments, schema)
     jsonschema.validate({"symbol": "AAPL", "indicators": ["rsi"], "interval": None}, tools["get_indicators"])
@@ -151,7 +182,7 @@ def test_the_schema_says_what_is_taken(client: Client) -> None:
         "format": "x",
         "timeframe": "7h",
         "width": 199,
-        "height": 4097,
+        "height": 8193,
     }
     for name, value in {**bad, "scale": 0, "bars": 0}.items():
         with pytest.raises(jsonschema.ValidationError):
@@ -168,7 +199,7 @@ def test_an_unknown_tool_is_invalid_params(client: Client) -> None:
 
 
 def test_every_indicator_can_be_drawn_and_read(client: Client) -> None:
-    catalogue = client.call("list_indicators")["result"]["structuredContent"]["indicators"]
+    catalogue = client.call("list_indicators", {"detail": True})["result"]["structuredContent"]["indicators"]
     assert len(catalogue) >= 60
     tools = {tool["name"]: tool for tool in client.request("tools/list")["result"]["tools"]}
     for entry in catalogue:
@@ -201,6 +232,13 @@ def test_chart_command(tmp_path: Path) -> None:
         file.unlink()
 
 
+def test_chart_command_with_color_and_width(tmp_path: Path) -> None:
+    file = tmp_path / "chart.svg"
+    style = "sma:length=20,color=#fedcba,width=2.5"
+    assert run(tmp_path, "chart", "AAPL", "-n", "60", "-i", style, "-o", str(file), AS_OF=AS_OF).returncode == 0
+    assert 'stroke="#fedcba" stroke-width="2.5"' in file.read_text()
+
+
 def test_chart_command_at_twice_the_size(tmp_path: Path) -> None:
     file = tmp_path / "chart.svg"
     run(tmp_path, "chart", "AAPL", "-o", str(file), "--scale", "2", AS_OF=AS_OF)
@@ -222,9 +260,11 @@ def test_chart_command_says_when_there_are_fewer_bars(tmp_path: Path) -> None:
         (["-i", "rsi:length=3,length=4"], "sets length twice"),
         (["-i", "rsi:length=1_4"], "whole number"),
         (["-i", "rsi:length"], "write an indicator as"),
+        (["-i", "rsi:color=mauve"], "color must be like #ff9800"),
+        (["-i", "rsi:width=50"], "width must be 0.5 to 10 pixels"),
         (["--size", "²x400"], "--size must be like"),
         (["--size", "1200"], "--size must be like"),
-        (["-t", "1H"], "did you mean '1h'"),
+        (["-t", "1hh"], "did you mean '1h'"),
         (["--style", "Line"], "did you mean 'line'"),
     ],
 )
@@ -282,8 +322,8 @@ def test_fuzzed_requests_are_a_chart_or_an_error(client: Client) -> None:
             "timeframe": value(["1m", "5m", "15m", "1h", "4h", "1d"]),
             "format": value(["png", "summary", "both", "series"]),
             "bars": value([1, 2, 37, 200, 1000]),
-            "width": value([200, 800, 1200, 1920, 4096]),
-            "height": value([200, 600, 675, 1600, 4096]),
+            "width": value([200, 800, 1200, 1920, 4000, 8192]),
+            "height": value([200, 600, 675, 1600, 4000]),
             "scale": value([1, 1, 2, 0.5]),
             "style": value(["candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline", "hilo", "columns"]),
             "price_scale": value(["linear", "log", "percent", "indexed"]),

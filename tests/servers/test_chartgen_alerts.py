@@ -77,9 +77,12 @@ async def minutes(desk: Bench, symbol: str, count: int) -> list[dict[str, Any]]:
             "cipher_b has no signal 'GOLD_BUY'; it has",
         ),
         ({"symbol": "AAPL", "condition": {"indicator_signal": {"indicator": "rsi"}}}, "signal is required"),
-        ({"symbol": "AAPL", "condition": {"price_above": 1}, "interval": "1H"}, "interval must be one of 1m"),
-        ({"symbol": "AAPL", "condition": {"price_above": 1}, "interval": "7m"}, "interval must be one of 1m"),
-        ({"symbol": "AAPL", "condition": {"price_above": 1}, "interval": ""}, "interval must be one of 1m"),
+        (
+            {"symbol": "AAPL", "condition": {"price_above": 1}, "interval": "1M"},
+            "Invalid timeframe '1M': use one of 1m",
+        ),
+        ({"symbol": "AAPL", "condition": {"price_above": 1}, "interval": "7m"}, "Invalid timeframe '7m'"),
+        ({"symbol": "AAPL", "condition": {"price_above": 1}, "interval": ""}, "Invalid timeframe ''"),
         ({"condition": {"price_above": 1}}, "symbol is required"),
         ({"symbol": "AAPL"}, "condition is required"),
         ({"symbol": "AAPL", "condition": {"price_above": 1}, "repeat": True}, "repeat is not an argument"),
@@ -415,6 +418,8 @@ async def test_on_postgresql_all_of_it_works_the_same(tmp_path: Path, database: 
         told = await inbox(desk, cursor=0)
         assert {each["alert_id"] for each in told["notifications"]} == {each["alert_id"] for each in made[:2]}
         assert await inbox(desk) == {**told, "remaining": 0}
-        status = {order["role"]: order["status"] for order in (await desk.chartgen("get_orders"))["orders"]}
+        status = {
+            order["role"]: order["status"] for order in (await desk.chartgen("get_orders", detail=True))["orders"]
+        }
         assert status == {"entry": "filled", "take_profit": "open", "stop_loss": "open"}
         assert len((await desk.chartgen("get_positions"))["positions"]) == 1

@@ -50,7 +50,7 @@ async def last_price(desk: Bench, symbol: str) -> float:
 
 
 async def orders(desk: Bench, **given: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await desk.chartgen("get_orders", **given))["orders"]
+    found: list[dict[str, Any]] = (await desk.chartgen("get_orders", detail=True, **given))["orders"]
     return found
 
 
@@ -709,7 +709,7 @@ def test_no_secret_is_ever_written_anywhere(tmp_path: Path, monkeypatch: pytest.
         "ACCOUNT_TOKEN": "ob_secrettoken",
         "DATABASE_URL": "postgresql://me:databasesecret@127.0.0.1:1/desk",
         "INFLUX_TOKEN": "influxsecret",
-        "LOG": "debug",
+        "LOG_LEVEL": "debug",
         "TIMEOUT": "5",
     }
     hidden = [*secrets.values(), "ob_secrettoken", "databasesecret", "influxsecret"]

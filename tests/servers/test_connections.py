@@ -145,7 +145,7 @@ class DeafClient:
             stdin=subprocess.PIPE,
             stdout=write,
             stderr=subprocess.PIPE,
-            env=environment(home, LOG="info", **settings),
+            env=environment(home, LOG_LEVEL="info", **settings),
         )
         os.close(write)
         self._buffer = b""

@@ -87,8 +87,51 @@ def test_each_of_102_open_orders_is_on_one_page(tmp_path: Path, earlier: bool) -
     placed, found, default = asyncio.run(play_earlier() if earlier else play())
     assert found[0] == found[1]
     assert sorted(found[0]) == sorted(placed)
-    assert len(default["orders"]) == 100
-    assert default["pagination"] == {"offset": 0, "limit": 100, "total": COUNT, "has_more": True}
+    assert len(default["orders"]) == 20
+    assert default["pagination"] == {"offset": 0, "limit": 20, "total": COUNT, "has_more": True}
+    assert default["cursor"] == COUNT - 20
+
+
+def test_a_cursor_gives_each_order_once_although_orders_are_placed_between(tmp_path: Path) -> None:
+    async def play() -> None:
+        history = History(tmp_path, 0, RISK_ORDER_SHARE="0", RISK_SYMBOL_SHARE="0", RISK_COLLAR="0")
+        async with history.present() as bench:
+            placed = [await _place(bench, number) for number in range(7)][::-1]
+            found: list[str] = []
+            page = await bench.chartgen("get_orders", limit=3)
+            while True:
+                found += [each["order_id"] for each in page["orders"]]
+                if page["cursor"] is None:
+                    break
+                assert page["pagination"]["has_more"] is True
+                await _place(bench, 10 + len(found))
+                page = await bench.chartgen("get_orders", limit=3, cursor=page["cursor"])
+            assert found == placed
+            assert page["pagination"] == {"offset": 8, "limit": 3, "total": 9, "has_more": False}
+            text = await bench.no("get_orders", cursor=3, offset=1)
+            assert text == "give cursor or offset, not both"
+
+    asyncio.run(play())
+
+
+def test_a_listed_order_has_the_fields_that_say_something(tmp_path: Path) -> None:
+    async def play() -> None:
+        history = History(tmp_path, 0, RISK_ORDER_SHARE="0", RISK_SYMBOL_SHARE="0", RISK_COLLAR="0")
+        async with history.present() as bench:
+            placed = await bench.chartgen("place_order", **LIMIT_ORDER)
+            (whole,) = (await bench.chartgen("get_orders", detail=True))["orders"]
+            page = await bench.chartgen("get_orders")
+            assert whole == placed
+            (row,) = page["orders"]
+            assert row == {name: whole[name] for name in row}
+            assert page["account"] == "paper"
+            empty = {name: value for name, value in whole.items() if name not in row}
+            assert set(empty) == set(
+                "client_order_id stop_price take_profit stop_loss time_in_force filled_quantity average_price fees role "
+                "parent_id updated_at account".split()
+            )
+
+    asyncio.run(play())
 
 
 @pytest.mark.parametrize("as_of", ["", iso(START + 300)])

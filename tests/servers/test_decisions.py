@@ -35,7 +35,7 @@ SQL = "'; DROP TABLE decisions; DELETE FROM ledger; --"
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    settings = {"TIMEOUT": "60", "LOG": "debug"}
+    settings = {"TIMEOUT": "60", "LOG_LEVEL": "debug"}
     if request.param == "postgresql":
         settings["DATABASE_URL"] = fresh_database(request.getfixturevalue("postgres"))
     with Client(tmp_path_factory.mktemp("journal"), command=COMMAND, **settings) as made:
@@ -114,7 +114,7 @@ def test_symbols_are_answered_in_their_canonical_form_and_found_by_any(client: C
         (decision("???"), "INVALID_SYMBOL"),
         (decision(""), "INVALID_SYMBOL"),
         (decision("BTC\u0000USD"), "INVALID_SYMBOL"),
-        (decision(action="buy"), "INVALID_ACTION"),
+        (decision(action="long"), "INVALID_ACTION"),
         (decision(action="STRONG_BUY"), "INVALID_ACTION"),
         (decision(action=""), "INVALID_ACTION"),
         (decision(action=None), "INVALID_PARAMETER"),
@@ -150,7 +150,7 @@ def test_a_bad_decision_has_its_code_and_is_not_kept(client: Client, arguments: 
     [
         ({"symbol": "???"}, "INVALID_SYMBOL"),
         ({"symbol": SQL}, "INVALID_SYMBOL"),
-        ({"action": "buy"}, "INVALID_ACTION"),
+        ({"action": "long"}, "INVALID_ACTION"),
         ({"action": SQL}, "INVALID_ACTION"),
         ({"limit": 101}, "INVALID_PARAMETER"),
         ({"limit": 0}, "INVALID_PARAMETER"),

@@ -67,7 +67,7 @@ def test_simulated_bars_stay_simulated_wherever_they_are_put(home: Path) -> None
     copied.mkdir(parents=True)
     shutil.copy(home / MONTH, copied)
     answer = call(home, "get_signals", AAPL, AS_OF=AS_OF, FEED="none")
-    assert answer["ready"] is False
+    assert answer["code"] == -32002
     refused = run(home, "import", str(home / MONTH), "--symbol", "AAPL")
     assert refused.returncode == 1
     assert "simulated" in refused.stderr
@@ -108,7 +108,7 @@ def test_an_unfinished_watchlist_is_never_left_behind(tmp_path: Path) -> None:
     process.stdout.readline()
     process.kill()
     process.communicate()
-    assert "ETH/USD" in (tmp_path / "watchlist.txt").read_text()
+    assert "@default\n" in (tmp_path / "watchlist.txt").read_text()
     assert [path.name for path in tmp_path.glob(".watchlist*")] == []
     (tmp_path / "watchlist.txt").write_text("")
     assert run(tmp_path, "doctor").returncode == 1

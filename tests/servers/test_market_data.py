@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from openbell.market.clock import parse_time
@@ -82,8 +82,10 @@ def test_names_schemas_enums_limits_and_defaults_are_the_contracts(client: Clien
             for key, value in schema.items():
                 assert offered["properties"][argument][key] == value, (name, argument, key)
         returned = tool["outputSchema"]["properties"]["data"]["properties"]
-        more = {"data_source", "window"} if name == "get_volatility" else {"data_source"}
-        assert set(returned) == set(contract[name]["returns"]["properties"]) | more
+        more = {"get_volatility": {"window"}, "get_current_price": {"change_24h_since"}}.get(name, set())
+        assert (
+            set(returned) == set(contract[name]["returns"]["properties"]) | {"data_source", "session", "as_of"} | more
+        )
 
 
 def test_the_server_calls_itself_as_in_the_contract(tmp_path: Path) -> None:
@@ -97,7 +99,7 @@ def test_results_fit_their_schema_and_say_where_they_come_from(client: Client) -
         first = ask(client, name, symbol="BTC/USD", force_refresh=True)
         again = ask(client, name, symbol="BTC/USD")
         for answer in (first, again):
-            jsonschema.validate(answer["structuredContent"], tools[name]["outputSchema"])
+            jsonschema_rs.validate(tools[name]["outputSchema"], answer["structuredContent"])
             assert answer["structuredContent"]["_metadata"]["source"] == client.aside[0]["store"]
             assert answer["_meta"]["openbell/truth"]["data"] == "simulated"
             assert answer["structuredContent"]["data"]["data_source"] == "Openbell simulator (simulated data)"
@@ -222,7 +224,8 @@ def test_volatility_is_what_its_window_says(client: Client) -> None:
         assert (bars[0]["timestamp"], bars[-1]["timestamp"]) == (window["start"], window["end"])
         returns = [math.log(b["close"] / a["close"]) for a, b in itertools.pairwise(bars)]
         assert found["volatility"] == pytest.approx(statistics.pstdev(returns), rel=1e-9)
-        assert found["high_low_range"] == max(b["high"] for b in bars) - min(b["low"] for b in bars)
+        reach = max(b["high"] for b in bars) - min(b["low"] for b in bars)
+        assert found["high_low_range"] == float(f"{reach:.10g}")
         ranges = [bars[0]["high"] - bars[0]["low"]] + [
             max(b["high"], a["close"]) - min(b["low"], a["close"]) for a, b in itertools.pairwise(bars)
         ]
@@ -241,7 +244,7 @@ def test_volatility_is_what_its_window_says(client: Client) -> None:
         ("get_candles", {"symbol": "???"}, "INVALID_SYMBOL"),
         ("get_candles", {"symbol": "'; DROP DATABASE openbell; --"}, "INVALID_SYMBOL"),
         ("get_candles", {"symbol": "BTC/USD", "timeframe": "2h"}, "INVALID_TIMEFRAME"),
-        ("get_candles", {"symbol": "BTC/USD", "timeframe": "1H"}, "INVALID_TIMEFRAME"),
+        ("get_candles", {"symbol": "BTC/USD", "timeframe": "1M"}, "INVALID_TIMEFRAME"),
         ("get_candles", {"symbol": "ZZZZ"}, "NO_DATA"),
         ("get_candles", {"symbol": "BTC/USD", "limit": 1001}, "INVALID_PARAMETER"),
         ("get_candles", {"symbol": "BTC/USD", "limit": 0}, "INVALID_PARAMETER"),
@@ -280,6 +283,7 @@ def test_old_and_few_bars_have_their_codes(request: pytest.FixtureRequest, tmp_p
         answer = ask(made, "get_current_price", symbol="AAPL")["structuredContent"]
         assert answer["error"]["code"] == "STALE_DATA"
         assert answer["error"]["details"]["trading_age_s"] == 3 * 3600
+        assert answer["error"]["message"].endswith("; its market has been open for 3 hours since")
         assert code(made, "get_volatility", symbol="AAPL") == "INSUFFICIENT_DATA"
         assert code(made, "get_candles", symbol="AAPL", timeframe="1d") == "NO_DATA"
         assert data(made, "get_candles", symbol="AAPL", timeframe="1h")["pagination"]["total"] == 3, "not the cut one"

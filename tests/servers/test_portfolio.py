@@ -136,11 +136,13 @@ def test_results_fit_the_contract_and_say_where_they_come_from(traded: Traded) -
         payload = answer["structuredContent"]
         jsonschema.validate(payload, schemas[name])
         jsonschema.validate(payload["data"], returns[name])
-        assert set(payload["data"]) == set(returns[name]["properties"]) | {"data_source"}
+        more = {"price_time"} if name == "get_balance" else set()
+        assert set(payload["data"]) == set(returns[name]["properties"]) | {"data_source", "session", "as_of"} | more
         truth = answer["_meta"]["openbell/truth"]
         assert (truth["account"], truth["data"]) == ("paper", "simulated")
     item = data(traded.client, "get_positions")["items"][0]
-    assert set(item) == set(returns["get_positions"]["properties"]["items"]["items"]["properties"])
+    contract = set(returns["get_positions"]["properties"]["items"]["items"]["properties"])
+    assert set(item) == contract | {"price_time", "session"}
 
 
 def test_nothing_is_ever_cached(traded: Traded) -> None:
@@ -161,7 +163,7 @@ def test_positions_are_what_the_bars_fees_and_slippage_make_them(traded: Traded)
         item = items[symbol]
         assert item["side"] == ("LONG" if own.quantity > 0 else "SHORT")
         assert item["size"] == float(abs(own.quantity))
-        assert item["entry_price"] == pytest.approx(float(own.cost / own.quantity), rel=1e-14)
+        assert item["entry_price"] == float(round(own.cost / own.quantity, 10))
         assert item["current_price"] == float(own.mark)
         assert item["unrealized_pnl"] == float(own.quantity * own.mark - own.cost)
         assert parse_time(item["opened_at"]) == parse_time(own.opened) + 60
@@ -493,6 +495,7 @@ async def test_without_a_price_nothing_is_valid(tmp_path: Path) -> None:
         desk.desk.__dict__["feed"] = feed
         verdict = await judged(desk, "BTC/USD", "BUY", 1)
         assert verdict.pop("data_source") == "Imported bars"
+        assert (verdict.pop("session"), verdict.pop("as_of")) == ("regular", PLACED.replace("Z", "+00:00"))
         assert verdict == {"valid": False, "reason": "the vendor does not answer", "max_size": 0, "risk_score": 1}
         assert (await desk.ask("portfolio", "get_balance"))["total_balance"] == 100_000
 

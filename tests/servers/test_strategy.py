@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import numpy as np
 import pytest
 
 from openbell.backtest.rules import Setup
 from openbell.backtest.runs import backtest
 from openbell.desk.strategies import specs as spec_service
+from openbell.desk.watchlist import Watchlist, WatchlistFile
 from openbell.market.bars import make
 from openbell.market.instruments import parse
 from openbell.market.timeframes import Timeframe
@@ -39,6 +40,7 @@ from tests.servers.desks import (
     fresh_database,
 )
 from tests.servers.reverting_market import BUYS_LOW, DAY, DAYS, FIRST, FOUND, closes, days_file
+from tests.servers.test_sizes import MOST, tokens
 
 CONTRACTS = Path(__file__).parent / "contracts"
 SERVERS = ("strategy", "backtest", "strategy-db")
@@ -111,9 +113,10 @@ def test_results_fit_the_contracts_and_name_their_source(clients: dict[str, Clie
         schemas = {tool["name"]: tool for tool in clients[name].request("tools/list")["result"]["tools"]}
         for tool, arguments in wanted:
             payload = clients[name].call(tool, arguments)["result"]["structuredContent"]
-            jsonschema.validate(payload, schemas[tool]["outputSchema"])
-            jsonschema.validate(payload["data"], returns[tool])
+            jsonschema_rs.validate(schemas[tool]["outputSchema"], payload)
+            jsonschema_rs.validate(returns[tool], payload["data"])
             assert set(returns[tool]["properties"]) <= set(payload["data"]), tool
+            assert tokens(payload) <= MOST, tool
             assert payload["_metadata"]["source"] == ("parquet" if tool == "run_backtest" else source)
 
 
@@ -395,7 +398,9 @@ async def test_steps_do_not_depend_on_when_they_are_looked_for(home: Path) -> No
 @awaited
 async def test_a_changed_spec_begins_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with bench_as_found(home, FOUND, SCENARIO="changed", FEED="none") as desk:
-        before = await desk.ask("strategy-db", "get_implementations", spec_id="SMA_RSI", status="ALL")
+        with monkeypatch.context() as patch:
+            patch.setattr(WatchlistFile, "read", lambda _file: Watchlist(()))  # otherwise the first symbol is searched
+            before = await desk.ask("strategy-db", "get_implementations", spec_id="SMA_RSI", status="ALL")
         assert before["pagination"]["total"] == 0, "nothing was searched yet"
         await desk.ask("strategy", "get_top_strategies", symbol=BTC)
         (old,) = (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from openbell.indicators.evaluation import NO_VOLUME
 from openbell.market.clock import iso
 from openbell.market.instruments import parse
 from openbell.market.plan import buckets
@@ -55,6 +57,41 @@ async def test_indicators_that_need_minutes_say_so(home: Path) -> None:
 
 
 @awaited
+async def test_profiles_of_sessions_need_finer_bars(home: Path) -> None:
+    async with bench(home, iso(NOW), FEED="none") as desk:
+        found = await desk.chartgen("get_indicators", symbol="MSFT", interval="1d", indicators=["svp", "naked_poc"])
+        for name in ("svp", "naked_poc"):
+            shown = found["indicators"][name]
+            assert "hlines" not in shown
+            assert shown["note"].startswith("one bar is a session, so its profile comes from finer bars")
+        given = {"symbol": "MSFT", "timeframe": "1d", "indicators": ["svp", "rsi", "tpo"]}
+        reply = await desk.reply("chartgen", "generate_chart", given)
+        why = reply.truth["note"]
+        assert why.startswith("svp: one bar is a session, so its profile comes from finer bars; ")
+        assert "; tpo: periods of half an hour come from finer bars; " in why
+        hourly = await desk.chartgen("get_indicators", symbol="AAPL", interval="4h", indicators=["tpo"])
+        assert "note" not in hourly["indicators"]["tpo"], "bars of an hour are the periods"
+        assert len(hourly["indicators"]["tpo"]["hlines"]) == 3
+
+
+@awaited
+async def test_bars_without_volume_are_noted(tmp_path: Path) -> None:
+    series = Series(parse("EUR/USD"), Timeframe.H1)
+    opens = buckets(series.instrument, Timeframe.H1, START, NOW)[0]
+    quotes = bars(series, opens)
+    with closing(ParquetStore(tmp_path / "data")) as store:
+        store.write([replace(quotes, volume=0.0 * quotes.volume)], FILE, covers=Span(START, NOW))
+    of_volume = ["vwap", "vwap_bands", "vwma", "session_vp", "volume_profile", "cmf", "mfi", "obv"]
+    async with bench(tmp_path, iso(NOW), FEED="none") as desk:
+        given = {"symbol": "EUR/USD", "interval": "1h", "indicators": [*of_volume, "rsi"]}
+        shown = (await desk.chartgen("get_indicators", **given))["indicators"]
+        assert {name: shown[name].get("note") for name in of_volume} == dict.fromkeys(of_volume, NO_VOLUME)
+        assert "note" not in shown["rsi"]
+        reply = await desk.reply("chartgen", "generate_chart", given)
+        assert f"vwma: {NO_VOLUME}; session_vp: {NO_VOLUME}" in reply.truth["note"]
+
+
+@awaited
 async def test_minutes_of_some_bars_are_counted(home: Path) -> None:
     # Of the last two sessions, the second has minutes.
     stored(home, "AAPL", Timeframe.M1, since=at("2025-06-12T13:30:00Z"))
@@ -76,8 +113,8 @@ async def test_what_cannot_be_answered_names_what_is_stored(home: Path) -> None:
         signals = await desk.ask("chart-signals", "get_signals", symbol="MSFT", timeframe="1hour")
         assert signals == {"ready": False, "reason": "insufficient bars (need 35+)", "note": wanted}
     async with bench(home, iso(START), FEED="none") as desk:
-        early = await desk.ask("chart-signals", "get_signals", symbol="MSFT", timeframe="1hour")
-        assert "note" not in early, "nothing was stored then"
+        early = await desk.reply("chart-signals", "get_signals", {"symbol": "MSFT", "timeframe": "1hour"})
+        assert early.code == -32002, "nothing was stored then"
 
 
 @pytest.mark.parametrize("stray", [None, Timeframe.M1, Timeframe.M15])

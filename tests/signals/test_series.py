@@ -13,11 +13,12 @@ from openbell.market.bars import Bars, empty, make, resample
 from openbell.market.errors import InsufficientData
 from openbell.market.instruments import Instrument
 from openbell.market.timeframes import Timeframe
-from openbell.signals.crossings import find_crossings
+from openbell.signals.crossings import NEEDED, find_crossings
 from openbell.signals.series import SignalSeries, overview
 from tests.indicators import references
+from tests.indicators.test_ties import moved, ticks
 from tests.market.new_york import oracle
-from tests.market.walks import CRYPTO, DAY, STOCK, at, closes, minutes, walk
+from tests.market.walks import CRYPTO, DAY, FOREX, STOCK, at, closes, minutes, walk
 from tests.signals.test_crossings import Numbers, by_contract
 
 NAMES = ("ema9", "ma10", "macd", "signal", "hist", "rsi", "bb_upper", "bb_middle", "bb_lower")
@@ -206,6 +207,35 @@ class TestVwap:
         assert SignalSeries(early, minute_bars).newest().last.vwap == known
 
 
+class TestTies:
+    """Of 20 closes, 4 are a tick higher: the upper band lies exactly at the higher ones, 0.2 + 2 × 0.4 ticks up."""
+
+    @pytest.mark.parametrize("price", [31.25, 1.1, 0.00001234, 157.3])
+    @pytest.mark.parametrize("way", [1, -1])
+    def test_a_close_at_a_band_is_not_beyond_it(self, price: float, way: int) -> None:
+        steps = [0] * 40 + ([1] * 4 + [0] * 16) * 3 + [1]
+        bars = closes([price * (1 + 0.001 * way * step) for step in steps])
+        for towards in (0.0, np.inf):
+            other = closes(np.nextafter(bars.close, towards))
+
+            newest = SignalSeries(other, other).newest()
+
+            assert not newest.crossings.bb_breakout_up
+            assert not newest.crossings.bb_breakout_dn
+            assert newest.last.price == (newest.last.bb_upper if way > 0 else newest.last.bb_lower)
+            assert overview(other).crossings == newest.crossings
+
+    def test_crossings_do_not_change_with_the_last_digits(self) -> None:
+        bars = ticks(FOREX, 1.1, 5, 1)
+        expected = SignalSeries(bars, bars)
+        for way in ("up", "down", "mixed", "mixed too"):
+            other = moved(bars, way)
+            found = SignalSeries(other, other)
+
+            for index in range(NEEDED, len(bars)):
+                assert found.crossings(index) == expected.crossings(index), (way, index)
+
+
 class TestTrendAndAnchor:
     def test_a_steady_rise_is_bullish_and_its_stop_lies_two_ranges_below(self) -> None:
         bars = closes(100.0 * 1.01 ** np.arange(60))
@@ -228,6 +258,13 @@ class TestTrendAndAnchor:
         assert newest.anchor.type == "short_stop"
         assert newest.anchor.price == pytest.approx(bars.close[-1] + 2 * reach, rel=1e-12)
         assert newest.anchor.distance_pct > 0
+
+    def test_a_stop_is_never_below_0(self) -> None:
+        bars = closes(np.where(np.arange(60) % 2, 100.0, 1.0))
+
+        newest = SignalSeries(bars, bars).newest()
+
+        assert (newest.anchor.type, newest.anchor.price, newest.anchor.distance_pct) == ("long_stop", 0.0, 100.0)
 
     def test_prices_that_do_not_move_consolidate(self) -> None:
         bars = closes([42.42] * 40)

@@ -1,10 +1,18 @@
-"""A folder for many small files."""
+"""A folder for many small files, and the end of an InfluxDB that the tests of a module share."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+
+from tests.stores.influx_server import close_shared
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _end_influx() -> Iterator[None]:
+    yield
+    close_shared()
 
 
 @pytest.fixture

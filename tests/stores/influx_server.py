@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -13,8 +12,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import httpx2
+import pytest
 
-CACHE = Path(__file__).resolve().parents[2] / ".cache" / "influxdb"
+from tests.debian import NotInstalled, program
+
 PATIENCE = 30.0
 
 
@@ -22,39 +23,34 @@ class NotHere(Exception):
     """There is no InfluxDB on this machine and none can be installed."""
 
 
-def influxd() -> Path:
-    """The server's program."""
-    if found := shutil.which("influxd"):
-        return Path(found)
-    CACHE.mkdir(parents=True, exist_ok=True)
-    program = CACHE / "usr" / "bin" / "influxd"
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not program.exists():
-            _install()
-    return program
+_shared: list[InfluxServer] = []
 
 
-def _install() -> None:
-    """Unpack Debian's package without installing it, which needs no special rights."""
-    for command in (["apt-get", "download", "influxdb"], ["dpkg-deb", "-x"]):
+def shared() -> InfluxServer:
+    """One server for all tests of a module; `close_shared` ends it. Skips the test if there is none."""
+    if not _shared:
         try:
-            package = [str(path) for path in CACHE.glob("influxdb_*.deb")]
-            rest = [package[0], str(CACHE)] if command[0] == "dpkg-deb" else []
-            subprocess.run([*command, *rest], cwd=CACHE, check=True, capture_output=True, timeout=300)
-        except (OSError, subprocess.SubprocessError, IndexError) as error:
-            said = getattr(error, "stderr", b"") or b""
-            raise NotHere(
-                f"InfluxDB is not installed and could not be fetched ({error} {said.decode(errors='replace')[-300:]}): "
-                "install Debian's influxdb to run these tests"
-            ) from error
+            _shared.append(InfluxServer())
+        except NotHere as error:
+            pytest.skip(f"NOT TESTED: {error}")
+    return _shared[0]
+
+
+def close_shared() -> None:
+    """End the server that `shared` has started."""
+    while _shared:
+        _shared.pop().close()
 
 
 class InfluxServer:
     """One server with a folder of its own. It can be killed, stopped, and started again on the same data."""
 
-    def __init__(self) -> None:
-        self._program = influxd()
+    def __init__(self, *, admin: str = "") -> None:
+        """With `admin`, a user and its password as `USER:PASSWORD`, every request needs a user."""
+        try:
+            self._program = program("usr/bin/influxd", "influxdb")
+        except NotInstalled as error:
+            raise NotHere(str(error)) from error
         self.folder = Path(mkdtemp(prefix="openbell-influx-"))
         self._port, rpc = _free_port(), _free_port()
         self.url = f"http://127.0.0.1:{self._port}"
@@ -74,12 +70,17 @@ bind-address = "127.0.0.1:{rpc}"
 [http]
   bind-address = "127.0.0.1:{self._port}"
   log-enabled = false
+  auth-enabled = {"true" if admin else "false"}
 [monitor]
   store-enabled = false
 """
         )
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
+        if admin:
+            user, _, password = admin.partition(":")
+            self.query(f"CREATE USER {user} WITH PASSWORD '{password}' WITH ALL PRIVILEGES")
+            self._client.auth = (user, password)
 
     def start(self) -> None:
         """Start, and wait until it answers."""

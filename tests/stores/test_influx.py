@@ -23,6 +23,7 @@ from openbell.market.errors import StoreError, StoreTimeout
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.stores import coverage
 from openbell.stores.influx import InfluxStore
 from openbell.stores.influx_bars import InfluxBars
 from openbell.stores.influx_http import InfluxHttp, Pool
@@ -31,8 +32,11 @@ from openbell.stores.port import BarStore, Span
 from tests.counts import runs
 from tests.stores.contract import BarStoreContract
 from tests.stores.influx_server import InfluxServer, NotHere
+from tests.stores.influx_server import shared as server
 from tests.stores.model import assert_same
 from tests.stores.native_contract import NativeContract
+from tests.stores.native_samples import whole
+from tests.stores.old_currency_days import at_midnight, make_old_buffer
 from tests.stores.samples import (
     DAY,
     EVER,
@@ -49,24 +53,6 @@ from tests.stores.samples import (
 )
 
 WRITES = runs(6, soak=60)
-_servers: list[InfluxServer] = []
-
-
-def server() -> InfluxServer:
-    """One server for all tests of a process."""
-    if not _servers:
-        try:
-            _servers.append(InfluxServer())
-        except NotHere as error:
-            pytest.skip(f"NOT TESTED: {error}")
-    return _servers[0]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _ended() -> Iterator[None]:
-    yield
-    while _servers:
-        _servers.pop().close()
 
 
 def database_of(folder: Path) -> str:
@@ -246,7 +232,8 @@ class TestInInflux:
         store.resampled(minutes_of("BTC/USD"), Timeframe.H2, 5, NOVEMBER)
         answer: Any = server().query("SHOW MEASUREMENTS", database_of(folder))
         names = {row[0] for row in answer["results"][0]["series"][0]["values"]}
-        assert names == {"candles", "candles_m5", "candles_m15", "candles_h1", "candles_h4", "candles_d1", "candles_h2"}
+        made = {f"candles_{each}" for each in ("m5", "m15", "h1", "h4", "d1", "h2")}
+        assert names == {"candles", "openbell_rollups", *made}
         store.close()
 
     def test_bars_written_by_other_programs_are_read(self, folder: Path) -> None:
@@ -416,6 +403,50 @@ def test_parquet_and_influxdb_answer_the_same(data: st.DataObject) -> None:
         server().query(f'DROP DATABASE "{database_of(folder / "influx")}"')
 
 
+def test_days_of_currencies_from_midnight_utc_are_neither_read_nor_mixed_with_new_ones(folder: Path) -> None:
+    """An earlier version has written rollups and native days with these times, and recorded them as covered."""
+    minutes = run(minutes_of("EUR/USD"), OCTOBER - 9 * DAY, 12 * 1440)
+    days = whole("EUR/USD", Timeframe.D1, start=OCTOBER - 40 * DAY, end=OCTOBER)
+    old = at_midnight(days)
+    store = open_store(folder)
+    store.write([minutes], LIVE)
+    store._http.write(
+        f"{name},currency_pair=EUR/USD open=9.0,high=9.0,low=9.0,close=9.0,volume=9.0 {time}"
+        for name in ("candles_d1", "candles_w1", "native_1d,source=csv-raw")
+        for time in old.time.tolist()
+    )
+    covered = Span(OCTOBER - 60 * DAY, OCTOBER + 60 * DAY)
+    with store._buffer.transaction() as db:
+        for name in ("EUR/USD@D1", "EUR/USD@W1", "EUR/USD 1d"):
+            coverage.cover(db, [store._buffer.ensure_series(db, name)], covered)
+        number = store._buffer.ensure_series(db, "EUR/USD 1d")
+        store._buffer.set_period_source(db, number, "all.csv-raw", FILE)
+    store.close()
+    make_old_buffer(folder)
+
+    store = open_store(folder)
+
+    assert store.stored() == [minutes.series]
+    assert store.timeframes(days.instrument) == []
+    assert [problem.path for problem in store.problems()] == ["EUR/USD 1d"]
+    assert store.gaps(days.series, covered) == [covered]
+    assert len(store.read(days.series, 0, EVER)) == 0
+    for timeframe in (Timeframe.D1, Timeframe.W1, Timeframe.D3, Timeframe.MONTH):
+        for end in (OCTOBER - DAY, OCTOBER + 2 * DAY + 3600, EVER):
+            expected = resample(minutes, timeframe, end)
+            assert_same(store.resampled(minutes.series, timeframe, 50, end), expected)
+            assert store.count(minutes.series, timeframe, end) == len(expected)
+    changed = run(minutes.series, OCTOBER + 3600, 60, 5)
+    store.write([changed], LIVE)
+    assert_same(
+        store.resampled(minutes.series, Timeframe.D1, 50, EVER), resample(merge(minutes, changed), Timeframe.D1, EVER)
+    )
+    store.write([days], FILE, covers=covered)
+    assert_same(store.read(days.series, 0, EVER), days)
+    assert store.stored() == [minutes.series, days.series]
+    store.close()
+
+
 class AlwaysFine(BaseHTTPRequestHandler):
     """Answers 200 to every request."""
 
@@ -427,6 +458,19 @@ class AlwaysFine(BaseHTTPRequestHandler):
     do_POST = do_GET  # noqa: N815
 
     def log_message(self, *_: object) -> None: ...
+
+
+def test_bars_of_a_new_buffer_are_copied_although_its_numbers_begin_again(folder: Path) -> None:
+    store = open_store(folder)
+    for day in range(5):
+        store.write([run("AAPL", SEPTEMBER + day * DAY, 2)], LIVE)
+    for path in folder.glob("buffer.sqlite*"):
+        path.rename(path.with_name(f"old {path.name}"))
+    store.write([run("AAPL", SEPTEMBER + 9 * DAY, 2)], LIVE)
+    counted: Any = server().query("SELECT count(close) FROM candles", database_of(folder))
+    assert counted["results"][0]["series"][0]["values"][0][1] == 12
+    assert store.waiting() == 0
+    store.close()
 
 
 def test_there_are_never_more_connections_than_allowed() -> None:

@@ -87,8 +87,8 @@ def middle(rows: Rows, at: int, length: int) -> float:
 
 
 def cloud(rows: Rows, at: int) -> tuple[float, float]:
-    """The two spans, drawn 26 bars ahead; from bar 77 on."""
-    before = at - 26
+    """The two spans, drawn 25 bars ahead; from bar 76 on."""
+    before = at - 25
     return (middle(rows, before, 9) + middle(rows, before, 26)) / 2, middle(rows, before, 52)
 
 
@@ -97,14 +97,14 @@ def ichimoku_cloud(rows: Rows) -> Closes:
         above = rows[at].close > max(cloud(rows, at)) and rows[at].close > rows[at - 26].close
         return above and over(middle(rows, at, 9), middle(rows, at, 26))
 
-    return where(len(rows), holds, first=77)
+    return where(len(rows), holds, first=76)
 
 
 def ichimoku_exit(rows: Rows) -> Closes:
     def holds(at: int) -> bool:
         return over(middle(rows, at, 26), middle(rows, at, 9)) or rows[at].close < min(cloud(rows, at))
 
-    return where(len(rows), holds, first=77)
+    return where(len(rows), holds, first=76)
 
 
 def regression(values: Sequence[float]) -> tuple[float, float, float]:

@@ -119,8 +119,13 @@ def stochastic_ema_exits(rows: Rows) -> list[int]:
 
 
 def stochastic_rsi(rows: Rows) -> Series:
+    """A window begins with the first RSI, and grows from two values to 14."""
     strength = known(rsi(closes(rows), 14))
-    return smoothed(padded(place(strength, strength, strength, 14), len(rows)), sma, 3)
+    raw = []
+    for end in range(2, len(strength) + 1):
+        window = strength[max(0, end - 14) : end]
+        raw.append(100 * (window[-1] - min(window)) / (max(window) - min(window)))
+    return smoothed(padded(raw, len(rows)), sma, 3)
 
 
 def stochastic_rsi_entries(rows: Rows) -> list[int]:

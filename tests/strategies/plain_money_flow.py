@@ -9,27 +9,31 @@ from tests.strategies.plain_series import Closes, Rule, closes, combined, of_ser
 
 
 def money_flow_index(rows: Rows) -> Series:
-    """The share of the turnover of 14 bars on which the typical price rose, in per cent of those on which it moved."""
+    """The share of the turnover of 14 bars on which the typical price rose, in per cent of those on which it moved.
+
+    Typical prices are compared as thirds of whole cents. The first bar counts on both sides.
+    """
     typical = [(row.high + row.low + row.close) / 3 for row in rows]
-    found: Series = [None] * 14
-    for at in range(14, len(rows)):
+    cents = [round(300 * each) for each in typical]
+    found: Series = [None] * 13
+    for at in range(13, len(rows)):
         rising = falling = 0.0
         for each in range(at - 13, at + 1):
             turnover = typical[each] * rows[each].volume
-            rising += turnover if typical[each] > typical[each - 1] else 0
-            falling += turnover if typical[each] < typical[each - 1] else 0
+            rising += turnover if each == 0 or cents[each] > cents[each - 1] else 0
+            falling += turnover if each == 0 or cents[each] < cents[each - 1] else 0
         found.append(100 * rising / (rising + falling))
     return found
 
 
 def aroon(rows: Rows) -> tuple[Series, Series]:
-    """Chande's Aroon of 14 bars: how recent the highest high and the lowest low are. Of equal ones the latest counts."""
+    """Chande's Aroon of 14 bars: how recent the highest high and the lowest low are. Of equal ones the oldest counts."""
     ups: Series = [None] * 14
     downs: Series = [None] * 14
     for at in range(14, len(rows)):
         ages = range(15)
-        since_high = max(ages, key=lambda age: (rows[at - age].high, -age))
-        since_low = min(ages, key=lambda age: (rows[at - age].low, age))
+        since_high = max(ages, key=lambda age: (rows[at - age].high, age))
+        since_low = min(ages, key=lambda age: (rows[at - age].low, -age))
         ups.append(100 * (14 - since_high) / 14)
         downs.append(100 * (14 - since_low) / 14)
     return ups, downs
@@ -101,12 +105,15 @@ def cmo_mfi_exit(rows: Rows) -> Closes:
 
 
 def klinger(rows: Rows) -> tuple[Series, Series]:
-    """The averages of 34 and of 55 bars of the volume, negative where the typical price fell, and the signal line."""
-    typical = [row.high + row.low + row.close for row in rows]
-    volume = [
+    """The averages of 34 and of 55 bars of the volume, negative where the typical price fell, and the signal line.
+
+    The volume of the first bar is negative too.
+    """
+    typical = [round(100 * (row.high + row.low + row.close)) for row in rows]
+    volume = [-rows[0].volume] + [
         row.volume if now >= then else -row.volume for row, (then, now) in zip(rows[1:], pairwise(typical), strict=True)
     ]
-    line = [None, *combined(lambda fast, slow: fast - slow, ema(volume, 34), ema(volume, 55))]
+    line = combined(lambda fast, slow: fast - slow, ema(volume, 34), ema(volume, 55))
     return line, of_series(ema, line, 13)
 
 
@@ -126,10 +133,10 @@ def klinger_exit(rows: Rows) -> Closes:
 
 
 def balance_and_average(rows: Rows) -> tuple[Series, Series]:
-    """Granville's on-balance volume, and its average of 20 bars."""
+    """Granville's on-balance volume from the second bar on, and its average of 20 bars."""
     signs = [(now > then) - (now < then) for then, now in pairwise(closes(rows))]
-    line = list(accumulate((sign * row.volume for sign, row in zip(signs, rows[1:], strict=True)), initial=0.0))
-    return later(line, 0), ema(line, 20)
+    line = list(accumulate(sign * row.volume for sign, row in zip(signs, rows[1:], strict=True)))
+    return later(line, 1), [None, *ema(line, 20)]
 
 
 def obv_ema(rows: Rows) -> Closes:

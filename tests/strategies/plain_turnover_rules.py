@@ -10,25 +10,23 @@ from tests.strategies.plain_series import closes
 
 
 def price_volume_trend(rows: Rows) -> list[float]:
-    """Starts with 0 at the first bar."""
-    shares = [(now.close - then.close) / then.close * now.volume for then, now in pairwise(rows)]
-    return list(accumulate(shares, initial=0.0))
+    """Starts with the second bar."""
+    return list(accumulate((now.close - then.close) / then.close * now.volume for then, now in pairwise(rows)))
 
 
 def pvt_lines(rows: Rows) -> tuple[Series, Series]:
     trend = price_volume_trend(rows)
-    return [*trend], ema(trend, 21)
+    return [None, *trend], [None, *ema(trend, 21)]
 
 
 def vpt_entries(rows: Rows) -> list[int]:
-    trend, close = price_volume_trend(rows), closes(rows)
-    volume_trend, price_trend = sma(trend, 20), sma(close, 50)
+    trend, close = [None, *price_volume_trend(rows)], closes(rows)
+    volume_trend, price_trend = [None, *sma(price_volume_trend(rows), 20)], sma(close, 50)
     return where(len(rows), lambda at: over(close[at], price_trend[at]) and over(trend[at], volume_trend[at]))
 
 
 def vpt_exits(rows: Rows) -> list[int]:
-    trend = price_volume_trend(rows)
-    average = sma(trend, 20)
+    trend, average = [None, *price_volume_trend(rows)], [None, *sma(price_volume_trend(rows), 20)]
     return where(len(rows), lambda at: under(trend[at], average[at]))
 
 
@@ -47,11 +45,12 @@ def weighted_macd_lines(rows: Rows) -> tuple[Series, Series]:
 
 
 def money_flow_index(rows: Rows) -> Series:
-    prices = [(row.high + row.low + row.close) / 3 for row in rows]
-    flows = [price * row.volume for price, row in zip(prices, rows, strict=True)]
-    signs = [(now > then) - (now < then) for then, now in pairwise(prices)]
-    inflow = sums([flow if sign > 0 else 0.0 for sign, flow in zip(signs, flows[1:], strict=True)], 14)
-    outflow = sums([flow if sign < 0 else 0.0 for sign, flow in zip(signs, flows[1:], strict=True)], 14)
+    """Sums of high, low and close are compared in whole cents. The first bar counts on both sides."""
+    flows = [(row.high + row.low + row.close) / 3 * row.volume for row in rows]
+    cents = [round(100 * (row.high + row.low + row.close)) for row in rows]
+    signs = [(now > then) - (now < then) for then, now in pairwise(cents)]
+    inflow = sums(flows[:1] + [flow if sign > 0 else 0.0 for sign, flow in zip(signs, flows[1:], strict=True)], 14)
+    outflow = sums(flows[:1] + [flow if sign < 0 else 0.0 for sign, flow in zip(signs, flows[1:], strict=True)], 14)
     return padded([100 * into / (into + out) for into, out in zip(inflow, outflow, strict=True)], len(rows))
 
 

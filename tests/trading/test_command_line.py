@@ -46,7 +46,7 @@ def place(home: Path, minute: float, side: str, quantity: str, symbol: str = "AA
 
 
 def orders(home: Path, minute: float) -> list[dict[str, Any]]:
-    code, found = ask(home, minute, "get_orders", {})
+    code, found = ask(home, minute, "get_orders", {"detail": True})
     assert code == 0, found
     listed: list[dict[str, Any]] = found["orders"]
     return listed

@@ -19,17 +19,15 @@ _REGULAR_HOURS = 6.5
 def bars_per_year(bars: Bars) -> float:
     """Returns the number of bars in a year of trading; more than 0.
 
-    A year has 252 days for stocks, 365 for crypto and 260 for forex; a week has 5, 7 and 5. Bars of 2 and 3 days of crypto
-    and forex are parts of 365 days, because forex has bars of Sundays too. Crypto and forex trade around the clock. Of
-    stocks, the number of intraday bars in a day is the mean over the sessions that the bars touch, so that it is right with
-    and without extended hours.
+    A year has 252 days for stocks, 365 for crypto and 260 for forex; a week has 5, 7 and 5. Crypto and forex trade around
+    the clock. Of stocks, the number of intraday bars in a day is the mean over the sessions that the bars touch, so that it
+    is right with and without extended hours.
     """
     kind, timeframe = bars.instrument.asset_class, bars.timeframe
     if timeframe.months:
         return 12 / timeframe.months
     if timeframe.of_days:
-        days = DAYS[AssetClass.STOCK if kind is AssetClass.STOCK else AssetClass.CRYPTO]
-        return days * _DAY / timeframe.seconds
+        return DAYS[kind] * _DAY / timeframe.seconds
     if timeframe is Timeframe.W1:
         return DAYS[kind] / _WEEK[kind]
     if not timeframe.intraday:

@@ -1,20 +1,17 @@
-"""Axes: the grid, the times below, the values at the right with a tag for the latest value, and lines between panels."""
+"""Axes: the grid, the times below, the values at the right with tags, and lines between panels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from openbell.charts import fonts
-from openbell.charts.paint import line_colors
 from openbell.charts.panels import Panel, Picture, TimeMark
-from openbell.charts.price import price_color
-from openbell.charts.scene import Box, Boxes, Color, Label, Scene, box
+from openbell.charts.scene import Box, Boxes, Label, Scene, box
+from openbell.charts.tags import Tag
 from openbell.charts.themes import text_on
-from openbell.charts.time_axis import EDGE
+from openbell.charts.time_axis import newest_time
 
 TIME_AXIS = 28.0
 _BEFORE, _AFTER = 9.0, 8.0
@@ -23,69 +20,19 @@ _MIN_WIDTH = 44.0
 _HALF_TAG = 9.0
 _TAG_SPACE = 15.0
 """The least distance between a label and a tag."""
-_MIN_TAG_HEIGHT = 14.0
+_NEWEST_SHARE = 0.36
+"""The largest share of the width for the newest bar's time of day with its date."""
+_EDGE, _SPACE = 2.0, 8.0
+"""The least distance of a time label from the left edge, and of the newest bar's time from the label before it."""
 
 
-class Tag(NamedTuple):
-    """The latest value, or the price of a drawing, in a coloured box on the axis."""
-
-    y: float
-    text: str
-    color: Color
-    half: float
-
-
-def width(picture: Picture, panels: list[Panel]) -> float:
-    """Returns the width of the value axis, so that all labels fit."""
+def width(picture: Picture, panels: list[Panel], tags: list[list[Tag]]) -> float:
+    """Returns the width of the value axis, so that all labels fit. `tags` are those of each panel."""
     widths, size = [_MIN_WIDTH - _BEFORE - _AFTER], picture.options.font_size
+    widths += [fonts.width(tag.text, size, True) for its_tags in tags for tag in its_tags]
     for panel in panels:
-        widths += [fonts.width(panel.number_format.text(value), size) for value in panel.ticks]
-        widths += [fonts.width(tag.text, size, True) for tag in tags_of(picture, panel)]
+        widths += [fonts.width(panel.number_format.tick(value), size) for value in panel.ticks]
     return float(np.ceil(max(widths))) + _BEFORE + _AFTER
-
-
-def tags_of(picture: Picture, panel: Panel) -> list[Tag]:
-    """Returns the tag with the last price, or with the last value of the panel's first line or histogram, and the marks.
-
-    Tags that would overlap are moved apart, away from the first one.
-    """
-    if not len(picture.bars) or panel.empty or panel.box.height < _MIN_TAG_HEIGHT:
-        return []
-    half = min(_HALF_TAG, panel.box.height / 2)
-    shown = picture.options.last_value if panel.indicator is None else picture.options.study_last_value
-    first = [_newest(picture, panel)] if shown else []
-    inside = [each for each in panel.marks if panel.box.top <= panel.scale.at(each.price) <= panel.box.bottom]
-    values = [(value, color) for value, color in (*first, *inside) if np.isfinite(value)]
-    places = _apart([panel.scale.at(value) for value, _ in values], 2 * half)
-    low, high = panel.box.top + half, panel.box.bottom - half
-    return [
-        Tag(min(max(y, low), high), panel.number_format.text(value), color, half)
-        for y, (value, color) in zip(places, values, strict=True)
-    ]
-
-
-def _apart(places: list[float], space: float) -> list[float]:
-    """Returns the places with at least `space` between them: the first stays, the others are moved away from it."""
-    found = list(places)
-    order = sorted(range(len(places)), key=lambda at: places[at])
-    first = order.index(0) if order else 0
-    for before, at in pairwise(order[first:]):
-        found[at] = max(found[at], found[before] + space)
-    for after, at in pairwise(order[first::-1]):
-        found[at] = min(found[at], found[after] - space)
-    return found
-
-
-def _newest(picture: Picture, panel: Panel) -> tuple[float, Color]:
-    bars, theme = picture.bars, picture.theme
-    if panel.indicator is None:
-        last = float(bars.close[-1])
-        return last, price_color(picture, bool(last >= bars.open[-1]))
-    channels = panel.indicator.channels
-    if channels.lines:
-        return float(channels.lines[0].values[-1]), line_colors(picture, panel.indicator, 0)[0]
-    last = float(channels.histogram[0].values[-1])
-    return last, theme.up if last >= 0 else theme.down
 
 
 def grid(scene: Scene, picture: Picture, panel: Panel) -> None:
@@ -99,26 +46,44 @@ def grid(scene: Scene, picture: Picture, panel: Panel) -> None:
 
 
 def times(scene: Scene, picture: Picture, marks: Sequence[TimeMark] = ()) -> None:
-    """Draws the time labels below the panels; a label that would touch a mark is left out."""
+    """Draws the time labels below the panels, and the newest bar's time at the right.
+
+    A label that would touch that time or a mark is left out.
+    """
     layer = scene.layer()
-    theme, plot = picture.theme, picture.plot
-    middle = plot.bottom + TIME_AXIS / 2
+    theme, size = picture.theme, picture.options.font_size
+    newest = _newest(picture)
+    middle, right = picture.plot.bottom + TIME_AXIS / 2, _left_of(newest, picture)
     for tick in picture.times:
-        x = float(picture.x[tick.index])
-        half = max((fonts.width(mark.text, picture.options.font_size, True) for mark in marks), default=0.0) / 2
-        free = all(abs(x - mark.x) > half + EDGE for mark in marks)
-        if EDGE - 6 < x < plot.right - EDGE + 6 and free:
+        x, half = float(picture.x[tick.index]), fonts.width(tick.text, size, tick.major) / 2
+        free = all(abs(x - mark.x) > half + fonts.width(mark.text, size, True) / 2 + _SPACE for mark in marks)
+        if x - half >= _EDGE and x + half <= right and free:
             color = theme.text if tick.major else theme.faint
-            layer.items.append(Label(x, middle, tick.text, picture.options.font_size, color, "center", tick.major))
+            layer.items.append(Label(x, middle, tick.text, size, color, "center", tick.major))
+    if newest:
+        layer.items.append(Label(picture.look.width - _AFTER, middle, newest, size, theme.text, "right"))
+
+
+def _newest(picture: Picture) -> str:
+    """Returns the newest bar's time."""
+    width, options = picture.look.width, picture.options
+    return newest_time(picture.bars, options.zone, options.font_size, width * _NEWEST_SHARE)
+
+
+def _left_of(newest: str, picture: Picture) -> float:
+    """Returns the right edge of the time labels, which is left of the newest bar's time."""
+    start = picture.look.width - _AFTER - fonts.width(newest, picture.options.font_size)
+    return min(start - _SPACE, picture.plot.right)
 
 
 def time_tags(scene: Scene, picture: Picture, marks: Sequence[TimeMark]) -> None:
     """Draws the times of drawings in coloured boxes below the panels."""
-    layer = scene.layer(Box(0.0, picture.plot.bottom, picture.plot.right, float(picture.look.height)))
+    right = _left_of(_newest(picture), picture)
+    layer = scene.layer(Box(0.0, picture.plot.bottom, right, float(picture.look.height)))
     middle, size = picture.plot.bottom + TIME_AXIS / 2, picture.options.font_size
     for mark in marks:
         half = fonts.width(mark.text, size, True) / 2 + 6
-        x = min(max(mark.x, half), picture.plot.right - half)
+        x = min(max(mark.x, half), right - half)
         layer.items.append(box(x - half, middle - _HALF_TAG, x + half, middle + _HALF_TAG, mark.color))
         layer.items.append(Label(x, middle, mark.text, size, text_on(mark.color), "center", True))
 
@@ -127,22 +92,21 @@ def frame(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
     """Draws the lines between the panels and the axes."""
     layer = scene.layer()
     theme, plot, look = picture.theme, picture.plot, picture.look
-    layer.items.append(box(plot.right, 0, plot.right + 1, look.height, theme.border))
+    layer.items.append(box(plot.right, 0, plot.right + 1, plot.bottom, theme.border))
     layer.items.append(box(0, plot.bottom, look.width, plot.bottom + 1, theme.border))
     for panel in panels[1:]:
         layer.items.append(box(0, panel.box.top - 1, look.width, panel.box.top, theme.border))
 
 
-def values(scene: Scene, picture: Picture, panels: list[Panel]) -> None:
+def values(scene: Scene, picture: Picture, panels: list[Panel], tags: list[list[Tag]]) -> None:
     """Draws the value labels and tags; a label that would touch a tag is left out."""
     layer = scene.layer()
     theme, right, size = picture.theme, picture.plot.right, picture.options.font_size
-    for panel in panels:
-        tags = tags_of(picture, panel)
+    for panel, its_tags in zip(panels, tags, strict=True):
         for value in panel.ticks:
             y = panel.scale.at(value)
-            if all(abs(y - tag.y) > _TAG_SPACE for tag in tags):
-                layer.items.append(Label(right + _BEFORE, y, panel.number_format.text(value), size, theme.faint))
-        for tag in reversed(tags):
+            if all(abs(y - tag.y) > _TAG_SPACE for tag in its_tags):
+                layer.items.append(Label(right + _BEFORE, y, panel.number_format.tick(value), size, theme.faint))
+        for tag in reversed(its_tags):
             layer.items.append(box(right + 1, tag.y - tag.half, picture.look.width, tag.y + tag.half, tag.color))
             layer.items.append(Label(right + _BEFORE, tag.y, tag.text, size, text_on(tag.color), bold=True))

@@ -10,13 +10,14 @@ import numpy as np
 from openbell.backtest.runs import Backtest
 from openbell.backtest.trades import Indexes, Trades
 from openbell.charts.compose import compose
+from openbell.charts.config.plots import StudyPlot
 from openbell.charts.look import Look
 from openbell.charts.panels import Panel, Picture
 from openbell.charts.plain_lines import plain
 from openbell.charts.scene import Dot, Layer, Scene
 from openbell.charts.themes import THEMES
 from openbell.charts.trade_markers import draw_trades, drawn_trades
-from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.channels import ZERO, Channels, Fill, Line
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values
 from openbell.market.errors import NotFinite
@@ -41,7 +42,7 @@ def equity_scene(found: Backtest, look: Look, title: str, badge: str = "") -> Sc
     holding = equity[0] * bars.close / bars.open[0]
     lines = [_overlay("Equity", equity[chosen]), _overlay("Holding", holding[chosen])]
     fall = drawdown(equity, chosen)
-    below = Channels(lines=(Line("Drawdown", fall),), fills=(Fill(np.zeros(len(fall)), fall),), hlines=(0.0,))
+    below = Channels(lines=(Line("Drawdown", fall),), fills=(Fill(np.zeros(len(fall)), fall),), hlines=(ZERO,))
     shown = equity[chosen]
     # The first value as the open: the last value is green if it is higher, red if it is lower.
     points = _bars_of(bars, chosen, np.full(len(shown), equity[0]), shown)
@@ -49,7 +50,10 @@ def equity_scene(found: Backtest, look: Look, title: str, badge: str = "") -> Sc
     trades = found.run.trades
     values = equity[trades.entry_index], equity[trades.exit_index]
     painter = partial(_draw_dots, _moved(trades, chosen), values)
-    return compose(points, [*lines, plain("Drawdown %", below, overlay=False)], look, title, badge, painter=painter)
+    drawn = [*lines, plain("Drawdown %", below, overlay=False)]
+    # The equity is drawn over the line of the points, in the same colour.
+    own = StudyPlot(lines[0].request, color=THEMES[look.theme].accent)
+    return compose(points, drawn, look, title, badge, painter=painter, plots=[own])
 
 
 def trades_scene(found: Backtest, look: Look, title: str, badge: str = "") -> Scene:
@@ -57,7 +61,7 @@ def trades_scene(found: Backtest, look: Look, title: str, badge: str = "") -> Sc
 
     Entries are orange, because the line is blue.
     """
-    bars, trades, orange = found.bars, found.run.trades, THEMES[look.theme].lines[1]
+    bars, trades, orange = found.bars, found.run.trades, THEMES[look.theme].hues["orange"]
     _check(bars.high)
     if len(bars) <= _MAX_CANDLES:
         look = replace(look, style="candles", volume=False)

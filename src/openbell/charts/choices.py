@@ -7,8 +7,12 @@ from openbell.charts.themes import THEMES
 STYLES = ("candles", "hollow", "bars", "line", "area", "heikin_ashi", "baseline", "hilo", "columns")
 CLOSE_STYLES = frozenset({"line", "area", "baseline", "columns"})
 """Styles that draw closes only: their scale need not hold highs and lows."""
+LINE_STYLES = frozenset({"line", "area"})
+"""Styles that draw one line in the theme's accent colour."""
 SCALES = ("linear", "log", "percent", "indexed")
 THEME_NAMES = tuple(THEMES)
-SMALLEST, LARGEST = 200, 4096
+SMALLEST, LARGEST = 200, 8192
 """The limits of width and height in pixels, both before and after multiplication by the device scale."""
+MOST_PIXELS = 16_000_000
+"""The largest number of pixels of a picture, in device pixels."""
 LEAST_SCALE, MOST_SCALE = 0.5, 4.0

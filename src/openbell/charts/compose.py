@@ -7,17 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from openbell.charts import axes, fonts, legends, paint
+from openbell.charts import axes, fonts, legends, paint, right_margin
 from openbell.charts.annotations.catalogue import draw_all, marks_of, outside, time_marks_of
+from openbell.charts.choices import LINE_STYLES
 from openbell.charts.config.model import ConfigDrawing
 from openbell.charts.config.plots import StudyPlot
 from openbell.charts.drawings import drawn_lines
+from openbell.charts.inks import Ink, panel_inks
 from openbell.charts.look import Look
 from openbell.charts.numbers import NumberFormat, decimals_for
 from openbell.charts.options import Options
-from openbell.charts.panels import Corner, Panel, Picture, heights, indicator_panel, price_panel
+from openbell.charts.panels import Corner, Mark, Panel, Picture, format_of, heights, indicator_panel, price_panel
 from openbell.charts.price import candles_of
 from openbell.charts.scene import Box, Layer, Scene
+from openbell.charts.tags import last_marks, tags_of
 from openbell.charts.themes import THEMES
 from openbell.charts.time_axis import time_ticks
 from openbell.indicators.evaluation import Computed
@@ -25,9 +28,11 @@ from openbell.market.bars import Bars, Values
 
 Painter = Callable[[Layer, Picture, Panel], None]
 """Draws on top of the price panel."""
-_WIDEST_SLOT = 48.0
-"""Pixels. Few bars are drawn in the middle instead of filling the width."""
 _PLAIN = Options()
+_FULL_NAME = 600
+"""The least width in pixels of a picture with the full name of its style in the title."""
+_WIDE_SLOT = 48.0
+"""Pixels. If bars are further apart, this is the distance of the first and the last bar from the edges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,38 +78,72 @@ def compose(
     options: Options = _PLAIN,
     plots: Sequence[StudyPlot] = (),
     drawings: Sequence[ConfigDrawing] = (),
+    marks: Sequence[Mark] = (),
+    notes: Sequence[str] = (),
 ) -> Scene:
     """Returns the scene of a chart. `badge` is the label of data that is not real; empty for real data.
 
     `whole` are all available bars up to the last one shown; the style `heikin_ashi` is computed from the first of them on.
     `painter` draws over the price and its overlays, such as trades. `plots` say how the indicators with the same keys are
-    drawn; other indicators are drawn as usual. `Scene.outside` has the drawings of which nothing is seen.
+    drawn; other indicators are drawn as usual. `marks` are prices that are written at the axis, and that enlarge the scale
+    if they are close to the bars. `notes` are further rows of the legend. `Scene.outside` has the drawings of which nothing
+    is seen.
     """
     theme = THEMES[look.theme]
     scene = Scene(look.width, look.height, theme.background)
     by_key = {each.request.key: each for each in plots}
     groups = _groups([drawn_lines(each) for each in indicators], by_key)
-    # The width of the axis depends on the scales, and the scales slightly on the width of the axis: start with a guess.
-    number_format = NumberFormat(decimals_for(bars.close))
-    guess = fonts.width(number_format.text(float(bars.high.max(initial=0))), 11.0, True) + 18
-    places = _places(len(bars), look.width - guess, options.shift_right)
-    candles = candles_of(bars, look.style, whole)
-    picture = Picture(bars, candles, title, look, theme, *places, _plot(look, guess), [], options, by_key)
-    panels, rows = _panels(picture, groups, badge, number_format, drawings)
-    plot = _plot(look, axes.width(picture, panels.with_axes))
-    x, slot = _places(len(bars), plot.width, options.shift_right)
+    picture, empty = _guessed(bars, groups, look, title, whole, options, by_key)
+    panels, rows = _panels(picture, groups, badge, drawings, marks, notes)
+    tags = [tags_of(picture, panel) for panel in panels.with_axes]
+    plot = _plot(look, axes.width(picture, panels.with_axes, tags))
+    x, slot = _places(len(bars), plot.width, empty)
     left = float(x[0]) - slot / 2 if len(x) else 0.0
-    picture = replace(picture, x=x, slot=slot, plot=plot, times=time_ticks(bars, slot, left, zone=options.zone))
+    times = time_ticks(bars, slot, left, options.zone, options.font_size)
+    picture = replace(picture, x=x, slot=slot, plot=plot, times=times)
     panels = panels.until(plot.right)
     _draw(scene, picture, panels, groups, badge, painter, drawings)
+    axes.values(scene, picture, panels.with_axes, tags)
+    if dates := time_marks_of(drawings, picture):
+        axes.time_tags(scene, picture, dates)
     if options.legend:
-        legends.price_legend(scene.layer(panels.price.box), picture, number_format, rows, badge)
+        legends.price_legend(scene.layer(panels.price.box), picture, rows, badge)
         for panel in panels.below:
             legends.panel_legend(scene.layer(panel.box), picture, panel)
     if badge:
         legends.corner_badge(scene.layer(), picture, badge)
     scene.outside = outside(drawings, picture, panels.price)
     return scene
+
+
+def _guessed(
+    bars: Bars,
+    groups: _Groups,
+    look: Look,
+    title: str,
+    whole: Bars | None,
+    options: Options,
+    by_key: dict[str, StudyPlot],
+) -> tuple[Picture, int]:
+    """Returns the picture with a guess of the width of its axis, and the number of slots to the right of the last bar.
+
+    The width of the axis depends on the scales, and the scales slightly on the width of the axis.
+    """
+    decimals = decimals_for(bars.close)
+    guess = fonts.width(NumberFormat(decimals).text(float(bars.high.max(initial=0))), 11.0, True) + 18
+    ahead = right_margin.bars_ahead(groups.overlays, len(bars))
+    beside = right_margin.bars_beside(groups.overlays, len(bars), look.width - guess)
+    empty = max(options.shift_right, ahead + beside)
+    places = _places(len(bars), look.width - guess, empty)
+    candles = candles_of(bars, look.style, whole)
+    if look.style == "heikin_ashi":
+        title += " · Heikin-Ashi" if look.width >= _FULL_NAME else " · HA"
+    before = float(whole.close[-len(bars) - 1]) if whole is not None and len(whole) > len(bars) else None
+    theme, plot, inks = THEMES[look.theme], _plot(look, guess), _inks(groups, look, by_key)
+    picture = Picture(
+        bars, candles, title, look, theme, *places, plot, [], options, by_key, before, decimals, inks, ahead
+    )
+    return picture, empty
 
 
 def _draw(
@@ -116,27 +155,23 @@ def _draw(
     painter: Painter | None,
     drawings: Sequence[ConfigDrawing],
 ) -> None:
-    """Draws everything but the legends, from the back to the front."""
+    """Draws everything but legends and tags, from the back to the front."""
     price = panels.price
     if badge or picture.options.watermark or picture.options.symbol_watermark:
         legends.background_texts(scene.layer(price.box), price.box, badge, picture)
     for panel in panels.with_axes:
         axes.grid(scene, picture, panel)
-    marks = time_marks_of(drawings, picture)
-    axes.times(scene, picture, marks)
+    axes.times(scene, picture, time_marks_of(drawings, picture))
     _annotate(scene, picture, panels, [each for each in drawings if not each.on_top])
     paint.price_panel(scene, picture, price, groups.overlays)
-    for number, panel in zip(paint.color_numbers(groups.floating), panels.floating, strict=True):
-        paint.indicator_panel(scene, picture, panel, _lines(groups.overlays) + number)
+    for panel in panels.floating:
+        paint.indicator_panel(scene, picture, panel)
     if painter:
         painter(scene.layer(price.box), picture, price)
     for panel in panels.below:
         paint.indicator_panel(scene, picture, panel)
     _annotate(scene, picture, panels, [each for each in drawings if each.on_top])
     axes.frame(scene, picture, panels.with_axes)
-    axes.values(scene, picture, panels.with_axes)
-    if marks:
-        axes.time_tags(scene, picture, marks)
 
 
 def _annotate(scene: Scene, picture: Picture, panels: _Panels, drawings: Sequence[ConfigDrawing]) -> None:
@@ -145,9 +180,14 @@ def _annotate(scene: Scene, picture: Picture, panels: _Panels, drawings: Sequenc
             draw_all(scene.layer(panel.box), drawings, picture, panel)
 
 
-def _lines(overlays: list[Computed]) -> int:
-    """Returns the number of colours that the overlays use."""
-    return sum(max(1, len(each.channels.lines)) for each in overlays)
+def _inks(groups: _Groups, look: Look, plots: Mapping[str, StudyPlot]) -> dict[str, Ink]:
+    """Returns the colours of all indicators. Those over a price line do not have its colour."""
+    theme = THEMES[look.theme]
+    taken = [name for name, color in theme.hues.items() if color == theme.accent] if look.style in LINE_STYLES else []
+    found = panel_inks([*groups.overlays, *groups.floating], theme, plots, taken)
+    for group in groups.below:
+        found |= panel_inks(group, theme, plots)
+    return found
 
 
 def _groups(indicators: list[Computed], plots: Mapping[str, StudyPlot]) -> _Groups:
@@ -187,37 +227,45 @@ def _plot(look: Look, axis: float) -> Box:
 
 
 def _places(count: int, width: float, empty: int) -> tuple[Values, float]:
-    """Returns the x of each bar's middle, and the width of one bar's slot. `empty` is the number of bars left free."""
+    """Returns the x of each bar's middle, and the distance of two bars. `empty` is the number of bars left free.
+
+    A few bars fill the width too: the newest is at the right, the others at equal distances to the left of it.
+    """
+    places = np.arange(count, dtype=np.float64)
     count += empty
-    slot = min(_WIDEST_SLOT, width / (count + max(2.0, count * 0.03)))
-    left = max(0.0, (width - count * slot) / 2) if slot == _WIDEST_SLOT else 0.0
-    return left + (np.arange(count - empty, dtype=np.float64) + 0.5) * slot, slot
+    slot = width / (count + max(2.0, count * 0.03))
+    if slot <= _WIDE_SLOT:
+        return (places + 0.5) * slot, slot
+    slot = max(_WIDE_SLOT, (width - 2 * _WIDE_SLOT) / max(1, count - 1))
+    return width - _WIDE_SLOT - (count - 1 - places) * slot, slot
 
 
 def _panels(
     picture: Picture,
     groups: _Groups,
     badge: str,
-    number_format: NumberFormat,
     drawings: Sequence[ConfigDrawing],
+    marks: Sequence[Mark],
+    notes: Sequence[str],
 ) -> tuple[_Panels, list[legends.Row]]:
     """Returns the panels, and the rows of the price panel's legend."""
     plot, options, theme = picture.plot, picture.options, picture.theme
     (top, bottom), *areas = heights(plot.height, len(groups.below), options.price_height)
     area = Box(plot.left, top, plot.right, bottom)
     floating = [indicator_panel(area, each) for each in groups.floating]
-    overlaid = [(each, number_format) for each in groups.overlays]
-    overlaid += [(each, panel.number_format) for each, panel in zip(groups.floating, floating, strict=True)]
-    rows = []
-    for first, (each, its_format) in zip(paint.color_numbers([each for each, _ in overlaid]), overlaid, strict=True):
-        rows.append(legends.row_of(picture, each, paint.line_colors(picture, each, first), its_format))
-    rows = legends.rows_of(rows, theme, bottom - top)
+    formats = [format_of(picture)] * len(groups.overlays) + [panel.number_format for panel in floating]
+    overlaid = [*groups.overlays, *groups.floating]
+    rows = [legends.row_of(picture, each, its_format) for each, its_format in zip(overlaid, formats, strict=True)]
+    tagged = list(marks_of(drawings, theme))
+    for each in groups.overlays if options.study_last_value else ():
+        tagged += last_marks(picture, each)
+    rows = legends.rows_of([*([legends.Word(each, theme.faint)] for each in notes), *rows], theme, bottom - top)
     corner = legends.corner(rows, picture.title, badge, plot.right, bottom - top)
     if not options.legend:
         corner = Corner(0.0, 0.0, corner.strip if badge else 0.0)
-    prices = [price for each in drawings for price in each.prices.values()]
+    prices = [price for each in drawings for price in each.prices.values()] + [mark.price for mark in marks]
     price = price_panel(area, picture, groups.overlays, corner, prices)
-    price = replace(price, marks=marks_of(drawings, theme))
+    price = replace(price, marks=(*tagged, *marks))
     below = [
         indicator_panel(Box(plot.left, start, plot.right, end), *group)
         for (start, end), group in zip(areas, groups.below, strict=True)

@@ -92,14 +92,18 @@ def _entries(counts: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.uint8], in
 
 def _fill_palette(colors: Pixels, ranks: npt.NDArray[np.uint8], index: npt.NDArray[np.uint8], strip: _Strip) -> None:
     """Writes a strip's colours into the palette. Colours of longer runs replace those of shorter ones."""
-    chosen = np.arange(len(index))
-    for rank, least in enumerate(_RUN_LENGTHS):
-        if rank:
-            chosen = chosen[strip.lengths[chosen] >= least]
-        entry = index[chosen]
-        free = ranks[entry] <= rank
-        colors[entry[free]] = strip.colors[chosen[free]]
-        ranks[entry[free]] = rank
+    # The longest runs first: few of the many short runs have an entry that is still free.
+    filled = np.zeros(256, dtype=bool)
+    for rank in reversed(range(len(_RUN_LENGTHS))):
+        wanted = (~filled & (ranks <= rank)).take(index)
+        wanted &= strip.lengths >= _RUN_LENGTHS[rank]
+        chosen = np.flatnonzero(wanted)
+        entry = index.take(chosen)
+        colors[entry] = strip.colors.take(chosen)
+        now = np.zeros(256, dtype=bool)
+        now[entry] = True
+        ranks[now] = rank
+        filled |= now
 
 
 def _channels(bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:

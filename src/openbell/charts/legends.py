@@ -8,13 +8,14 @@ import numpy as np
 
 from openbell.charts import fonts
 from openbell.charts.annotations.place import lines_of
+from openbell.charts.drawings import drawing_of
 from openbell.charts.numbers import NumberFormat, percent, short
-from openbell.charts.paint import color_numbers, line_colors
-from openbell.charts.panels import LEGEND_ROW, LEGEND_SHARE, TITLE_ROW, Corner, Panel, Picture
+from openbell.charts.paint import line_colors
+from openbell.charts.panels import LEGEND_ROW, LEGEND_SHARE, TITLE_ROW, Corner, Panel, Picture, format_of
+from openbell.charts.price import last_color
 from openbell.charts.scene import Box, Color, Label, Layer, box
 from openbell.charts.themes import Theme, faded
 from openbell.indicators.evaluation import Computed
-from openbell.market.bars import Bars
 
 _LEFT = 12.0
 _SPACE = 2.0
@@ -22,6 +23,8 @@ _TITLE, _TEXT, _BADGE = 14.0, 12.0, 11.0
 _MIN_LEGEND_HEIGHT, _MIN_ROW_HEIGHT, _MIN_CLEAR_HEIGHT = 16.0, 80.0, 60.0
 """Minimum heights of a panel: for a legend, for a row of overlays, and for a legend without a background box."""
 _MAX_VALUES = 8
+_PRICE, _CHANGE = "Last", "Change"
+"""The names of the last price beside averaged or relative values, and of the last bar's change beside per cents."""
 _LEAST_MARK = 6.0
 """The smallest font size of a watermark."""
 
@@ -68,7 +71,7 @@ def _badge_width(badge: str) -> float:
     return fonts.width(badge, _BADGE, True) + 12 if badge else 0.0
 
 
-def price_legend(layer: Layer, picture: Picture, number_format: NumberFormat, rows: list[Row], badge: str) -> None:
+def price_legend(layer: Layer, picture: Picture, rows: list[Row], badge: str) -> None:
     """Draws the title with the last bar, and the rows of the overlays."""
     ends = picture.plot.right - 4
     beside_badge = ends - _badge_width(badge) - 8 if badge else ends
@@ -76,7 +79,7 @@ def price_legend(layer: Layer, picture: Picture, number_format: NumberFormat, ro
     right = beside_badge if beside else ends
     y = TITLE_ROW - 10
     x = _put(layer, _LEFT, y, [Word(picture.title, picture.theme.text, _TITLE, True)], right) + 10
-    _put(layer, x, y, _last_bar(picture, number_format, right - x), right)
+    _put(layer, x, y, _last_bar(picture, right - x), right)
     for index, row in enumerate(rows):
         y += LEGEND_ROW
         # A badge that does not fit beside the title is drawn beside the first row.
@@ -97,8 +100,8 @@ def panel_legend(layer: Layer, picture: Picture, panel: Panel) -> None:
         return
     y = panel.box.top + min(14.0, panel.box.height / 2)
     row: Row = []
-    for first, each in zip(color_numbers(list(panel.indicators)), panel.indicators, strict=True):
-        row += row_of(picture, each, line_colors(picture, each, first), panel.number_format)
+    for each in panel.indicators:
+        row += row_of(picture, each, panel.number_format)
     if panel.empty:
         row.append(Word("needs more bars", faded(picture.theme.faint, 170), 11.0))
     place = len(layer.items)
@@ -107,46 +110,59 @@ def panel_legend(layer: Layer, picture: Picture, panel: Panel) -> None:
         layer.items.insert(place, box(_LEFT - 4, y - 8, ends, y + 8, faded(picture.theme.background, 140)))
 
 
-def row_of(picture: Picture, computed: Computed, colors: list[Color], number_format: NumberFormat) -> Row:
+def row_of(picture: Picture, computed: Computed, number_format: NumberFormat) -> Row:
     """Returns an indicator's name and its last values, each in the colour of its line."""
     theme = picture.theme
-    label = f"{computed.request.label} (minutes missing)" if computed.note else computed.request.label
+    label = computed.request.label
+    if computed.note:
+        label += f" ({'finer bars' if computed.request.indicator.finer else 'minutes'} missing)"
     row = [Word(label + " ", theme.faint)]
     if not picture.options.legend_values:
         return row
-    channels = computed.channels
+    channels, named = computed.channels, drawing_of(computed).legend_names
+    colors = line_colors(picture, computed)
     for line, color in zip((*channels.lines, *channels.histogram)[:_MAX_VALUES], colors, strict=False):
-        value = float(line.values[-1]) if len(line.values) else float("nan")
+        values = line.values
+        if line.label in computed.request.indicator.displaced:
+            values = values[np.isfinite(values)]  # its newest value is drawn at an earlier bar
+        value = float(values[-1]) if len(values) else float("nan")
         if np.isfinite(value):
+            row += [Word(f"{line.label} ", theme.faint)] if named else []
             row.append(Word(number_format.text(value) + " ", color))
     return row
 
 
-def _last_bar(picture: Picture, number_format: NumberFormat, room: float) -> Row:
-    """Returns open, high, low, close, change and volume of the last bar. Narrow charts drop values, the close last."""
-    bars, theme = picture.bars, picture.theme
-    if not len(bars) or not picture.look.last_bar:
+def _last_bar(picture: Picture, room: float) -> Row:
+    """Returns open, high, low, close, change and volume of the last bar as it is drawn, and the price if it differs.
+
+    Narrow charts drop values, the close last.
+    """
+    theme = picture.theme
+    if not len(picture.bars) or not picture.look.last_bar:
         return []
-    color = theme.up if bars.close[-1] >= bars.open[-1] else theme.down
-    pairs = _pairs(bars, number_format, picture.look.volume)
-    hidden = ("O", "H", "L", "C") if not picture.options.ohlc else ()
-    pairs = {name: text for name, text in pairs.items() if name not in hidden}
-    if not picture.options.bar_change:
-        pairs.pop("", None)
-    words = {name: [Word(name + " ", theme.faint), Word(text + " ", color)] for name, text in pairs.items()}
-    for dropped in (("O", "H", "L"), ("Vol",), ("",), ("C",)):
+    color = last_color(picture)
+    words = {name: [Word(name + " ", theme.faint), Word(text + " ", color)] for name, text in _pairs(picture).items()}
+    for dropped in (("O", "H", "L"), ("Vol",), ("", _CHANGE), (_PRICE,), ("C",)):
         if sum(word.wide for pair in words.values() for word in pair) <= room:
             break
         words = {name: pair for name, pair in words.items() if name not in dropped}
     return [word for pair in words.values() for word in pair]
 
 
-def _pairs(bars: Bars, number_format: NumberFormat, volume: bool) -> dict[str, str]:
-    columns = (("O", bars.open), ("H", bars.high), ("L", bars.low), ("C", bars.close))
-    pairs = {name: number_format.text(float(column[-1])) for name, column in columns}
-    if len(bars) > 1 and bars.close[-2]:
-        pairs[""] = percent((float(bars.close[-1]) / float(bars.close[-2]) - 1) * 100)
-    if volume:
+def _pairs(picture: Picture) -> dict[str, str]:
+    """Returns the names and texts of the last bar's values."""
+    bars, options, relative = picture.candles, picture.options, picture.base is not None
+    pairs: dict[str, str] = {}
+    if options.ohlc:
+        number_format = format_of(picture)
+        columns = (("O", bars.open), ("H", bars.high), ("L", bars.low), ("C", bars.close))
+        pairs = {name: number_format.text(float(column[-1])) for name, column in columns}
+    if options.bar_change and len(bars) > 1 and bars.close[-2]:
+        change = percent((float(bars.close[-1]) / float(bars.close[-2]) - 1) * 100)
+        pairs[_CHANGE if relative else ""] = change
+    if options.ohlc and (relative or bars is not picture.bars):
+        pairs[_PRICE] = NumberFormat(picture.decimals).text(float(picture.bars.close[-1]))
+    if picture.look.volume:
         pairs["Vol"] = short(float(bars.volume[-1]))
     return pairs
 

@@ -17,7 +17,7 @@ _LONGEST = 10
 """Decimals of a panel's labels; values that need more are written with an exponent."""
 _ENORMOUS = 1e16
 _PLAIN = 1e4
-"""Smaller numbers are written in full, others in thousands, millions, …"""
+"""Smaller numbers are written in full, others in thousands, millions, …; larger prices may have no decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,23 @@ class NumberFormat:
     base: float | None = None
     """If set, values are written as the change from `base` in per cent."""
     exponent: bool = False
+    tick_decimals: int | None = None
+    """The decimals of ticks; None for those of other values. Large round prices have none."""
 
     def text(self, value: float) -> str:
         """Returns a value as text."""
+        return self._text(value, self.decimals)
+
+    def tick(self, value: float) -> str:
+        """Returns the value of a tick as text."""
+        return self._text(value, self.decimals if self.tick_decimals is None else self.tick_decimals)
+
+    def _text(self, value: float, decimals: int) -> str:
         if self.base is not None:
-            return percent((value / self.base - 1) * 100, self.decimals)
+            return percent((value / self.base - 1) * 100, decimals)
         if self.exponent:
             return f"{value:.2e}".replace("-", "−") if value else "0"
-        return number(value / self.unit, self.decimals) + (self.suffix if value else "")
+        return number(value / self.unit, decimals) + (self.suffix if value else "")
 
 
 def number(value: float, decimals: int) -> str:
@@ -77,14 +86,19 @@ def decimals_for(prices: Values) -> int:
         (d for d in range(most) if np.abs(sample - np.round(sample, d)).max() <= 1e-9 * largest),
         most,
     )
-    return max(found, 1 if largest >= _PLAIN else 2)
+    return max(found, 0 if largest >= _PLAIN else 2)
 
 
 def price_format(decimals: int, ticks: Sequence[float], base: float | None) -> NumberFormat:
-    """Returns the format of a price panel: the decimals of the prices, and more if the ticks need them."""
-    if base is None:
-        return NumberFormat(max(decimals, _exact(ticks)))
-    return NumberFormat(max(2, _exact([(tick / base - 1) * 100 for tick in ticks])), base=base)
+    """Returns the format of a price panel: the decimals of the prices, and more if the ticks need them.
+
+    Ticks of 10,000 and more have only the decimals that they need.
+    """
+    if base is not None:
+        return NumberFormat(max(2, _exact([(tick / base - 1) * 100 for tick in ticks])), base=base)
+    exact = _exact(ticks)
+    large = max((abs(tick) for tick in ticks), default=0.0) >= _PLAIN
+    return NumberFormat(max(decimals, exact), tick_decimals=exact if large else None)
 
 
 def indexed_format(ticks: Sequence[float], base: float) -> NumberFormat:

@@ -2,56 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from openbell.charts import price
 from openbell.charts.config.plots import LineStyle
-from openbell.charts.drawings import drawing_of
+from openbell.charts.drawings import SIDED, drawing_of
 from openbell.charts.intersections import masked, with_intersections
+from openbell.charts.levels import broken, levels, named_levels, names_at_ends, retracement
 from openbell.charts.panels import Panel, Picture
+from openbell.charts.profiles import profile
 from openbell.charts.scales import Scale
 from openbell.charts.scene import Band, Boxes, Color, Dot, Layer, Scene, Stroke, box
+from openbell.charts.swings import extremes, zigzag
 from openbell.charts.themes import Theme, faded, mixed
-from openbell.indicators.channels import Direction, HorizontalBar, Line
+from openbell.indicators.channels import Direction, Line
 from openbell.indicators.evaluation import Computed
-from openbell.indicators.value_area import control_row, value_area
 from openbell.market.bars import Values
 
 _DOT = 3.5
-_OPACITY = 0.28
-_OUTER = 0.45
-"""The opacity of a profile's rows outside the value area, as a share of that of the rows inside."""
 _DEFAULT = LineStyle()
 
 
-def color_numbers(overlays: list[Computed]) -> list[int]:
-    """Returns for each overlay the colour number of its first line. Numbers continue from one overlay to the next."""
-    counts = [max(1, len(each.channels.lines)) for each in overlays]
-    return [sum(counts[:at]) for at in range(len(counts))]
-
-
-def line_colors(picture: Picture, computed: Computed, first: int) -> list[Color]:
-    """Returns the colour of each line, then of each histogram. For lines that change colour, it is the latest colour."""
+def line_colors(picture: Picture, computed: Computed) -> list[Color]:
+    """Returns the colour of each line, then of each histogram. For those that change colour, it is the latest colour."""
     channels, theme = computed.channels, picture.theme
-    kind = drawing_of(computed).lines
-    lines = (*channels.lines, *channels.histogram)
-    styles = [style_of(picture, computed, line.label) for line in lines]
-    if kind == "line" or not len(picture.bars):
-        return [style.color or _line_color(theme, first + index) for index, style in enumerate(styles)]
-    begun = channels.lines[0].values[-1]
-    rises = (channels.lines[-1].values[-1] if kind == "candles" else picture.bars.close[-1]) >= begun
-    return [style.color or (theme.up if rises else theme.down) for style in styles]
+    kind, ink = drawing_of(computed).lines, picture.inks[computed.request.key]
+    found = []
+    for line in channels.lines:
+        color = ink.lines[line.label]
+        if kind in SIDED and len(picture.bars):
+            begun = channels.lines[0].values[-1]
+            rises = (channels.lines[-1].values[-1] if kind == "candles" else picture.bars.close[-1]) >= begun
+            color = ink.own or (theme.up if rises else theme.down)
+        found.append(style_of(picture, computed, line.label).color or color)
+    return found + [_newest_tone(picture, computed, line) for line in channels.histogram]
 
 
 def style_of(picture: Picture, computed: Computed, label: str) -> LineStyle:
-    """Returns how a config wants a line to be drawn."""
+    """Returns how the caller wants a line to be drawn."""
     plot = picture.plots.get(computed.request.key)
-    return plot.styles.get(label, _DEFAULT) if plot else _DEFAULT
-
-
-def _line_color(theme: Theme, index: int) -> Color:
-    return theme.lines[index % len(theme.lines)]
+    if plot is None:
+        return _DEFAULT
+    style = plot.styles.get(label, _DEFAULT)
+    return style if plot.width is None or style.width else replace(style, width=plot.width)
 
 
 def price_panel(scene: Scene, picture: Picture, panel: Panel, overlays: list[Computed]) -> None:
@@ -59,63 +56,73 @@ def price_panel(scene: Scene, picture: Picture, panel: Panel, overlays: list[Com
     layer = scene.layer(panel.box)
     if picture.look.volume and len(picture.bars):
         price.volume(layer, picture, panel.box)
-    firsts = color_numbers(overlays)
-    for first, computed in zip(firsts, overlays, strict=True):
-        _areas(layer, picture, panel.scale, computed, first)
+    for computed in overlays:
+        _areas(layer, picture, panel, computed)
     price.price(layer, picture, panel.scale)
-    for first, computed in zip(firsts, overlays, strict=True):
-        _lines(layer, picture, panel.scale, computed, first)
+    for computed in overlays:
+        _lines(layer, picture, panel, computed)
     if len(picture.bars) and picture.options.price_line:
-        y = panel.scale.at(float(picture.bars.close[-1]))
-        color = price.price_color(picture, bool(picture.bars.close[-1] >= picture.bars.open[-1]))
+        y, color = panel.scale.at(float(picture.bars.close[-1])), price.last_color(picture)
         edges = np.array([panel.box.left, panel.box.right])
         layer.items.append(Stroke(edges, np.array([y, y]), faded(color, 200), 1.0, (2.0, 3.0)))
 
 
-def indicator_panel(scene: Scene, picture: Picture, panel: Panel, first: int = 0) -> None:
-    """Draws the indicators of a panel. `first` is the colour number of the first line."""
+def indicator_panel(scene: Scene, picture: Picture, panel: Panel) -> None:
+    """Draws the indicators of a panel."""
     if panel.empty:
         return
     layer = scene.layer(panel.box)
-    for number, computed in zip(color_numbers(list(panel.indicators)), panel.indicators, strict=True):
-        _indicator(layer, picture, panel, computed, first + number)
+    for computed in panel.indicators:
+        _indicator(layer, picture, panel, computed)
 
 
-def _indicator(layer: Layer, picture: Picture, panel: Panel, computed: Computed, first: int) -> None:
+def _indicator(layer: Layer, picture: Picture, panel: Panel, computed: Computed) -> None:
     """Draws the levels, histogram, areas and lines of one indicator."""
     edges = np.array([panel.box.left, panel.box.right])
     channels = computed.channels
     if len(channels.hlines) == 2:
         low, high = sorted(panel.scale.at(value) for value in channels.hlines)
-        layer.items.append(box(panel.box.left, low, panel.box.right, high, faded(picture.theme.lines[0], 14)))
+        layer.items.append(
+            box(panel.box.left, low, panel.box.right, high, faded(picture.inks[computed.request.key].main, 14))
+        )
     for value in channels.hlines:
         y = panel.scale.at(value)
         layer.items.append(Stroke(edges, np.array([y, y]), faded(picture.theme.faint, 150), 1.0, (4.0, 4.0)))
     for line in channels.histogram:
         _histogram(layer, picture, panel.scale, computed, line)
-    _areas(layer, picture, panel.scale, computed, first)
-    _lines(layer, picture, panel.scale, computed, first)
+    _areas(layer, picture, panel, computed)
+    _lines(layer, picture, panel, computed)
 
 
 # Areas
 
 
-def _areas(layer: Layer, picture: Picture, scale: Scale, computed: Computed, first: int) -> None:
-    drawing, colors = drawing_of(computed), line_colors(picture, computed, first)
-    for index, fill in enumerate(computed.channels.fills):
-        upper, lower = scale.y(fill.upper), scale.y(fill.lower)
+def _areas(layer: Layer, picture: Picture, panel: Panel, computed: Computed) -> None:
+    drawing, scale, channels = drawing_of(computed), panel.scale, computed.channels
+    own = style_of(picture, computed, channels.lines[0].label).color if channels.lines else None
+    color = own or picture.inks[computed.request.key].main
+    for fill in channels.fills:
+        upper, lower = (scale.y(values) for values in _with_ahead(picture, (fill.upper, fill.lower), fill.ahead))
+        x = picture.x_to(len(upper))
         if drawing.fills == "sided":
-            _sided_band(layer, picture, upper, lower)
+            _sided_band(layer, picture, x, upper, lower)
         else:
-            color = colors[0] if index == 0 and colors else _line_color(picture.theme, first + index)
-            layer.items.append(Band(picture.x, upper, lower, faded(color, 26)))
+            x, upper, lower = broken(picture, x, upper, lower) if drawing.restarts else (x, upper, lower)
+            layer.items.append(Band(x, upper, lower, faded(color, 26)))
     if drawing.lines == "candles":
         _pale_bodies(layer, picture, scale, computed)
-    _profile(layer, picture, scale, computed)
+    profile(layer, picture, scale, computed)
 
 
-def _sided_band(layer: Layer, picture: Picture, one: Values, two: Values) -> None:
-    x, one, two = with_intersections(picture.x, one, two)
+def _with_ahead(picture: Picture, values: Sequence[Values], ahead: Sequence[Values] | None) -> Sequence[Values]:
+    """Returns each series with its values after the last bar, as far as there is room."""
+    if not ahead or not picture.ahead:
+        return values
+    return [np.concatenate((each, more[: picture.ahead])) for each, more in zip(values, ahead, strict=True)]
+
+
+def _sided_band(layer: Layer, picture: Picture, x: Values, one: Values, two: Values) -> None:
+    x, one, two = with_intersections(x, one, two)
     for chosen, color in ((one <= two, picture.theme.up), (one >= two, picture.theme.down)):
         if chosen.any():
             layer.items.append(Band(x, masked(chosen, one), two, faded(color, 34)))
@@ -132,76 +139,62 @@ def _pale_bodies(layer: Layer, picture: Picture, scale: Scale, computed: Compute
         layer.items.append(Boxes(x, y, x + wide, np.maximum(bottom[chosen], y + 1), pale))
 
 
-def _profile(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -> None:
-    """Draws the rows of a profile. A split profile has pairs of rows: first rising volume, then falling volume."""
-    theme, settings, bars = picture.theme, computed.request.settings, computed.channels.hbars
-    if not bars:
-        return
-    alpha = round(255 * float(settings.get("opacity", _OPACITY)))
-    colors = (theme.up, theme.down) if settings.get("split_up_down") else (theme.lines[3],)
-    plot = picture.plots.get(computed.request.key)
-    area = slice(None) if plot is None or plot.value_area is None else _value_area(bars, len(colors), plot.value_area)
-    for number, color in enumerate(colors):
-        rows = bars[number :: len(colors)]
-        layer.items.append(_rows(picture, scale, rows[area], faded(color, alpha)))
-        outer = () if area == slice(None) else rows[: area.start] + rows[area.stop :]
-        if outer:
-            layer.items.append(_rows(picture, scale, outer, faded(color, round(alpha * _OUTER))))
-
-
-def _value_area(bars: tuple[HorizontalBar, ...], sides: int, share: float) -> slice:
-    """Returns the rows around the one with the most volume that hold a share of all the volume."""
-    volumes = np.array([bar.width for bar in bars], dtype=np.float64).reshape(-1, sides).sum(axis=1)
-    below = np.concatenate(([0.0], np.cumsum(volumes)))
-    first, last = value_area(below.tolist(), int(control_row(volumes, float(below[-1]))), share)
-    return slice(first, last + 1)
-
-
-def _rows(picture: Picture, scale: Scale, bars: tuple[HorizontalBar, ...], color: Color) -> Boxes:
-    columns = zip(*((bar.y, bar.height, bar.width, bar.offset, bar.left) for bar in bars), strict=True)
-    y, height, wide, offset, left = (np.array(column, dtype=np.float64) for column in columns)
-    top, bottom = scale.y(y + height / 2), scale.y(y - height / 2)
-    # A profile at the left is placed among the bars, which do not reach the right edge of the plot.
-    reach = np.where(left, picture.slot * len(picture.bars), picture.plot.width)
-    start = np.where(
-        left, picture.x[0] - picture.slot / 2 + offset * reach, picture.plot.right - (offset + wide) * reach
-    )
-    return Boxes(start, top, start + wide * reach, np.maximum(top + 1, bottom - 1), color)
-
-
 # Lines
 
 
-def _lines(layer: Layer, picture: Picture, scale: Scale, computed: Computed, first: int) -> None:
-    theme, channels = picture.theme, computed.channels
-    kind = drawing_of(computed).lines
-    for index, line in enumerate(channels.lines):
-        y, style = scale.y(line.values), style_of(picture, computed, line.label)
-        if kind == "line":
-            color = style.color or _line_color(theme, first + index)
-            layer.items.append(Stroke(picture.x, y, color, style.width or 1.5))
-        elif kind != "candles":
+def _lines(layer: Layer, picture: Picture, panel: Panel, computed: Computed) -> None:
+    drawing, scale = drawing_of(computed), panel.scale
+    if drawing.lines == "levels":
+        levels(layer, picture, panel, computed, line_colors(picture, computed))
+    elif drawing.lines == "retracement":
+        retracement(layer, picture, panel, computed, line_colors(picture, computed))
+    else:
+        _curves(layer, picture, panel, computed)
+    if drawing.swings:
+        zigzag(layer, picture, panel, computed)
+    else:
+        _segments(layer, picture, scale, computed)
+    if computed.request.indicator.overlay:
+        named_levels(layer, picture, panel, computed)
+    if drawing.signals == "extremes":
+        extremes(layer, picture, scale, computed)
+    elif drawing.signals == "dots":
+        _signals(layer, picture, scale, computed)
+
+
+def _curves(layer: Layer, picture: Picture, panel: Panel, computed: Computed) -> None:
+    drawing, channels, colors = drawing_of(computed), computed.channels, line_colors(picture, computed)
+    for line, color in zip(channels.lines, colors, strict=False):
+        style = style_of(picture, computed, line.label)
+        (values,) = _with_ahead(picture, (line.values,), None if line.ahead is None else (line.ahead,))
+        y = panel.scale.y(values)
+        if drawing.lines == "line":
+            x = picture.x_to(len(y))
+            x, y = broken(picture, x, y) if drawing.restarts else (x, y)
+            layer.items.append(Stroke(x, y, color, style.width or 1.5))
+        elif drawing.lines != "candles":
             below = line.values <= picture.bars.close
-            (_dots if kind == "dots" else _trail)(layer, picture, y, below, style)
-    for segment in channels.divlines:
+            own = style.color or picture.inks[computed.request.key].own
+            (_dots if drawing.lines == "dots" else _trail)(layer, picture, y, below, replace(style, color=own))
+    if drawing.names:
+        names_at_ends(layer, picture, panel, computed, colors)
+
+
+def _segments(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -> None:
+    """Draws divergences, and the levels of each session of a profile: dashed ones bound the value area."""
+    highlight, ink = picture.theme.highlight, picture.inks[computed.request.key]
+    bounds = ink.main if computed.channels.hbars else highlight
+    for segment in computed.channels.divlines:
         x = np.array([picture.x[segment.x1], picture.x[segment.x2]])
         y = scale.y(np.array([segment.y1, segment.y2]))
         dash = (5.0, 4.0) if segment.dashed else None
-        layer.items.append(Stroke(x, y, theme.highlight, 1.5, dash))
-    if computed.request.indicator.overlay:
-        edges = np.array([picture.plot.left, picture.plot.right])
-        for value in channels.hlines:
-            level = np.full(2, scale.at(value))
-            layer.items.append(Stroke(edges, level, faded(theme.lines[3], 190), 1.0, (6.0, 4.0)))
-    for signal in channels.signals:
-        layer.items.append(
-            Dot(
-                float(picture.x[signal.index]),
-                scale.at(signal.value),
-                _DOT,
-                _signal_color(theme, computed, signal.label),
-            )
-        )
+        layer.items.append(Stroke(x, y, bounds if segment.dashed else highlight, 1.5, dash))
+
+
+def _signals(layer: Layer, picture: Picture, scale: Scale, computed: Computed) -> None:
+    for signal in computed.channels.signals:
+        x, y = float(picture.x[signal.index]), scale.at(signal.value)
+        layer.items.append(Dot(x, y, _DOT, _signal_color(picture.theme, computed, signal.label)))
 
 
 def _dots(layer: Layer, picture: Picture, y: Values, below: npt.NDArray[np.bool_], style: LineStyle) -> None:
@@ -226,23 +219,34 @@ def _signal_color(theme: Theme, computed: Computed, label: str) -> Color:
     return colors.get(direction) or (theme.up if label in drawing_of(computed).green else theme.down)
 
 
-def _histogram(layer: Layer, picture: Picture, scale: Scale, computed: Computed, line: Line) -> None:
-    """Draws bars from zero, pale if they are closer to zero than the bar before."""
+def _tones(picture: Picture, computed: Computed, line: Line) -> dict[tuple[bool, bool], Color]:
+    """Returns the colours of a histogram's bars by their side and growth: (above zero, not lower than the bar before)."""
     theme, plot = picture.theme, picture.plots.get(computed.request.key)
     own, every = plot.bar_colors if plot else {}, style_of(picture, computed, line.label).color
+    one = None if computed.channels.lines else picture.inks[computed.request.key].own
+    up, down = one or theme.up, one or theme.down
+    return {
+        (True, True): own.get(0) or every or up,
+        (True, False): own.get(1) or every or mixed(up, theme.background, 0.5),
+        (False, False): own.get(3) or every or down,
+        (False, True): own.get(2) or every or mixed(down, theme.background, 0.5),
+    }
+
+
+def _newest_tone(picture: Picture, computed: Computed, line: Line) -> Color:
+    before, last = line.values[-2:].tolist() if len(line.values) > 1 else (0.0, 0.0)
+    return _tones(picture, computed, line)[not last < 0.0, not last < before]
+
+
+def _histogram(layer: Layer, picture: Picture, scale: Scale, computed: Computed, line: Line) -> None:
+    """Draws bars from zero, pale if they are closer to zero than the bar before."""
     body = price.body_width(picture.slot)
     left = np.floor(picture.x - body / 2)
     zero = scale.at(0.0)
     values = np.nan_to_num(line.values)
     y = scale.y(values)
     growing = np.concatenate(([True], values[1:] >= values[:-1])) if len(values) else np.zeros(0, dtype=bool)
-    for number, positive, strong, usual in (
-        (0, True, True, theme.up),
-        (1, True, False, mixed(theme.up, theme.background, 0.5)),
-        (3, False, False, theme.down),
-        (2, False, True, mixed(theme.down, theme.background, 0.5)),
-    ):
-        color = own.get(number) or every or usual
-        chosen = ((values > 0) if positive else (values < 0)) & (growing == strong)
+    for (above, grows), color in _tones(picture, computed, line).items():
+        chosen = ((values > 0) if above else (values < 0)) & (growing == grows)
         top, bottom = np.minimum(y[chosen], zero), np.maximum(y[chosen], zero)
         layer.items.append(Boxes(left[chosen], top, left[chosen] + body, np.maximum(bottom, top + 1), color))

@@ -1,16 +1,26 @@
-"""A chart as numbers, in the contract's shapes: the summary (last values) and the series (all bars)."""
+"""A chart as numbers, in the contract's shapes: the summary (last values) and the series (all bars).
+
+Values of indicators leave with 10 significant digits, prices with their own. An index of a bar comes with the bar's time: in
+the summary as `time` (ISO 8601), in the series as the contract's `t` (seconds).
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Segment, Signal
+from openbell.indicators.channels import Channels, Level, Segment, Signal
 from openbell.indicators.evaluation import Computed
 from openbell.market.bars import Bars, Values, total
+from openbell.market.clock import iso
+from openbell.market.digit_columns import significant_column, volume_column
+from openbell.market.digits import significant, volume
+
+Times = Callable[[int, str], dict[str, Any]]
+"""Returns the field with the time of a bar, beside the index; the second argument is the number of the index: `1` of x1."""
 
 
 def summary(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -> dict[str, Any]:
@@ -19,7 +29,7 @@ def summary(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) 
         "symbol": symbol,
         "interval": interval,
         "price": _price(bars),
-        "indicators": {each.request.key: last_values(each) for each in indicators},
+        "indicators": {each.request.key: last_values(each, bars) for each in indicators},
     }
 
 
@@ -35,26 +45,26 @@ def _price(bars: Bars) -> dict[str, Any]:
             "high": float(bars.high[last]),
             "low": float(bars.low[last]),
             "close": closed,
-            "volume": float(bars.volume[last]),
+            "volume": volume(float(bars.volume[last])),
         },
         "range": {"high": float(bars.high.max()), "low": float(bars.low.min())},
-        "total_volume": total(bars.volume),
+        "total_volume": volume(total(bars.volume)),
         "change_pct": change_in_percent(opened, closed),
     }
 
 
 def change_in_percent(before: float, after: float) -> float | None:
-    """Returns the change rounded to four decimals; None if it is not finite."""
+    """Returns the change in per cent; None if it is not finite."""
     change = (after / before - 1) * 100
-    return round(change, 4) if isfinite(change) else None
+    return significant(change) if isfinite(change) else None
 
 
 def _date(bars: Bars, index: int) -> str:
-    return datetime.fromtimestamp(int(bars.time[index]), UTC).isoformat()
+    return iso(int(bars.time[index]))
 
 
-def last_values(computed: Computed) -> dict[str, Any]:
-    """Returns one indicator of a summary, without the channels that it does not have."""
+def last_values(computed: Computed, bars: Bars) -> dict[str, Any]:
+    """Returns one indicator of a summary of these bars, without the channels that it does not have."""
     channels = computed.channels
     shape = _head(computed)
     for name, lines in (("lines", channels.lines), ("histogram", channels.histogram)):
@@ -63,17 +73,13 @@ def last_values(computed: Computed) -> dict[str, Any]:
                 {"index": index, "label": line.label, "last_value": _last(line.values)}
                 for index, line in enumerate(lines)
             ]
-    if signals := _signals(channels):
-        shape["signals"] = [{"x": s.index, "y": s.value, "label": s.label} for s in signals]
-    if divlines := _divlines(channels):
-        shape["divlines"] = [{"x1": d.x1, "y1": d.y1, "x2": d.x2, "y2": d.y2, "dashed": d.dashed} for d in divlines]
-    return shape | _levels(channels)
+    return shape | _marks(channels, lambda index, number: {f"time{number}": _date(bars, index)})
 
 
 def series(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -> dict[str, Any]:
     """Returns all bars and the values of each indicator at each bar; null before warm-up."""
-    columns = (bars.time.tolist(), bars.open.tolist(), bars.high.tolist(), bars.low.tolist())
-    rows = zip(*columns, bars.close.tolist(), bars.volume.tolist(), strict=True)
+    columns = (bars.time, bars.open, bars.high, bars.low, bars.close, volume_column(bars.volume))
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     return {
         "symbol": symbol,
         "interval": interval,
@@ -85,7 +91,6 @@ def series(symbol: str, interval: str, bars: Bars, indicators: list[Computed]) -
 def _all_values(computed: Computed, bars: Bars) -> dict[str, Any]:
     channels = computed.channels
     shape = _head(computed)
-    time = bars.time.tolist()
     for name, lines in (("lines", channels.lines), ("histogram", channels.histogram)):
         if lines:
             shape[name] = [
@@ -94,25 +99,16 @@ def _all_values(computed: Computed, bars: Bars) -> dict[str, Any]:
             ]
     if channels.fills:
         shape["fills"] = [{"y1": _nullable(fill.upper), "y2": _nullable(fill.lower)} for fill in channels.fills]
-    hbars = [h for h in channels.hbars if all(map(isfinite, (h.y, h.height, h.width, h.offset)))]
-    if hbars:
-        shape["hbars"] = [
-            {"y": h.y, "height": h.height, "width": h.width, "offset": h.offset, "left": h.left} for h in hbars
-        ]
-    if signals := _signals(channels):
-        shape["signals"] = [{"x": s.index, "t": time[s.index], "y": s.value, "label": s.label} for s in signals]
-    if divlines := _divlines(channels):
-        shape["divlines"] = [
-            {"x1": d.x1, "t1": time[d.x1], "y1": d.y1, "x2": d.x2, "t2": time[d.x2], "y2": d.y2, "dashed": d.dashed}
-            for d in divlines
-        ]
-    return shape | _levels(channels)
+    if hbars := _hbars(channels):
+        shape["hbars"] = hbars
+    time = bars.time.tolist()
+    return shape | _marks(channels, lambda index, number: {f"t{number}": time[index]})
 
 
 def _head(computed: Computed) -> dict[str, Any]:
     shape: dict[str, Any] = {"label": computed.request.label, "is_overlay": computed.request.indicator.overlay}
     if computed.channels.y_range and all(map(isfinite, computed.channels.y_range)):
-        shape["y_range"] = list(computed.channels.y_range)
+        shape["y_range"] = [significant(each) for each in computed.channels.y_range]
     if computed.note:
         shape["note"] = computed.note
     return shape
@@ -122,27 +118,61 @@ def _head(computed: Computed) -> dict[str, Any]:
 # are not finite are left out.
 
 
-def _levels(channels: Channels) -> dict[str, Any]:
-    found = [value for value in channels.hlines if isfinite(value)]
-    return {"hlines": [{"y": value} for value in found]} if found else {}
+def _marks(channels: Channels, time: Times) -> dict[str, Any]:
+    """Returns signals, lines between bars, and levels, each index with its bar's time."""
+    shape: dict[str, Any] = {}
+    if signals := [_signal(each, time) for each in channels.signals if isfinite(each.value)]:
+        shape["signals"] = signals
+    if divlines := [_divline(each, time) for each in channels.divlines if isfinite(each.y1) and isfinite(each.y2)]:
+        shape["divlines"] = divlines
+    if levels := [_level(each, time) for each in channels.hlines if isfinite(each)]:
+        shape["hlines"] = levels
+    return shape
 
 
-def _signals(channels: Channels) -> list[Signal]:
-    return [each for each in channels.signals if isfinite(each.value)]
+def _signal(signal: Signal, time: Times) -> dict[str, Any]:
+    shape = {"x": signal.index, **time(signal.index, ""), "y": significant(signal.value), "label": signal.label}
+    if signal.extreme is None:
+        return shape
+    return {
+        **shape,
+        "extreme_x": signal.extreme,
+        **{f"extreme_{name}": at for name, at in time(signal.extreme, "").items()},
+    }
 
 
-def _divlines(channels: Channels) -> list[Segment]:
-    return [each for each in channels.divlines if isfinite(each.y1) and isfinite(each.y2)]
+def _divline(line: Segment, time: Times) -> dict[str, Any]:
+    shape = {"x1": line.x1, **time(line.x1, "1"), "y1": significant(line.y1)}
+    shape |= {"x2": line.x2, **time(line.x2, "2"), "y2": significant(line.y2), "dashed": line.dashed}
+    return {**shape, "label": line.label} if line.label else shape
+
+
+def _level(level: Level, time: Times) -> dict[str, Any]:
+    shape = {"y": significant(level), "label": level.label}
+    return shape if level.index is None else {"x": level.index, **time(level.index, ""), **shape}
+
+
+def _hbars(channels: Channels) -> list[dict[str, Any]]:
+    if not channels.hbars:
+        return []
+    table = np.array([bar[:4] for bar in channels.hbars], dtype=np.float64)
+    finite: Any = np.isfinite(table).all(axis=1).tolist()
+    rows: Any = significant_column(table.ravel()).reshape(table.shape).tolist()
+    return [
+        {"y": y, "height": height, "width": width, "offset": offset, "left": bar.left}
+        for (y, height, width, offset), bar, fine in zip(rows, channels.hbars, finite, strict=True)
+        if fine
+    ]
 
 
 def _last(values: Values) -> float | None:
     value = float(values[-1]) if len(values) else float("nan")
-    return value if isfinite(value) else None
+    return significant(value) if isfinite(value) else None
 
 
 def _nullable(values: Values) -> list[float | None]:
     good = np.isfinite(values)
-    plain = values.tolist()
+    plain = significant_column(values).tolist()
     if good.all():
         return plain  # type: ignore[no-any-return]
     return [value if fine else None for value, fine in zip(plain, good.tolist(), strict=True)]

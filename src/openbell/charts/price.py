@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from openbell.charts.intersections import masked, with_intersections
 from openbell.charts.panels import Picture
@@ -12,6 +13,8 @@ from openbell.charts.themes import faded, mixed
 from openbell.indicators.registry import get
 from openbell.market.bars import Bars, Values
 
+_WIDEST_BODY = 56.0
+"""Pixels. A few bars are far apart, but not wider."""
 _LONE = 3.0
 """The radius of the dot that is drawn if a line has one bar only."""
 
@@ -54,6 +57,23 @@ def price_color(picture: Picture, rising: bool) -> Color:
     return (colors.up or theme.up) if rising else (colors.down or theme.down)
 
 
+def last_color(picture: Picture) -> Color:
+    """Returns the colour of the last candle, which its price at the axis and in the legend have too."""
+    return price_color(picture, bool(_rising(picture)[-1]))
+
+
+def _rising(picture: Picture) -> npt.NDArray[np.bool_]:
+    """Returns True for the candles in the colour of rising prices: they close at their open or higher.
+
+    Hollow candles are compared with the close before instead: whether they are filled shows their open.
+    """
+    bars = picture.candles
+    if picture.look.style != "hollow":
+        return np.asarray(bars.close >= bars.open)
+    first = bars.open[:1] if picture.previous_close is None else np.array([picture.previous_close])
+    return np.asarray(bars.close >= np.concatenate((first, bars.close[:-1])))
+
+
 def _line(layer: Layer, picture: Picture, close: Values) -> None:
     layer.items.append(Stroke(picture.x, close, picture.theme.accent, 2.0))
     _lone_dot(layer, picture, close)
@@ -84,18 +104,20 @@ def _candles(layer: Layer, picture: Picture, scale: Scale, *, hollow: bool) -> N
     high, low = scale.y(bars.high), scale.y(bars.low)
     top, bottom = scale.y(np.maximum(bars.open, bars.close)), scale.y(np.minimum(bars.open, bars.close))
     bottom = np.maximum(bottom, top + 1)
-    rising, colors = bars.close >= bars.open, picture.options.candles
-    for chosen, border, thread in (
-        (rising, colors.border_up, colors.wick_up),
-        (~rising, colors.border_down, colors.wick_down),
-    ):
-        color = price_color(picture, chosen is rising)
+    rising, up, colors = _rising(picture), bars.close >= bars.open, picture.options.candles
+    groups = [(rising, True, False), (~rising, False, False)]
+    if hollow:
+        groups = [(up & rising, True, True), (up & ~rising, False, True)]
+        groups += [(~up & rising, True, False), (~up & ~rising, False, False)]
+    for chosen, rises, unfilled in groups:
+        color = price_color(picture, rises)
+        border, thread = (colors.border_up, colors.wick_up) if rises else (colors.border_down, colors.wick_down)
         x, w = left[chosen], wick[chosen]
         if colors.draw_wick:
             layer.items.append(Boxes(w, high[chosen], w + 1, low[chosen], thread or color))
-        inside = picture.theme.background if hollow and chosen is rising else color
+        inside = picture.theme.background if unfilled else color
         edge = (border or color) if colors.draw_border else inside
-        if not colors.draw_body and not (hollow and chosen is rising):
+        if not colors.draw_body and not unfilled:
             inside = picture.theme.background
         layer.items.append(Boxes(x, top[chosen], x + body, bottom[chosen], edge))
         if inside != edge and body >= 3:
@@ -127,13 +149,13 @@ def _columns(layer: Layer, picture: Picture, close: Values, bottom: float) -> No
 
 def body_width(slot: float) -> int:
     """Returns the width of a candle's body in pixels; odd if at least 3, so that the wick is in the middle."""
-    width = max(1, int(slot * 0.72))
+    width = max(1, int(min(slot * 0.72, _WIDEST_BODY)))
     return width if width % 2 or width < 3 else width - 1
 
 
 def _ohlc(layer: Layer, picture: Picture, scale: Scale) -> None:
     bars = picture.bars
-    arm = max(1.0, np.floor(picture.slot * 0.36))
+    arm = max(1.0, np.floor(min(picture.slot * 0.36, _WIDEST_BODY / 2)))
     x = np.floor(picture.x)
     opened, high, low, close = (scale.y(column) for column in (bars.open, bars.high, bars.low, bars.close))
     rising = bars.close >= bars.open

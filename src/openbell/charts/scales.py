@@ -18,7 +18,10 @@ LABEL_SPACING = 20.0
 _MARGIN = 0.06
 _FAR_BELOW = 1e-6
 """Values that are not positive are drawn at this share of a logarithmic scale's lowest value, far below the panel."""
-_ROUND = ((1.0,), (2.0, 5.0), (3.0,), (1.5, 4.0, 7.0))
+_ROUND = (
+    *((1.0,), (2.0, 5.0), (3.0,), (1.5, 4.0, 7.0), (2.5, 6.0, 8.0), (1.2, 3.5, 9.0)),
+    *((1.1, 1.3, 1.4, 1.6, 1.7, 1.8, 1.9), (2.2, 2.4, 2.6, 2.8, 3.2, 3.6, 3.8, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5)),
+)
 """Ticks within each power of ten: the first group, and further groups if there is room."""
 _LEAST_LOG_RATIO = 3.0
 """If the highest value divided by the lowest is smaller, a logarithmic scale has evenly spaced ticks."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isfinite
 
 from openbell.charts.plain_lines import plain
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.evaluation import Computed, IndicatorRequest
 from openbell.market.bars import Bars
 from openbell.strategies.compiled import Compiled, Step
@@ -54,7 +54,9 @@ def _drawn(
         found = Computed(IndicatorRequest(step.id, step.indicator, step.settings), kept)
     if found.request.indicator.overlay:
         return found
-    levels = tuple(sorted(set(_levels((*strategy.entry, *strategy.exit), step.id))))
+    levels = tuple(
+        Level(each, "condition") for each in sorted(set(_levels((*strategy.entry, *strategy.exit), step.id)))
+    )
     channels = replace(found.channels, hlines=levels or found.channels.hlines)
     if not added:
         return replace(found, channels=channels)

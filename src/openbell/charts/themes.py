@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,12 +24,22 @@ def faded(color: Color, alpha: int) -> Color:
     return (*color[:3], alpha)
 
 
+@lru_cache(maxsize=512)
 def mixed(color: Color, ground: Color, share: float) -> Color:
     """Returns the opaque colour that `color` with opacity `share` has on `ground`. Opaque colours are faster to draw."""
     red, green, blue = (
         round(under + (over - under) * share) for over, under in zip(color[:3], ground[:3], strict=True)
     )
     return (red, green, blue, 255)
+
+
+def ramp(color: Color, ground: Color, count: int) -> list[Color]:
+    """Returns tones of one colour from the strongest contrast to the ground to the weakest, with `color` among them."""
+    dark = sum(ground[:3]) < _LIGHT * 3
+    strong = mixed(color, (255, 255, 255, 255) if dark else (0, 0, 0, 255), 0.45 if dark else 0.6)
+    pale = mixed(color, ground, 0.5)
+    shares = [at / (count - 1) if count > 1 else 0.5 for at in range(count)]
+    return [mixed(color, strong, share * 2) if share <= 0.5 else mixed(pale, color, share * 2 - 1) for share in shares]
 
 
 def text_on(ground: Color) -> Color:
@@ -50,11 +62,13 @@ class Theme:
     accent: Color
     highlight: Color
     """The badge of simulated data, divergence lines and strong signals."""
-    lines: tuple[Color, ...]
-    """The colours of indicator lines, used in turn."""
+    hues: Mapping[str, Color]
+    """The colours of indicators by name, in the order in which they are handed out. None looks like `up` or `down`."""
 
 
-_LINES = ("#2962ff", "#ff6d00", "#ab47bc", "#00bcd4", "#f23645", "#4caf50", "#fbc02d", "#8d6e63")
+def _hues(**colors: str) -> Mapping[str, Color]:
+    return {name: _rgb(text) for name, text in colors.items()}
+
 
 THEMES = {
     "dark": Theme(
@@ -67,7 +81,16 @@ THEMES = {
         down=_rgb("#f23645"),
         accent=_rgb("#2962ff"),
         highlight=_rgb("#fbc02d"),
-        lines=tuple(_rgb(text) for text in _LINES),
+        hues=_hues(
+            blue="#2962ff",
+            orange="#ff9800",
+            purple="#ba68c8",
+            cyan="#26c6da",
+            pink="#f06292",
+            lime="#aed581",
+            brown="#a1887f",
+            yellow="#fff176",
+        ),
     ),
     "light": Theme(
         background=_rgb("#ffffff"),
@@ -79,6 +102,15 @@ THEMES = {
         down=_rgb("#f23645"),
         accent=_rgb("#2962ff"),
         highlight=_rgb("#b26a00"),
-        lines=tuple(_rgb(text) for text in _LINES),
+        hues=_hues(
+            blue="#2962ff",
+            orange="#f57c00",
+            purple="#8e24aa",
+            cyan="#0097a7",
+            pink="#d81b60",
+            lime="#689f38",
+            brown="#795548",
+            yellow="#bfa100",
+        ),
     ),
 }

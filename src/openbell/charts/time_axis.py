@@ -1,92 +1,182 @@
-"""Time labels: the starts of years, months and days, and times of day between them, in the market's time zone."""
+"""Time labels: the starts of years, months, weeks and days, and times of day, in the market's time zone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from openbell.charts import fonts
+from openbell.charts.zones import zone_text
 from openbell.market.bars import Bars
+from openbell.market.currency_days import days_at
 from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
 from openbell.market.sessions import EASTERN
+from openbell.market.trading_days import by_currency_day
 
 
 @dataclass(frozen=True, slots=True)
 class TimeTick:
-    """A label below one bar; `major` if it is the first bar of a day, month or year."""
+    """A label below one bar; `major` if a longer period begins there than at the other labels."""
 
     index: int
     text: str
     major: bool
 
 
-EDGE = 24.0
-"""Half the width of the widest label, in pixels. No label is drawn closer to the edge of the plot."""
-_STEPS = (60, 300, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200)
+class _Step(NamedTuple):
+    """A distance of labels: `length` units of time, which last about `seconds`."""
+
+    unit: Literal["second", "day", "date", "week", "month", "year"]
+    length: int
+    seconds: int
+
+
 _DAY = 86400
+_STEPS = (
+    *(_Step("second", each, each) for each in (60, 120, 300, 600, 900, 1800)),
+    *(_Step("second", each * 3600, each * 3600) for each in (1, 2, 3, 4, 6, 12)),
+    _Step("day", 1, _DAY),
+    _Step("date", 2, 2 * _DAY),
+    _Step("week", 1, 7 * _DAY),
+    _Step("date", 15, 15 * _DAY),
+    *(_Step("month", months, days * _DAY) for months, days in ((1, 30), (2, 60), (3, 91), (6, 182))),
+    *(_Step("year", years, years * 365 * _DAY) for years in (1, 2, 5, 10, 20, 50)),
+)
+_WIDEST = {"second": "00:00", "day": "30", "date": "30", "week": "30", "month": "May", "year": "2000"}
+_SPACE = {"second": 44.0, "day": 30.0, "date": 30.0, "week": 30.0, "month": 9.0, "year": 9.0}
+"""The least space between two labels of a step, in pixels. Months are closer, so that every month is shown if it fits."""
+_LEAST_SHARE, _WIDE = 0.55, 1000.0
+"""The share of that space on the narrowest charts, and the width in pixels from which on charts have all of it."""
+_LEAST_SPACE = 8.0
+"""Between a label of a longer period and one of the step."""
+_RANK = {"second": 1, "day": 2, "date": 2, "week": 2, "month": 3, "year": 4}
 _ONE_OFFSET = 60 * _DAY
 """Seconds. If a span is shorter and both ends have the same UTC offset, the offset does not change in between."""
 
 
-def zone_of(bars: Bars) -> tzinfo:
-    """Returns New York for stocks, UTC for other instruments."""
-    return EASTERN if bars.instrument.asset_class is AssetClass.STOCK else UTC
+def zone_of(bars: Bars, asked: tzinfo | None = None) -> tzinfo:
+    """Returns the time zone of the axis: the asked one, or New York for stocks and UTC for other instruments.
+
+    Bars of a day and more have the dates of the market's days in every zone. Those of currencies end in New York.
+    """
+    if bars.timeframe.intraday and asked is not None:
+        return asked
+    stock = bars.instrument.asset_class is AssetClass.STOCK
+    return EASTERN if stock or by_currency_day(bars.instrument, bars.timeframe) else UTC
+
+
+def newest_time(bars: Bars, zone: tzinfo | None, size: float, room: float) -> str:
+    """Returns the opening time of the newest bar with its year and time zone; empty if there are no bars.
+
+    The time of day is left out if the text with this font size would be wider than `room` pixels.
+    """
+    if not len(bars):
+        return ""
+    moment, zone_name = _moment(_clock(bars.tail(1), zone)[0]), zone_text(zone_of(bars, zone))
+    date = f"{moment.day} {moment:%b %Y}"
+    text = f"{date} {moment:%H:%M} · {zone_name}"
+    return text if bars.timeframe.intraday and fonts.width(text, size) <= room else f"{date} · {zone_name}"
 
 
 def time_ticks(
-    bars: Bars, slot: float, left: float = 0.0, spacing: float = 88.0, zone: tzinfo | None = None
+    bars: Bars, slot: float, left: float = 0.0, zone: tzinfo | None = None, size: float = 11.0
 ) -> list[TimeTick]:
-    """Returns labels that are at least `spacing` pixels apart. Starts of longer periods take precedence.
+    """Returns labels that do not overlap, as close as they are easy to read. Starts of longer periods take precedence.
 
-    The first bar's date is included if there is room. `left` is the x of the first bar's slot. Without a
-    `zone`, it is that of the market.
+    The first bar's date is included if there is room. `left` is the x of the first bar's slot, `size` the font size.
     """
     if not len(bars):
         return []
-    zone = zone or zone_of(bars)
-    step = _step(bars, slot, spacing)
-    clock = _clock(bars.time, zone)
-    begins = np.flatnonzero(clock[1:] // step != clock[:-1] // step) + 1
+    clock = _clock(bars, zone)
+    step, begins = _chosen(bars, clock, slot, size)
     ranked: list[tuple[int, int, str]] = []
-    for index, time, before in zip(
-        begins.tolist(), bars.time[begins].tolist(), bars.time[begins - 1].tolist(), strict=True
-    ):
-        rank, text = _rank(datetime.fromtimestamp(time, zone), datetime.fromtimestamp(before, zone))
+    for index in begins.tolist():
+        rank, text = _rank(_moment(clock[index]), _moment(clock[index - 1]))
         ranked.append((rank, index, text))
-    if left + slot / 2 > EDGE:
-        first = datetime.fromtimestamp(int(bars.time[0]), zone)
-        ranked.append((0, 0, f"{first:%b} {first.day}"))
-    chosen: list[tuple[int, int, str]] = []
-    taken: list[int] = []
-    gap = max(1, int(np.ceil(spacing / slot)))
+    first = _moment(clock[0])
+    text = f"{first.day} {first:%b}"
+    if left + slot / 2 > fonts.width(text, size) / 2:
+        ranked.append((0, 0, text))
+    chosen: list[TimeTick] = []
+    taken: list[tuple[float, float]] = []
     for rank, index, text in sorted(ranked, key=lambda entry: (-entry[0], entry[1])):
-        if all(abs(index - other) >= gap for other in taken):
-            chosen.append((rank, index, text))
-            taken.append(index)
-    return [TimeTick(index, text, rank > 1) for rank, index, text in sorted(chosen, key=lambda entry: entry[1])]
+        major = rank > _RANK[step.unit]
+        half = fonts.width(text, size, major) / 2 + _LEAST_SPACE / 2
+        start, end = index * slot - half, index * slot + half
+        if all(end <= other_start or start >= other_end for other_start, other_end in taken):
+            chosen.append(TimeTick(index, text, major))
+            taken.append((start, end))
+    return sorted(chosen, key=lambda tick: tick.index)
 
 
-def _clock(time: Times, zone: tzinfo) -> Times:
-    """Returns the local times in seconds. The UTC offset is looked up per bar only if it may change in between."""
+def _chosen(bars: Bars, clock: Times, slot: float, size: float) -> tuple[_Step, Times]:
+    """Returns the shortest step whose labels fit, and the positions of the bars at which its periods begin."""
+    begins = np.empty(0, dtype=np.int64)
+    step = _STEPS[-1]
+    share = max(_LEAST_SHARE, min(1.0, slot * len(bars) / _WIDE))
+    for step in _STEPS:
+        # A year's label is among months: every month is shown if it fits nevertheless, some months only if all fit.
+        widest = _WIDEST["year" if step.unit == "month" and step.length > 1 else step.unit]
+        space = fonts.width(widest, size) + max(_LEAST_SPACE, _SPACE[step.unit] * share)
+        # No period has more bars than this, because bars may be missing but do not overlap.
+        most = step.seconds / bars.timeframe.seconds
+        if most < 1 or most * slot < space * 0.95:
+            continue
+        keys = _periods(clock, step)
+        begins = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+        if len(begins) < 2 or float(np.median(np.diff(begins))) * slot >= space:
+            break
+    return step, begins
 
-    def offset(moment: int) -> int:
-        shift = datetime.fromtimestamp(moment, zone).utcoffset()
-        return int(shift.total_seconds()) if shift else 0
 
+def _periods(clock: Times, step: _Step) -> Times:
+    """Returns a number for each bar that is equal for all bars of one period."""
+    if step.unit == "second":
+        return clock // step.length
+    days = clock // _DAY
+    if step.unit == "day":
+        return days
+    whole = days.astype("datetime64[D]").astype("datetime64[M]")
+    months: Times = whole.astype(np.int64)
+    if step.unit == "week":
+        return months + (days + 3) // 7  # 5 January 1970 is a Monday; a month also begins within a week
+    if step.unit == "date":
+        date: Times = days - whole.astype("datetime64[D]").astype(np.int64) + 1
+        # No period of a single day at the end of a month.
+        periods: Times = months * 32 + np.minimum(date, 32 - step.length) // step.length
+    else:
+        periods = (months if step.unit == "month" else 1970 + months // 12) // step.length
+    return periods
+
+
+def _clock(bars: Bars, zone: tzinfo | None) -> Times:
+    """Returns the times of bars on the wall clock of the axis, in seconds."""
+    time = bars.time
+    if by_currency_day(bars.instrument, bars.timeframe):
+        return days_at(time) * _DAY
+    if not bars.timeframe.intraday:
+        return time
+    zone = zone_of(bars, zone)
     if zone is UTC:
         return time
     first, last = int(time[0]), int(time[-1])
-    if last - first < _ONE_OFFSET and offset(first) == offset(last):
-        return time + offset(first)
-    return time + np.array([offset(moment) for moment in time.tolist()], dtype=np.int64)
+    # The UTC offset is looked up for each bar only if it may change in between.
+    if last - first < _ONE_OFFSET and _offset(first, zone) == _offset(last, zone):
+        return time + _offset(first, zone)
+    return time + np.array([_offset(moment, zone) for moment in time.tolist()], dtype=np.int64)
 
 
-def _step(bars: Bars, slot: float, spacing: float) -> int:
-    """Returns the seconds between labels within a day."""
-    wanted = spacing / slot * bars.timeframe.seconds
-    return next((step for step in _STEPS if step >= wanted), _DAY)
+def _offset(moment: int, zone: tzinfo) -> int:
+    shift = datetime.fromtimestamp(moment, zone).utcoffset()
+    return int(shift.total_seconds()) if shift else 0
+
+
+def _moment(clock: np.int64) -> datetime:
+    return datetime.fromtimestamp(int(clock), UTC)
 
 
 def _rank(moment: datetime, before: datetime) -> tuple[int, str]:

@@ -13,7 +13,7 @@ from openbell.strategies.spec import Side
 
 MAX_DRAWN = 400
 """More trades cannot be told apart. Those with the largest profits and losses are drawn."""
-_HALF, _TALL, _GAP = 5.0, 8.0, 4.0
+_HALF, TALL, GAP = 5.0, 8.0, 4.0
 """Pixels: half the width of an arrow, its height, and its distance from the bar."""
 
 
@@ -32,7 +32,7 @@ def draw_trades(trades: Trades, layer: Layer, picture: Picture, panel: Panel, en
     opened = entry_color or picture.theme.accent
     theme, bars, scale = picture.theme, picture.candles, panel.scale
     long = trades.side is Side.LONG
-    below, above = scale.y(bars.low) + _GAP, scale.y(bars.high) - _GAP
+    below, above = scale.y(bars.low) + GAP, scale.y(bars.high) - GAP
     for at in drawn_trades(trades).tolist():
         entered, left = int(trades.entry_index[at]), int(trades.exit_index[at])
         color = theme.up if trades.profit[at] > 0 else theme.down
@@ -40,14 +40,14 @@ def draw_trades(trades: Trades, layer: Layer, picture: Picture, panel: Panel, en
         y = scale.y(np.array([trades.entry_price[at], trades.exit_price[at]]))
         if left > entered:
             layer.items.append(Stroke(x, y, faded(color, 200), 1.5, (3.0, 3.0)))
-        layer.items.append(_arrow(float(x[0]), float((below if long else above)[entered]), opened, up=long))
+        layer.items.append(arrow(float(x[0]), float((below if long else above)[entered]), opened, up=long))
         if trades.reason[at] != END:
-            layer.items.append(_arrow(float(x[1]), float((above if long else below)[left]), color, up=not long))
+            layer.items.append(arrow(float(x[1]), float((above if long else below)[left]), color, up=not long))
 
 
-def _arrow(x: float, tip: float, color: Color, *, up: bool) -> Band:
+def arrow(x: float, tip: float, color: Color, *, up: bool) -> Band:
     """Returns a triangle that points to `tip`."""
-    base = tip + _TALL if up else tip - _TALL
+    base = tip + TALL if up else tip - TALL
     sides, flat = np.array([base, tip, base]), np.full(3, base)
     upper, lower = (sides, flat) if up else (flat, sides)
     return Band(np.array([x - _HALF, x, x + _HALF]), upper, lower, color)

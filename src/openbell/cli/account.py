@@ -6,33 +6,56 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from openbell.brokers.registry import all_brokers
-from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.cli.app import fail, group, plain_errors, settings_for
+from openbell.cli.columns import columns
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
-from openbell.trading import amounts
+
+if TYPE_CHECKING:
+    from openbell.desk.trading.portfolio import Balance
+    from openbell.trading.accounts import Account
 
 T = TypeVar("T")
-accounts = typer.Typer(help="List, add and protect trading accounts.", no_args_is_help=True)
-app.add_typer(accounts, name="account")
+_HEADINGS = ("account", "broker", "equity", "cash", "day's P&L", "positions", "protection", "created")
+accounts = group("account", "List, add and protect trading accounts.")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 Name = Annotated[str, typer.Argument(help="Letters, digits, dots, dashes and underscores.")]
 
 
 @accounts.command("list")
 def listing() -> None:
-    """List the accounts. OPENBELL_ACCOUNT chooses one."""
-    found = _run(lambda desk: desk.trading.accounts.listing(), writes=False)
-    for account in found:
-        money = f"{amounts.text(account.cash):>14} USD"
-        protection = "token" if account.token else "no token"
-        typer.echo(f"{account.name:20} {account.broker:8} {money}  {protection:8}  {iso(account.created_at)}")
+    """List the accounts with their balances in USD. OPENBELL_ACCOUNT chooses one.
+
+    The day's P&L is the change of the equity since 00:00 UTC.
+    """
+    found = _run(_balances, writes=False)
+    if found:
+        rows = [_HEADINGS, *(_row(account, balance) for account, balance in found)]
+        typer.echo("\n".join(columns(rows, right=(2, 3, 4, 5))))
+    for account, balance in found:
+        if balance.note:
+            typer.echo(f"openbell: {account.name}: {balance.note}", err=True)
     if not found:
         typer.echo("no account yet: the first order creates the default account")
+
+
+async def _balances(desk: Desk) -> list[tuple[Account, Balance]]:
+    """Returns every account with its balance."""
+    trading = desk.trading
+    return [(each, await trading.portfolio.balance_of(each)) for each in await trading.accounts.listing()]
+
+
+def _row(account: Account, balance: Balance) -> tuple[str, ...]:
+    amounts = (balance.total, balance.cash, balance.day_profit)
+    money = ("not known" if each is None else f"{each:,.2f}" for each in amounts)
+    protection = "token" if account.token else "no token"
+    created = iso(int(account.created_at))
+    return (account.name, account.broker, *money, f"{balance.positions}", protection, created)
 
 
 @accounts.command("add")

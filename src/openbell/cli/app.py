@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import logging
-import sys
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from openbell import __version__
-from openbell.desk.settings import Settings, load
+from openbell.desk.logs.setup import start_log
+from openbell.desk.private_files import share_as
+from openbell.desk.settings import Settings, load, names, unknown_variables
+from openbell.desk.settings_file import NAME, read_file
 from openbell.market.errors import OpenbellError
+
+log = logging.getLogger(__name__)
+
+
+class WholeHelp(TyperGroup):
+    """A group whose help has the first sentence of each command, wrapped; click cuts it to one line."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands and what each does."""
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [
+            (name, command.get_short_help_str(_LONGEST)) for name, command in found if command and not command.hidden
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+_LONGEST = 1000
+"""Characters of the first sentence of a command's help."""
 
 app = typer.Typer(
     name="openbell",
+    cls=WholeHelp,
     help="A trading desk as MCP tools. Uses a simulated market by default: no account, no key.",
     no_args_is_help=True,
     add_completion=False,
@@ -45,6 +69,13 @@ InScenario = Annotated[
         help="With --as-of: the scenario to trade in (default: as-of; see openbell scenario).",
     ),
 ]
+
+
+def group(name: str, help_text: str) -> typer.Typer:
+    """Returns a new group of commands, such as `openbell watch`."""
+    made = typer.Typer(cls=WholeHelp, help=help_text, no_args_is_help=True)
+    app.add_typer(made, name=name)
+    return made
 
 
 def fail(message: str, code: int = 1) -> NoReturn:
@@ -86,14 +117,12 @@ def settings_for(
             "scenario": scenario_name,
         }
         settings = load(**flags, **others)
-    logging.basicConfig(
-        level=settings.log.upper(),
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    # Libraries log every request, and at debug level also headers with secrets.
-    for name in ("httpx2", "httpcore2", "httpcore", "websockets", "ccxt", "aiohttp"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+    start_log(settings)
+    share_as(settings.home)
+    if warning := read_file(settings.home / NAME, names()).warning:
+        log.warning("%s", warning)
+    if warning := unknown_variables(os.environ):
+        log.warning("%s", warning)
     return settings
 
 
@@ -115,4 +144,4 @@ def _root(
 # Importing a module registers its commands, in the order of --help.
 from openbell.cli import up, mcp, call, import_, backfill, export, watch, chart  # noqa: E402, F401, I001
 from openbell.cli import backtest, sweep, backtester, strategies, account, passphrase, token  # noqa: E402, F401
-from openbell.cli import scenario, webhook, halt, verify, doctor  # noqa: E402, F401
+from openbell.cli import scenario, webhook, halt, verify, doctor, health, backup, install  # noqa: E402, F401

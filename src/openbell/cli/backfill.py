@@ -68,6 +68,7 @@ async def _backfill(symbols: list[str], timeframe: Timeframe, start: int, end: i
             try:
                 typer.echo(await _fetch(desk, Series(instrument, timeframe), start, stop))
             except OpenbellError as error:
+                await desk.symbol_advice.add_to(error)
                 failures.append(f"{instrument}: {error.message}")
                 if not isinstance(error, SourceConflict):
                     again = "\nwhat was fetched is stored: run the same command again to fetch the rest"

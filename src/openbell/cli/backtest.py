@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openbell.cli.app import AsOf, app, plain_errors, settings_for
+from openbell.cli.awaited import result_of
 from openbell.cli.backtest_files import PAGES, Ran, Span, equity_picture, report_page, run_backtest
 from openbell.cli.backtest_options import (
     Cash,
@@ -83,7 +83,7 @@ def backtest(
         made = compiled(chosen.spec, {**chosen.parameters, **values})
         files = [(file, make) for file, make in ((output, equity_picture), (report, report_page)) if file]
         with progress("backtest", 1 + len(files), least=2) as advance:
-            done = asyncio.run(_run(settings, symbol, given or chosen.timeframe, made, setup, span))
+            done = result_of(_run(settings, symbol, given or chosen.timeframe, made, setup, span))
             advance(1)
             for file, make in files:
                 write_output(file, make(done, file))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.cli.stopping import on_stop
 from openbell.market.counting import counted
 
 if TYPE_CHECKING:
@@ -61,10 +60,8 @@ def backtester(
 async def _serve(options: Options) -> None:
     from openbell.gateway.backtester.service import serve
 
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows
-            loop.add_signal_handler(number, stop.set)
+    stop = asyncio.Event()
+    on_stop(stop.set)
 
     def ready(address: str) -> None:
         kind = "TLS" if options.tls else "no TLS"

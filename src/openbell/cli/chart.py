@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import shutil
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from openbell.cli.app import AsOf, app, plain_errors, settings_for
+from openbell.cli.app import AsOf, InScenario, app, plain_errors, settings_for
+from openbell.cli.awaited import result_of
 from openbell.cli.output_files import PICTURES, check_output, write_output
 from openbell.market.errors import InvalidParameter
+from openbell.market.nearest import check_one_of
+from openbell.market.sessions import SESSIONS
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from openbell.charts.look import Look
     from openbell.desk.settings import Settings
 
@@ -32,7 +36,9 @@ def chart(
     indicator: Annotated[
         list[str] | None,
         typer.Option(
-            "-i", "--indicator", help="An indicator: rsi, or rsi:length=21,… Repeatable; see openbell indicators."
+            "-i",
+            "--indicator",
+            help="An indicator: rsi, or rsi:length=21,color=#ff9800,width=2. Repeatable; see openbell indicators.",
         ),
     ] = None,
     bars: Annotated[int, typer.Option("-n", "--bars", min=1, max=1000, help="Number of bars.")] = 200,
@@ -46,22 +52,34 @@ def chart(
     ] = "candles",
     theme: Annotated[str, typer.Option(help="One of: dark light.")] = "dark",
     price_scale: Annotated[str, typer.Option(help="One of: linear log percent indexed.")] = "linear",
+    session: Annotated[
+        str, typer.Option(help="One of: extended regular. The last leaves out the extended hours of stocks.")
+    ] = "extended",
+    fills: Annotated[
+        bool, typer.Option("--fills", help="Show your fills, average price, stops, targets, orders and alerts.")
+    ] = False,
+    timezone: Annotated[
+        str | None, typer.Option(help="Time zone of the axis, such as Asia/Tokyo (default: New York or UTC).")
+    ] = None,
     as_of: AsOf = None,
+    scenario: InScenario = None,
 ) -> None:
     """Write a chart to a file.
 
     Example: openbell chart BTC/USD -t 4h -i bbands -i rsi:length=21 -o btc.png
     """
-    settings = settings_for(as_of)
+    settings = settings_for(as_of, scenario_name=scenario)
     with plain_errors():
         check_output(output, PICTURES)
+        check_one_of("--session", session, SESSIONS)
         from openbell.charts.look import Look
+        from openbell.charts.zones import zone_called
 
         width, height = _size(size)
         look = Look(width, height, scale, style, theme, price_scale)
-        data, drawn = asyncio.run(
-            _draw(settings, symbol, timeframe, indicator or [], bars, look, output.suffix.lower())
-        )
+        zone = None if timezone is None else zone_called(timezone)
+        wanted = _Wanted(symbol, timeframe, indicator or [], bars, session, fills, zone)
+        data, drawn = result_of(_draw(settings, wanted, look, output.suffix.lower()))
     if drawn < bars:
         typer.echo(f"openbell: only {drawn} of {bars} bars are available", err=True)
     with plain_errors():
@@ -99,24 +117,43 @@ def _value(text: str) -> object:
     return float(text) if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text) else text
 
 
-async def _draw(
-    settings: Settings, symbol: str, timeframe: str, indicators: list[str], count: int, look: Look, ending: str
-) -> tuple[bytes, int]:
+class _Wanted(NamedTuple):
+    """What a chart shows."""
+
+    symbol: str
+    timeframe: str
+    indicators: list[str]
+    bars: int
+    session: str
+    fills: bool
+    zone: tzinfo | None
+
+
+async def _draw(settings: Settings, asked: _Wanted, look: Look, ending: str) -> tuple[bytes, int]:
     """Returns the encoded picture and the number of bars in it."""
+    from openbell.charts.indicator_styles import parse_styled
+    from openbell.desk.account_overlays import account_overlay
+    from openbell.desk.charts import title_of
     from openbell.desk.desk import Desk
-    from openbell.indicators.evaluation import parse_requests
+    from openbell.desk.principals import OPERATOR
     from openbell.servers.chartgen import shapes
 
-    span = shapes.timeframe(timeframe)
-    wanted = parse_requests([entry(text) for text in indicators])
+    span = shapes.timeframe(asked.timeframe)
+    wanted, plots = parse_styled([entry(text) for text in asked.indicators])
     async with Desk(settings) as desk:
-        instrument = await desk.bars.find(symbol)
-        shown = await desk.indicators.evaluate(instrument, span, count, wanted)
+        instrument = await desk.bars.find(asked.symbol)
+        shown = await desk.indicators.evaluate(instrument, span, asked.bars, wanted, asked.session)
         badge = "SIMULATED" if desk.data == "simulated" else ""
-        picture = await desk.charts.draw(shown, look, f"{instrument} · {timeframe}", badge, PICTURES[ending])
-    for each in shown.indicators:
-        if each.note:
-            typer.echo(f"openbell: {each.request.label} is {each.note}", err=True)
+        overlay = await account_overlay(desk, OPERATOR, shown.bars) if asked.fills else None
+        title = title_of(shown, shapes.short_name(asked.timeframe))
+        picture = await desk.charts.draw(
+            shown, look, title, badge, PICTURES[ending], plots, overlay=overlay, zone=asked.zone
+        )
+    notes = [f"{each.request.label}: {each.note}" for each in shown.indicators if each.note]
+    notes += [shown.note] if shown.note else []
+    notes += overlay.remarks if overlay else []
+    for note in notes:
+        typer.echo(f"openbell: {note}", err=True)
     return picture, len(shown.bars)
 
 

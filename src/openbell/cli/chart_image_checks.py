@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from openbell.cli.feed_checks import Finding
+from openbell.cli.findings import Finding
 from openbell.desk.chart_image.errors import KEY_VARIABLE
 from openbell.desk.chart_image.pictures import FOLDER
 from openbell.desk.desk import Desk

@@ -6,8 +6,8 @@ import os
 import platform
 import sqlite3
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
@@ -16,23 +16,27 @@ import typer
 
 from openbell import __version__
 from openbell.cli.app import AsOf, app, fail, settings_for
+from openbell.cli.bar_checks import check_bars, mend_bars
 from openbell.cli.chart_image_checks import check_chart_images
-from openbell.cli.feed_checks import Finding, check_collector, check_feeds
+from openbell.cli.feed_checks import check_collector, check_feeds
+from openbell.cli.findings import IMPORT, Finding, grouped, lines_of, named
 from openbell.cli.gateway_checks import check_gateway
+from openbell.cli.health_checks import check_health, check_privacy
+from openbell.cli.write_checks import check_home, check_writes
 from openbell.desk.desk import Desk
 from openbell.feeds.registry import parts_of
 from openbell.market.clock import iso
 from openbell.market.counting import counted
-from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError
+from openbell.market.errors import FeedUnavailable, OpenbellError, StoreError, StoreUnreachable
 from openbell.market.sessions import stock_phase
-from openbell.market.timeframes import SHORT
 
 if TYPE_CHECKING:
     from openbell.desk.trading.desk import TradingDesk
-    from openbell.stores.port import Premature
 
-_SHOWN = 10
-"""The number of findings of one kind that are listed."""
+_UNREACHABLE = {
+    "PostgreSQL": "start PostgreSQL, or check OPENBELL_DATABASE_URL",
+    "InfluxDB": "start InfluxDB, or check OPENBELL_INFLUX_URL; new bars are buffered meanwhile",
+}
 _PARTS = ("mcp", "numpy", "pyarrow", "TA-Lib", "pydantic")
 
 
@@ -41,37 +45,59 @@ def doctor(
     as_of: AsOf = None,
     mend: Annotated[
         bool,
-        typer.Option("--mend", help="First remove bars that were stored before they had closed (see docs/data.md)."),
+        typer.Option(
+            "--mend",
+            help="First take bars that were lost, or stored before they had closed, out of the coverage, so that they are "
+            "fetched again (see docs/data.md).",
+        ),
     ] = False,
 ) -> None:
-    """Check this desk, and print the command that fixes each problem. Exits with 1 if a check fails."""
-    desk = Desk(settings_for(as_of))
-    if mend and desk.settings.read_only:
+    """Check this desk, and print the command that fixes each problem. Exits with 1 if a check fails.
+
+    Without --mend nothing is changed: writes that are tried are taken back.
+    """
+    settings = settings_for(as_of)
+    if mend and settings.read_only:
         fail("OPENBELL_READ_ONLY is set: nothing can be mended")
-    bad = False
+    found: list[Finding] = []
+    if mend:
+        found += _run(mend_bars, Desk(settings))
+    # Checks must not create, upgrade or move anything, which a desk that may write does.
+    desk = Desk(replace(settings, read_only=True))
     for check in (
-        *((_mend,) if mend else ()),
         _software,
-        _home,
+        check_home,
         _clock,
         _watchlist,
-        _bars,
+        check_bars,
         check_feeds,
         check_collector,
         _signals,
         _records,
+        *(() if settings.read_only else (check_writes,)),
         _broker,
         _backtester,
         check_gateway,
         check_chart_images,
+        check_health,
+        check_privacy,
     ):
-        for finding in _findings(check, desk):
-            bad |= finding.state == "bad"
-            typer.echo(f"{finding.state:4}  {finding.text}")
-            if finding.mend:
-                typer.echo(f"      → {finding.mend}")
-    if bad:
+        found += _run(check, desk)
+    for group in grouped(found):
+        typer.echo("\n".join(lines_of(group)))
+    if any(finding.state == "bad" for finding in found):
         raise typer.Exit(1)
+
+
+def _run(check: Callable[[Desk], Iterator[Finding]], desk: Desk) -> list[Finding]:
+    """Run one check, and print what is in order. Returns the other findings."""
+    found = []
+    for finding in _findings(check, desk):
+        if finding.state == "ok":
+            typer.echo(f"ok    {finding.text}")
+        else:
+            found.append(finding)
+    return found
 
 
 def _findings(check: Callable[[Desk], Iterator[Finding]], desk: Desk) -> Iterator[Finding]:
@@ -80,6 +106,9 @@ def _findings(check: Callable[[Desk], Iterator[Finding]], desk: Desk) -> Iterato
         yield from check(desk)
     except FeedUnavailable as error:
         yield Finding("bad", error.message, "check the keys and the connection, or set OPENBELL_FEED=sim")
+    except StoreUnreachable as error:
+        store = "PostgreSQL" if "PostgreSQL" in error.message else "InfluxDB"
+        yield Finding("bad", error.message, _UNREACHABLE[store], cause=f"no connection to {store}")
     except OpenbellError as error:
         yield Finding("bad", error.message)
     except OSError as error:
@@ -107,16 +136,6 @@ def _software(desk: Desk) -> Iterator[Finding]:
         )
 
 
-def _home(desk: Desk) -> Iterator[Finding]:
-    home = desk.settings.home
-    if not home.exists():
-        yield Finding("note", f"home {home} does not exist yet", "openbell up")
-    elif not os.access(home, os.W_OK | os.X_OK):
-        yield Finding("bad", f"home {home} cannot be written", f"chmod u+rwx {home}, or set OPENBELL_HOME")
-    else:
-        yield Finding("ok", f"home {home}")
-
-
 def _clock(desk: Desk) -> Iterator[Finding]:
     settings = desk.settings
     if settings.as_of:
@@ -135,63 +154,17 @@ def _watchlist(desk: Desk) -> Iterator[Finding]:
         "ok",
         f"{counted(len(watchlist.instruments), 'symbol')} watched" + ("" if path.exists() else " (the default list)"),
     )
-    if not watchlist.instruments:
-        yield Finding("bad", f"{path} contains no symbol: nothing is watched", f"delete {path} to get the default list")
+    if not watchlist.instruments and path.exists():
+        yield Finding("bad", f"{path} contains no symbol: nothing is watched", "openbell watch add SYMBOL")
+    elif not watchlist.instruments:
+        yield Finding("note", f"nothing is watched: the feed {desk.settings.feed} has stored symbols only", IMPORT)
     for fault in watchlist.faults:
         yield Finding("bad", f"{path} {fault}", f"edit {path}")
     if desk.feed.source is not None:
-        for instrument in watchlist.instruments:
-            if not desk.feed.supports(instrument):
-                yield Finding("note", f"feed {desk.feed.name} does not have {instrument}", f"edit {path}")
-
-
-def _bars(desk: Desk) -> Iterator[Finding]:
-    folder = desk.settings.bar_folder
-    if not folder.exists() and not desk.settings.influx_url:
-        yield Finding(
-            "note",
-            f"no bars in {folder} yet",
-            "openbell up" if desk.settings.simulated else "openbell import FILE --symbol S",
-        )
-        return
-    try:
-        where = desk.store.where()
-    except StoreError as error:
-        influx = "start InfluxDB, or check OPENBELL_INFLUX_URL; new bars are buffered meanwhile"
-        yield Finding("bad", error.message, influx if desk.settings.influx_url else "")
-        return
-    stored = desk.store.stored()
-    symbols = len({series.instrument for series in stored})
-    by_timeframe = Counter(series.timeframe for series in stored)
-    series = ", ".join(f"{count} at {name}" for name, each in SHORT.items() if (count := by_timeframe[each]))
-    yield Finding("ok", f"{symbols} symbols ({series or 'no bars'}), {desk.store.size() / 1e6:.1f} MB in {where}")
-    for problem in desk.store.problems():
-        yield Finding(
-            "note",
-            f"set aside {problem.path}: {problem.reason}",
-            "fetched again if the feed has it; otherwise import the file again",
-        )
-    early = desk.store.premature()
-    for found in early[:_SHOWN]:
-        yield Finding("bad", _describe(found), "openbell doctor --mend")
-    if len(early) > _SHOWN:
-        yield Finding("bad", f"and {len(early) - _SHOWN} more of that kind", "openbell doctor --mend")
-
-
-def _mend(desk: Desk) -> Iterator[Finding]:
-    """Remove coverage that was recorded too early, so that its bars are fetched again."""
-    if desk.settings.bar_folder.exists():
-        for found in desk.store.mend():
-            yield Finding("ok", f"mended: {_describe(found)}; it will be fetched again when needed")
-
-
-def _describe(found: Premature) -> str:
-    early = found.span.end > found.written
-    return (
-        f"{found.series} from {iso(found.span.start)} to {iso(found.span.end)} was recorded as complete at "
-        f"{iso(int(found.written))}, "
-        + ("before it had ended" if early else "later than the machine's time now: its clock was or is wrong")
-    )
+        lacking = [each for each in watchlist.instruments if not desk.feed.supports(each)]
+        if lacking:
+            what = f"{counted(len(lacking), 'watched symbol')}: {named(lacking)}"
+            yield Finding("note", f"feed {desk.feed.name} does not have {what}", "openbell watch remove SYMBOL…")
 
 
 def _signals(desk: Desk) -> Iterator[Finding]:
@@ -256,9 +229,10 @@ async def _check_records(desk: Desk) -> list[Finding]:
         found += await _positions_before_splits(trading, desk)
         if reason := await trading.halts.reason():
             found.append(Finding("note", f"trading is halted: {reason}", "openbell resume"))
+    except StoreUnreachable:
+        raise
     except StoreError as error:
-        hint = "start PostgreSQL, or check OPENBELL_DATABASE_URL" if desk.settings.database_url else ""
-        return [Finding("bad", error.message, hint)]
+        return [Finding("bad", error.message, _UNREACHABLE["PostgreSQL"] if desk.settings.database_url else "")]
     else:
         return found
     finally:

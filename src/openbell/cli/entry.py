@@ -2,6 +2,8 @@
 
 Python's garbage collector runs many times while modules load and finds nothing. It is off while the commands load, and while
 `openbell mcp` loads the protocol, which makes a server start about a tenth sooner; `collector_paused` switches it on again.
+
+A supervisor runs `openbell health` every few seconds, so that it is run without loading the other commands.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from openbell.desk import private_files
 
 
 @contextmanager
@@ -27,7 +31,12 @@ def collector_paused() -> Iterator[None]:
 def main() -> None:
     """Run the command line; what cannot be written is said in one line."""
     _open_standard_streams()
+    private_files.begin()
     try:
+        if sys.argv[1:] == ["health"]:
+            with collector_paused():
+                from openbell.cli.health_report import report
+            sys.exit(report())
         with collector_paused():
             from openbell.cli.app import app
 
@@ -43,7 +52,7 @@ def main() -> None:
         sys.exit(141)
     except OSError as error:
         _let_go()
-        sys.exit(f"openbell: {error.strerror or error}")
+        sys.exit(_unwritten(error))
 
 
 def _flushed(code: str | int | None) -> str | int | None:
@@ -55,8 +64,14 @@ def _flushed(code: str | int | None) -> str | int | None:
         return 141
     except OSError as error:
         _let_go()
-        return f"openbell: {error.strerror or error}"
+        return _unwritten(error)
     return code
+
+
+def _unwritten(error: OSError) -> str:
+    return (
+        f"openbell: {error.strerror or error}; what the command does may have taken effect: check before you repeat it"
+    )
 
 
 def _let_go() -> None:

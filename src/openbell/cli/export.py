@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
+from openbell.cli.awaited import result_of
 from openbell.cli.span import Until, moment
+from openbell.desk.private_files import as_user_wants
 from openbell.market.clock import iso
 from openbell.market.errors import InvalidParameter, NoData
 from openbell.market.timeframes import SHORT, parse_timeframe
@@ -52,15 +53,18 @@ def export(
             from openbell.desk.desk import Desk
             from openbell.market.instruments import parse
             from openbell.market.series import Series
+            from openbell.market.trading_days import begin_of_date
 
             async with Desk(settings) as desk:
                 series = Series(parse(symbol), wanted)
-                first = moment(since, "--from") if since else None
-                last = moment(until, "--to") if until else None
+                first, last = (
+                    begin_of_date(series.instrument, wanted, moment(text, option)) if text else None
+                    for text, option in ((since, "--from"), (until, "--to"))
+                )
                 bars = await desk.bars.span(series, first, last)
                 return Exported(bars, desk.data, _adjustments(bars, await desk.facts(bars)))
 
-        exported = asyncio.run(read())
+        exported = result_of(read())
         bars = exported.bars
         if not len(bars):
             raise NoData(f"no closed {timeframe} bars of {symbol} in that time", symbol=symbol)
@@ -110,10 +114,8 @@ def _write(exported: Exported, out: Path) -> None:
     """Write a file under another name first, so that an interrupted command leaves no half of one."""
     beside = out.with_name(f".{out.name}.part")
     try:
-        if out.suffix.lower() == ".csv":
-            _write_csv(exported, beside)
-        else:
-            _write_parquet(exported, beside)
+        with as_user_wants():
+            (_write_csv if out.suffix.lower() == ".csv" else _write_parquet)(exported, beside)
         beside.replace(out)
     finally:
         beside.unlink(missing_ok=True)

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
+from openbell.cli.findings import Finding, named
 from openbell.desk.desk import Desk
 from openbell.market.counting import counted
 from openbell.market.errors import FeedUnavailable, OpenbellError
 from openbell.market.instruments import Instrument
 from openbell.market.provenance import adjustment_of
 from openbell.market.series import Series
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check."""
-
-    state: str
-    """ok, note or bad."""
-    text: str
-    mend: str = ""
 
 
 def check_feeds(desk: Desk) -> Iterator[Finding]:
@@ -32,12 +22,11 @@ def check_feeds(desk: Desk) -> Iterator[Finding]:
 
     watched = [each for each in desk.watchlist.read().instruments if desk.feed.supports(each)]
     if not watched:
-        yield Finding("note", f"feed {desk.feed.name} has none of the watched symbols", "edit watchlist.txt")
+        yield Finding("note", f"feed {desk.feed.name} has none of the watched symbols", "openbell watch add SYMBOL")
         return
     first = {desk.feed.route(each).name: each for each in reversed(watched)}
     yield from asyncio.run(_responses(desk, first))
-    for instrument in watched:
-        yield from _other_adjustment(desk, instrument)
+    yield from _other_adjustments(desk, watched)
 
 
 def check_collector(desk: Desk) -> Iterator[Finding]:
@@ -72,22 +61,31 @@ async def _responses(desk: Desk, first: Mapping[str, Instrument]) -> list[Findin
     return found
 
 
-def _other_adjustment(desk: Desk, instrument: Instrument) -> Iterator[Finding]:
-    """Report stored minutes of this month that keep the feed's minutes from being stored."""
+def _other_adjustments(desk: Desk, watched: Sequence[Instrument]) -> Iterator[Finding]:
+    """Report stored minutes of this month that keep the feed's minutes from being stored, by their source."""
+    found: dict[tuple[str, str], list[Instrument]] = {}
+    for instrument in watched:
+        for other, source in _otherwise_adjusted(desk, instrument):
+            found.setdefault((other, source), []).append(instrument)
+    for (other, source), instruments in sorted(found.items()):
+        yield Finding(
+            "bad",
+            f"minutes of {named(instruments)} in this month come from {other}: those of {source} are adjusted otherwise "
+            "and are not stored beside them, so orders of these symbols do not fill",
+            f"delete the symbols' minutes of this month in {desk.store.where()}, or import them with the same adjustment",
+        )
+
+
+def _otherwise_adjusted(desk: Desk, instrument: Instrument) -> list[tuple[str, str]]:
+    """Returns the sources of stored minutes of this month that are adjusted otherwise, each with the feed's source."""
     from openbell.stores.periods import month_of, period_span
     from openbell.stores.port import Span
 
     source, now = desk.feed.route(instrument).source, int(desk.clock.epoch())
     if source is None:
-        return
+        return []
     newest = desk.store.tail(Series(instrument), 1, now)
     month = Span(*period_span(month_of(now)))
     others = desk.store.sources(Series(instrument), month) if len(newest) and newest.time[-1] >= month.start else set()
     ours = adjustment_of(instrument, source)
-    for other in sorted(str(each) for each in others if adjustment_of(instrument, each) != ours):
-        yield Finding(
-            "bad",
-            f"minutes of {instrument} in this month come from {other}: those of {source} are adjusted otherwise and are "
-            "not stored beside them, so orders of this symbol do not fill",
-            f"delete the symbol's minutes of this month in {desk.store.where()}, or import them with the same adjustment",
-        )
+    return [(str(each), str(source)) for each in others if adjustment_of(instrument, each) != ours]

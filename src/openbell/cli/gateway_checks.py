@@ -7,7 +7,7 @@ import http.client
 import secrets
 from collections.abc import Iterator
 
-from openbell.cli.feed_checks import Finding
+from openbell.cli.findings import Finding
 from openbell.desk.arche import gateway_file
 from openbell.desk.desk import Desk
 from openbell.desk.settings import Settings

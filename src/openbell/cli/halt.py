@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ from openbell.desk.desk import Desk
 from openbell.desk.settings import home_of, load
 from openbell.desk.trading.halt_file import HALT_FILE, HaltFile
 from openbell.feeds.registry import feed_of
-from openbell.market.clock import SystemClock
+from openbell.market.clock import SystemClock, iso
 from openbell.market.errors import OpenbellError, SettingsError
 from openbell.market.provenance import Origin
 
@@ -29,7 +30,7 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     """Refuse orders that open positions, at once, in every server on this home. Orders that only reduce are accepted.
 
     Resting orders that could open a position are cancelled in every market of the home. In scenarios, new opening orders
-    are refused and resting orders stay. `openbell resume` ends the halt.
+    are refused and resting orders stay. `openbell resume` ends the halt. A second halt keeps the reason of the first.
     """
     # A shell may pass bytes that are not text: halt all the same.
     reason = reason.encode(errors="replace").decode()
@@ -38,36 +39,74 @@ def halt(reason: Annotated[str, typer.Option("--reason", "-r", help="The reason;
     with plain_errors():
         home = home_of(os.environ)
     file = HaltFile(home / HALT_FILE)
+    not_halted, since = "", began
     try:
         since = file.set(reason, began)
     except OSError as error:
-        fail(f"cannot write to the home {home}: {error.strerror}")
-    typer.echo("halted: no position is opened on this home until openbell resume")
-    settings = _present_settings("resting orders were not cancelled")
+        not_halted = f"this home is not halted: cannot write to {home}: {error.strerror}"
+        _say(f"openbell: {not_halted}", err=True)
+    else:
+        _say_halted(file, since, began)
+    settings = _present_settings(not_halted or "halted, but resting orders were not cancelled")
+    recorded: set[Path] = set()
 
     async def work(desk: Desk) -> None:
         trading = desk.trading
         # Bars that had closed when trading was halted fill orders first; only the rest is cancelled.
         await trading.settle_all(await trading.halts.since(since))
-        file.note_entry(trading.records.database.where, await trading.halts.halt(reason))
+        entry = await trading.halts.halt(reason)
+        recorded.add(desk.settings.market_folder)
+        if not not_halted:
+            with suppress(OSError):  # openbell up notes it when the disk has room
+                file.note_entry(trading.records.database.where, entry)
         ended = 0
         for venue in trading.venues:
             if venue.remote:
-                typer.echo(f"cancelling resting orders at {venue.name}: openbell halt does so also without --trade")
+                _say(f"cancelling resting orders at {venue.name}: openbell halt does so also without --trade")
                 if again := await trading.halts.cancel_again(venue):
-                    typer.echo(f"{again} cancellation{'s' if again > 1 else ''} not confirmed so far: sent again")
+                    _say(f"{again} cancellation{'s' if again > 1 else ''} not confirmed so far: sent again")
             # An engine that runs elsewhere may have cancelled some of them as soon as the file was there.
             own_count = await trading.halts.enforce(venue)
             ended += max(own_count, await trading.halts.cancelled_since(venue, began))
         orders = "order that could open a position was" if ended == 1 else "orders that could open a position were"
-        typer.echo(f"{ended} resting {orders} cancelled{_where(desk.settings, settings)}")
+        _say(f"{ended} resting {orders} cancelled{_where(desk.settings, settings)}")
         for name, count in (await trading.halts.resting_elsewhere(trading.venues)).items():
             orders = "1 order that could open a position rests" if count == 1 else f"{count} such orders rest"
-            typer.echo(f"{orders} at {name}: cancel with OPENBELL_BROKER={name} openbell halt", err=True)
+            _say(f"{orders} at {name}: cancel with OPENBELL_BROKER={name} openbell halt", err=True)
 
-    if failures := _in_every_market(settings, work):
+    failures = _in_every_market(settings, work)
+    lines = _failed(failures, recorded)
+    if failures and settings.database_url and not not_halted:
         later = "openbell up records the halt when the database is back; until then other machines may open positions"
-        fail("\n".join([*failures.values(), later] if settings.database_url else failures.values()))
+        lines.append(later)
+    if not_halted:
+        done = "the records are halted: no desk on them opens a position" if recorded else "nothing is halted"
+        lines.append(f"{done}. Make room in {home}, or stop every process of this home, and run openbell halt again")
+    if lines:
+        fail("\n".join(lines))
+
+
+def _say(text: str, *, err: bool = False) -> None:
+    """Print a line. Nothing stops a halt: output that cannot be written, to a full disk or a closed pipe, is left out."""
+    try:
+        typer.echo(text, err=err)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2 if err else 1)
+
+
+def _say_halted(file: HaltFile, since: float, began: float) -> None:
+    """Print that this home is halted, and the reason of an earlier halt, which is kept."""
+    _say("halted: no position is opened on this home until openbell resume")
+    if since < began:
+        _say(f"trading was halted already, since {iso(int(since))}: {file.read()}")
+    if file.incomplete:
+        _say(f"openbell: the reason was not stored in {file.path}: {file.incomplete}", err=True)
+
+
+def _failed(failures: dict[Path, str], recorded: set[Path]) -> list[str]:
+    """Returns what was done in each market that failed; `recorded` are the markets with the halt in their ledger."""
+    done = {market: "was recorded" if market in recorded else "was not recorded" for market in failures}
+    return [f"the halt {done[each]}, and resting orders may rest still: {why}" for each, why in failures.items()]
 
 
 @app.command("resume")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -48,7 +48,12 @@ TimeframeOf = Annotated[
 ]
 ZoneOf = Annotated[
     str | None,
-    typer.Option("--tz", metavar="ZONE", help="The zone of times without one: America/New_York. Default: UTC."),
+    typer.Option(
+        "--tz",
+        metavar="ZONE",
+        help="The zone of times without one: America/New_York, UTC+2, or America/New_York+7 for the time of many MetaTrader "
+        "servers, 7 hours ahead of New York. Default: UTC.",
+    ),
 ]
 DateFormat = Annotated[
     str | None,
@@ -82,9 +87,9 @@ def import_files(
 ) -> None:
     """Import your own price history.
 
-    Recognises files of Yahoo, yfinance, Stooq, TradingView, Binance, Kraken, Alpha Vantage, Polygon, MetaTrader, freqtrade,
-    Interactive Brokers and pandas, European exports, and any table with the columns timestamp,open,high,low,close,volume.
-    The timeframe is detected from the spacing of the rows: 1m to 1w.
+    Recognises files of Yahoo, yfinance, Stooq, TradingView, Binance, Kraken, Alpha Vantage, Polygon, MetaTrader, Dukascopy,
+    HistData, freqtrade, Interactive Brokers and pandas, European exports, and any table with the columns
+    timestamp,open,high,low,close,volume. The timeframe is detected from the spacing of the rows: 1m to 1w.
 
     \b
     Example, for a file aapl.csv that starts like this:
@@ -102,6 +107,7 @@ def import_files(
       openbell import 'BTCUSDT-1m-*.zip'
       openbell import 'stocks/*.csv' --by-name
       openbell import intraday.csv --symbol MSFT --tz America/New_York
+      openbell import EURUSD60.csv --tz America/New_York+7
       openbell import yahoo.csv --symbol AAPL --adjusted
 
     If a row is invalid, the whole file is refused and the error names the line. Several files are all checked before the
@@ -193,6 +199,7 @@ def _import(settings: Settings, paths: list[Path], options: Options, replace: bo
     from openbell.desk.importing.storing import store
 
     stored: list[Path] = []
+    joining: dict[Instrument, None] = {}
     try:
         with ExitStack() as stack:
             bar_store: BarStore | None = None
@@ -204,6 +211,7 @@ def _import(settings: Settings, paths: list[Path], options: Options, replace: bo
                     newest = iter(store(bar_store, found, replace, advance))
                 for path, some in batch:
                     stored.append(path)
+                    joining.update(dict.fromkeys(series.bars.instrument for series in some))
                     _report(real, some, [next(newest) for _ in some], place)
     except OSError as error:
         fail(f"cannot write to {place}: {error}{_so_far(stored, paths)}")
@@ -212,12 +220,24 @@ def _import(settings: Settings, paths: list[Path], options: Options, replace: bo
         raise
     except KeyboardInterrupt:
         fail(f"interrupted{_so_far(stored, paths)}; run the same command again to store the rest", 130)
+    _join_watchlist(settings, joining)
     if settings.simulated:
         typer.echo(
             "openbell: OPENBELL_FEED is sim, which reads simulated bars only; "
             "to read imported bars, set OPENBELL_FEED to none, replay or a live feed",
             err=True,
         )
+
+
+def _join_watchlist(settings: Settings, imported: Iterable[Instrument]) -> None:
+    """Add the symbols that the feed does not watch by default, so that they are watched on every feed."""
+    from openbell.desk.watchlist import WatchlistFile
+    from openbell.feeds.registry import default_watchlist
+
+    declared = default_watchlist(settings.feed, tuple)
+    if added := WatchlistFile(settings.watchlist_file, lambda: declared).join(imported):
+        names = ", ".join(map(str, added[:_NAMED])) + (f" and {len(added) - _NAMED:,} more" * (len(added) > _NAMED))
+        typer.echo(f"openbell: added to the watchlist: {names} (openbell watch remove takes a symbol off it)", err=True)
 
 
 def _checked(paths: list[Path], options: Options) -> Iterator[tuple[Path, list[FileSeries]]]:

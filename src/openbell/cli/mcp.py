@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
+from openbell.cli.allocator import tune_allocator
 from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, settings_for
 from openbell.cli.entry import collector_paused
+from openbell.cli.stopping import on_stop_of
 from openbell.servers import NAMES, load
-
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
-"""Of glibc's malloc.h."""
 
 
 @app.command("mcp")
@@ -47,7 +44,7 @@ def mcp(
                 _ = desk.trading.venue
         replies = Replies()
         sdk_server = build(Runner(service, desk), one_client(LOCAL_OPERATOR, replies))
-    _tune_allocator()
+    tune_allocator()
     asyncio.run(_serve(sdk_server, desk, replies, service.start))
 
 
@@ -59,28 +56,10 @@ async def _serve(server: Any, desk: Any, replies: Any, start: Any) -> None:
     # Each more would hold memory of its own.
     loop.set_default_executor(ThreadPoolExecutor(2, "others"))
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows
-            loop.add_signal_handler(number, stop.set)
+    on_stop_of(desk, stop.set)
     async with desk:
         if desk.settings.trade:
             desk.trading.start()
         if start is not None:
             start(desk)
         await serve(server, stop, replies)
-
-
-def _tune_allocator() -> None:
-    """Set the C library's allocator: one heap for all threads, of which up to 8 MB stay when they are free.
-
-    A picture takes arrays of some hundred kilobytes by the dozen. Handed back to the system each time, they cost a
-    quarter of its drawing in page faults. Arrays of a megabyte and more are handed back at once.
-    """
-    import ctypes
-
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # not glibc
-        return
-    for option, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, 1024 * 1024), (_TRIM_THRESHOLD, 8 * 1024 * 1024)):
-        mallopt(option, value)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
+from openbell.desk.private_files import as_user_wants
 from openbell.market.errors import InvalidParameter
 
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".svg": "svg"}
@@ -30,7 +31,8 @@ def write_output(file: Path, data: bytes) -> None:
     whole = file.resolve()
     temporary = whole.with_name(f".{whole.name}.{os.getpid()}")
     try:
-        temporary.write_bytes(data)
+        with as_user_wants():
+            temporary.write_bytes(data)
         temporary.replace(whole)
     except OSError as error:
         raise InvalidParameter(f"cannot write {file}: {error.strerror}") from None

@@ -25,11 +25,18 @@ def pages() -> dict[str, str]:
     return {"settings.md": _settings(), **drawn, **servers}
 
 
+_SETTINGS = (
+    "Set a name in `openbell.toml` in the home, or its environment variable, which takes precedence. An unknown name in the "
+    "file is an error. A variable `OPENBELL_…` that is not a setting is ignored, with a warning at start that names the "
+    "nearest one."
+)
+
+
 def _settings() -> str:
     lines = [
         "# Settings",
         "",
-        "Set a name in `openbell.toml` in the home, or its environment variable, which takes precedence.",
+        _SETTINGS,
         "",
         "| name | variable | default | what it does |",
         "|---|---|---|---|",

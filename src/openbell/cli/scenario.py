@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.cli.app import fail, group, plain_errors, settings_for
 from openbell.market.clock import SystemClock, iso
 from openbell.market.counting import counted
 
 if TYPE_CHECKING:
     from openbell.desk.trading.record_locations import Scenarios
 
-scenario = typer.Typer(help="List, empty and remove scenarios: the separate accounts of --as-of.", no_args_is_help=True)
-app.add_typer(scenario, name="scenario")
+scenario = group("scenario", "List, empty and remove scenarios: separate accounts of --as-of.")
 Name = Annotated[str, typer.Argument(help="The scenario's name.")]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbell.cli.app import ReadOnly, app, fail, plain_errors, settings_for
+from openbell.cli.app import ReadOnly, fail, group, plain_errors, settings_for
 from openbell.cli.spec_files import read_data, read_spec_file, spec_named, submitted_specs
 from openbell.market.counting import counted
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from openbell.desk.strategies.specs import KnownSpec
     from openbell.strategies.spec import Spec
 
-strategies = typer.Typer(help="List and show strategies; check and submit spec files.", no_args_is_help=True)
-app.add_typer(strategies, name="strategies")
+strategies = group("strategies", "List and show strategies; check and submit spec files.")
 
 
 @strategies.command("list")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbell.cli.app import AsOf, app, fail, plain_errors, settings_for
+from openbell.cli.awaited import result_of
 from openbell.cli.backtest_files import PAGES, Ran, Span, report_page, run_backtest
 from openbell.cli.backtest_options import (
     Cash,
@@ -110,7 +110,7 @@ def sweep(
             setup = setup_of(settings, cash, fee, slippage)
             span = moment(since, "--from") if since else None, moment(until, "--to") if until else None
             swept = _Sweeping(spec, tried, setup, span, jobs, by if report else None)
-            found, data, best = asyncio.run(_run(settings, symbol, given or chosen.timeframe, swept))
+            found, data, best = result_of(_run(settings, symbol, given or chosen.timeframe, swept))
             _write(output, report, found, data, best)
     except KeyboardInterrupt:
         fail("interrupted: nothing was written", 130)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbell.cli.app import app, fail
+from openbell.cli.app import fail, group
 from openbell.cli.users_and_tokens import check_name, in_access_store, read_scopes
 from openbell.desk.principals import OPERATOR
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from openbell.stores.access.static_tokens import StaticToken
     from openbell.stores.access.store import AccessStore
 
-tokens = typer.Typer(help="List, add and remove tokens for scripts that use the gateway.", no_args_is_help=True)
-app.add_typer(tokens, name="token")
+tokens = group("token", "List, add and remove tokens for scripts that use the gateway.")
 Name = Annotated[str, typer.Argument(help="The token's name: a to z, digits, dots, dashes and underscores.")]
 _SPAN = re.compile(r"([1-9]\d{0,5})([mhd])")
 _SECONDS = {"m": 60, "h": 3600, "d": 86_400}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -13,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from openbell.cli.allocator import tune_allocator
 from openbell.cli.app import AsOf, InScenario, ReadOnly, Trade, app, plain_errors, settings_for
+from openbell.cli.stopping import at_forced_end, on_stop_of
 from openbell.desk.desk import Desk
 from openbell.market.clock import iso
 from openbell.market.errors import Refused, UnknownSymbol
@@ -65,8 +66,10 @@ def up(
         if not desk.settings.read_only:
             desk.watchlist.create()
         with bind(desk.settings) as listener:
-            _run(_up(desk, listener))
-    typer.echo("stopped; everything collected is stored", err=True)
+            _run(desk, _up(desk, listener))
+    through = desk.health.collector.through if desk.health.collector else 0
+    stored = f"bars are stored up to {iso(through)}" if through else "this process has collected nothing"
+    typer.echo(f"stopped; {stored}", err=True)
 
 
 @app.command("collect")
@@ -79,7 +82,7 @@ def collect(as_of: AsOf = None) -> None:
     with plain_errors():
         if not desk.settings.read_only:
             desk.watchlist.create()
-        _run(_collect(desk))
+        _run(desk, _collect(desk))
 
 
 def _watch(desk: Desk, symbols: str) -> None:
@@ -89,19 +92,17 @@ def _watch(desk: Desk, symbols: str) -> None:
     wanted = symbols.replace(",", " ").split()
     for instrument in map(parse, wanted):
         if desk.feed.source is not None and not desk.feed.supports(instrument):
-            raise UnknownSymbol(instrument.symbol, f"the feed {desk.feed.name} does not deliver it")
+            hint = desk.symbol_advice.hint_of_lists(instrument.symbol)
+            raise UnknownSymbol(instrument.symbol, f"the feed {desk.feed.name} does not deliver it{hint}")
     desk.watchlist.watch(wanted)
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
+def _run(desk: Desk, work: Coroutine[Any, Any, None]) -> None:
     """Run until it ends or a signal stops it."""
 
     async def stoppable() -> None:
         task = asyncio.ensure_future(work)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(NotImplementedError):  # Windows
-                loop.add_signal_handler(number, task.cancel)
+        on_stop_of(desk, task.cancel)
         try:
             with suppress(asyncio.CancelledError):
                 await task
@@ -110,6 +111,7 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
             if several.split(BrokenPipeError)[1] is not None:
                 raise
 
+    tune_allocator()
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         runner.run(stoppable())
 
@@ -139,7 +141,7 @@ async def _collect(desk: Desk) -> None:
 
 
 async def _up(desk: Desk, listener: socket) -> None:
-    from openbell.cli.view import print_changes, show_table
+    from openbell.cli.view import print_changes, show_board
     from openbell.desk.collector import Collector
     from openbell.desk.trading.halt_sync import HaltSync
     from openbell.gateway.outbound import Outbound
@@ -147,10 +149,12 @@ async def _up(desk: Desk, listener: socket) -> None:
     from openbell.gateway.webhooks.sender import WebhookSender
 
     collector: Collector = Collector(desk.bars, desk.watchlist, desk.hub)
+    desk.health.collector = collector.status
     async with desk, serving(desk, listener) as gateway, asyncio.TaskGroup() as group:
         typer.echo(
             f"MCP over HTTP: {gateway.base}/mcp (chartgen), {gateway.base}/SERVER/mcp; docs/gateway.md", err=True
         )
+        at_forced_end(gateway.withdraw)
         group.create_task(collector.run())
         if desk.trading.writes:
             group.create_task(desk.trading.engine.run())
@@ -159,5 +163,8 @@ async def _up(desk: Desk, listener: socket) -> None:
                     HaltSync(desk.trading.halt_file, desk.trading.records, desk.trading.halts, desk.hub).run()
                 )
             desk.strategies.start()
-            group.create_task(WebhookSender(desk, Outbound(trusted=desk.settings.trusted_origins)).run())
-        group.create_task((show_table if sys.stdout.isatty() else print_changes)(desk, collector, gateway))
+            sender = WebhookSender(desk, Outbound(trusted=desk.settings.trusted_origins))
+            desk.health.sender = sender.status
+            group.create_task(sender.run())
+        group.create_task(desk.health.run())
+        group.create_task((show_board if sys.stdout.isatty() else print_changes)(desk, collector, gateway))

@@ -44,6 +44,7 @@ class Findings:
     bars: BarsFound | None = None
     unread: str = ""
     """Why the bars could not be read."""
+    adopted: bool = False
 
     def add(self, found: Iterable[Fault]) -> None:
         """Add faults."""
@@ -65,7 +66,11 @@ def verify(
     ] = None,
     adopt: Annotated[
         bool,
-        typer.Option("--adopt", help="Accept the ledger as it is, with all faults, and write its head file again."),
+        typer.Option(
+            "--adopt",
+            help="Accept the ledger as it is, with all faults, and write its head file again; with --head, only if the "
+            "ledger has that head.",
+        ),
     ] = False,
     scenario: Annotated[
         str | None, typer.Option("--scenario", metavar="NAME", help="Check the ledger of this scenario.")
@@ -87,7 +92,7 @@ def verify(
         typer.echo(f"bad   {_printable(fault.reason)}")
     if found.count > len(found.faults):
         typer.echo(f"bad   … and {found.count - len(found.faults)} more")
-    if adopt:
+    if found.adopted:
         typer.echo(f"note  the ledger was accepted as it is, with {counted(found.newest.seq, 'entry', 'entries')}")
     if not found.count:
         typer.echo(f"ok    {counted(found.newest.seq, 'entry', 'entries')}, all unchanged")
@@ -129,6 +134,7 @@ def _read(text: str | None) -> Head | None:
 
 async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario: str | None) -> Findings:
     from openbell.desk.trading.record_locations import Scenarios, make_records
+    from openbell.stores.records.journal import LedgerBroken
 
     # The whole ledger is checked, whatever clock the settings have.
     desk = Desk(dataclasses.replace(settings, as_of="", replay_speed=0.0, scenario=""))
@@ -145,12 +151,16 @@ async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario:
             ends = tuple  # none
         heads = () if noted is None else (noted,)
         if await records.database.exists():
-            await _check_ledger(records, heads, ends, found)
+            await _check_ledger(records, heads, ends, found, adopt=adopt)
             await _check_bars(desk, records, found)
         else:  # opening the records would create them
             found.add(check((), heads, ends()))
         if adopt:
-            await records.adopt()
+            try:
+                await records.adopt(noted)
+                found.adopted = True
+            except LedgerBroken as error:
+                found.add([Fault(0, error.message)])
         return found
     finally:
         await records.close()
@@ -158,9 +168,18 @@ async def _verify(settings: Settings, noted: Head | None, adopt: bool, scenario:
 
 
 async def _check_ledger(
-    records: Records, heads: tuple[Head, ...], read_ends: Callable[[], tuple[Head, ...]], found: Findings
+    records: Records,
+    heads: tuple[Head, ...],
+    read_ends: Callable[[], tuple[Head, ...]],
+    found: Findings,
+    *,
+    adopt: bool,
 ) -> None:
-    """Check the ledger and the tables in one transaction."""
+    """Check the ledger and the tables in one transaction.
+
+    With `adopt`, entries of other machines and a missing head file on PostgreSQL are what the operator accepts, and no
+    faults.
+    """
     from openbell.stores.records import checkpoints
     from openbell.stores.records.verify import Snapshot, faults, snapshot
 
@@ -170,10 +189,11 @@ async def _check_ledger(
         if now.is_behind and now != before and number < _TRIES:
             return now
         found.newest = now.newest
+        known, ends = (heads, now.ends) if records.one_home or not adopt else ((*heads, *now.ends[:1]), ())
         with progress("checking", now.newest.seq, "entries", least=_LONG) as advance:
-            found.add(faults(connection, heads, now.ends, one_home=records.one_home, advance=advance))
+            found.add(faults(connection, known, ends, one_home=records.one_home, advance=advance))
             found.add(Fault(seq, reason) for seq, reason in checkpoints.mismatches(view))
-        if not now.ends and now.newest.seq and read_ends is not tuple:
+        if not now.ends and now.newest.seq and read_ends is not tuple and (records.one_home or not adopt):
             found.add([Fault(0, f"there is no head outside the database ({records.head.path} is missing)")])
         return None
 

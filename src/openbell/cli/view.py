@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
-from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
+from openbell.cli.board import AccountPart, Movers, closed_heading
+from openbell.cli.screen import Board, screen
 from openbell.desk.collector import Collector
 from openbell.desk.desk import Desk
 from openbell.desk.events import AlertFired, BarsClosed, OrderChanged, WatchlistChanged
 from openbell.feeds.registry import feed_of
 from openbell.market.clock import iso
 from openbell.market.counting import counted
-from openbell.market.errors import OpenbellError
-from openbell.market.instruments import Instrument
-from openbell.market.sessions import stock_phase
-from openbell.market.timeframes import Timeframe
 
 if TYPE_CHECKING:
     from openbell.gateway.app import Gateway
 
 CONNECT = "openbell mcp chart-signals"
-_HEADER_LINES = 15
+_READY = ("collecting", "nothing to collect", "standing by")
+"""States of the collector in which reading all symbols does not compete with it."""
 _SHOWN = (BarsClosed, OrderChanged, AlertFired, WatchlistChanged)
 _REFRESH_SECONDS = 1.0
 """The longest time between two updates: the header shows the time."""
@@ -82,21 +83,88 @@ class _SearchLines:
 def _line(desk: Desk, collector: Collector) -> str:
     """Returns the state of collector and engine as one line."""
     status = collector.status
-    line = f"{status.state}; {counted(status.watched, 'symbol')}; {_trading(desk)}"
+    line = f"{_state(desk, 'collector', status.state)}; {counted(status.watched, 'symbol')}; {_trading(desk)}"
     if status.through:
         line += f"; {counted(status.stored, 'bar')} stored, through {iso(status.through)}"
     if status.refused:
         line += f"; refused {dict(status.refused)}"
-    return line
+    return "; ".join([line, *_outages(desk)])
 
 
-async def show_table(desk: Desk, collector: Collector, gateway: Gateway) -> None:
-    """Show the live table."""
-    with Live(Text("starting …"), refresh_per_second=4, screen=False) as live, desk.hub.listen(*_SHOWN) as changed:
+async def show_board(desk: Desk, collector: Collector, gateway: Gateway) -> None:
+    """Show the live view on the whole screen, as large as the terminal is at the moment."""
+    view = BoardView(desk, collector, gateway)
+    # Another screen of the terminal: whatever its size becomes, each drawing covers all of it.
+    with Live(view, screen=True, auto_refresh=False) as live, desk.hub.listen(*_SHOWN) as changed, _resizes(live):
         while True:
-            room = live.console.height - _HEADER_LINES
-            live.update(Group(_header(desk, collector, gateway), await _table(desk, collector, room)))
+            await view.read()
+            live.refresh()
             await changed.wait(_REFRESH_SECONDS)
+
+
+@contextmanager
+def _resizes(live: Live) -> Iterator[None]:
+    """Draw at once when the terminal changes its size, on systems that report it."""
+    if not hasattr(signal, "SIGWINCH"):
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGWINCH, live.refresh)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGWINCH)
+
+
+class BoardView:
+    """The board of a desk, drawn in the size of the console."""
+
+    def __init__(self, desk: Desk, collector: Collector, gateway: Gateway) -> None:
+        self._desk, self._collector, self._gateway = desk, collector, gateway
+        self._movers, self._account = Movers(desk), AccountPart(desk)
+        badge, style = _badge(desk)
+        self._board = Board(badge, style, "starting …", "")
+
+    async def read(self) -> None:
+        """Read the board anew."""
+        desk = self._desk
+        badge, style = _badge(desk)
+        now = desk.clock.epoch()
+        halted = desk.trading.halt_file.read()
+        account, sections = await self._account.read()
+        self._board = Board(
+            badge,
+            style,
+            datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+            f"feed {desk.settings.feed}  home {desk.settings.home}",
+            account,
+            (*_outages(desk), *((f"HALTED: {halted}",) if halted else ())),
+            await self._movers.read() if self._collector.status.state in _READY else (),
+            closed_heading(now),
+            sections,
+            tuple(_status(desk, self._collector, self._gateway)),
+        )
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the board: one line of the screen after the other."""
+        lines = screen(self._board, options.max_width, options.height or console.height)
+        yield Text("\n", end="").join(lines)
+
+
+def _status(desk: Desk, collector: Collector, gateway: Gateway) -> Iterator[str]:
+    """Returns the state of the desk, the most important line first."""
+    status = collector.status
+    yield f"connect: {_connect(gateway)}"
+    yield (
+        f"collector: {_state(desk, 'collector', status.state)}; {counted(status.stored, 'bar')} stored, "
+        f"{counted(status.reconnects, 'reconnect')}"
+    )
+    yield _trading(desk)
+    if status.refused:
+        yield "refused: " + ", ".join(f"{n} {why}" for why, n in status.refused.items())
+    if desk.strategies.searches:
+        yield f"strategies: {desk.strategies.seeding.status}"
+    yield f"gateway: {gateway.metrics.summary()}, {counted(gateway.streams, 'stream')}"
 
 
 def _badge(desk: Desk) -> tuple[str, str]:
@@ -105,31 +173,9 @@ def _badge(desk: Desk) -> tuple[str, str]:
     return (notice, "black on yellow") if notice else _BADGES[desk.data]
 
 
-def _header(desk: Desk, collector: Collector, gateway: Gateway) -> Panel:
-    status = collector.status
-    badge, style = _badge(desk)
-    now = desk.clock.epoch()
-    moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    lines = [
-        Text.assemble((f" {badge} ", style), f"  feed {desk.settings.feed}  home {desk.settings.home}"),
-        Text(f"{moment}  stocks: {stock_phase(now)}  crypto: 24/7"),
-        Text(
-            f"collector: {status.state}; {counted(status.stored, 'bar')} stored, {counted(status.reconnects, 'reconnect')}"
-        ),
-        Text(_trading(desk)),
-    ]
-    if desk.strategies.searches:
-        lines.append(Text(f"strategies: {desk.strategies.seeding.status}"))
-    if status.refused:
-        lines.append(Text("refused: " + ", ".join(f"{n} {why}" for why, n in status.refused.items()), style="red"))
-    lines.append(Text(f"gateway: {gateway.metrics.summary()}, {counted(gateway.streams, 'stream')}"))
-    lines.append(Text(f"connect an MCP client with: {_connect(gateway)}", style="bold"))
-    return Panel(Group(*lines), title="Openbell", title_align="left")
-
-
 def _connect(gateway: Gateway) -> str:
     """Returns how to connect a client, on this machine and over HTTP."""
-    return f"{CONNECT}, or {gateway.base}/mcp (openbell token add)"
+    return f"{CONNECT}, or {gateway.base}/mcp with a token"
 
 
 def _trading(desk: Desk) -> str:
@@ -138,35 +184,19 @@ def _trading(desk: Desk) -> str:
     if not desk.trading.writes:
         why = "read-only" if desk.settings.read_only else "the clock is not the present; use --trade for a scenario"
         return f"engine: off ({why}); orders: {money}"
-    engine = desk.trading.engine.status
+    engine, state = desk.trading.engine.status, _state(desk, "engine", desk.trading.engine.status.state)
     halted = desk.trading.halt_file.read()
     halt = f"; HALTED: {halted}" if halted else ""
-    return f"engine: {engine.state}; orders: {money}, {counted(engine.changes, 'change')} of orders and alerts so far{halt}"
+    return f"engine: {state}; orders: {money}, {counted(engine.changes, 'change')} of orders and alerts so far{halt}"
 
 
-async def _table(desk: Desk, collector: Collector, room: int) -> Table:
-    """Returns a table of as many rows as fit; the last row counts the symbols left out."""
-    table = Table("symbol", expand=False)
-    for name in ("price", "RSI 14", "bar"):
-        table.add_column(name, justify="right")
-    table.add_column("signals at 1min")
-    if collector.status.state in {"collecting", "nothing to collect", "standing by"}:
-        watched = desk.watchlist.read().instruments
-        shown = watched if len(watched) <= room else watched[: max(0, room - 1)]
-        for instrument in shown:
-            table.add_row(*await _row(desk, instrument))
-        if len(shown) < len(watched):
-            table.add_row("…", "", "", "", f"{len(watched) - len(shown)} more: a taller window shows them")
-    return table
+def _state(desk: Desk, part: str, state: str) -> str:
+    """Returns the state of a part: what it reports itself, unless the last look at the desk knows that it fails."""
+    last = desk.health.last
+    return last.failing[part].text if last is not None and part in last.failing else state
 
 
-async def _row(desk: Desk, instrument: Instrument) -> tuple[str, ...]:
-    try:
-        reading = await desk.signals.read(instrument, Timeframe.M1)
-    except OpenbellError as error:
-        return (instrument.symbol, "", "", "", error.message)
-    if reading.signals is None:
-        return (instrument.symbol, "", "", "", "not ready")
-    last = reading.signals.last
-    bar = datetime.fromtimestamp(last.time, UTC).strftime("%d %H:%M")
-    return (instrument.symbol, f"{last.price:,}", f"{last.rsi:.1f}", bar, " ".join(reading.signals.crossings.true()))
+def _outages(desk: Desk) -> list[str]:
+    """Returns a line for each store, feed or disk that fails, with its cause and since when."""
+    found = desk.health.last.failing if desk.health.last is not None else {}
+    return [f"OUTAGE: {name}: {found[name]}" for name in ("records", "bars", "feed", "disk") if name in found]

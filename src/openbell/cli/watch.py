@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.cli.app import fail, group, plain_errors, settings_for
+from openbell.desk.desk import Desk
 from openbell.desk.watchlist import WatchlistFile
 
-watch = typer.Typer(help="List, add and remove the symbols of the watchlist.", no_args_is_help=True)
-app.add_typer(watch, name="watch")
+watch = group("watch", "List, add and remove the symbols of the watchlist.")
 Symbols = Annotated[list[str], typer.Argument(metavar="SYMBOL…", help="The symbols: AAPL BTC/USD.")]
 
 
@@ -18,7 +18,7 @@ Symbols = Annotated[list[str], typer.Argument(metavar="SYMBOL…", help="The sym
 def show() -> None:
     """Print the watched symbols, one per line."""
     with plain_errors():
-        found = WatchlistFile(settings_for().watchlist_file).read()
+        found = Desk(settings_for()).watchlist.read()
     for instrument in found.instruments:
         typer.echo(str(instrument))
     for fault in found.faults:
@@ -36,7 +36,7 @@ def add(symbols: Symbols) -> None:
 
 @watch.command("remove")
 def remove(symbols: Symbols) -> None:
-    """Remove symbols from the watchlist. Stored bars are kept."""
+    """Remove symbols from the watchlist. Stored bars are kept, and an import does not add them again."""
     file = _file()
     with plain_errors():
         removed = file.remove(symbols)
@@ -47,4 +47,4 @@ def _file() -> WatchlistFile:
     settings = settings_for()
     if settings.read_only:
         fail("this desk is read-only (OPENBELL_READ_ONLY)")
-    return WatchlistFile(settings.watchlist_file)
+    return Desk(settings).watchlist

@@ -8,17 +8,14 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from openbell.cli.app import app, fail, plain_errors, settings_for
+from openbell.cli.app import fail, group, plain_errors, settings_for
 from openbell.desk.desk import Desk
 from openbell.desk.principals import OPERATOR
 from openbell.market.clock import iso
 
 T = TypeVar("T")
 
-webhook = typer.Typer(
-    help="Send alerts and fills to a URL; receive alerts of TradingView and others.", no_args_is_help=True
-)
-app.add_typer(webhook, name="webhook")
+webhook = group("webhook", "Send alerts and fills to a URL; receive alerts of TradingView and others.")
 
 
 @webhook.command("add")

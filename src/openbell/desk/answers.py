@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.market.bars import Bars, bucket_bounds, closed_at
-from openbell.market.capacity import most_bars
+from openbell.market.capacity import most_bars, trading_bars
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span
@@ -44,13 +44,16 @@ def covered_by(bars: Bars, refused: Times, span: Span, newest: bool) -> list[Spa
 
 
 def covered_by_file(bars: Bars, span: Span) -> list[Span]:
-    """Returns the parts of a file's span that its bars cover: not those in which too many bars are missing."""
+    """Returns the parts of a file's span that its bars cover: not those in which too many bars are missing.
+
+    Closed hours are not missing: a bar that lacks beside a weekend leaves no hole of two days.
+    """
     series = bars.series
     most = _most_silent(series.timeframe)
     ends = bucket_bounds(series.instrument, series.timeframe, bars.time)[1]
     starts, stops = [span.start], []
     for at in np.flatnonzero(bars.time[1:] - ends[:-1] > most * series.timeframe.seconds).tolist():
-        if most_bars(series.instrument, series.timeframe, int(ends[at]), int(bars.time[at + 1])) > most:
+        if trading_bars(series.instrument, series.timeframe, int(ends[at]), int(bars.time[at + 1])) > most:
             stops.append(int(ends[at]))
             starts.append(int(bars.time[at + 1]))
     return [Span(start, stop) for start, stop in zip(starts, [*stops, span.end], strict=True)]

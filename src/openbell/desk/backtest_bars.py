@@ -17,6 +17,7 @@ from openbell.market.lookback import lookback_start
 from openbell.market.plan import buckets
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, Timeframe, name_of
+from openbell.market.trading_days import begin_of_date, date_of
 from openbell.stores.port import Span
 from openbell.strategies.compiled import Compiled
 
@@ -55,6 +56,7 @@ async def backtest_bars(
     minutes and there are none.
     """
     newest = service.closed_until()
+    start, end = (at if at is None else begin_of_date(series.instrument, series.timeframe, at) for at in (start, end))
     until = newest if end is None else min(end, newest)
     first = await _usual_start(service, series, until, to_the_end=until == newest) if start is None else start
     if first >= until:
@@ -105,8 +107,9 @@ def _late_start(bars: Bars, start: int) -> str:
         )
     if not late:
         return ""
-    shown, wanted = iso(first), iso(start)
-    return f"bars begin on {shown if shown[:10] == wanted[:10] else shown[:10]}, after the start"
+    begun = date_of(instrument, bars.timeframe, first)
+    shown = iso(first) if begun == date_of(instrument, bars.timeframe, start) else begun
+    return f"bars begin on {shown}, after the start"
 
 
 def _require_minutes(part: RegularPart, bars: Bars, count: int, titles: str) -> None:

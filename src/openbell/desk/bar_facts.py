@@ -5,17 +5,18 @@ from __future__ import annotations
 from openbell.desk.bars import BarService
 from openbell.market.bars import Bars, closed_at
 from openbell.market.instruments import Instrument
+from openbell.market.plan import Part
 from openbell.market.provenance import BarFacts, Source
-from openbell.market.timeframes import ALL_NAMES, name_of
+from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 from openbell.stores.port import Span
 
 
-async def bar_facts(service: BarService, bars: Bars) -> BarFacts:
-    """Returns the facts about closed bars."""
+async def bar_facts(service: BarService, bars: Bars, *, from_minutes: bool = False) -> BarFacts:
+    """Returns the facts about closed bars. `from_minutes`: they were computed from minutes, whatever else is stored."""
     if not len(bars):
         return BarFacts()
-    parts = await service.parts_of(bars)
     first, last = int(bars.time[0]), closed_at(bars)
+    parts = [Part(Timeframe.M1, first, last)] if from_minutes else await service.parts_of(bars)
     spans = [(part.base, Span(max(part.start, first), min(part.end, last))) for part in parts]
 
     def sources() -> frozenset[Source]:

@@ -72,12 +72,12 @@ class BarService:
 
     async def known(self, instrument: Instrument) -> bool:
         """Whether the feed can deliver it or the store holds bars of it that had closed by the clock."""
-        if self.feed.supports(instrument):
-            return True
-        return await self.threads.run(self._any_stored, instrument, self.closed_until())
+        return self.feed.supports(instrument) or await self.threads.run(self.has_stored, instrument)
 
-    def _any_stored(self, instrument: Instrument, end: int) -> bool:
-        return bool(len(self.store.tail(Series(instrument), 1, end)) or self._stored_timeframes(instrument, end))
+    def has_stored(self, instrument: Instrument) -> bool:
+        """Whether the store holds bars of it that had closed by the clock. It may block."""
+        end, series = self.closed_until(), Series(instrument)
+        return bool(len(self.store.tail(series, 1, end)) or self._stored_timeframes(instrument, end))
 
     def _stored_timeframes(self, instrument: Instrument, end: int) -> list[Timeframe]:
         """The timeframes other than minutes of which a bar is stored that had closed at `end`, shortest first."""

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import Executor
+from datetime import tzinfo
+from functools import partial
+from typing import TYPE_CHECKING
 
 from openbell.charts.look import Look
 from openbell.desk.indicators import Evaluation
 from openbell.market.bars import Bars
 from openbell.market.errors import NotFinite
+
+if TYPE_CHECKING:
+    from openbell.charts.account.overlay import AccountOverlay
+    from openbell.charts.config.plots import StudyPlot
 
 _SMALLEST_DRAWN, _LARGEST_DRAWN = 1e-100, 1e100
 """Prices and volumes beyond these overflow in the arithmetic of axes and paths."""
@@ -21,10 +29,32 @@ class ChartService:
         """`worker` draws, so that the event loop goes on."""
         self._worker = worker
 
-    async def draw(self, shown: Evaluation, look: Look, title: str, badge: str, form: str = "png") -> bytes:
-        """The picture as a file: `png`, `jpeg` or `svg`. Raises `NotFinite` if no axis can hold its prices or volumes."""
+    async def draw(
+        self,
+        shown: Evaluation,
+        look: Look,
+        title: str,
+        badge: str,
+        form: str = "png",
+        plots: Sequence[StudyPlot] = (),
+        *,
+        overlay: AccountOverlay | None = None,
+        zone: tzinfo | None = None,
+    ) -> bytes:
+        """The picture as a file: `png`, `jpeg` or `svg`. Raises `NotFinite` if no axis can hold its prices or volumes.
+
+        `plots` say how single indicators are drawn. `overlay` is what is drawn of an account. `zone` is the time zone of the
+        axis; None for that of the market.
+        """
         check_drawable(shown.whole)
-        return await asyncio.get_running_loop().run_in_executor(self._worker, _draw, shown, look, title, badge, form)
+        work = partial(_draw, shown, look, title, badge, form, plots, overlay, zone)
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+
+def title_of(shown: Evaluation, interval: str) -> str:
+    """Returns the title of a chart; `interval` is the timeframe as it was asked for."""
+    parts = [str(shown.bars.instrument), interval, f"{shown.hours} hours" if shown.hours else ""]
+    return " · ".join(filter(None, parts))
 
 
 def check_drawable(bars: Bars) -> None:
@@ -36,9 +66,38 @@ def check_drawable(bars: Bars) -> None:
         )
 
 
-def _draw(shown: Evaluation, look: Look, title: str, badge: str, form: str) -> bytes:
+def _draw(
+    shown: Evaluation,
+    look: Look,
+    title: str,
+    badge: str,
+    form: str,
+    plots: Sequence[StudyPlot],
+    overlay: AccountOverlay | None,
+    zone: tzinfo | None,
+) -> bytes:
     from openbell.charts.compose import compose
+    from openbell.charts.options import Options
     from openbell.charts.picture import picture
 
-    scene = compose(shown.bars, shown.indicators, look, title, badge, shown.whole)
+    options = Options(zone=zone)
+    if overlay is None:
+        scene = compose(shown.bars, shown.indicators, look, title, badge, shown.whole, options=options, plots=plots)
+        return picture(scene, look.scale, form)
+    from openbell.charts.account.paint import marks_of, painter_of
+    from openbell.charts.themes import THEMES
+
+    scene = compose(
+        shown.bars,
+        shown.indicators,
+        look,
+        title,
+        badge,
+        shown.whole,
+        painter_of(overlay),
+        options=options,
+        plots=plots,
+        marks=marks_of(overlay, THEMES[look.theme]),
+        notes=[overlay.legend],
+    )
     return picture(scene, look.scale, form)

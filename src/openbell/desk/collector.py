@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from openbell.desk.bars import BarService
 from openbell.desk.events import Hub, WatchlistChanged
 from openbell.desk.screening import screen
+from openbell.desk.stored_check import check_stored
 from openbell.desk.watchlist import Watchlist, WatchlistFile
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import MINUTE, Bars, empty
@@ -22,7 +23,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.lookback import lookback_start
 from openbell.market.provenance import Source
 from openbell.market.timeframes import Timeframe
-from openbell.stores.leases import this_process
+from openbell.stores.holders import this_process
 from openbell.stores.port import Lease, Span
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Collector:
         self._hub = hub
         self._on_stored = on_stored
         self._on_progress = on_progress
-        self._pause = random.Random()  # noqa: S311 - only jitter of reconnects
+        self._pause = random.Random()  # noqa: S311 - only jitter of reconnects and of waiting
         self._unknown: set[str] = set()
         self._read: Watchlist | None = None
         """The watchlist as it was last read by this collector."""
@@ -77,7 +78,7 @@ class Collector:
 
     async def run(self) -> None:
         """Wait for the lease, collect while it is held, and start over when it is lost."""
-        begun = False
+        begun = checked = False
         while True:
             try:
                 lease = await self._take_lease()
@@ -92,6 +93,9 @@ class Collector:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self._keep_lease(lease))
                     group.create_task(self._collect(lease))
+                    if not checked:
+                        group.create_task(check_stored(self._bars, self._watchlist.read().instruments))
+                        checked = True
             except* LeaseLost as lost:
                 log.warning("%s", lost.exceptions[0])
                 self.status.state = "lost the lease"
@@ -112,7 +116,7 @@ class Collector:
                 if self.status.state != "standing by":
                     log.warning("%s; standing by", held)
                 self.status.state = "standing by"
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(self._pause.uniform(0.5, 1.5))  # two that begin at once must not always collide
 
     async def _keep_lease(self, lease: Lease) -> None:
         while True:

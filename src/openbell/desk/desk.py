@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +18,7 @@ from openbell.desk.events import Hub
 from openbell.desk.settings import Settings
 from openbell.desk.watchlist import WatchlistFile
 from openbell.feeds.declaration import FeedParts
-from openbell.feeds.registry import feed_of
+from openbell.feeds.registry import default_watchlist, feed_of
 from openbell.market.clock import Clock, FixedClock, ReplayClock, SystemClock, parse_time
 from openbell.market.errors import StoreError
 from openbell.market.provenance import TRUTH, BarFacts, Origin
@@ -30,14 +32,18 @@ if TYPE_CHECKING:
     from openbell.desk.chart_image.service import ChartImages
     from openbell.desk.charts import ChartService
     from openbell.desk.crossing_alerts import CrossingAlertService
+    from openbell.desk.health.monitor import DeskHealth
     from openbell.desk.indicators import IndicatorService
     from openbell.desk.quotes import QuoteService
     from openbell.desk.signals import SignalService
     from openbell.desk.strategies.desk import StrategyDesk
+    from openbell.desk.symbol_advice import SymbolAdvice
     from openbell.desk.trading.desk import TradingDesk
     from openbell.desk.webhooks.service import WebhookService
     from openbell.feeds.port import Feeds
     from openbell.market.bars import Bars
+    from openbell.market.instruments import Instrument
+    from openbell.stores.influx_http import InfluxHttp
     from openbell.stores.port import BarStore
 
 
@@ -48,12 +54,40 @@ class Desk:
         self.settings = settings
         self.threads = Threads()
         self.clock = make_clock(settings)
-        self.watchlist = WatchlistFile(settings.watchlist_file)
+        keeps = self._was_known if settings.as_of else None
+        self.watchlist = WatchlistFile(settings.watchlist_file, self._default_watchlist, keeps)
+        self._known_then: set[Instrument] = set()
+        self._stored: tuple[Hashable, tuple[Instrument, ...]] = (None, ())
+        """The stored instruments, and the state of the store that they were read at."""
 
     @property
     def data(self) -> str:
         """The origin of bars: `simulated`, `imported`, `replay` or `live`."""
         return str(feed_of(self.settings.feed).origin)
+
+    def _default_watchlist(self) -> tuple[Instrument, ...]:
+        return default_watchlist(self.settings.feed, self._stored_instruments)
+
+    def _was_known(self, instrument: Instrument) -> bool:
+        """Returns True if the feed has an instrument or a bar of it had closed by the clock.
+
+        The watchlist has no history: what was imported or added later must not show at an earlier time.
+        """
+        if instrument in self._known_then:
+            return True
+        if known := self.feed.supports(instrument) or self.bars.has_stored(instrument):
+            self._known_then.add(instrument)
+        return known
+
+    def _stored_instruments(self) -> tuple[Instrument, ...]:
+        """Returns the instruments that have stored bars; those known before while the store fails."""
+        if not self.settings.influx_url and not self.settings.bar_folder.exists():
+            return ()
+        with suppress(StoreError):
+            state = self.store.changes()
+            if state != self._stored[0]:
+                self._stored = (state, tuple(sorted({series.instrument for series in self.store.stored()})))
+        return self._stored[1]
 
     @property
     def truth_of_pushes(self) -> dict[str, Any]:
@@ -62,11 +96,11 @@ class Desk:
         header = {"data": self.data, "feed": self.settings.feed, **({"scenario": scenario} if scenario else {})}
         return {TRUTH: header}
 
-    async def facts(self, bars: Bars) -> BarFacts:
+    async def facts(self, bars: Bars, *, from_minutes: bool = False) -> BarFacts:
         """What closed bars are made of, their sources, and the failure of the feed if they are only the stored ones."""
         from openbell.desk.bar_facts import bar_facts
 
-        return await bar_facts(self.bars, bars)
+        return await bar_facts(self.bars, bars, from_minutes=from_minutes)
 
     @cached_property
     def store(self) -> BarStore:
@@ -100,6 +134,13 @@ class Desk:
             argument=settings.feed.partition(":")[2],
         )
         return feed_of(settings.feed).make(parts)
+
+    @cached_property
+    def symbol_advice(self) -> SymbolAdvice:
+        """Suggestions for unknown symbols."""
+        from openbell.desk.symbol_advice import SymbolAdvice
+
+        return SymbolAdvice(self)
 
     @cached_property
     def bars(self) -> BarService:
@@ -210,6 +251,13 @@ class Desk:
 
         return WebhookService(self.trading.records, self.settings.trusted_origins)
 
+    @cached_property
+    def health(self) -> DeskHealth:
+        """The state of the parts in this process, and the figures to watch."""
+        from openbell.desk.health.monitor import DeskHealth
+
+        return DeskHealth(self)
+
     @property
     def account(self) -> str:
         """The kind of account that results show: `paper` or `live`."""
@@ -218,7 +266,8 @@ class Desk:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_error: object) -> None:
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        await self.symbol_advice.add_to(error)  # for commands; `protocol.service` does it for tools
         await self.close()
 
     async def close(self) -> None:
@@ -247,8 +296,8 @@ class Desk:
             self.store.close()
 
 
-def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
-    from openbell.stores.influx import InfluxStore
+def make_influx(settings: Settings) -> InfluxHttp:
+    """Returns a client of the database of bars."""
     from openbell.stores.influx_http import InfluxHttp, Pool
 
     if not settings.simulated and re.search(r"_simulated_\d+$", settings.influx_database):
@@ -261,7 +310,13 @@ def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
         connect=settings.pool_influx_connect,
         answer=settings.pool_influx_timeout,
     )
-    http = InfluxHttp(url=settings.influx_url, database=database, token=settings.influx_token, pool=pool)
+    return InfluxHttp(url=settings.influx_url, database=database, token=settings.influx_token, pool=pool)
+
+
+def _influx(settings: Settings, origins: frozenset[Origin]) -> BarStore:
+    from openbell.stores.influx import InfluxStore
+
+    http = make_influx(settings)
     # Without a live feed, other programs write to the database.
     shared = feed_of(settings.feed).origin in {Origin.IMPORTED, Origin.REPLAY}
     if settings.read_only:

@@ -28,6 +28,7 @@ from openbell.market.plan import Native, published
 from openbell.market.provenance import Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import by_trading_day
 from openbell.stores.port import BarStore, Span
 from openbell.stores.threads import Threads
 
@@ -260,7 +261,7 @@ class History:
         series = bars.series
         log.warning("%s: the bars of %s are cut at other times; smaller ones are used", series, self._feed.name)
         starts, _ = barlib.bucket_bounds(bars.instrument, bars.timeframe, bars.time)
-        by_session = bars.instrument.asset_class is AssetClass.STOCK
+        by_session = bars.instrument.asset_class is AssetClass.STOCK or by_trading_day(bars.instrument, bars.timeframe)
         self._natives[series.instrument] = {
             each: native
             for each, native in self._natives[series.instrument].items()

@@ -32,10 +32,13 @@ class SingleFlight:
             if left == 0:
                 self._waiting.pop(key, None)
                 if not task.done():
+                    # Not left to `_forget`: a caller that comes before the task has ended would be cancelled with it.
+                    self._tasks.pop(key, None)
                     task.cancel()
 
     def _forget(self, key: Hashable, done: asyncio.Task[Any]) -> None:
-        self._tasks.pop(key, None)
+        if self._tasks.get(key) is done:
+            del self._tasks[key]
         if not done.cancelled():
             done.exception()  # retrieved, so that asyncio does not log it if all callers were cancelled
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 
 from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import RING, BarService
+from openbell.desk.finer_bars import finer_bars_of
+from openbell.desk.regular_bars import newest_regular, why_unchanged
 from openbell.desk.regular_parts import RegularPart, regular_part_of
 from openbell.feeds.port import Feeds
 from openbell.indicators.day_sums import day_starts
@@ -20,6 +23,7 @@ from openbell.market.bars import Bars, ends_of
 from openbell.market.errors import InsufficientData
 from openbell.market.extras import Extra
 from openbell.market.instruments import Instrument
+from openbell.market.sessions import EXTENDED, REGULAR
 from openbell.market.timeframes import Timeframe
 from openbell.stores.port import Span
 
@@ -37,6 +41,12 @@ class Evaluation:
     indicators: list[Computed]
     whole: Bars
     """The bars before them too: what some chart styles begin with."""
+    hours: str | None = None
+    """`regular` if extended hours were asked to be left out, and the bars have none; None if that was not asked."""
+    note: str | None = None
+    """Why bars are missing, or why the hours asked for change nothing."""
+    from_minutes: bool = False
+    """True if the bars were computed from minutes."""
 
 
 class IndicatorService:
@@ -49,23 +59,58 @@ class IndicatorService:
         self._worker = worker
 
     async def evaluate(
-        self, instrument: Instrument, timeframe: Timeframe, count: int, wanted: list[IndicatorRequest]
+        self,
+        instrument: Instrument,
+        timeframe: Timeframe,
+        count: int,
+        wanted: list[IndicatorRequest],
+        session: str = EXTENDED,
     ) -> Evaluation:
-        """The newest `count` closed bars; indicators are computed on bars before them too, so that they are warm."""
-        bars = await self._bars.newest(instrument, timeframe, count + warm_up(wanted, timeframe))
-        if not len(bars):
-            raise InsufficientData(instrument.symbol, 0, 1, await stored_instead(self._bars, instrument))
+        """The newest `count` closed bars; indicators are computed on bars before them too, so that they are warm.
+
+        With the session `regular`, bars and indicators are computed without the extended hours of stocks.
+        """
+        needed = count + warm_up(wanted, timeframe)
+        if session == REGULAR:
+            return await self._evaluate_regular(instrument, timeframe, count, needed, wanted)
+        bars = await self._bars.newest(instrument, timeframe, needed)
+        await self._check_any(bars)
         return await self.evaluate_bars(bars, count, wanted)
+
+    async def _evaluate_regular(
+        self, instrument: Instrument, timeframe: Timeframe, count: int, needed: int, wanted: list[IndicatorRequest]
+    ) -> Evaluation:
+        found = await newest_regular(self._bars, instrument, timeframe, needed)
+        await self._check_any(found.bars)
+        shown = await self.evaluate_bars(found.bars.tail(needed), count, wanted)
+        unchanged = why_unchanged(instrument)
+        return replace(
+            shown,
+            hours=None if unchanged else REGULAR,
+            note=unchanged or found.note(count),
+            from_minutes=found.from_minutes,
+        )
+
+    async def _check_any(self, bars: Bars) -> None:
+        """Raises `InsufficientData` if there are no bars."""
+        if not len(bars):
+            instrument = bars.instrument
+            raise InsufficientData(instrument.symbol, 0, 1, await stored_instead(self._bars, instrument))
 
     async def evaluate_bars(self, bars: Bars, count: int, wanted: list[IndicatorRequest]) -> Evaluation:
         """Indicators on the newest `count` of some bars, computed on all of them."""
         extras = await self._extras(bars, wanted)
         regular = await self._regular(bars, count, wanted)
+        finer = await finer_bars_of(self._bars, bars.tail(count), wanted)
         loop = asyncio.get_running_loop()
         part = None if regular is None else regular.bars
-        found = await loop.run_in_executor(self._worker, evaluate, bars, count, wanted, extras, part)
+        work = partial(evaluate, bars, count, wanted, extras, part, finer.bars)
+        found = await loop.run_in_executor(self._worker, work)
         if regular and (note := regular.note(count)):
-            found = [replace(each, note=note) if each.request.indicator.regular else each for each in found]
+            found = [
+                replace(each, note=each.note or note) if each.request.indicator.regular else each for each in found
+            ]
+        found = [replace(each, note=each.note or finer.notes.get(each.request.key)) for each in found]
         return Evaluation(bars.tail(count), found, bars)
 
     async def _extras(self, bars: Bars, wanted: list[IndicatorRequest]) -> dict[str, Extra]:
@@ -78,7 +123,8 @@ class IndicatorService:
         """What was traded of the bars in regular hours, if somebody needs that and the bars themselves do not tell."""
         if not any(each.indicator.regular for each in wanted) or not partly_regular(bars).any():
             return None
-        span = _regular_span(bars, len(bars) - count)
+        back = max((each.lookback(bars.timeframe) for each in wanted if each.indicator.regular), default=0)
+        span = _regular_span(bars, len(bars) - count, back)
         # Longer bars need not be made of minutes; without minutes there are no values.
         return await regular_part_of(self._bars, bars, span)
 
@@ -95,11 +141,13 @@ def _warm_up(request: IndicatorRequest, timeframe: Timeframe) -> int:
         return RING
     # The session of the first bar, and the one before it.
     days = 2 * _DAY // timeframe.seconds if indicator.regular or indicator.by_day else 0
-    return max(_WARM_UP, 24 * request.warmup, days)
+    return max(_WARM_UP, 24 * request.warmup, days, request.lookback(timeframe) // timeframe.seconds)
 
 
-def _regular_span(bars: Bars, first: int) -> Span:
-    """From one session before the first shown bar's on: nothing that needs regular hours looks further back."""
+def _regular_span(bars: Bars, first: int, back: int) -> Span:
+    """From one session before the first shown bar's on, and from `back` seconds before that bar on."""
     day = session_days(bars)
     sessions = [at for at in day_starts(day).tolist() if day[at] >= 0 and at <= first]
-    return Span(int(bars.time[sessions[-2] if len(sessions) > 1 else 0]), int(bars.time[-1]) + bars.timeframe.seconds)
+    begin = int(bars.time[sessions[-2] if len(sessions) > 1 else 0])
+    begin = max(int(bars.time[0]), min(begin, int(bars.time[max(0, first)]) - back))
+    return Span(begin, int(bars.time[-1]) + bars.timeframe.seconds)

@@ -8,6 +8,7 @@ from openbell.desk.bar_facts import stored_instead
 from openbell.desk.bars import BarService
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso
+from openbell.market.durations import in_words
 from openbell.market.errors import NoData
 from openbell.market.freshness import trading_seconds
 from openbell.market.instruments import Instrument
@@ -29,7 +30,7 @@ class LatestPrice:
     @property
     def age(self) -> str:
         """How old the price is, in words."""
-        open_for = f"its market has been open for {self.missed / 60:.0f} minutes since"
+        open_for = f"its market has been open for {in_words(self.missed)} since"
         return f"newest price of {self.minutes.instrument} is of {iso(self.end)}; {open_for}"
 
 

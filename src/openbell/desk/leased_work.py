@@ -7,11 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 
 from openbell.market.errors import LeaseHeld, LeaseLost, Refused, SettingsError, StoreError
-from openbell.stores.leases import this_process
+from openbell.stores.holders import this_process
 from openbell.stores.port import Lease
 from openbell.stores.records import leases
+from openbell.stores.records.journal import LedgerBroken
 from openbell.stores.records.records import Records
 
 log = logging.getLogger(__name__)
@@ -19,6 +21,11 @@ log = logging.getLogger(__name__)
 LEASE_SECONDS = 15.0
 PAUSE = 5.0
 """Seconds to wait after a failure."""
+STANDBY_SECONDS = 1.0
+"""The time between two looks at a lease that another process holds."""
+_LEDGER_LOOKS = 5
+"""After so many looks a process that stands by checks again whether it could take over."""
+_STANDING_BY = "standing by"
 Work = Callable[[Lease, asyncio.Task[None]], Awaitable[None]]
 """Takes the lease and the task that renews it: the work ends as soon as it can when that task has ended."""
 
@@ -64,7 +71,8 @@ class LeasedWork:
                 self._status.state = "lost the lease"
             except StoreError as error:
                 log.warning("%s; trying again in %.0f s", error, PAUSE)
-                self._status.state = "waiting for the records"
+                broken = isinstance(error, LedgerBroken)
+                self._status.state = f"waiting: {error.message}" if broken else "waiting for the records"
                 await asyncio.sleep(PAUSE)
             except SettingsError:
                 raise
@@ -104,7 +112,7 @@ class LeasedWork:
             await self._records.write(lambda journal: leases.renew(journal.view, lease, LEASE_SECONDS))
 
     async def _take(self) -> Lease:
-        while True:
+        for look in count():
             if not await self._records.is_created():
                 self._status.state = "waiting for the scenario's first order, alert or decision"
                 await asyncio.sleep(1.0)
@@ -114,7 +122,19 @@ class LeasedWork:
             if held is None:
                 with suppress(LeaseHeld):
                     return await self.acquire()
-            if self._status.state != "standing by":
+            if not self._status.state.startswith(_STANDING_BY):
                 log.info("the %s is already running as %s; standing by", self._kind, held)
-            self._status.state = "standing by"
-            await asyncio.sleep(1.0)
+                self._status.state = _STANDING_BY
+            if look % _LEDGER_LOOKS == 0:
+                await self._check_ledger()
+            await asyncio.sleep(STANDBY_SECONDS)
+        raise AssertionError
+
+    async def _check_ledger(self) -> None:
+        """Show and log at once, not at the takeover, that this home would refuse to write to the ledger."""
+        state = _STANDING_BY
+        if reason := await self._records.write_refusal():
+            state += f", but cannot take over: {reason}; run {self._records.head.verify} --adopt"
+        if state not in {self._status.state, _STANDING_BY}:
+            log.warning("the %s is %s", self._kind, state)
+        self._status.state = state

@@ -15,9 +15,10 @@ from openbell.market.bars import MINUTE, Bars
 from openbell.market.clock import iso
 from openbell.market.errors import InsufficientData, StaleData
 from openbell.market.instruments import Instrument
+from openbell.market.previous_close import compared_from
 from openbell.market.timeframes import Timeframe
 
-_HOUR, _DAY = 3600, 86400
+_HOUR = 3600
 WINDOW = 100
 """Bars that a volatility is measured over, if there are so many."""
 _ATR = 14
@@ -31,6 +32,9 @@ class Quote:
     price: float
     change_1h: float | None
     change_24h: float | None
+    """Of a stock on a day without trades: since the close of the session before the price's (see `compared_from`)."""
+    day_since: int | None
+    """When the bar of the price ended that `change_24h` compares with."""
     volume_24h: float
     end: int
     """When the bar of the price ended."""
@@ -74,18 +78,27 @@ class QuoteService:
                 trading_age_s=int(latest.missed),
                 threshold_s=self._stale_after,
             )
-        before = [await self._close_at(minutes, now - ago) for ago in (_HOUR, _DAY)]
-        hour, day = (_change(then, price) for then in before)
+        hour = await self._bar_at(minutes, now - _HOUR)
+        day = await self._bar_at(minutes, compared_from(instrument, latest.end, now))
         volume = await day_volume(self._bars, minutes, now)
-        return Quote(price, hour, day, volume.volume, latest.end, minutes.tail(1), volume.note)
+        return Quote(
+            price,
+            _change(hour, price),
+            _change(day, price),
+            int(day.time[-1]) + MINUTE if len(day) else None,
+            volume.volume,
+            latest.end,
+            minutes.tail(1),
+            volume.note,
+        )
 
-    async def _close_at(self, minutes: Bars, moment: float) -> float | None:
-        """The last close at or before a moment."""
+    async def _bar_at(self, minutes: Bars, moment: float) -> Bars:
+        """The bars that had closed at a moment, or the last of them; empty if there are none."""
         end = int((moment - MINUTE) // MINUTE + 1) * MINUTE
         known = minutes.between(0, end)
         if not len(known):
             known = await self._bars.threads.run(self._bars.store.tail, minutes.series, 1, end)
-        return float(known.close[-1]) if len(known) else None
+        return known
 
     async def volatility(self, instrument: Instrument, timeframe: Timeframe) -> Volatility:
         """Measured over the newest `WINDOW` closed bars. Raises `InsufficientData`."""
@@ -96,9 +109,9 @@ class QuoteService:
         return await self._bars.threads.run(_measure, bars)
 
 
-def _change(before: float | None, now: float) -> float | None:
-    """In per cent; None if there was no price, or if the change is too large for a number."""
-    change = (now / before - 1) * 100 if before else inf
+def _change(before: Bars, now: float) -> float | None:
+    """In per cent since the last of these bars; None if there is none, or if the change is too large for a number."""
+    change = (now / float(before.close[-1]) - 1) * 100 if len(before) else inf
     return change if isfinite(change) else None
 
 

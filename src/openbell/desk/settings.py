@@ -6,11 +6,9 @@ Each setting is one field below; its help text is the documentation (docs/settin
 from __future__ import annotations
 
 import os
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,11 +16,13 @@ from zlib import crc32
 
 from openbell.brokers.registry import all_brokers
 from openbell.desk.settings_checks import PREFIX, check, declared_options
+from openbell.desk.settings_file import NAME, read_file
 from openbell.desk.settings_values import typed
 from openbell.desk.targets import parse_origin
 from openbell.feeds.declaration import Option
 from openbell.feeds.registry import all_feeds, feed_of
 from openbell.market.errors import SettingsError
+from openbell.market.nearest import did_you_mean
 from openbell.market.provenance import Origin
 
 _HOME = Path("~/.openbell")
@@ -206,7 +206,11 @@ class Settings:
         "origins to which webhooks may be sent without TLS and in private networks, such as http://127.0.0.1:9000, "
         "separated by commas; all others need https and public addresses",
     )
-    log: str = _setting("warning", "level of the log on standard error: debug, info, warning, error")
+    log_level: str = _setting("warning", "level of the log on standard error: debug, info, warning, error")
+    log_levels: str = _setting(
+        "", "other levels for single rooms (folders of the source), such as feeds=debug,trading=info"
+    )
+    log_format: str = _setting("text", "form of its lines, one for each event, times in UTC: text, json")
     options: Mapping[str, Any] = field(default_factory=_defaults)
     """The values of settings that feeds and brokers declare, by name."""
 
@@ -221,10 +225,10 @@ class Settings:
 
         If bars are in InfluxDB, the folder holds new bars until they are copied there, and metadata.
         """
-        name = (
-            f"influx/{crc32(f'{self.influx_url} {self.influx_database}'.encode()):08x}" if self.influx_url else "data"
-        )
-        return self.market_folder / name
+        if not self.influx_url:
+            return self.market_folder / "data"
+        place = f"{self.influx_url.rstrip('/')} {self.influx_database}"
+        return self.market_folder / f"influx/{crc32(place.encode()):08x}"
 
     @property
     def market_folder(self) -> Path:
@@ -272,9 +276,10 @@ class Settings:
         return self.home / "watchlist.txt"
 
 
-def _own() -> list[Field[Any]]:
+@cache
+def _own() -> tuple[Field[Any], ...]:
     """Returns the settings that are fields of `Settings`."""
-    return [each for each in fields(Settings) if "help" in each.metadata]
+    return tuple(each for each in fields(Settings) if "help" in each.metadata)
 
 
 @cache
@@ -295,8 +300,29 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
     env = os.environ if environ is None else environ
     home = _home(overrides.get("home") or env.get(PREFIX + "HOME") or _HOME)
     flags = {name: value for name, value in overrides.items() if value is not None}
-    layers = (_from_file(home / "openbell.toml"), _from_environment(env), flags)
-    read = [{name: typed(*names()[name][:2], value) for name, value in layer.items()} for layer in layers]
+    file, environment = read_file(home / NAME, names()), _from_environment(env)
+    with file.keys_named(set(file.values)):
+        stored = _typed(file.values)
+    with file.keys_named(file.values.keys() - environment.keys() - flags.keys()):
+        return _settings(home, [stored, _typed(environment), _typed(flags)])
+
+
+def unknown_variables(environ: Mapping[str, str]) -> str | None:
+    """Returns a warning that names the OPENBELL_ variables that are no settings, without their values; None if all are."""
+    known = {variable for variable, _, _ in names().values()}
+    found = sorted(each for each in environ if each.startswith(PREFIX) and each not in known)
+    shown = "; ".join(
+        f"{each[:80]} is not a setting and is ignored{did_you_mean(each, known, 0.8)}" for each in found[:8]
+    )
+    return shown or None
+
+
+def _typed(layer: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: typed(*names()[name][:2], value) for name, value in layer.items()}
+
+
+def _settings(home: Path, read: Sequence[Mapping[str, Any]]) -> Settings:
+    """Returns the settings of layers, of which later ones win."""
     values: dict[str, Any] = {name: value for layer in read for name, value in layer.items()}
     values["home"] = home
     # The one setting that a later layer cannot switch off.
@@ -317,22 +343,6 @@ def _home(path: str | Path) -> Path:
         return Path(path).expanduser().absolute()
     except RuntimeError as error:
         raise SettingsError(f"OPENBELL_HOME is {str(path)!r}: {error}") from None
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"cannot read {path}: {error}") from error
-    if "home" in table:
-        raise SettingsError(f"{path}: the home is where this file lies; set OPENBELL_HOME to move it")
-    for name in table:
-        if name not in names():
-            near = get_close_matches(name, names(), n=1)
-            raise SettingsError(f"{path}: unknown setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-    return table
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:

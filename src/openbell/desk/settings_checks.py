@@ -10,11 +10,14 @@ from urllib.parse import urlsplit
 
 from openbell.brokers.registry import all_brokers
 from openbell.charts.config.plans import PLANS
+from openbell.desk.logs.setup import FORMATS, LEVELS, levels_of
+from openbell.desk.settings_urls import check_database_url
 from openbell.feeds.declaration import Option
 from openbell.feeds.registry import all_feeds, feed_of
 from openbell.market.clock import iso, parse_time
 from openbell.market.errors import InvalidParameter, InvalidSymbol, SettingsError
 from openbell.market.instruments import parse
+from openbell.market.nearest import did_you_mean
 from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 PREFIX = "OPENBELL_"
 _HIGHEST_PORT = 65535
 _CHOICES = {
-    "log": ("debug", "info", "warning", "error"),
+    "log_level": LEVELS,
+    "log_format": FORMATS,
     **dict.fromkeys(("chart_img_plan", "chart_api_plan"), tuple(name.lower() for name in PLANS)),
 }
 _RANGES: dict[str, tuple[float, float]] = {
@@ -65,25 +69,29 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 _NAME = r"([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?"
 """A host name or address, with a port or without."""
+_PATH = r"(/[!-?A-~]*)?"
+"""Without an @: the host before it would be a user name, and part of the path a password."""
+_BARE_PATH = r"""(/[!"$->A-~]*)?"""
+"""Without a query or a fragment either, which may hold a password: errors name this URL."""
 _ORIGIN = rf"[a-z][a-z0-9+.-]*://{_NAME}"
 _PATTERNS = {
     "influx_url": (
-        r"(https?://([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?(/[!-~]*)?)?",
+        rf"(https?://{_NAME}{_BARE_PATH})?",
         "must be like http://HOST:8086, its password in OPENBELL_INFLUX_TOKEN",
     ),
     "arche_url": (
-        rf"(https?://{_NAME}(/[!-~]*)?)?",
+        rf"(https?://{_NAME}{_PATH})?",
         "must be like https://quotes.example.com, its key in OPENBELL_ARCHE_KEY",
     ),
-    "chart_img_url": (rf"https?://{_NAME}(/[!-~]*)?", "must be like https://api.chart-img.com"),
-    "chart_img_docs_url": (rf"https?://{_NAME}(/[!-~]*)?", "must be like https://doc.chart-img.com"),
+    "chart_img_url": (rf"https?://{_NAME}{_PATH}", "must be like https://api.chart-img.com"),
+    "chart_img_docs_url": (rf"https?://{_NAME}{_PATH}", "must be like https://doc.chart-img.com"),
     "arche_key": (r"[!-~]*", "holds characters that no key has, such as a space or the end of a line"),
     "backtester": (r"(([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\]):\d{1,5})?", "must be like HOST:50051"),
     "influx_token": (r"[!-~]*", "holds characters that no token has, such as a space or the end of a line"),
     "scenario": (r"([a-z0-9][a-z0-9-]{0,29})?", "may have lower-case letters, digits and dashes, at most 30"),
     "account": (r"([A-Za-z0-9][A-Za-z0-9_.-]{0,59})?", "may have letters, digits, dots, dashes and underscores"),
     "database_url": (r"(postgres(ql)?://[!-~]*)?", "must be like postgresql://USER:PASSWORD@HOST/NAME"),
-    "dask": (r"((tcp|tls)://[!-~]+:\d{1,5})?", "must be like tcp://HOST:8786"),
+    "dask": (r"((tcp|tls)://[!-?A-~]+:\d{1,5})?", "must be like tcp://HOST:8786"),
     "influx_database": (r"[A-Za-z0-9_.-]{1,60}", "may have letters, digits, dots, dashes and underscores"),
     "host": (r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]+", "must be an address or a name, such as 127.0.0.1, without a port"),
     "public_url": (rf"(https?://{_NAME})?", "must be like https://desk.example.com, without a path"),
@@ -106,7 +114,9 @@ def check(settings: Settings) -> None:
     for name, choices in ({"broker": tuple(all_brokers())} | declared | _CHOICES).items():
         value = settings.by_name[name]
         if value.lower() not in choices:
-            raise SettingsError(f"{PREFIX}{name.upper()} is {value!r}: use {', '.join(choices)}")
+            raise SettingsError(
+                f"{PREFIX}{name.upper()} is {value!r}: use {', '.join(choices)}{did_you_mean(value, choices)}"
+            )
     for name, (low, high) in _RANGES.items():
         if not low <= getattr(settings, name) <= high:
             raise SettingsError(f"{PREFIX}{name.upper()} must be between {low:,g} and {high:,g}")
@@ -125,17 +135,16 @@ def check(settings: Settings) -> None:
     _check_clock(settings)
     _check_broker(settings)
     _check_texts(settings)
+    levels_of(settings.log_levels)
     _check_arche(settings)
     _check_chart_img(settings)
     _check_gateway(settings)
 
 
 def _check_texts(settings: Settings) -> None:
-    """Raise `SettingsError` for texts that cannot be parsed. The message omits the URL, which may contain a password."""
-    try:
-        _ = urlsplit(settings.database_url).port
-    except ValueError:
-        raise SettingsError("OPENBELL_DATABASE_URL cannot be read: use postgresql://USER:PASSWORD@HOST/NAME") from None
+    """Raise `SettingsError` for texts that cannot be parsed."""
+    if settings.database_url:
+        check_database_url(settings.database_url)
     try:
         _ = settings.trusted_origins
     except InvalidParameter as error:

@@ -119,6 +119,7 @@ class Sourcing:
         """The bars in [start, end) that are not made of minutes, because only a part of their minutes is covered.
 
         Where the feed delivers minutes, only bars with imported ones: the last minutes of a live bar may be covered later.
+        Bars whose minutes were lost are left out in both cases.
         """
         minutes = Series(series.instrument)
         gaps = self._store.gaps(minutes, Span(start, end))
@@ -126,7 +127,18 @@ class Sourcing:
             return []
         covered = _covered(gaps, start, end)
         cut = [bar for bar in cut_bars(series.instrument, series.timeframe, covered) if bar[1] <= end]
-        return cut if reach is None else [bar for bar in cut if self._has_imports(minutes, Span(*bar))]
+        if reach is not None:
+            cut = [bar for bar in cut if self._has_imports(minutes, Span(*bar))]
+        return sorted({*cut, *self._lost_bars(series, start, end)})
+
+    def _lost_bars(self, series: Series, start: int, end: int) -> list[tuple[int, int]]:
+        """The spans of bars in [start, end) some of whose minutes were lost."""
+        lost = self._store.lost_spans(Series(series.instrument), Span(start, end))
+        if not lost:
+            return []
+        cut = cut_bars(series.instrument, series.timeframe, _covered(lost, start, end))
+        touched = (bar for bar in cut if any(bar[0] < each.end and bar[1] > each.start for each in lost))
+        return [*((each.start, each.end) for each in lost), *touched]
 
     def _has_later_imports(self, base: Series, span: Span) -> bool:
         """Returns True if bars of a span that the vendor has not published yet were imported: a file need not wait."""

@@ -116,11 +116,12 @@ def parse_origin(text: str) -> str:
     """Returns an origin that the operator trusts in its normal form. Raises `InvalidParameter` if it is none."""
     parts = _URL.fullmatch(text)
     if parts is None or parts["path"] not in {"", "/"}:
-        raise InvalidParameter(f"not an origin: {text[:100]!r}; write it as http://HOST:PORT, without a path")
+        # The text is not repeated: it may hold a password.
+        raise InvalidParameter("not an origin: write it as http://HOST:PORT, without user, password and path")
     try:
         host, scheme = _host(parts["host"].lower()), parts["scheme"].lower()
     except OutboundRefused as error:
-        raise InvalidParameter(f"not an origin: {text[:100]!r}: {error.message}") from None
+        raise InvalidParameter(f"not an origin: {error.message}") from None
     return Target(scheme, host, int(parts["port"] or _DEFAULT_PORTS[scheme]), "/", trusted=True).origin
 
 

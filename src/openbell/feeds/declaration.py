@@ -66,6 +66,8 @@ class FeedKind:
     module: str = ""
     """A module that the extra installs, to check that it is there."""
     options: tuple[Option, ...] = ()
+    watchlist: Callable[[str], tuple[str, ...]] | None = None
+    """Returns the default watchlist, given the argument: symbols that the feed has. None stands for the stored symbols."""
     notice: str = ""
     """What users must know about the data, such as its delay and the vendor's terms: shown by doctor, in the instructions
     of servers and in the truth header."""

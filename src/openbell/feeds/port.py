@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,6 +43,9 @@ class Feeds(Protocol):
 
     def supports(self, instrument: Instrument) -> bool:
         """Returns True if the feed can deliver this instrument."""
+
+    def listed(self) -> Iterable[Instrument]:
+        """Returns the instruments that the feed is known to have, without asking the vendor; none if it has no list yet."""
 
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
         """Returns the timeframes whose bars `history` has, for an instrument that the feed supports.

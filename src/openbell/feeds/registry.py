@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 
 from openbell import feeds
 from openbell.feeds.declaration import FeedKind
 from openbell.feeds.routes import parse_routes, routes_kind, source_of
 from openbell.market.errors import SettingsError
-from openbell.market.instruments import Instrument
+from openbell.market.instruments import Instrument, parse
+from openbell.market.nearest import did_you_mean
 
 
 @cache
@@ -36,6 +38,7 @@ def _feed_of(feed: str) -> FeedKind:
     known = ", ".join(kind.shown for kind in all_feeds().values())
     raise SettingsError(
         f"OPENBELL_FEED is {feed!r}: use one of {known}, or routes such as stocks=alpaca,crypto=ccxt:kraken"
+        f"{did_you_mean(feed, all_feeds())}"
     )
 
 
@@ -43,6 +46,17 @@ def parts_of(feed: str) -> dict[str, FeedKind]:
     """Returns the single feeds that a value of OPENBELL_FEED names. Raises `SettingsError`."""
     names = (parse_routes(feed) or {}).values() or (feed,)
     return {name: feed_of(name) for name in names}
+
+
+def default_watchlist(feed: str, stored: Callable[[], Iterable[Instrument]]) -> tuple[Instrument, ...]:
+    """Returns what a desk on this feed watches by default; `stored` returns the stored instruments."""
+    found: dict[Instrument, None] = {}
+    routes = parse_routes(feed)
+    for asset_class, part in routes.items() if routes else ((None, feed),):
+        declared = feed_of(part).watchlist
+        some = map(parse, declared(part.partition(":")[2])) if declared else stored()
+        found.update(dict.fromkeys(each for each in some if asset_class in {None, each.asset_class}))
+    return tuple(found)
 
 
 def described(feed: str, instrument: Instrument | None) -> tuple[str, str]:

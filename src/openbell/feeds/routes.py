@@ -5,7 +5,7 @@ A route is not a feed of its own: bars are stored and named by the feed that del
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -102,6 +102,11 @@ class RoutedFeed:
         """Returns True if the instrument's feed supports it."""
         feed = self._routes.get(instrument.asset_class)
         return feed is not None and feed.supports(instrument)
+
+    def listed(self) -> Iterable[Instrument]:
+        """Returns those of each asset class's feed."""
+        routes = self._routes.items()
+        return [each for kind, feed in routes for each in feed.listed() if each.asset_class is kind]
 
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
         """Returns those of the instrument's feed."""

@@ -7,6 +7,7 @@ clients, at POST /, POST /message and GET /sse; every other server is at /SERVER
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
@@ -16,14 +17,14 @@ from starlette.routing import Route, Router
 from openbell.desk.access import make_access
 from openbell.desk.arche.contract import HEALTH, LIVE
 from openbell.desk.chart_image.pictures import PATH as PICTURES
-from openbell.desk.readiness import desk_checks
+from openbell.desk.health.asking import PATH as HEALTH_REPORT
 from openbell.gateway.admission import Admission, AnyOf
 from openbell.gateway.chart_img import bodies as chart_bodies
 from openbell.gateway.chart_img.endpoint import CHART, ChartEndpoint
 from openbell.gateway.chart_img.endpoint import TOOLS as CHART_TOOLS
 from openbell.gateway.guard.audit import Audit
 from openbell.gateway.guard.chain import guarded
-from openbell.gateway.guard.health import Readiness
+from openbell.gateway.guard.health import HealthReport, Readiness
 from openbell.gateway.guard.metrics import Metrics, MetricsPage
 from openbell.gateway.guard.refusals import Refusal
 from openbell.gateway.oauth.credentials import OAuthCredentials, StaticTokens
@@ -75,6 +76,8 @@ class Gateway:
         tools = {name: tuple(service.by_name) for name, service in self._services.items()}
         self.metrics = Metrics({**tools, "quotes": QUOTES.values(), "chart-img": CHART_TOOLS})
         self._pushes = PushStreams(self._inbox)
+        self.withdraw: Callable[[], None] = lambda: None
+        """Removes the file that tells this machine's programs where the gateway is."""
         self._stack = AsyncExitStack()
         self._endpoints: dict[str, Endpoint] = {}
 
@@ -105,7 +108,7 @@ class Gateway:
         outbound = Outbound(trusted=self._settings.trusted_origins)
         routes: list[Route] = [*oauth_routes(self._access, self._resources, outbound), inbound_route(self._desk)]
         self._router = Router(routes, redirect_slashes=False, default=self._unknown)
-        self._ready = Readiness(desk_checks(self._desk))
+        self._ready = Readiness(self._desk.health.checks)
         self._desk.arche.is_gateway = True
         self.quotes = QuotesEndpoint(self._desk, self._admission, self._watch, self.base)
         self._charts = ChartEndpoint(self._desk, self._admission, self._watch, self.base)
@@ -136,7 +139,9 @@ class Gateway:
             await self._ready(scope, receive, send)
         elif path == "/metrics" and self._settings.metrics:
             self.metrics.streams = self.streams
-            await MetricsPage(self.metrics, self._is_admin)(scope, receive, send)
+            await MetricsPage(self.metrics, self._is_admin, self._desk.health.look)(scope, receive, send)
+        elif path == HEALTH_REPORT:
+            await HealthReport(self._desk.health, self._may_watch)(scope, receive, send)
         elif chart_bodies.is_chart_img(path):
             await self._charts(scope, receive, send)
         elif path.startswith(PICTURES):
@@ -154,6 +159,12 @@ class Gateway:
         else:
             text = f"There is no such path. The MCP servers are at {', '.join(self.paths)}."
         await Refusal(404, "not_found", text).send(send)
+
+    async def _may_watch(self, scope: wire.Scope) -> list[tuple[bytes, bytes]] | None:
+        """Returns the headers of the answer for this home's own programs and for admins; None for others."""
+        if self.quotes.own_key.opens(scope):
+            return self.quotes.own_key.answer(scope)
+        return [] if await self._is_admin(scope) else None
 
     async def _is_admin(self, scope: wire.Scope) -> bool:
         found = await self._admission.admit(scope, self._resources.endpoints[0])

@@ -80,10 +80,11 @@ def _announced(settings: Settings, gateway: Gateway) -> Iterator[None]:
         gateway_file.write(settings.home, file)
     except OSError as error:
         log.warning("%s cannot be written: %s; programs of this machine do not find the gateway", NAME, error)
+    gateway.withdraw = lambda: gateway_file.remove(settings.home, file)
     try:
         yield
     finally:
-        gateway_file.remove(settings.home, file)
+        gateway.withdraw()
 
 
 class _Server(uvicorn.Server):

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
+from openbell.indicators.sums import mean_and_deviation
 from openbell.indicators.ta_lib import talib
+from openbell.indicators.windows import window_mean
 from openbell.market.bars import Values
 
 
@@ -27,25 +28,12 @@ def wilder(values: Values, length: int) -> Values:
 
 def sma(values: Values, length: int) -> Values:
     """Simple average."""
-    return _after_nan(values, length, lambda rest: _mean_and_deviation(rest, length)[0])
+    return window_mean(values, length)
 
 
 def sma_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
     """Simple average and population standard deviation, computed in two passes."""
-    out = np.full((2, len(values)), np.nan)
-    if len(values) >= length:
-        out[0], out[1] = _mean_and_deviation(values, length)
-    return out[0], out[1]
-
-
-def _mean_and_deviation(values: Values, length: int) -> tuple[Values, Values]:
-    windows = sliding_window_view(values, length)
-    base = windows[:, -1:]
-    offsets = windows - base
-    means = offsets.mean(axis=1)
-    deviations = np.sqrt(np.square(offsets - means[:, None]).mean(axis=1))
-    lead = np.full(length - 1, np.nan)
-    return np.concatenate((lead, base[:, 0] + means)), np.concatenate((lead, deviations))
+    return mean_and_deviation(values, length)
 
 
 def _after_nan(values: Values, length: int, average: Callable[[Values], Values]) -> Values:

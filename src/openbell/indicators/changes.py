@@ -85,12 +85,11 @@ def moved(channels: Channels, by: int, count: int) -> Channels:
         lines=tuple(Line(line.label, shifted(line.values)) for line in channels.lines),
         histogram=tuple(Line(line.label, shifted(line.values)) for line in channels.histogram),
         fills=tuple(Fill(shifted(fill.upper), shifted(fill.lower)) for fill in channels.fills),
+        hlines=tuple(each.moved(by) for each in channels.hlines),
         divlines=tuple(
             replace(each, x1=each.x1 + by, x2=each.x2 + by)
             for each in channels.divlines
             if each.x1 + by >= 0 and each.x2 + by < count
         ),
-        signals=tuple(
-            replace(each, index=each.index + by) for each in channels.signals if 0 <= each.index + by < count
-        ),
+        signals=tuple(each.moved(by) for each in channels.signals if 0 <= each.index + by < count),
     )

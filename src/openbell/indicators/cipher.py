@@ -24,6 +24,7 @@ from openbell.indicators.rules import (
     signals_at,
     signals_by_label,
 )
+from openbell.indicators.ties import OSCILLATOR, above, at_least, at_most, below
 from openbell.market.bars import Bars, Values
 
 WAVE_TOP, WAVE_BOTTOM = 45.0, -65.0
@@ -31,9 +32,7 @@ SECOND_TOP, SECOND_BOTTOM = 15.0, -40.0
 RSI_TOP, RSI_BOTTOM = 60.0, 30.0
 """Limits of fractals: lower tops and higher bottoms are ignored. The wave has two tiers of limits, the stochastic none."""
 GOLD, GOLD_RISE, GOLD_RSI = -75.0, 5.0, 30.0
-"""A gold buy needs a deep bottom at or below GOLD, a wave above GOLD and GOLD_RISE above that bottom, and a low RSI."""
-STOCH_SCALE = 1e9
-"""The stochastic is rounded to 9 digits: it often rests at 0 or 100, where a last digit would make a plateau a fractal."""
+"""A gold buy needs a deep bottom at or below GOLD with a low RSI, and a wave above GOLD and GOLD_RISE above that bottom."""
 
 
 class Kind(NamedTuple):
@@ -67,6 +66,7 @@ class CipherLines:
     slow: Values
     rsi: Values
     stoch: Values
+    stoch_slow: Values
 
     def warm_from(self) -> int:
         """The index of the first bar with values of both waves. No divergence is emitted before it."""
@@ -92,10 +92,11 @@ class KindDivergences:
         """A segment between the two centres of each divergence; dashed if only the second tier has it."""
         drawn: set[tuple[int, int]] = set()
         for number, tier in enumerate(self.tiers):
-            for first, second in zip(tier.first.tolist(), tier.second.tolist(), strict=True):
-                if (first, second) not in drawn:
-                    drawn.add((first, second))
-                    yield Segment(first, float(self.line[first]), second, float(self.line[second]), dashed=number > 0)
+            columns = (tier.first, self.line[tier.first], tier.second, self.line[tier.second])
+            for x1, y1, x2, y2 in zip(*(column.tolist() for column in columns), strict=True):
+                if (x1, x2) not in drawn:
+                    drawn.add((x1, x2))
+                    yield Segment(x1, y1, x2, y2, dashed=number > 0)
 
 
 def cross_rules(
@@ -105,11 +106,11 @@ def cross_rules(
     (fast_before, slow_before, _, _), (fast, slow, rsi, stoch) = before, now
     up = crosses_above(fast_before, slow_before, fast, slow)
     down = crosses_above(slow_before, fast_before, slow, fast)
-    buy, sell = up & (slow <= oversold), down & (slow >= overbought)
+    buy, sell = up & at_most(slow, oversold, OSCILLATOR), down & at_least(slow, overbought, OSCILLATOR)
     if strict:
-        buy = buy & (rsi < 30.0) & (stoch < 20.0)
-        sell = sell & (rsi > 70.0) & (stoch > 80.0)
-        up, down = up & (rsi < 40.0), down & (rsi > 60.0)
+        buy = buy & below(rsi, 30.0, OSCILLATOR) & below(stoch, 20.0, OSCILLATOR)
+        sell = sell & above(rsi, 70.0, OSCILLATOR) & above(stoch, 80.0, OSCILLATOR)
+        up, down = up & below(rsi, 40.0, OSCILLATOR), down & above(rsi, 60.0, OSCILLATOR)
     return (
         ("buy", buy, slow),
         ("sell", sell, slow),
@@ -127,9 +128,13 @@ def divergence_rules(found: Sequence[Condition], slow: Value, rsi: Value, stoch:
     yield "any_bear_div", found[1] | found[3] | found[5], slow
 
 
-def is_gold(deep: Value, slow: Value, rsi_at_centre: Value) -> Condition:
-    """Returns True if the wave has risen from its last deep bottom while the RSI is low: a gold buy, given a divergence."""
-    return (deep <= GOLD) & (slow > GOLD) & (slow - deep >= GOLD_RISE) & (rsi_at_centre < GOLD_RSI)
+def is_gold(deep: Value, deep_rsi: Value, slow: Value) -> Condition:
+    """Returns True if the wave has risen from its last deep bottom, where the RSI was low: a gold buy, given a divergence.
+
+    `deep` and `deep_rsi` are WT2 and RSI at the centre of that bottom.
+    """
+    low = at_most(deep, GOLD, OSCILLATOR) & below(deep_rsi, GOLD_RSI, OSCILLATOR)
+    return low & above(slow, GOLD, OSCILLATOR) & at_least(slow - deep, GOLD_RISE, OSCILLATOR)
 
 
 def cross_signals(lines: CipherLines, oversold: float, overbought: float, strict: bool) -> Iterator[list[Signal]]:
@@ -140,13 +145,11 @@ def cross_signals(lines: CipherLines, oversold: float, overbought: float, strict
 
 def find_divergences(lines: CipherLines, bars: Bars) -> tuple[KindDivergences, ...]:
     """The divergences of each of `KINDS`."""
-    stoch = np.rint(lines.stoch * STOCH_SCALE) / STOCH_SCALE
-    compared = {"slow": lines.slow, "rsi": lines.rsi, "stoch": stoch}
     warm = lines.warm_from()
 
     def tiers(kind: Kind) -> Iterable[Divergences]:
         find, price = (bullish, bars.low) if kind.bullish else (bearish, bars.high)
-        return (find(compared[kind.line], price, limit).since(warm) for limit in kind.limits)
+        return (find(getattr(lines, kind.line), price, limit).since(warm) for limit in kind.limits)
 
     return tuple(KindDivergences(kind.label, getattr(lines, kind.line), tuple(tiers(kind))) for kind in KINDS)
 
@@ -166,7 +169,7 @@ def gold_signals(lines: CipherLines, found: tuple[KindDivergences, ...]) -> list
         divergent[found[place].tiers[0].confirmed] = True
     centres, deep = bottoms(slow), bottoms(slow, WAVE_BOTTOM)
     rank = np.searchsorted(deep, centres)  # the number of deep bottoms before each bottom
-    centres, previous = centres[rank > 0], slow[deep[rank[rank > 0] - 1]]
+    centres, previous = centres[rank > 0], deep[rank[rank > 0] - 1]
     at_bar = centres + CONFIRMS_AFTER
-    gold = is_gold(previous, slow[at_bar], lines.rsi[centres])
+    gold = is_gold(slow[previous], lines.rsi[previous], slow[at_bar])
     return signals_at("gold_buy", at_bar[gold & divergent[at_bar]], slow)

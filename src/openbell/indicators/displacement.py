@@ -19,6 +19,14 @@ def shifted_later(values: Values, by: int) -> Values:
     return out
 
 
+def beyond_the_last(values: Values, by: int) -> Values:
+    """The values that `shifted_later` cuts off: those of the `by` bars after the last one."""
+    out = np.full(by, np.nan)
+    kept = min(by, len(values))
+    out[by - kept :] = values[len(values) - kept :]
+    return out
+
+
 class Delay:
     """`shifted_later`, one value at a time."""
 

@@ -14,10 +14,13 @@ from openbell.indicators.bounds import MAX_INDICATORS
 from openbell.indicators.changes import Changes
 from openbell.indicators.channels import Channels
 from openbell.indicators.registry import get
-from openbell.indicators.spec import Indicator, Setting
+from openbell.indicators.spec import Finer, Indicator, Setting
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import Extra
+from openbell.market.timeframes import Timeframe
+
+NO_VOLUME = "no volume in these bars"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,14 @@ class IndicatorRequest:
         label = self.indicator.label(dict(self.settings))
         return label if self.changes is None or self.changes.source == "close" else f"{label} {self.changes.source}"
 
+    def finer(self, timeframe: Timeframe) -> Finer | None:
+        """The finer bars that it needs instead of bars of this timeframe, if it does."""
+        return self.indicator.finer(timeframe, **self.settings) if self.indicator.finer else None
+
+    def lookback(self, timeframe: Timeframe) -> int:
+        """The seconds before a bar whose bars determine its value, if it looks at earlier sessions."""
+        return self.indicator.lookback(timeframe, **self.settings) if self.indicator.lookback else 0
+
     @property
     def warmup(self) -> int:
         """The number of bars up to the first value of the slowest line."""
@@ -49,7 +60,7 @@ class Computed:
     request: IndicatorRequest
     channels: Channels
     note: str | None = None
-    """Why values are missing although there are enough bars."""
+    """Why values are missing, or say nothing, although there are enough bars."""
 
 
 def parse_requests(entries: Sequence[str | dict[str, object]]) -> list[IndicatorRequest]:
@@ -74,12 +85,17 @@ def parse_requests(entries: Sequence[str | dict[str, object]]) -> list[Indicator
 
 
 def evaluate(
-    bars: Bars, count: int, requests: Sequence[IndicatorRequest], extras: Mapping[str, Extra], regular: Bars | None
+    bars: Bars,
+    count: int,
+    requests: Sequence[IndicatorRequest],
+    extras: Mapping[str, Extra],
+    regular: Bars | None,
+    finer: Mapping[str, Bars] | None = None,
 ) -> list[Computed]:
     """The results for the latest `count` bars, computed on all bars so that they are warm.
 
     `extras` holds the series beyond bars that the indicators need. `regular` is the regular-hours part of each bar; if it is
-    None, it is derived from the bars.
+    None, it is derived from the bars. `finer` holds the finer bars of the requests that need them, by their keys.
     """
     shown = bars.tail(count)
     first = len(bars) - len(shown)
@@ -92,8 +108,16 @@ def evaluate(
         if each.changes:
             given, part = each.changes.before(given), None if part is None else each.changes.before(part)
         with np.errstate(all="ignore"):  # values that are not finite become null in results and gaps in charts
-            channels = each.indicator.run(given, extras, part, **each.settings)
+            channels = each.indicator.run(given, extras, part, (finer or {}).get(each.key), **each.settings)
             if each.changes:
                 channels = each.changes.after(channels, len(given))
-        found.append(Computed(each, channels if profile else channels.since(first)))
+        note = (
+            NO_VOLUME if "volume" in each.indicator.inputs and _untraded((finer or {}).get(each.key, shown)) else None
+        )
+        found.append(Computed(each, channels if profile else channels.since(first), note))
     return found
+
+
+def _untraded(bars: Bars) -> bool:
+    """Returns True if there are bars, and none has volume, as in files of forex."""
+    return len(bars) > 0 and not (bars.volume > 0.0).any()

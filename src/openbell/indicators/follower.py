@@ -41,11 +41,11 @@ class Follower:
     def __init__(self, request: IndicatorRequest, bars: Bars, regular: Bars | None = None) -> None:
         """Warm up on the bars known so far, which may be none. `regular` is as in `update`."""
         indicator = request.indicator
-        if indicator.stream is None or not can_follow(indicator):
+        if not can_follow(indicator):
             raise ValueError(f"{indicator.name} cannot be followed: it has no stream, or needs more than bars")
         self._instrument, self._timeframe = bars.instrument, bars.timeframe
         self._indicator = indicator
-        self._stream = indicator.stream(**request.settings)
+        self._stream = indicator.start(bars.instrument, bars.timeframe, **request.settings)
         self._emits = self._stream if isinstance(self._stream, SignalStream) else None
         self._values: tuple[float, ...] | None = None
         self._last: tuple[float, ...] | None = None

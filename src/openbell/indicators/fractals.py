@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.indicators.rules import Condition, Value
+from openbell.indicators.ties import OSCILLATOR, above, at_least
 from openbell.market.bars import Values
 
 Indexes = npt.NDArray[np.intp]
@@ -24,12 +25,13 @@ WIDTH = 2 * CONFIRMS_AFTER + 1
 def is_top(values: Sequence[Value]) -> Condition:
     """Returns True if the middle one of five consecutive values is higher than the others."""
     first, second, centre, fourth, fifth = values
-    return (centre > first) & (centre > second) & (centre > fourth) & (centre > fifth)
+    lower = [above(centre, other, OSCILLATOR) for other in (first, second, fourth, fifth)]
+    return lower[0] & lower[1] & lower[2] & lower[3]
 
 
 def is_bearish(value_before: Value, high_before: Value, value: Value, high: Value) -> Condition:
     """Returns True if the second of two tops is lower in the oscillator and higher in the price."""
-    return (high > high_before) & (value < value_before)
+    return (high > high_before) & above(value_before, value, OSCILLATOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,43 +52,44 @@ class Divergences:
         return Divergences(self.first[kept], self.second[kept])
 
 
-def tops(values: Values, at_least: float = -inf) -> Indexes:
+def tops(values: Values, limit: float = -inf) -> Indexes:
     """The indexes of values higher than two on either side and not below a limit."""
     count = max(0, len(values) - WIDTH + 1)
     higher = is_top([values[at : at + count] for at in range(WIDTH)])
-    return np.flatnonzero(higher & (values[CONFIRMS_AFTER : CONFIRMS_AFTER + count] >= at_least)) + CONFIRMS_AFTER
+    centre = values[CONFIRMS_AFTER : CONFIRMS_AFTER + count]
+    return np.flatnonzero(higher & at_least(centre, limit, OSCILLATOR)) + CONFIRMS_AFTER
 
 
-def bottoms(values: Values, at_most: float = inf) -> Indexes:
+def bottoms(values: Values, limit: float = inf) -> Indexes:
     """The indexes of values lower than two on either side and not above a limit."""
-    return tops(-values, -at_most)
+    return tops(-values, -limit)
 
 
-def bearish(values: Values, high: Values, at_least: float = -inf) -> Divergences:
+def bearish(values: Values, high: Values, limit: float = -inf) -> Divergences:
     """A lower top of the oscillator under a higher high of the price."""
-    centres = tops(values, at_least)
+    centres = tops(values, limit)
     first, second = centres[:-1], centres[1:]
     found = is_bearish(values[first], high[first], values[second], high[second])
     return Divergences(first[found], second[found])
 
 
-def bullish(values: Values, low: Values, at_most: float = inf) -> Divergences:
+def bullish(values: Values, low: Values, limit: float = inf) -> Divergences:
     """A higher bottom of the oscillator over a lower low of the price."""
-    return bearish(-values, -low, -at_most)
+    return bearish(-values, -low, -limit)
 
 
 class RunningDivergences:
     """`bearish`, one top at a time; for `bullish`, negate values, lows and limit."""
 
-    __slots__ = ("_at_least", "_high", "_value")
+    __slots__ = ("_high", "_limit", "_value")
 
-    def __init__(self, at_least: float) -> None:
-        self._at_least = at_least
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
         self._value = self._high = nan
 
     def update(self, value: float, high: float) -> bool:
         """Returns True if the next top (its value, and the high of its bar) diverges from the previous one."""
-        if value < self._at_least:
+        if not at_least(value, self._limit, OSCILLATOR):
             return False
         found = is_bearish(self._value, self._high, value, high)
         self._value, self._high = value, high

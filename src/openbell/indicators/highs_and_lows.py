@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from math import nan
 
+import numpy as np
+
 from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Values
 
@@ -19,6 +21,13 @@ def lowest(values: Values, length: int) -> Values:
     """The lowest of the latest `length` values; NaN until there are enough."""
     found: Values = values.copy() if length == 1 else talib.MIN(values, length)
     return found
+
+
+def highest_so_far(values: Values, length: int) -> Values:
+    """The highest of the latest `length` values, of all values so far until there are enough."""
+    out = highest(values, length)
+    out[: length - 1] = np.maximum.accumulate(values[: length - 1])
+    return out
 
 
 def middle(high: Values, low: Values, length: int) -> Values:
@@ -41,7 +50,12 @@ class RunningExtremes:
         self._lows: deque[tuple[int, float]] = deque()
 
     def update(self, high: float, low: float) -> tuple[float, float]:
-        """The highest high and the lowest low after this bar."""
+        """The highest high and the lowest low after this bar; NaN until there are enough bars."""
+        found = self.so_far(high, low)
+        return found if self._count >= self._length else (nan, nan)
+
+    def so_far(self, high: float, low: float) -> tuple[float, float]:
+        """The highest high and the lowest low after this bar, of all bars so far until there are enough."""
         highs, lows = self._highs, self._lows
         count = self._count = self._count + 1
         gone = count - self._length
@@ -55,7 +69,7 @@ class RunningExtremes:
         lows.append((count, low))
         if lows[0][0] <= gone:
             lows.popleft()
-        return (highs[0][1], lows[0][1]) if gone >= 0 else (nan, nan)
+        return highs[0][1], lows[0][1]
 
     def middle(self, high: float, low: float) -> float:
         """Half way between both after this bar."""

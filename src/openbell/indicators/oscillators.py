@@ -7,8 +7,9 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.catalogue.rsi import RunningRsi, rsi
-from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
+from openbell.indicators.highs_and_lows import RunningExtremes, highest, highest_so_far, lowest
 from openbell.indicators.spec import Bar
+from openbell.indicators.ties import at_least, at_most
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
 
@@ -22,21 +23,36 @@ def stochastic(bars: Bars, length: int, smooth: int, d: int) -> tuple[Values, Va
 
 
 def stochastic_rsi(close: Values, rsi_length: int, length: int, smooth: int, d: int) -> tuple[Values, Values]:
-    """%K and %D of the RSI within its own range."""
+    """%K and %D of the RSI within its own range.
+
+    As in TradingView: the range is that of the values so far until there are `length` of them, and there are `length` bars.
+    """
     strength = rsi(close, rsi_length)
-    return _smoothed(_place(strength, highest(strength, length), lowest(strength, length), ROUNDING), smooth, d)
+    place = np.full(len(close), np.nan)
+    known = strength[rsi_length:]
+    if len(known):
+        place[rsi_length:] = _place(known, highest_so_far(known, length), -highest_so_far(-known, length), ROUNDING)
+    place[: stochastic_rsi_start(rsi_length, length)] = np.nan
+    return _smoothed(place, smooth, d)
+
+
+def stochastic_rsi_start(rsi_length: int, length: int) -> int:
+    """The index of the first bar with a place of the RSI in its range: a single value has no range."""
+    return max(rsi_length + 1, length - 1)
 
 
 def money_flow_index(bars: Bars, length: int) -> Values:
-    """Turnover of bars with a rising typical price, in per cent of that of bars with a rising or falling one."""
-    out = np.full(len(bars), np.nan)
+    """Turnover of bars with a rising typical price, in per cent of that of bars with a rising or falling one.
+
+    The first bar has no change. As in TradingView it counts as both a rise and a fall.
+    """
     price = (bars.high + bars.low + bars.close) / 3.0
-    change = np.diff(price)
-    turnover = price[1:] * bars.volume[1:]
-    rising = window_sum(np.where(change > 0.0, turnover, 0.0), length)
-    moved = rising + window_sum(np.where(change < 0.0, turnover, 0.0), length)
-    out[1:] = 100.0 * np.divide(rising, moved, out=np.full(len(moved), 0.5), where=moved != 0.0)
-    return out
+    change = np.diff(price, prepend=np.nan)
+    turnover = price * bars.volume
+    rising = window_sum(np.where(at_most(change, 0.0, price), 0.0, turnover), length)
+    moved = rising + window_sum(np.where(at_least(change, 0.0, price), 0.0, turnover), length)
+    share: Values = np.divide(rising, moved, out=np.full(len(moved), 0.5), where=moved != 0.0)
+    return 100.0 * share
 
 
 def _place(values: Values, high: Values, low: Values, flat: float = 0.0) -> Values:
@@ -54,10 +70,12 @@ def _smoothed(values: Values, smooth: int, d: int) -> tuple[Values, Values]:
 class RunningStochastic:
     """%K and %D of a value within the range of highs and lows."""
 
-    __slots__ = ("_d", "_d_length", "_extremes", "_flat", "_k", "_k_length")
+    __slots__ = ("_d", "_d_length", "_extremes", "_flat", "_k", "_k_length", "_waits")
 
-    def __init__(self, length: int, smooth: int, d: int, flat: float = 0.0) -> None:
+    def __init__(self, length: int, smooth: int, d: int, flat: float = 0.0, waits: int | None = None) -> None:
+        """`waits` is the number of values before the first place; by default the window must be full."""
         self._extremes = RunningExtremes(length)
+        self._waits = length - 1 if waits is None else waits
         self._k = RunningSum(smooth)
         self._k_length = smooth
         self._d = RunningSum(d)
@@ -66,10 +84,11 @@ class RunningStochastic:
 
     def update(self, value: float, high: float, low: float) -> tuple[float, float]:
         """%K and %D after this value."""
-        top, bottom = self._extremes.update(high, low)
-        height = top - bottom
-        if isnan(height):
+        top, bottom = self._extremes.so_far(high, low)
+        if self._waits:
+            self._waits -= 1
             return nan, nan
+        height = top - bottom
         place = 50.0 if height <= self._flat else 100.0 * ((value - bottom) / height)
         k = self._k.update(place) / self._k_length
         return k, self._d.update(k) / self._d_length
@@ -82,7 +101,8 @@ class RunningStochasticRsi:
 
     def __init__(self, rsi_length: int, length: int, smooth: int, d: int) -> None:
         self._rsi = RunningRsi(rsi_length)
-        self._stochastic = RunningStochastic(length, smooth, d, ROUNDING)
+        waits = stochastic_rsi_start(rsi_length, length) - rsi_length
+        self._stochastic = RunningStochastic(length, smooth, d, ROUNDING, waits)
 
     def update(self, close: float) -> tuple[float, float]:
         """%K and %D after this close."""
@@ -104,11 +124,9 @@ class RunningMoneyFlowIndex:
 
     def update(self, bar: Bar) -> float:
         """The index after this bar."""
-        before, price = self._price, (bar.high + bar.low + bar.close) / 3.0
-        self._price = price
-        if isnan(before):
-            return nan
+        price = (bar.high + bar.low + bar.close) / 3.0
+        change, self._price = price - self._price, price
         turnover = price * bar.volume
-        rising = self._rising.update(turnover if price > before else 0.0)
-        moved = rising + self._falling.update(turnover if price < before else 0.0)
+        rising = self._rising.update(0.0 if at_most(change, 0.0, price) else turnover)
+        moved = rising + self._falling.update(0.0 if at_least(change, 0.0, price) else turnover)
         return 50.0 if moved == 0.0 else 100.0 * (rising / moved)

@@ -5,13 +5,19 @@ Computed in two passes relative to the latest value, so that values on a line at
 
 from __future__ import annotations
 
+from collections import deque
+from functools import reduce
 from math import nan, sqrt
+from operator import add, mul, sub
 
 import numpy as np
 
 from openbell.indicators.latest import Latest, sum_of
 from openbell.indicators.sums import Offsets, total
 from openbell.market.bars import Values
+
+FEW = 40
+"""Up to this length, plain numbers are faster than arrays."""
 
 
 def places(length: int) -> tuple[list[float], float]:
@@ -34,9 +40,34 @@ def regression(values: Values, length: int) -> tuple[Values, Values, Values]:
     return out[0], out[1], out[2]
 
 
-class RunningRegression:
-    """`regression`, one value at a time."""
+def running_regression(length: int) -> _ShortRegression | _LongRegression:
+    """`regression`, one value at a time: over a few values plain numbers are faster than arrays."""
+    return _ShortRegression(length) if length <= FEW else _LongRegression(length)
 
+
+class _ShortRegression:
+    __slots__ = ("_length", "_places", "_squares", "_values")
+
+    def __init__(self, length: int) -> None:
+        self._values: deque[float] = deque(maxlen=length)
+        self._length = length
+        self._places, self._squares = places(length)
+
+    def update(self, value: float) -> tuple[float, float, float]:
+        """End, deviation and rise after this value; NaN until there are enough."""
+        values, length = self._values, self._length
+        values.append(value)
+        if len(values) < length:
+            return nan, nan, nan
+        apart = [each - value for each in values]
+        mean = reduce(add, apart) / length
+        rise = reduce(add, map(mul, self._places, apart)) / self._squares
+        line = [rise * place + mean for place in self._places]
+        away = list(map(sub, apart, line))
+        return value + line[-1], sqrt(reduce(add, map(mul, away, away)) / length), rise
+
+
+class _LongRegression:
     __slots__ = ("_latest", "_length", "_places", "_squares")
 
     def __init__(self, length: int) -> None:

@@ -1,4 +1,4 @@
-"""Regular hours of stocks: the session that each bar overlaps, and the part of the bar that was traded in it.
+"""Trading days: the one that each bar belongs to, and the part of a stock's bar that was traded in regular hours.
 
 Bars of up to 30 minutes lie entirely inside or outside regular hours. Buckets are anchored to UTC midnight, so longer bars
 may contain the opening or the closing; their regular part can only be computed from minutes.
@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.market.bars import Bars, Values, resample
+from openbell.market.currency_days import days_at
 from openbell.market.errors import DataError
-from openbell.market.instruments import AssetClass
+from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import SessionTable, Times, table_for
 
 _DAY = 86400
@@ -36,15 +37,27 @@ def session_rows(bars: Bars) -> tuple[SessionTable, Times]:
 
 
 def session_days(bars: Bars) -> Times:
-    """A number per bar that is equal within a trading day, −1 for a stock's bars that do not overlap regular hours.
+    """A number per bar that is equal within a trading day, −1 for bars that overlap none.
 
-    It does not depend on the other bars: it is the session's opening time, or the UTC day for instruments that trade around
-    the clock.
+    It does not depend on the other bars: it is the session's opening time for stocks, the UTC day for crypto, and the date
+    of the day from 17:00 New York for forex. A forex bar of more than an hour that holds 17:00 belongs to the day in which
+    it opens; on Sunday, to Monday's.
     """
-    if bars.instrument.asset_class is not AssetClass.STOCK:
+    if bars.instrument.asset_class is AssetClass.CRYPTO:
         return bars.time // _DAY
+    if bars.instrument.asset_class is AssetClass.FOREX:
+        return days_at(bars.time, min(bars.timeframe.seconds, _DAY))
     table, row = session_rows(bars)
     return np.append(table.open, -1)[row]
+
+
+def calendar_number(instrument: Instrument, day: Times, period: str) -> Times:
+    """A number of the week, month or year of each day of `session_days`, which must not be −1."""
+    date = day // _DAY if instrument.asset_class is AssetClass.STOCK else day  # a session opens on its date in UTC too
+    if period == "week":
+        return (date + 3) // 7  # 1970-01-01 was a Thursday
+    unit = "M" if period == "month" else "Y"
+    return date.astype("datetime64[D]").astype(f"datetime64[{unit}]").astype(np.int64)
 
 
 def partly_regular(bars: Bars) -> npt.NDArray[np.bool_]:
@@ -60,9 +73,10 @@ def partly_regular(bars: Bars) -> npt.NDArray[np.bool_]:
 def regular_part(bars: Bars) -> Bars:
     """The part of each bar that was traded in regular hours; NaN prices and volume 0 for bars outside of them.
 
-    Raises `DataError` if a bar lies partly inside regular hours: use `regular_part_from_minutes` for such bars.
+    The regular hours of forex are its trading days: files may have quotes of weekends. Raises `DataError` if a bar lies
+    partly inside regular hours: use `regular_part_from_minutes` for such bars.
     """
-    if bars.instrument.asset_class is not AssetClass.STOCK or not bars.timeframe.intraday:
+    if bars.instrument.asset_class is AssetClass.CRYPTO or not bars.timeframe.intraday:
         return bars
     if partly_regular(bars).any():
         raise DataError(
@@ -70,6 +84,8 @@ def regular_part(bars: Bars) -> Bars:
             "pass their regular-hours part, or use bars of 30 minutes or less"
         )
     inside = session_days(bars) >= 0
+    if inside.all():
+        return bars
     pairs = zip(bars.columns()[1:], _NOTHING, strict=True)
     return Bars(bars.instrument, bars.timeframe, bars.time, *(np.where(inside, *pair) for pair in pairs))
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.indicators.channels import BarSignal, Signal
+from openbell.indicators.ties import OSCILLATOR, above, at_least
 from openbell.market.bars import Values
 
 Value = TypeVar("Value", float, Values)
@@ -30,8 +31,8 @@ Rules = Callable[..., Sequence[Rule]]
 
 
 def crosses_above(value_before: Value, other_before: Value, value: Value, other: Value) -> Condition:
-    """Returns True if a value is above another at this bar and was not above it at the previous bar."""
-    return (value_before <= other_before) & (value > other)
+    """Returns True if an oscillator is above another at this bar and was not above it at the previous bar."""
+    return at_least(other_before, value_before, OSCILLATOR) & above(value, other, OSCILLATOR)
 
 
 def becomes(before: Condition, now: Condition) -> Condition:
@@ -45,17 +46,20 @@ def negated(condition: Condition) -> Condition:
 
 
 def array_signals(rules: Rules, lines: Sequence[Values], *settings: object) -> Sequence[Signal]:
-    """The signals over whole lines, sorted by bar. They are found when first read: strategies read only the lines."""
-    return _LazySignals(lambda: sort_by_bar(signals_by_label(rules, lines, *settings)))
+    """The signals over whole lines, sorted by bar. Strategies read only the lines."""
+    return LazySignals(lambda: sort_by_bar(signals_by_label(rules, lines, *settings)))
 
 
-class _LazySignals(Sequence[Signal]):
+class LazySignals(Sequence[Signal]):
+    """Signals that are found when first read."""
+
     def __init__(self, find: Callable[[], tuple[Signal, ...]]) -> None:
         self._find = find
 
     @cached_property
     def _found(self) -> tuple[Signal, ...]:
-        return self._find()
+        with np.errstate(all="ignore"):  # differences of values that are not finite are no signals
+            return self._find()
 
     @overload
     def __getitem__(self, at: int) -> Signal: ...

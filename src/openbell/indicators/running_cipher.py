@@ -10,15 +10,18 @@ from openbell.indicators.channels import BarSignal
 from openbell.indicators.cipher import (
     GOLD_KINDS,
     KINDS,
-    STOCH_SCALE,
     WAVE_BOTTOM,
     Kind,
     cross_rules,
     divergence_rules,
     is_gold,
 )
-from openbell.indicators.fractals import CONFIRMS_AFTER, WIDTH, RunningDivergences, is_top
+from openbell.indicators.fractals import CONFIRMS_AFTER, WIDTH, RunningDivergences
 from openbell.indicators.rules import RunningRules
+from openbell.indicators.ties import OSCILLATOR, TOLERANCE, at_most
+
+_EQUAL = TOLERANCE * OSCILLATOR
+"""Values of a line that differ by no more are equal."""
 
 
 class _RunningKind:
@@ -45,8 +48,8 @@ class RunningCipher:
         self._kinds = [_RunningKind(kind) for kind in KINDS]
         self._lines = {name: deque([nan] * WIDTH, maxlen=WIDTH) for name in ("slow", "rsi", "stoch")}
         self._prices = deque([(nan, nan)] * WIDTH, maxlen=WIDTH)
-        self._deep = nan
-        """WT2 at its latest deep bottom."""
+        self._deep = (nan, nan)
+        """WT2 and RSI at the latest deep bottom of WT2."""
         self._found: tuple[BarSignal, ...] = ()
 
     def update(self, lines: tuple[float, float, float, float], high: float, low: float) -> None:
@@ -54,7 +57,7 @@ class RunningCipher:
         _, slow, rsi, stoch = self._crosses.update(*lines)
         self._lines["slow"].append(slow)
         self._lines["rsi"].append(rsi)
-        self._lines["stoch"].append(stoch if isnan(stoch) else round(stoch * STOCH_SCALE) / STOCH_SCALE)
+        self._lines["stoch"].append(stoch)
         self._prices.append((high, low))
         fractals = {name: _fractal(values) for name, values in self._lines.items()}
         self._found = ()
@@ -67,11 +70,11 @@ class RunningCipher:
         signals = [BarSignal(label, value) for label, condition, value in found if condition]
         if fractals["slow"] < 0:
             divergent = any(tiers[number][:1] == [True] for number in GOLD_KINDS)
-            if divergent and is_gold(self._deep, slow, self._lines["rsi"][CONFIRMS_AFTER]):
+            if divergent and is_gold(*self._deep, slow):
                 signals.append(BarSignal("gold_buy", slow))
             bottom = self._lines["slow"][CONFIRMS_AFTER]
-            if bottom <= WAVE_BOTTOM:
-                self._deep = bottom
+            if at_most(bottom, WAVE_BOTTOM, OSCILLATOR):
+                self._deep = bottom, self._lines["rsi"][CONFIRMS_AFTER]
         self._found = tuple(signals)
 
     def _diverges(self, number: int, fractal: int) -> Sequence[bool]:
@@ -88,7 +91,10 @@ class RunningCipher:
 
 
 def _fractal(values: Sequence[float]) -> int:
-    """1 if the middle of five values is a top, −1 if it is a bottom, 0 if it is neither."""
-    if is_top(values):
-        return 1
-    return -1 if is_top([-value for value in values]) else 0
+    """1 if the middle of five values is a top, −1 if it is a bottom, 0 if it is neither; as `is_top`."""
+    first, second, centre, fourth, fifth = values
+    if centre - second > _EQUAL:
+        return 1 if centre - first > _EQUAL and centre - fourth > _EQUAL and centre - fifth > _EQUAL else 0
+    if second - centre > _EQUAL:
+        return -1 if first - centre > _EQUAL and fourth - centre > _EQUAL and fifth - centre > _EQUAL else 0
+    return 0

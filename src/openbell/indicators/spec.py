@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from openbell.indicators.channels import BarSignal, Channels, Direction
+from openbell.indicators.names import plain
 from openbell.indicators.regular_hours import regular_part
 from openbell.market.bars import Bars
 from openbell.market.errors import InvalidParameter
 from openbell.market.extras import Extra
+from openbell.market.instruments import Instrument
 from openbell.market.nearest import check_one_of, did_you_mean
+from openbell.market.timeframes import Timeframe
 
 Number = int | float
 Setting = int | float | str | bool
@@ -60,6 +63,10 @@ class Parameter:
     low: Number = 0
     high: Number = 0
     choices: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    """Other names that clients may use, such as those of the charting tool whose contract the servers speak."""
+    tradingview: Number | None = None
+    """The default of TradingView's built-in indicator, if it is another."""
 
     def check(self, value: object) -> Setting:
         """Returns the value if it is valid. Raises `InvalidParameter` if not."""
@@ -68,8 +75,9 @@ class Parameter:
                 raise InvalidParameter(f"{self.name} must be true or false, not {value!r}")
             return value
         if isinstance(self.default, str):
-            check_one_of(self.name, value, self.choices)
-            return str(value)
+            chosen = next((each for each in self.choices if each.lower() == str(value).lower()), value)
+            check_one_of(self.name, chosen, self.choices)
+            return str(chosen)
         return self._number(value)
 
     def _number(self, value: object) -> Number:
@@ -80,6 +88,17 @@ class Parameter:
         if not self.low <= value <= self.high:
             raise InvalidParameter(f"{self.name} must be between {self.low} and {self.high}, not {value}")
         return value if whole else float(value)
+
+
+class Finer(NamedTuple):
+    """A need for bars that are finer than those shown."""
+
+    timeframes: tuple[Timeframe, ...]
+    """The best timeframe first."""
+    bars: int
+    """How many of the latest bars shown need them."""
+    reason: str
+    """Why it needs them, for the note that some bars have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +115,13 @@ class Indicator:
     warmup: Callable[..., int]
     """(**parameters): the number of bars up to the first value of the slowest line."""
     stream: Callable[..., Stream] | None = None
-    """(**parameters); a `SignalStream` if the indicator has `signals`. None for profiles, which cover a range of bars as a
-    whole, and for indicators that need other series."""
+    """(**parameters), or (instrument, timeframe, **parameters) with `of_series`; a `SignalStream` if the indicator has
+    `signals`. None for profiles, which cover a range of bars as a whole, and for indicators that need other series. Call
+    `start` to build one."""
     parameters: tuple[Parameter, ...] = ()
     aliases: tuple[str, ...] = ()
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    """Parameters that it lacks, each with the indicator that a caller of it may mean."""
     inputs: tuple[str, ...] = ("close",)
     needs: tuple[str, ...] = ()
     """Series beyond bars that the feed must provide: `funding`, `open_interest`, …"""
@@ -107,6 +129,12 @@ class Indicator:
     """Computed on the regular-hours part of each bar (see `regular_part`)."""
     by_day: bool = False
     """Its stream reads `Bar.day`. Other streams may be given −1."""
+    of_series: bool = False
+    """Its stream needs the instrument and the timeframe of its bars."""
+    lookback: Callable[..., int] | None = None
+    """(timeframe, **parameters): the seconds before a bar whose bars determine its value, if it looks at sessions."""
+    finer: Callable[..., Finer | None] | None = None
+    """(timeframe, **parameters): the finer bars that it needs instead of the bars themselves; None if these will do."""
     signals: Mapping[str, Direction] = field(default_factory=dict)
     """The labels of the signals that it can emit, and the move that each indicates."""
     profile: bool = False
@@ -115,8 +143,18 @@ class Indicator:
     """Its values depend on all bars before them, such as those of a running sum, whose level depends on the first bar."""
     displaced: tuple[str, ...] = ()
     """Lines that are drawn at earlier bars than those that determine them, such as Ichimoku's lagging span."""
+    differs: str = ""
+    """How it differs from TradingView's built-in indicator besides its defaults, in sentences for its page. Empty if it does
+    not, or if there is none."""
     sparse: tuple[str, ...] = ()
     """Lines that have a value only after certain prices, or only for some bars, such as the level of an open gap."""
+
+    @property
+    def differences(self) -> str:
+        """Sentences for its page: which defaults TradingView has instead of ours, and how it differs besides."""
+        others = [f"{each.name} {each.tradingview:g}" for each in self.parameters if each.tradingview is not None]
+        defaults = f"TradingView's defaults are {', '.join(others)}." if others else ""
+        return " ".join(filter(None, (defaults, self.differs)))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -125,26 +163,56 @@ class Indicator:
 
     def settings(self, **overrides: object) -> dict[str, Setting]:
         """The defaults with a caller's overrides. Raises `InvalidParameter` if one is unknown or invalid."""
-        known = {parameter.name: parameter for parameter in self.parameters}
-        for name in overrides:
-            if name not in known:
-                advice = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
-                raise InvalidParameter(f"{self.name} has no parameter {name[:80]!r}{advice}")
-        return {name: p.check(overrides[name]) if name in overrides else p.default for name, p in known.items()}
+        given: dict[str, object] = {}
+        for spelled, value in overrides.items():
+            name = self.parameter(spelled).name
+            if name in given:
+                raise InvalidParameter(f"{self.name} was given {name} twice: {spelled!r} is another name for it")
+            given[name] = value
+        return {p.name: p.check(given[p.name]) if p.name in given else p.default for p in self.parameters}
+
+    def parameter(self, name: str) -> Parameter:
+        """The parameter with a name or alias, in any spelling. Raises `InvalidParameter` if there is none."""
+        for each in self.parameters:
+            if name == each.name:
+                return each
+        asked = plain(name[:80])
+        for each in self.parameters:
+            if asked in map(plain, (each.name, *each.aliases)):
+                return each
+        known = [each.name for each in self.parameters]
+        advice = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+        if other := self.elsewhere.get(asked):
+            advice = f"; {other} has it"
+        raise InvalidParameter(f"{self.name} has no parameter {name[:80]!r}{advice}")
 
     def label(self, settings: Mapping[str, Setting]) -> str:
         """The label in a legend: the title and the numbers among the settings, such as `RSI(14)`."""
         numbers = [value for value in settings.values() if not isinstance(value, bool | str)]
         return f"{self.title}({','.join(f'{value:g}' for value in numbers)})" if numbers else self.title
 
+    def start(self, instrument: Instrument, timeframe: Timeframe, /, **settings: Setting) -> Stream:
+        """Returns a stream for the bars of one series. Raises `ValueError` if the indicator has none."""
+        if self.stream is None:
+            raise ValueError(f"{self.name} has no stream")
+        return self.stream(instrument, timeframe, **settings) if self.of_series else self.stream(**settings)
+
     def run(
-        self, bars: Bars, extras: Mapping[str, Extra] | None = None, regular: Bars | None = None, /, **overrides: object
+        self,
+        bars: Bars,
+        extras: Mapping[str, Extra] | None = None,
+        regular: Bars | None = None,
+        finer: Bars | None = None,
+        /,
+        **overrides: object,
     ) -> Channels:
-        """Compute with validated settings; `extras` holds the series that `needs` names.
+        """Compute with validated settings; `extras` holds the series that `needs` names, `finer` bars those of `finer`.
 
         If `regular` is None, it is derived from the bars, which raises `DataError` if they hold more than regular hours.
         """
-        given: dict[str, Extra | Bars] = {name: (extras or {})[name] for name in self.needs}
+        given: dict[str, Extra | Bars | None] = {name: (extras or {})[name] for name in self.needs}
+        if self.finer:
+            given["finer"] = finer
         if self.regular:
             given["regular"] = regular_part(bars) if regular is None else regular
         return self.compute(bars, **given, **self.settings(**overrides))

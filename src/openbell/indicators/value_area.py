@@ -55,14 +55,17 @@ def value_areas(below: Values, control: Rows) -> tuple[Rows, Rows]:
     top, flat = len(below) - 2, np.ascontiguousarray(below.T).ravel()
     starts = np.arange(len(control)) * len(below)
     some = np.arange(len(control))  # the areas that still grow
-    while len(some):
-        start, first, last = starts[some], firsts[some], lasts[some]
-        end_of_last, start_of_first = flat[start + last + 1], flat[start + first]
-        small = end_of_last - start_of_first < wanted[some]
+    first, last = firsts, lasts
+    while True:
+        end_of_last, start_of_first = flat[starts + last + 1], flat[starts + first]
+        small = np.flatnonzero(end_of_last - start_of_first < wanted)
+        if not len(small):
+            return firsts, lasts
+        some, starts, first, last, end_of_last, start_of_first, wanted, slacks = (
+            each[small] for each in (some, starts, first, last, end_of_last, start_of_first, wanted, slacks)
+        )
         lower, upper = np.maximum(first - 2, 0), np.minimum(last + 2, top)
-        above, beneath = flat[start + upper + 1] - end_of_last, start_of_first - flat[start + lower]
-        up = (last < top) & ((first == 0) | (above >= beneath - slacks[some]))
-        lasts[some] = np.where(small & up, upper, last)
-        firsts[some] = np.where(small & ~up, lower, first)
-        some = some[small]
-    return firsts, lasts
+        above, beneath = flat[starts + upper + 1] - end_of_last, start_of_first - flat[starts + lower]
+        up = (last < top) & ((first == 0) | (above >= beneath - slacks))
+        first, last = np.where(up, first, lower), np.where(up, upper, last)
+        firsts[some], lasts[some] = first, last

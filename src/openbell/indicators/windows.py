@@ -8,19 +8,22 @@ result, and the average of equal values is exactly that value.
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import isnan, nan
 
 import numpy as np
 
 from openbell.market.bars import Values
 
+SHORT = 24
+"""Blocks up to this length are added up faster place by place than block by block."""
+
 
 def window_sum(values: Values, length: int) -> Values:
     """The sum of the latest `length` values. Leading NaN are skipped."""
     lead, blocks = _blocks(values, length)
-    sums = np.cumsum(blocks, axis=1)
-    sums[1:, :-1] += _ends(blocks)[:-1, 1:]
+    sums = _begins(blocks)
+    sums[:-1, 1:] += _ends(blocks)[1:, :-1]
     return _per_bar(sums, lead, len(values))
 
 
@@ -33,8 +36,10 @@ def rises(values: Values) -> Values:
 def window_mean(values: Values, length: int) -> Values:
     """The simple average of the latest `length` values. Leading NaN are skipped."""
     lead, blocks = _blocks(values, length)
-    base, distances = _distances(blocks, np.ones_like(blocks))
-    return _per_bar(base + distances / length, lead, len(values))
+    base, means = _distances(blocks)
+    means /= length
+    means += base
+    return _per_bar(means, lead, len(values))
 
 
 def window_weighted_mean(values: Values, weights: Values, length: int) -> Values:
@@ -42,46 +47,62 @@ def window_weighted_mean(values: Values, weights: Values, length: int) -> Values
     _, blocks = _blocks(values, length)
     base, distances = _distances(blocks, _blocks(weights, length)[1])
     weight = window_sum(weights, length)
-    out = window_mean(values, length)
-    np.divide(_per_bar(distances, 0, len(values)), weight, out=out, where=weight > 0.0)
-    np.add(_per_bar(base, 0, len(values)), out, out=out, where=weight > 0.0)
-    return out
+    heavy = weight > 0.0
+    out = np.divide(_per_bar(distances, 0, len(values)), weight, out=np.full(len(values), np.nan), where=heavy)
+    out += _per_bar(base, 0, len(values))
+    return out if heavy[length - 1 :].all() else np.where(heavy, out, window_mean(values, length))
 
 
-def _distances(blocks: Values, weights: Values) -> tuple[Values, Values]:
-    """For each value a base, and the sum of the weighted distances from it in the window.
+def _distances(blocks: Values, weights: Values | None = None) -> tuple[Values, Values]:
+    """For each value a base, and the sum of the distances from it in the window, weighted if there are weights.
 
     The base is a value of the window: the last one of the block before, or of the block if the value ends it.
     """
-    last = blocks[:, -1:]
-    ends = _ends(weights * (blocks - last))
-    begins = np.cumsum(weights[1:] * (blocks[1:] - last[:-1]), axis=1)
+    last = blocks[-1]
+    before, after = blocks - last, blocks[:-1, 1:] - last[:-1]
+    if weights is not None:
+        before *= weights
+        after *= weights[:-1, 1:]
+    ends = _ends(before)
     base, sums = np.zeros_like(blocks), np.zeros_like(blocks)
-    base[1:, :-1], base[:, -1:] = last[:-1], last
-    sums[1:, :-1] = ends[:-1, 1:] + begins[:, :-1]
-    sums[:, -1] = ends[:, 0]
+    base[:-1, 1:], base[-1] = last[:-1], last
+    np.add(ends[1:, :-1], _begins(after), out=sums[:-1, 1:])
+    sums[-1] = ends[0]
     return base, sums
 
 
 def _blocks(values: Values, length: int) -> tuple[int, Values]:
-    """The number of leading NaN, and the values after them in rows of `length`, the last row padded with zeros."""
+    """The number of leading NaN, and the values after them in blocks of `length`, the last one padded with zeros.
+
+    A column per block: the values at one place of all blocks are next to each other, and added at once.
+    """
     lead = len(values) - int(np.isnan(values)[::-1].argmax()) if len(values) and np.isnan(values[0]) else 0
     count = len(values) - lead
     rows = np.zeros(-(-count // length) * length)
     rows[:count] = values[lead:]
-    return lead, rows.reshape(-1, length)
+    return lead, np.ascontiguousarray(rows.reshape(-1, length).T)
+
+
+def _begins(blocks: Values) -> Values:
+    """For each value, the sum from the start of its block to it."""
+    if len(blocks) > SHORT:
+        return np.cumsum(blocks, axis=0)
+    sums = blocks.copy()
+    for before, now in pairwise(sums):
+        np.add(now, before, out=now)
+    return sums
 
 
 def _ends(blocks: Values) -> Values:
     """For each value, the sum from it to the end of its block, added from the end."""
-    return np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1]
+    return _begins(blocks[::-1])[::-1]
 
 
 def _per_bar(found: Values, lead: int, count: int) -> Values:
     """One value per bar; NaN until the first block is full."""
-    first = found.shape[1] - 1
+    first = len(found) - 1
     out = np.full(count, np.nan)
-    out[lead + first :] = found.reshape(-1)[first : count - lead]
+    out[lead + first :] = found.T.reshape(-1)[first : count - lead]
     return out
 
 
@@ -108,10 +129,11 @@ class RunningSum(_RunningBlock):
             return nan
         block = self._block
         block.append(value)
-        self._sum += value
-        if len(block) < self._length:
-            return self._ends[len(block)] + self._sum
-        total, self._sum = self._sum, 0.0
+        count, total = len(block), self._sum + value
+        if count < self._length:
+            self._sum = total
+            return self._ends[count] + total
+        self._sum = 0.0
         self._ends = list(accumulate(reversed(block)))[::-1]
         block.clear()
         return total
@@ -132,9 +154,10 @@ class RunningMean(_RunningBlock):
             return nan
         block = self._block
         block.append(value)
-        if len(block) < self._length:
-            self._sum += value - self._last
-            return self._last + (self._ends[len(block)] + self._sum) / self._length
+        count, length, last = len(block), self._length, self._last
+        if count < length:
+            self._sum = total = self._sum + (value - last)
+            return last + (self._ends[count] + total) / length
         self._ends = list(accumulate([each - value for each in reversed(block)]))[::-1]
         self._last, self._sum = value, 0.0
         block.clear()

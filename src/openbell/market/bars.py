@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.market.calendar_months import bucket_number, bucket_opens
-from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.instruments import Instrument
 from openbell.market.series import Series
-from openbell.market.session_table import Times, table_for
+from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import by_trading_day, trading_days_between
 
 Values = npt.NDArray[np.float64]
 COLUMNS = ("time", "open", "high", "low", "close", "volume")
@@ -33,7 +34,7 @@ _LARGEST = np.finfo(np.float64).max
 _MONDAY = 345600  # 1970-01-05, the first Monday
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Bars:
     """Open, high, low, close and volume of one instrument at one timeframe, keyed by open time (epoch seconds UTC)."""
 
@@ -53,6 +54,10 @@ class Bars:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def __repr__(self) -> str:
+        # Without the arrays: at its end asyncio.run formats the result of its task twice.
+        return f"<{len(self)} bars of {self.instrument} {self.timeframe.name}>"
 
     def columns(self) -> tuple[npt.NDArray[Any], ...]:
         """Returns the six arrays in the order of `COLUMNS`."""
@@ -127,12 +132,13 @@ def sort(bars: Bars) -> Bars:
 def bucket_bounds(instrument: Instrument, timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
     """Returns for each time the start and end of the bucket that contains it; −1 if no bucket does.
 
-    Buckets up to 12 h are aligned to UTC midnight for every instrument. A daily bucket is the UTC day; for stocks it is the
-    regular session, and times in extended hours are in no daily bucket. Weeks begin on Monday, months on the 1st. Buckets
-    of 2 and 3 days are counted from 1970 on; those of stocks are 2 and 3 sessions (`SessionTable.number`).
+    Buckets up to 12 h are aligned to UTC midnight for every instrument. A daily bucket is the UTC day of crypto, the regular
+    session of stocks and the day from 17:00 New York of forex: times in extended hours and at weekends are in no daily
+    bucket. Weeks begin with Monday's day, months with that of the 1st or the first after it. Buckets of 2 and 3 days of
+    crypto are counted from 1970 on; those of others are 2 and 3 trading days (`SessionTable.number`).
     """
-    if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
-        return _session_bounds(timeframe, times)
+    if by_trading_day(instrument, timeframe):
+        return _bounds_of_days(instrument, timeframe, times)
     if timeframe.months:
         number = bucket_number(timeframe, times)
         return bucket_opens(timeframe, number), bucket_opens(timeframe, number + 1)
@@ -141,10 +147,10 @@ def bucket_bounds(instrument: Instrument, timeframe: Timeframe, times: Times) ->
     return start, start + timeframe.seconds
 
 
-def _session_bounds(timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
+def _bounds_of_days(instrument: Instrument, timeframe: Timeframe, times: Times) -> tuple[Times, Times]:
     if not len(times):
         return times.copy(), times.copy()
-    table = table_for(int(times[0]) - 7 * 86400, int(times[-1]) + 7 * 86400)
+    table = trading_days_between(instrument, int(times[0]) - 7 * 86400, int(times[-1]) + 7 * 86400)
     row = table.regular(times)
     if not len(table.open):  # outside the calendar's years: the table has no row to index below
         return row, row.copy()
@@ -203,10 +209,10 @@ def closed_at(bars: Bars) -> int:
 
 
 def ends_of(bars: Bars) -> Times:
-    """Returns for each bar its length after its open; of bars that are made of days, the end of its last day."""
-    if bars.timeframe.of_days:
-        return bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
-    return bars.time + bars.timeframe.seconds
+    """Returns the end of each bar: of bars of days, the end of their last trading day."""
+    if bars.timeframe.intraday:
+        return bars.time + bars.timeframe.seconds
+    return bucket_bounds(bars.instrument, bars.timeframe, bars.time)[1]
 
 
 def count(instrument: Instrument, timeframe: Timeframe, times: Times, closed_until: float) -> int:

@@ -1,4 +1,4 @@
-"""Buckets of calendar months in UTC: months, quarters, halves and years, each of which begins on the 1st."""
+"""Buckets of calendar months of crypto, in UTC: months, quarters, halves and years, each of which begins on the 1st."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from openbell.market.plan import inside
 from openbell.market.session_table import Times, table_for
 from openbell.market.sessions import forex_open
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import by_trading_day, trading_days_between
 
 _HOUR, _WEEK = 3600, 604800
 _Span = tuple[int, int]
@@ -46,12 +47,12 @@ def over_closed_hours(instrument: Instrument, spans: Sequence[_Span]) -> list[_S
 
 
 def _bars_at(instrument: Instrument, timeframe: Timeframe, minutes: Times) -> tuple[Times, Times]:
-    """Returns the bounds of the bars that contain minutes, without minutes that are between a stock's days or weeks."""
+    """Returns the bounds of the bars that contain minutes, without minutes that are between trading days or weeks."""
     times = minutes
-    if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
-        opens = table_for(int(minutes[0]) - 2 * _WEEK, int(minutes[-1])).open
+    if by_trading_day(instrument, timeframe):
+        opens = trading_days_between(instrument, int(minutes[0]) - 2 * _WEEK, int(minutes[-1])).open
         row = np.searchsorted(opens, minutes, side="right") - 1
-        times = opens[row[row >= 0]]  # a night within a week belongs to the session before it
+        times = opens[row[row >= 0]]  # a night within a week, or a weekend in a month, belongs to the day before it
         minutes = minutes[row >= 0]
     starts, ends = bucket_bounds(instrument, timeframe, times)
     within = (starts <= minutes) & (minutes < ends)

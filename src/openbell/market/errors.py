@@ -41,10 +41,13 @@ OpenbellError
 │   └── CallTimeout                    the call exceeded its timeout
 │       └── BacktestTimeout [backtest]  a backtest took longer than its time limit
 ├── StoreError                         the bar store or the records database failed
+│   ├── StoreUnreachable               no connection to the store can be opened
 │   ├── StoreTimeout                   the store did not respond within its timeout
 │   ├── CorruptFile                    a file failed its checks
 │   ├── SourceConflict                 the store already has bars of another source for this span
-│   └── LedgerBroken [stores]          the ledger does not match its recorded head
+│   ├── LedgerBroken [stores]          the ledger does not match its recorded head
+│   ├── OtherVersion [stores]          another version has changed the tables meanwhile
+│   └── NotAllowed [stores]            InfluxDB knows the user, who lacks a right
 ├── LeaseError                         a lease, which allows one process at a time to write
 │   ├── LeaseHeld                      another process holds the lease
 │   └── LeaseLost                      this process held the lease, and another process took it over
@@ -188,6 +191,10 @@ class NoSuchSeries(DataError):
 
 class StoreError(OpenbellError):
     """The bar store or the records database failed."""
+
+
+class StoreUnreachable(StoreError):
+    """No connection to the store can be opened."""
 
 
 class StoreTimeout(StoreError):

@@ -22,8 +22,14 @@ class Extra:
     value: Values
 
     def at(self, bars: Bars) -> Values:
-        """Returns the latest value at the end of each bar; NaN before the first value."""
-        return self._latest(ends_of(bars))
+        """Returns the latest value before the end of each bar; NaN before the first value.
+
+        A value that is stamped exactly at the end of a bar belongs to the next bar.
+        """
+        row = np.searchsorted(self.time, ends_of(bars)) - 1
+        if not len(self.time):
+            return np.full(len(bars), np.nan)
+        return np.where(row >= 0, self.value[np.maximum(row, 0)], np.nan)
 
     def sum_in(self, bars: Bars) -> Values:
         """Returns the sum of the values in each bar; NaN for bars before the first value."""
@@ -31,16 +37,10 @@ class Extra:
         first = np.searchsorted(self.time, bars.time)
         ends = ends_of(bars)
         out: Values = total[np.searchsorted(self.time, ends)] - total[first]
-        if len(self.time) and bars.timeframe.of_days:
+        if len(self.time) and not bars.timeframe.intraday:
             out[ends <= self.time[0]] = np.nan
         elif len(self.time):
             out[bars.time < self.time[0] - self.time[0] % bars.timeframe.seconds] = np.nan
         else:
             out[:] = np.nan
         return out
-
-    def _latest(self, moments: Times) -> Values:
-        row = np.searchsorted(self.time, moments, side="right") - 1
-        if not len(self.time):
-            return np.full(len(moments), np.nan)
-        return np.where(row >= 0, self.value[np.maximum(row, 0)], np.nan)

@@ -9,15 +9,18 @@ import numpy as np
 from openbell.market.bars import bucket_bounds
 from openbell.market.calendar_months import number_of, opens_at
 from openbell.market.instruments import AssetClass, Instrument
-from openbell.market.session_table import table_for, table_of_years
+from openbell.market.session_table import table_of_years
 from openbell.market.sessions import eastern
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import by_trading_day, trading_days_between
 from openbell.market.us_holidays import FIRST_YEAR
 
 _DAY = 86400
 _SESSION = 23_400
 """Seconds of regular hours, except on half days."""
 _SESSIONS_A_YEAR = 250
+_HOLIDAYS = 50
+"""Of so many days of forex, at most one is a holiday on which a pair has no bars."""
 MOST_SESSIONS = {
     Timeframe.D1: 1,
     Timeframe.D2: 2,
@@ -34,19 +37,18 @@ MOST_SESSIONS = {
 def bucket_start(instrument: Instrument, timeframe: Timeframe, epoch: float) -> int:
     """Returns the start of the bucket that contains `epoch`; its minute if it is outside all buckets.
 
-    A stock's week or month also contains the nights between its sessions, although no minute bar of a night belongs to a
-    bucket: reading from a night on would build a bar from the remaining sessions only.
+    A stock's week or month also contains the nights between its sessions, and a month of forex its weekends, although no
+    minute bar of a night belongs to a bucket: reading from a night on would build a bar from the remaining days only.
     """
     minute = int(epoch // 60 * 60)
-    by_session = instrument.asset_class is AssetClass.STOCK and not timeframe.intraday
-    inside = _last_open(minute) if by_session else minute
+    inside = _last_open(instrument, minute) if by_trading_day(instrument, timeframe) else minute
     start, end = (int(bound[0]) for bound in bucket_bounds(instrument, timeframe, np.array([inside], dtype=np.int64)))
     return start if start <= minute < end else minute
 
 
-def _last_open(minute: int) -> int:
-    """Returns the open of the latest session at or before `minute`; `minute` if there is none."""
-    opens = table_for(minute - 7 * _DAY, minute).open
+def _last_open(instrument: Instrument, minute: int) -> int:
+    """Returns the open of the latest trading day at or before `minute`; `minute` if there is none."""
+    opens = trading_days_between(instrument, minute - 7 * _DAY, minute).open
     row = int(opens.searchsorted(minute, side="right")) - 1
     return minute if row < 0 else int(opens[row])
 
@@ -55,17 +57,30 @@ def _last_open(minute: int) -> int:
 def lookback_start(instrument: Instrument, timeframe: Timeframe, count: int, end: float) -> int:
     """Returns the start of a bucket such that [start, end) holds `count` closed bars of a liquid instrument.
 
-    Crypto needs exactly `count` buckets, forex the number of whole weeks that cover them, and both need `count` calendar
-    periods, none of them before 1970. For stocks only regular hours count, because extended hours may have few bars.
+    Crypto needs exactly `count` buckets, none of them before 1970. Forex needs the number of whole weeks that cover bars
+    within a day, a few more days than asked for because of holidays, and exactly `count` weeks or months. For stocks only
+    regular hours count, because extended hours may have few bars.
     """
-    if timeframe.months and instrument.asset_class is not AssetClass.STOCK:
-        return opens_at(timeframe, max(0, number_of(timeframe, end) - count))
     if instrument.asset_class is AssetClass.CRYPTO:
+        if timeframe.months:
+            return opens_at(timeframe, max(0, number_of(timeframe, end) - count))
         return bucket_start(instrument, timeframe, bucket_start(instrument, timeframe, end) - count * timeframe.seconds)
     if instrument.asset_class is AssetClass.FOREX:
+        if by_trading_day(instrument, timeframe):
+            return _forex_lookback_start(instrument, timeframe, count, end)
         weeks = -(-count * timeframe.seconds // (5 * _DAY)) + 1
         return bucket_start(instrument, timeframe, end - weeks * 7 * _DAY)
     return bucket_start(instrument, timeframe, _stock_lookback_start(timeframe, count, end))
+
+
+def _forex_lookback_start(instrument: Instrument, timeframe: Timeframe, count: int, end: float) -> int:
+    """Returns the start of the first of the last `count` buckets of days that have closed, or of the first that exists."""
+    holidays = 0 if timeframe.months or timeframe is Timeframe.W1 else 2 + count // _HOLIDAYS
+    table = trading_days_between(instrument, max(0.0, end - (count + holidays + 1) * 1.5 * timeframe.seconds), end)
+    bucket = table.bucket(timeframe)
+    closed = np.flatnonzero(np.append(bucket[1:] != bucket[:-1], True) & (table.close <= end))
+    first = np.searchsorted(bucket, bucket[closed[max(0, len(closed) - count - holidays)]]) if len(closed) else 0
+    return int(table.open[first]) if len(table.open) else int(end)
 
 
 def _stock_lookback_start(timeframe: Timeframe, count: int, end: float) -> int:

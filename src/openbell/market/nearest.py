@@ -7,12 +7,15 @@ from collections.abc import Collection
 from openbell.market.errors import InvalidParameter
 
 
-def did_you_mean(value: object, allowed: Collection[str]) -> str:
-    """Returns "; did you mean 'rsi'?" with the closest allowed name, ignoring case; "" if no name is close."""
+def did_you_mean(value: object, allowed: Collection[str], least: float = 0.6) -> str:
+    """Returns "; did you mean 'rsi'?" with the closest allowed name, ignoring case; "" if no name is close.
+
+    `least` is the smallest similarity that counts as close, from 0 to 1.
+    """
     from difflib import get_close_matches  # imported only after a mistake: it is slow to load
 
     small = {name.lower(): name for name in allowed}
-    near = get_close_matches(str(value)[:80].lower(), small, n=1)
+    near = get_close_matches(str(value)[:80].lower(), small, n=1, cutoff=least)
     return f"; did you mean {small[near[0]]!r}?" if near else ""
 
 

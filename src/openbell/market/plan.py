@@ -22,8 +22,9 @@ from openbell.market.calendar_months import bucket_opens, number_of, numbers_wit
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.lookback import bucket_start
 from openbell.market.series import Series, bases
-from openbell.market.session_table import Times, table_for
+from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import by_trading_day, trading_days_between
 
 _MONDAY = 345600
 _WEEK = 604800
@@ -115,8 +116,9 @@ def parts_of(
 
 def buckets(instrument: Instrument, timeframe: Timeframe, start: int, end: int) -> tuple[Times, Times]:
     """Returns the starts and ends of all buckets of a timeframe that lie in [start, end)."""
-    if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
-        table = table_for(start - _WEEK, end + _WEEK)  # a week may begin in one year and end in the next
+    if by_trading_day(instrument, timeframe):
+        # A week may begin in one year and end in the next.
+        table = trading_days_between(instrument, start - _WEEK, end + _WEEK)
         starts, ends = table.open, table.close
         if timeframe is not Timeframe.D1 and len(starts):
             bucket = table.bucket(timeframe)
@@ -153,7 +155,7 @@ def _anchor(timeframe: Timeframe) -> int:
 
 def next_close(instrument: Instrument, timeframe: Timeframe, after: float) -> int:
     """Returns the first time later than `after` at which a bar of a timeframe closes."""
-    if instrument.asset_class is AssetClass.STOCK and not timeframe.intraday:
+    if by_trading_day(instrument, timeframe):
         reach = max(_WEEK, timeframe.seconds)
         ends = buckets(instrument, timeframe, int(after) - 2 * reach, int(after) + 3 * reach)[1]
         later = ends[ends > after]

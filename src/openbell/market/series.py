@@ -12,8 +12,9 @@ from functools import cache, lru_cache
 from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 
-_SESSION_STEP = 1800
-"""Seconds. The regular hours of stocks begin and end on half hours, on half days too."""
+_DAY_STEPS = {AssetClass.STOCK: 1800, AssetClass.FOREX: 3600, AssetClass.CRYPTO: Timeframe.D1.seconds}
+"""Seconds of which the starts and ends of trading days are multiples: the regular hours of stocks begin and end on half
+hours, on half days too, and the days of forex at 21:00 or 22:00 UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +67,11 @@ def makes(asset_class: AssetClass, base: Timeframe, timeframe: Timeframe) -> boo
     """Returns True if bars of `timeframe` can be made of bars of `base`, each of whole bars.
 
     What is longer than a day is made of days, or of what makes days: nominal lengths say nothing about months. A stock's day
-    is its regular session, which hours cut: the first one holds half an hour of the premarket.
+    is its regular session, which hours cut: the first one holds half an hour of the premarket. Bars of 2 hours and more are
+    cut by the days of forex.
     """
     if timeframe.intraday:
         return timeframe.seconds % base.seconds == 0
     if base.intraday:
-        whole = _SESSION_STEP if asset_class is AssetClass.STOCK else Timeframe.D1.seconds
-        return whole % base.seconds == 0
+        return _DAY_STEPS[asset_class] % base.seconds == 0
     return base in {timeframe, Timeframe.D1}

@@ -1,4 +1,7 @@
-"""Sessions as numpy columns, to find the session of many bar times at once."""
+"""Sessions as numpy columns, to find the session of many bar times at once.
+
+The trading days of currencies have the same columns (`market.currency_days`); a day of theirs is regular from end to end.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import (
     CLOSE,
     END,
@@ -30,7 +32,7 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SessionTable:
-    """The sessions of some years, one row per session, times in epoch seconds."""
+    """The sessions of some whole years, one row per session, times in epoch seconds."""
 
     premarket: Times
     open: Times
@@ -38,22 +40,16 @@ class SessionTable:
     end: Times
     day: Times
     """The session's date, as days since 1970."""
+    number: Times
+    """How many sessions came before each one since 4 January 1971, the first Monday of the calendar.
+
+    It is the anchor of bars of several days, and it is the same for every table: the count does not depend on the years in
+    question. No session of stocks comes before it, so that every bar has a whole number of sessions."""
 
     @property
     def week(self) -> Times:
         """The date of the Monday of each session's week, as days since 1970."""
         return self.day - (self.day + 3) % 7
-
-    @property
-    def number(self) -> Times:
-        """How many sessions came before each one since 4 January 1971, the first session of the calendar.
-
-        It is the anchor of bars of several days. No session comes before it, so that every bar of a stock has a whole
-        number of sessions, and it is the same for every table: the count does not depend on the years in question.
-        """
-        if not len(self.day):
-            return self.day.copy()
-        return np.arange(len(self.day), dtype=np.int64) + _sessions_before(int(_years(self.day[:1])[0]))
 
     def bucket(self, timeframe: Timeframe) -> Times:
         """Returns for each session a number that is equal for all sessions of a bar, and greater for later bars."""
@@ -88,11 +84,9 @@ def table_of_years(first_year: int, last_year: int) -> SessionTable:
     """Returns the sessions of these years and those between them."""
     years = range(max(first_year, FIRST_YEAR), min(last_year, LAST_YEAR) + 1)
     columns = zip(*(_year(year) for year in years), strict=True) if years else [[np.empty(0, dtype=np.int64)]] * 5
-    return SessionTable(*(np.concatenate(column) for column in columns))
-
-
-def _years(days: Times) -> Times:
-    return np.asarray(days.astype("datetime64[D]").astype("datetime64[Y]").astype(np.int64)) + 1970
+    premarket, opens, close, end, day = (np.concatenate(column) for column in columns)
+    number = np.arange(len(day), dtype=np.int64) + (_sessions_before(years.start) if years else 0)
+    return SessionTable(premarket, opens, close, end, day, number)
 
 
 @lru_cache(maxsize=256)
@@ -122,16 +116,3 @@ def _year(year: int) -> tuple[Times, ...]:
 def table_for(first: float, last: float) -> SessionTable:
     """Returns the sessions of all years that overlap [first, last]."""
     return table_of_years(eastern(first).year, eastern(last).year)
-
-
-def trading_day(instrument: Instrument, times: Times) -> Times:
-    """Returns a number for each bar that is equal for all bars of a trading day; −1 for bars outside all trading days.
-
-    A trading day is the regular hours of a session for stocks and the UTC day for other instruments. A session VWAP starts
-    again with each trading day.
-    """
-    if instrument.asset_class is not AssetClass.STOCK:
-        return times // 86400
-    if not len(times):
-        return times.copy()
-    return table_for(int(times[0]), int(times[-1])).regular(times)

@@ -21,6 +21,9 @@ EASTERN = ZoneInfo("America/New_York")
 PREMARKET, OPEN, CLOSE, END = 4 * 3600, 9 * 3600 + 1800, 16 * 3600, 20 * 3600
 """Seconds after midnight in New York."""
 HALF_CLOSE, HALF_END = 13 * 3600, 17 * 3600
+EXTENDED, REGULAR = "extended", "regular"
+SESSIONS = (EXTENDED, REGULAR)
+"""The hours that bars can be asked for: all of them, or a stock's regular hours only."""
 _EPOCH = date(1970, 1, 1).toordinal()
 
 

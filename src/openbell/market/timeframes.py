@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from enum import Enum
+from math import log
 
 from openbell.market.errors import InvalidTimeframe
 from openbell.market.nearest import did_you_mean
 
 
 class Timeframe(Enum):
-    """The length of a bar in seconds, shortest first. A stock's bars from one day on follow the sessions."""
+    """The length of a bar in seconds, shortest first. Bars of stocks and forex from one day on follow their trading days."""
 
     M1 = 60
     M2 = 120
@@ -111,18 +114,74 @@ CHART = {
     "1Y": Timeframe.YEAR,
 }
 """All timeframes by their names in charts: 1m is a minute and 1M is a month."""
-SPELLINGS = SHORT | {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
-"""All names that the contracts use. Case-sensitive, because other programs call a month 1M."""
+_FORM = re.compile(r"(?:([1-9][0-9]{0,3})[ _-]?)?([A-Za-z]+)|([1-9][0-9]{0,3})")
+"""A number with a unit, a unit, or a number."""
+_LONGEST = 40
+_UNITS = {
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600),
+    **dict.fromkeys(("d", "day", "days"), 86400),
+    **dict.fromkeys(("w", "wk", "week", "weeks"), 7 * 86400),
+}
+"""Seconds of each unit, in any case. The letter m alone is read by its case."""
+_CALENDAR = {
+    **dict.fromkeys(("mo", "month", "months"), 1),
+    **dict.fromkeys(("q", "quarter", "quarters"), 3),
+    **dict.fromkeys(("y", "yr", "year", "years"), 12),
+}
+"""Months of each calendar unit, in any case."""
+_WORDS = {
+    "minutely": Timeframe.M1,
+    "hourly": Timeframe.H1,
+    "daily": Timeframe.D1,
+    "weekly": Timeframe.W1,
+    "monthly": Timeframe.MONTH,
+    "quarterly": Timeframe.QUARTER,
+    "yearly": Timeframe.YEAR,
+}
+_BY_SECONDS = {each.seconds: each for each in Timeframe if not each.months}
+_BY_MONTHS = {months: each for each, months in _MONTHS.items()}
 
 
-def parse_timeframe(text: str, names: dict[str, Timeframe]) -> Timeframe:
-    """Returns the timeframe with this name, in any contract's spelling. Raises `InvalidTimeframe` if not in `names`."""
-    found = names.get(text) or SPELLINGS.get(text)
-    if found is None or found not in names.values():
+def read_timeframe(text: str) -> Timeframe | None:
+    """Returns the timeframe of any spelling: 1h, 1H, 1hour, 60m, 60min and 60 (minutes) are one. None if it is none.
+
+    The letter m alone is a minute and M alone is a month, as in the contracts: 5M is refused, because no bar has five
+    months. An m without a number is refused, because other programs call a month so.
+    """
+    form = _FORM.fullmatch(text.strip()) if len(text) <= _LONGEST else None
+    if form is None:
+        return None
+    number, unit, minutes = form.groups()
+    if minutes:  # as in TradingView
+        return _BY_SECONDS.get(int(minutes) * 60)
+    if number or unit == "m":
+        return _counted(int(number or 0), unit)
+    return _WORDS.get(unit.lower()) or _counted(1, unit)
+
+
+def _counted(count: int, unit: str) -> Timeframe | None:
+    if unit == "M":
+        return _BY_MONTHS.get(count)
+    small = "min" if unit == "m" else unit.lower()
+    if months := _CALENDAR.get(small):
+        return _BY_MONTHS.get(count * months)
+    return _BY_SECONDS.get(count * _UNITS.get(small, 0))
+
+
+def parse_timeframe(text: str, names: Mapping[str, Timeframe]) -> Timeframe:
+    """Returns the timeframe with this name, in any spelling. Raises `InvalidTimeframe` if it is not in `names`."""
+    found = names.get(text) or read_timeframe(text)
+    if found is None:
         raise InvalidTimeframe(text, tuple(names), did_you_mean(text, names))
+    if found not in names.values():
+        near = min(names, key=lambda name: abs(log(names[name].seconds / found.seconds)))
+        raise InvalidTimeframe(
+            text, tuple(names), f"; {name_of(found, ALL_NAMES)} is not among them, {near} is nearest"
+        )
     return found
 
 
-def name_of(timeframe: Timeframe, names: dict[str, Timeframe]) -> str:
+def name_of(timeframe: Timeframe, names: Mapping[str, Timeframe]) -> str:
     """Returns the name that a contract uses for one of its timeframes."""
     return next(name for name, each in names.items() if each is timeframe)

@@ -131,6 +131,12 @@ def truth(desk: Desk, at: float, basis: Basis) -> dict[str, Any]:
     return {name: stated[name] for name in _FIELDS if name in stated}
 
 
+def session_and_time(call: Call, instrument: Instrument | None) -> tuple[str, str]:
+    """Returns the trading session and the desk's time as the truth header of a call has them."""
+    _, _, as_of, session = _second(int(call.at), call.desk.settings.feed, instrument)
+    return session, as_of
+
+
 @lru_cache(maxsize=256)
 def _second(at: int, feeds: str, instrument: Instrument | None) -> tuple[str, str, str, str]:
     """Returns what is the same for all calls within a second: feed, its notice, time as text, and trading session."""

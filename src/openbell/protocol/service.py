@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from openbell.desk.desk import Desk
+from openbell.desk.patience import call_within
 from openbell.desk.settings import Settings
 from openbell.market.errors import CallTimeout, InvalidParameter, InvalidSymbol, OpenbellError
 from openbell.market.instruments import Instrument, parse
@@ -24,6 +25,7 @@ from openbell.protocol.bounds import SYMBOLS, refuse_long_texts
 from openbell.protocol.cache import Answer, TtlCache
 from openbell.protocol.call import Basis, Call, Result, truth
 from openbell.protocol.dialects import Dialect, Metrics, Reply
+from openbell.protocol.faults import explain
 from openbell.protocol.finite import finite_or_null, require_finite
 from openbell.protocol.media import Media
 from openbell.protocol.session import Scope, Session
@@ -32,12 +34,6 @@ from openbell.protocol.tool import Arguments, Effect, Reads, Tool
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_REASONS = {
-    "missing": "is required",
-    "extra_forbidden": "is not an argument of this tool",
-    "dict_type": "must be an object",
-    "model_type": "must be an object",
-}
 _LONGEST_MESSAGE = 2_000
 _REFRESH = {"force_refresh"}
 """The argument that is not part of a cache key."""
@@ -113,6 +109,7 @@ class Runner:
             for work in result.afterwards:
                 session.replies.hold(request, work)
         except OpenbellError as error:
+            await self.desk.symbol_advice.add_to(error)
             if len(error.message) > _LONGEST_MESSAGE:  # it repeats an argument
                 error.message = error.message[:_LONGEST_MESSAGE] + "..."
             basis = self._declared(tool, checked)
@@ -136,6 +133,12 @@ class Runner:
         note = "read-only: orders are shown as they were last recorded, and may have filled since"
         return Basis(instrument, account=self.desk.account, note=note if self.desk.settings.read_only else None)
 
+    def _basis(self, tool: Tool, checked: Arguments, call: Call, found: Basis) -> Basis:
+        """Returns the basis of a result, which names what is missing from an account that is not up to date."""
+        basis = found.with_defaults(self._declared(tool, checked))
+        behind = self.desk.trading.behind(call.principal) if tool.reads is Reads.ACCOUNT else None
+        return replace(basis, note="; ".join(filter(None, (behind, basis.note)))) if behind else basis
+
     def _source(self, tool: Tool) -> str | None:
         """Returns the name of the store that a tool reads, if any."""
         if tool.reads.personal:
@@ -146,8 +149,12 @@ class Runner:
         async def work() -> Result[Any]:
             result = await self._in_time(tool.handler(call, checked), tool)
             value = result.value
-            require_finite(value.payload if isinstance(value, Media) else value, tool.name)
-            return Result(value, result.basis.with_defaults(self._declared(tool, checked)), result.afterwards)
+            if isinstance(value, Media):
+                require_finite(value.payload, tool.name)
+            else:
+                value = tool.rounding(value) if tool.rounding else value
+                require_finite(value, tool.name)
+            return Result(value, self._basis(tool, checked, call, result.basis), result.afterwards)
 
         ttl = float(getattr(self.desk.settings, tool.cache)) if tool.cache else 0.0
         if ttl <= 0:
@@ -165,10 +172,13 @@ class Runner:
 
     async def _in_time(self, work: Awaitable[T], tool: Tool) -> T:
         """Returns the result of `work`. Raises `CallTimeout` if it takes longer than the setting `timeout`."""
-        limit = self.desk.settings.timeout
+        settings = self.desk.settings
+        limit = settings.timeout
         try:
-            async with asyncio.timeout(limit or None):
-                return await work
+            # Answers of a scenario must not depend on speed: it waits for all bars.
+            with call_within(0.0 if settings.acts_in else limit):
+                async with asyncio.timeout(limit or None):
+                    return await work
         except TimeoutError:
             writes = tool.effect in {Effect.WRITE, Effect.DESTRUCTIVE}
             hint = (
@@ -191,7 +201,7 @@ def _checked(wanted: type[Arguments], given: Mapping[str, Any]) -> Arguments:
     try:
         return wanted.model_validate(dict(given))
     except ValidationError as error:
-        raise InvalidParameter(_explain(error, wanted)) from None
+        raise InvalidParameter(explain(error, given, "arguments", wanted)) from None
 
 
 def _instrument(given: Arguments) -> Instrument | None:
@@ -201,19 +211,3 @@ def _instrument(given: Arguments) -> Instrument | None:
         with suppress(InvalidSymbol):  # the handler raises it again
             return parse(symbol)
     return None
-
-
-def _explain(error: ValidationError, arguments: type[Arguments]) -> str:
-    """Returns one clause for each invalid argument, without the values."""
-    clauses = []
-    for fault in error.errors(include_input=False, include_url=False, include_context=False):
-        if fault["type"] == "none_required":  # null is another way to leave an argument out
-            continue
-        # Names of classes are parts of a validator's path, not of the arguments.
-        parts = [str(part) for part in fault["loc"] if not (isinstance(part, str) and part[:1].isupper())]
-        place = ".".join(parts) or "arguments"
-        reason = _REASONS.get(fault["type"])
-        if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
-            reason = f"{reason}{did_you_mean(place, arguments.model_fields)}"
-        clauses.append(f"{place} {reason}" if reason else f"{place}: {fault['msg']}")
-    return "; ".join(clauses[:8])

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import stat
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,6 +22,8 @@ from pydantic_core import from_json, to_json
 
 from openbell.protocol.replies import Replies
 from openbell.protocol.sdk import Server, SessionMessage, types
+
+log = logging.getLogger(__name__)
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -302,7 +304,7 @@ class _Input:
             return
         if isinstance(value, dict) and "method" in value and "id" not in value:
             # It was meant as a notification, and notifications never get a reply.
-            print("dropped a malformed notification", file=sys.stderr)  # noqa: T201
+            log.warning("dropped a malformed notification")
             return
         given = value.get("id") if isinstance(value, dict) else None
         request = given if isinstance(given, str | int) and not isinstance(given, bool) else None

@@ -13,6 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from openbell.market.errors import OpenbellError
 from openbell.protocol.call import Call, Result
+from openbell.protocol.numbers import Rounding, rounding
 from openbell.protocol.schema import schema_of
 from openbell.protocol.session import Scope
 
@@ -126,6 +127,11 @@ class Tool:
     def output_schema(self) -> dict[str, Any] | None:
         """JSON Schema of the result."""
         return schema_of(self.returns) if self.returns else None
+
+    @cached_property
+    def rounding(self) -> Rounding | None:
+        """Rounds the computed numbers of a result; None if it has none."""
+        return rounding(self.returns)
 
     @property
     def annotations(self) -> dict[str, bool]:

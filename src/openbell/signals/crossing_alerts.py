@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 
 from openbell.market.clock import iso
+from openbell.market.digits import significant
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import Instrument
 from openbell.market.nearest import did_you_mean
@@ -96,7 +97,8 @@ class CrossingSubscription:
     def notification(self, alert: CrossingAlert) -> dict[str, object]:
         """Returns the parameters of the notification of an alert."""
         last = alert.snapshot
-        values = {"price": last.price, "macd": last.macd, "signal": last.signal, "rsi": last.rsi}
+        computed = {"macd": last.macd, "signal": last.signal, "rsi": last.rsi}
+        values = {"price": last.price} | {name: significant(value) for name, value in computed.items()}
         return {
             "subscription_id": self.id,
             "symbol": self.instrument.symbol,

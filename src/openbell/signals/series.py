@@ -12,9 +12,10 @@ from openbell.indicators.catalogue.bbands import bbands
 from openbell.indicators.catalogue.macd import macd
 from openbell.indicators.catalogue.rsi import rsi
 from openbell.indicators.catalogue.vwap import vwap
+from openbell.indicators.ties import OSCILLATOR, TOLERANCE
 from openbell.market.bars import Bars
 from openbell.market.errors import InsufficientData
-from openbell.signals.crossings import NEEDED, Crossings, Levels, Snapshot, find_crossings
+from openbell.signals.crossings import NEEDED, OVERBOUGHT, OVERSOLD, Crossings, Levels, Snapshot, find_crossings
 
 ANCHOR_ATRS = 2.0
 _BAND = 20
@@ -53,6 +54,30 @@ class Overview:
     time: int
 
 
+def tied(
+    price: float,
+    average: float,
+    line: float,
+    trigger: float,
+    strength: float,
+    upper: float,
+    middle: float,
+    lower: float,
+) -> tuple[float, ...]:
+    """The numbers that crossings compare; numbers that are equal but for rounding become equal.
+
+    Otherwise rounding would decide whether a price that closes exactly at a band is beyond it.
+    """
+    average, upper, lower = (price if _equal(level, price, price) else level for level in (average, upper, lower))
+    trigger = line if _equal(trigger, line, price) else trigger
+    strength = next((level for level in (OVERBOUGHT, OVERSOLD) if _equal(strength, level, OSCILLATOR)), strength)
+    return price, average, line, trigger, strength, upper, middle, lower
+
+
+def _equal(value: float, other: float, scale: float) -> bool:
+    return abs(value - other) <= TOLERANCE * scale
+
+
 def overview(bars: Bars) -> Overview:
     """Price, RSI and crossings of the newest bar: the values of `SignalSeries.newest`, bit for bit, in a tenth of its time.
 
@@ -63,7 +88,7 @@ def overview(bars: Bars) -> Overview:
     close = bars.close
     line, trigger, _ = macd(close, 12, 26, 9)
     columns = (close, ema(close, 9), line, trigger, rsi(close, 14), *bbands(close[-_BAND - 1 :], _BAND, 2.0))
-    before, last = (Levels(*(float(column[index]) for column in columns)) for index in (-2, -1))
+    before, last = (Levels(*tied(*(float(column[index]) for column in columns))) for index in (-2, -1))
     return Overview(last.price, last.rsi, find_crossings(before, last), int(bars.time[-1]))
 
 
@@ -87,16 +112,16 @@ class SignalSeries:
 
     def snapshot(self, index: int) -> Snapshot:
         """Returns the indicator values at one bar."""
-        line, trigger, histogram = (float(column[index]) for column in self._macd)
-        upper, middle, lower = (float(column[index]) for column in self._bands)
+        columns = (self.bars.close, self._ema9, *self._macd[:2], self._rsi, *self._bands)
+        price, average, line, trigger, strength, upper, middle, lower = tied(*(float(each[index]) for each in columns))
         return Snapshot(
-            price=float(self.bars.close[index]),
-            ema9=float(self._ema9[index]),
+            price=price,
+            ema9=average,
             ma10=float(self._ma10[index]),
             macd=line,
             signal=trigger,
-            hist=histogram,
-            rsi=float(self._rsi[index]),
+            hist=line - trigger,
+            rsi=strength,
             bb_upper=upper,
             bb_middle=middle,
             bb_lower=lower,
@@ -139,6 +164,7 @@ def _trend(last: Snapshot, crossings: Crossings) -> Trend:
 def _anchor(last: Snapshot, trend: Trend, reach: float) -> RiskAnchor:
     """Returns the stop below the price, or above it in a bearish trend."""
     short = trend == "bearish"
-    distance = ANCHOR_ATRS * reach
+    # A wide range can reach below 0, where no price is.
+    distance = ANCHOR_ATRS * reach if short else min(ANCHOR_ATRS * reach, last.price)
     price = last.price + distance if short else last.price - distance
     return RiskAnchor(price, "short_stop" if short else "long_stop", 100.0 * distance / last.price)

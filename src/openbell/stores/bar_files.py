@@ -4,7 +4,8 @@ Minutes are at the contract's paths, `stocks/1min/AAPL_2025-09.parquet`, `crypto
 second source of a month beside them: `stocks/1min/AAPL_2025-09.alpaca-iex-raw.parquet`; other series in other folders:
 `stocks/1d/AAPL_all.import-raw.parquet`. A file is written under a temporary name, synchronised to disk and
 renamed, so that a file is always complete. Its metadata holds a checksum of all its bytes;
-reading a file that fails the check, or that holds impossible bars, raises `CorruptFile`.
+reading a file that fails the check, or that holds impossible bars, raises `CorruptFile`. So does a file with days of a
+currency whose metadata does not name the hour at which they begin: earlier versions stored UTC days.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from openbell.market.series import Series
 from openbell.market.session_table import Times
 from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
 from openbell.stores.arrow import pa, pq
-from openbell.stores.bar_table import FIELDS, NAMES, prices_of, table_of, times_of
+from openbell.stores.bar_table import FIELDS, NAMES, days_of, prices_of, table_of, times_of
+from openbell.stores.buffer_schema import OLD_DAYS
 from openbell.stores.folders import sync_folder
 from openbell.stores.periods import period_span
 
@@ -124,6 +126,7 @@ def write(file: BarFile, bars: Bars, source: Source, *, sync: bool = True) -> No
         _KEY + b"origin": source.origin.value.encode(),
         _KEY + b"feed": source.feed.encode(),
         _KEY + b"adjustment": source.adjustment.encode(),
+        **days_of(file.series),
     }
     data = _with_checksum(table_of(bars, meta))
     temporary = file.path.with_suffix(f".{os.getpid()}.tmp")
@@ -307,6 +310,8 @@ def _source(parquet: pq.ParquetFile, file: BarFile) -> Source:
         raise _corrupt(file, f"holds {source.origin} bars, which must not be stored here")
     if (symbol, period) != (file.series.name, file.period):
         raise _corrupt(file, f"holds {symbol} {period}, not {file.series} {file.period}")
+    if not days_of(file.series).items() <= meta.items():
+        raise _corrupt(file, OLD_DAYS)
     return source
 
 

@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from openbell.market.bars import Bars
+from openbell.market.series import Series
 from openbell.market.session_table import Times
+from openbell.market.trading_days import by_currency_day
 from openbell.stores.arrow import pa
 
 T = TypeVar("T", np.int64, np.float64)
@@ -21,6 +23,13 @@ NAMES = ("timestamp", "open", "high", "low", "close", "volume")
 FIELDS = [pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False)] + [
     pa.field(name, pa.float64(), nullable=False) for name in NAMES[1:]
 ]
+
+
+def days_of(series: Series) -> dict[bytes, bytes]:
+    """Returns the metadata that names when days of currencies begin, for series that are made of them."""
+    if not by_currency_day(series.instrument, series.timeframe):
+        return {}
+    return {b"openbell.days": b"17:00 America/New_York"}
 
 
 def table_of(bars: Bars, metadata: Mapping[bytes, bytes]) -> pa.Table:

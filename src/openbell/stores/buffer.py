@@ -6,6 +6,7 @@ number of processes may share the file. Its write lock also serialises changes o
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby, repeat
@@ -210,8 +211,10 @@ class Buffer(SqliteFile):
         states = self.query(
             "SELECT id, symbol, epoch, compacted_seq, EXISTS (SELECT 1 FROM coverage c"
             " WHERE c.series = series.id AND c.start <= ? AND c.end >= ?) AND NOT EXISTS (SELECT 1 FROM months m"
-            " WHERE m.series = series.id AND m.origin = ? AND m.month >= ?) FROM series",
+            " WHERE m.series = series.id AND m.origin = ? AND m.month >= ?) FROM series"
+            " WHERE symbol IN (SELECT value FROM json_each(?))",
             *(span.start, span.end, Origin.IMPORTED.value, month_of(span.start)),
+            json.dumps([series.name for series in versions]),
         )
         known = {symbol: state for _, symbol, *state in states}
         symbols = {number: symbol for number, symbol, *_ in states}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from openbell.stores.holders import Holders
 from openbell.stores.leases import LeaseRow
 from openbell.stores.sqlite_file import SqliteFile
 
@@ -15,6 +16,7 @@ class BufferLeases:
 
     def __init__(self, buffer: SqliteFile) -> None:
         self._buffer = buffer
+        self.holders = Holders(buffer.path.parent)
 
     def now(self) -> float:
         """See the port."""

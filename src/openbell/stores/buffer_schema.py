@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-VERSION = 5
+from openbell.market.instruments import FIAT
+
+VERSION = 7
 SCHEMA = """
 CREATE TABLE series (
     id INTEGER PRIMARY KEY,
@@ -35,6 +37,18 @@ CREATE TABLE newest (                           -- the latest bar of a native se
 CREATE TABLE removals (                         -- bars that are still in the file of a period but no longer count
     series INTEGER NOT NULL, period TEXT NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE stored (                           -- what long-term storage holds of a period (`stores.stored_counts`)
+    series INTEGER NOT NULL, period TEXT NOT NULL,
+    last INTEGER NOT NULL,                      -- when the latest counted bar opened
+    counts BLOB NOT NULL,                       -- pairs of little-endian integers: number of the bucket, number of bars
+    stamp TEXT NOT NULL,                        -- size and time of the file; empty in a database
+    PRIMARY KEY (series, period)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE losses (                           -- bars that were lost; those that are covered again do not count
+    series INTEGER NOT NULL, period TEXT NOT NULL, origin TEXT NOT NULL, feed TEXT NOT NULL, adjustment TEXT NOT NULL,
+    start INTEGER NOT NULL, end INTEGER NOT NULL, written INTEGER NOT NULL, found INTEGER NOT NULL
+) STRICT;
+CREATE TABLE rollup_mark (seq INTEGER NOT NULL) STRICT;
 CREATE TABLE leases (
     name TEXT PRIMARY KEY, token INTEGER NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL
 ) STRICT;
@@ -42,6 +56,14 @@ CREATE TABLE problems (at REAL NOT NULL, path TEXT NOT NULL, reason TEXT NOT NUL
 CREATE TABLE counter (seq INTEGER NOT NULL) STRICT;
 INSERT INTO counter VALUES (0);
 """
+OLD_DAYS = "an earlier version stored it in days from midnight UTC; days of currencies begin at 17:00 New York now"
+_FIAT = ", ".join(f"'{each}'" for each in sorted(FIAT))
+_IN_DAYS = "' 1d', ' 2d', ' 3d', ' 1w', ' 1mo', ' 3mo', ' 6mo', ' 1y', '@D1', '@W1'"
+_CURRENCY_DAYS = (
+    f"SELECT id FROM series WHERE substr(symbol, 1, 3) IN ({_FIAT}) AND substr(symbol, 4, 1) = '/'"
+    f" AND substr(symbol, 5, 3) IN ({_FIAT}) AND substr(symbol, 8) IN ({_IN_DAYS})"
+)
+"""The series of bars that are made of days of a currency: native ones, and those that InfluxDB makes of minutes."""
 UPGRADES = {
     # When older coverage was written is unknown, but not later than now.
     1: """
@@ -61,5 +83,31 @@ CREATE TABLE removals (
 """,
     4: """
 ALTER TABLE bars ADD COLUMN slug TEXT NOT NULL DEFAULT '';
+""",
+    # Bars of UTC days are neither read nor mixed with new ones: they are fetched or imported again.
+    5: f"""
+INSERT INTO problems SELECT CAST(strftime('%s', 'now') AS REAL), symbol, '{OLD_DAYS}' FROM series
+    WHERE id IN ({_CURRENCY_DAYS}) AND EXISTS (SELECT 1 FROM months WHERE months.series = series.id);
+UPDATE series SET epoch = epoch + 2 - epoch % 2 WHERE id IN ({_CURRENCY_DAYS});
+DELETE FROM bars WHERE series IN ({_CURRENCY_DAYS});
+DELETE FROM coverage WHERE series IN ({_CURRENCY_DAYS});
+DELETE FROM months WHERE series IN ({_CURRENCY_DAYS});
+DELETE FROM newest WHERE series IN ({_CURRENCY_DAYS});
+DELETE FROM removals WHERE series IN ({_CURRENCY_DAYS});
+""",
+    # Bars that are there are counted when the store is checked.
+    6: """
+CREATE TABLE stored (
+    series INTEGER NOT NULL, period TEXT NOT NULL,
+    last INTEGER NOT NULL,
+    counts BLOB NOT NULL,
+    stamp TEXT NOT NULL,
+    PRIMARY KEY (series, period)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE losses (
+    series INTEGER NOT NULL, period TEXT NOT NULL, origin TEXT NOT NULL, feed TEXT NOT NULL, adjustment TEXT NOT NULL,
+    start INTEGER NOT NULL, end INTEGER NOT NULL, written INTEGER NOT NULL, found INTEGER NOT NULL
+) STRICT;
+CREATE TABLE rollup_mark (seq INTEGER NOT NULL) STRICT;
 """,
 }

@@ -22,7 +22,7 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores import coverage, leases, newest_bars
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffer_leases import BufferLeases
-from openbell.stores.period_sources import PeriodSources
+from openbell.stores.losses import LossChecks
 from openbell.stores.periods import FIRST, by_period
 from openbell.stores.port import Lease, Premature, Problem, Span, Version
 from openbell.stores.validation import validated
@@ -34,7 +34,7 @@ BULK = 2000
 Covers = Span | Mapping[Series, Span] | None
 
 
-class BufferedStore(PeriodSources):
+class BufferedStore(LossChecks):
     """Implements the methods of `stores.port.BarStore` that need only the buffer."""
 
     _buffer: Buffer

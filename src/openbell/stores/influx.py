@@ -3,7 +3,7 @@
 A small write is durable in the home's buffer at once and is copied to InfluxDB right away or, during an outage, as soon as
 InfluxDB answers again: no acknowledged bar is lost. A large write goes straight to InfluxDB. Reads merge both; buffered bars
 win. InfluxDB has no transactions, so data that must change together (coverage, sources, leases, versions) is kept in the
-buffer's tables.
+buffer's tables. One collector works for a database, whichever homes use it (`influx_claims`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
@@ -27,9 +26,12 @@ from openbell.market.timeframes import Timeframe
 from openbell.stores import resampling
 from openbell.stores.buffer import Buffer
 from openbell.stores.buffered import Covers
-from openbell.stores.influx_bars import TAG, InfluxBars, native_measurement
+from openbell.stores.holders import Holders
+from openbell.stores.influx_bars import TAG, InfluxBars, measurement
+from openbell.stores.influx_claims import Claims
 from openbell.stores.influx_http import InfluxHttp
-from openbell.stores.influx_sources import SourcedInflux
+from openbell.stores.influx_leases import ClaimedInflux
+from openbell.stores.influx_size import shard_bytes, size_of
 from openbell.stores.periods import FIRST, period_span, slug_of
 from openbell.stores.port import Lease, Span, Version
 from openbell.stores.rollups import Rollups
@@ -44,6 +46,14 @@ _WRITTEN = """
 INSERT INTO written VALUES (?, ?, ?)
 ON CONFLICT (series) DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)
 """
+_BY_SEQ = "CREATE INDEX IF NOT EXISTS bars_by_seq ON bars (seq)"
+"""Finds the bars that were written last, among the hundreds of thousands of a day."""
+_SERIES = {
+    measurement(Series(parse(example), timeframe), timeframe): timeframe
+    for example in ("BTC/USD", "EUR/USD")
+    for timeframe in Timeframe
+}
+"""The measurements of minutes and native series; some of currencies have other names."""
 _COPY_SERIES = 1000
 """Series that are copied in one write."""
 _LONGEST_PAUSE = 30.0
@@ -53,7 +63,7 @@ _RECENT = 7200
 """The latest seconds, which are always read again in a shared database."""
 
 
-class InfluxStore(SourcedInflux):
+class InfluxStore(ClaimedInflux):
     """Implements `stores.port.BarStore` on one database."""
 
     name = "influxdb"
@@ -75,9 +85,12 @@ class InfluxStore(SourcedInflux):
         self._origins = origins
         self._shared = shared
         self._buffer = buffer or Buffer(folder / "buffer.sqlite", origins, TABLES)
+        self._claims = None if shared else Claims(http, Holders(self._buffer.path.parent))
         self._bars = InfluxBars(http, self._earliest)
         self._rollups = Rollups(self._bars, self._buffer, self.read)
         self._copying = threading.Lock()
+        self._copied = (0, 0)
+        """A buffer file, by its random number, and the seq up to which this process knows its bars to be in InfluxDB."""
         self._pause = 0.0
         self._not_before = 0.0
 
@@ -141,6 +154,7 @@ class InfluxStore(SourcedInflux):
             first, last = int(bars.time[0]), int(bars.time[-1]) + 1
             if self._buffer.holds(series, first, last):
                 self._buffer.delete_times(db, number, bars.time.tolist())
+            self._note_stored(db, number, period, bars)
             if alone and not self._buffer.holds(series, *_day_span(bars)):
                 self._rollups.confirm_usual(db, bars)
             self._buffer.end_change(db, number)
@@ -165,10 +179,16 @@ class InfluxStore(SourcedInflux):
             self._copying.release()
 
     def _copy(self) -> None:
+        file, written = self._buffer.query("SELECT application_id, seq FROM pragma_application_id, counter")[0]
+        if self._copied[0] != file or self._copied[1] > written:  # the first copy, or another file is at its path
+            self._copied = (file, 0)
+            with self._buffer.transaction() as db:
+                db.execute(_BY_SEQ)
         uncopied = self._buffer.query(
-            "SELECT s.symbol, b.slug, min(b.time), max(b.time), b.series, max(b.seq) FROM bars b"
+            "SELECT s.symbol, b.slug, min(b.time), max(b.time), b.series, max(b.seq) FROM bars b INDEXED BY bars_by_seq"
             " JOIN series s ON s.id = b.series LEFT JOIN copied c ON c.series = b.series"
-            " WHERE b.seq > coalesce(c.seq, 0) GROUP BY b.series, b.slug"
+            " WHERE b.seq > ? AND b.seq > coalesce(c.seq, 0) GROUP BY b.series, b.slug",
+            self._copied[1],
         )
         for at in range(0, len(uncopied), _COPY_SERIES):
             some = uncopied[at : at + _COPY_SERIES]
@@ -181,6 +201,7 @@ class InfluxStore(SourcedInflux):
                     "INSERT INTO copied VALUES (?, ?) ON CONFLICT (series) DO UPDATE SET seq = max(seq, excluded.seq)",
                     [(number, seq) for *_, number, seq in some],
                 )
+        self._copied = (file, written)
 
     def compact(self, before: int) -> int:
         """See the port. Moves nothing while InfluxDB is unreachable."""
@@ -199,11 +220,19 @@ class InfluxStore(SourcedInflux):
             waiting = self._buffer.get(series, FIRST, before)
             if not len(waiting):
                 return 0
-            slugs = {slug_of(period) for period in self._buffer.waiting(series, before)}
-            self._bars.write_of_sources((self._buffer.get(series, FIRST, before, slug=slug), slug) for slug in slugs)
+            periods = self._buffer.waiting(series, before)
+            moved = {period: self._buffered(series, period, before) for period in periods}
+            self._bars.write_of_sources((bars, slug_of(period)) for period, bars in moved.items())
+            for period, bars in moved.items():
+                self._note_stored(db, number, period, bars)
             self._buffer.delete(db, number, Span(FIRST, before))
             self._buffer.end_compaction(db, number, int(waiting.time[0]))
         return len(waiting)
+
+    def _buffered(self, series: Series, period: str, before: int) -> Bars:
+        """The buffered bars of a period that opened before a time."""
+        start, end = period_span(period)
+        return self._buffer.get(series, start, min(end, before), slug=slug_of(period))
 
     def _drop(self, db: sqlite3.Connection, number: int, series: Series, span: Span) -> None:
         if series.timeframe is Timeframe.M1:
@@ -211,8 +240,10 @@ class InfluxStore(SourcedInflux):
         self._bars.delete(series, span)
         for period in self._buffer.periods(series):
             start, end = period_span(period)
-            if end > span.start and start < span.end and not len(self._times_of(series, period)):
-                self._buffer.clear_period_source(db, number, period)
+            if end > span.start and start < span.end:
+                self._count_again(db, number, series, period)
+                if not len(self._times_of(series, period)):
+                    self._buffer.clear_period_source(db, number, period)
 
     # Reading
 
@@ -271,18 +302,20 @@ class InfluxStore(SourcedInflux):
     def stored(self) -> list[Series]:
         """See the port."""
         found = set(self._buffer.buffered())
-        names = {native_measurement(timeframe): timeframe for timeframe in Timeframe} | {"candles": Timeframe.M1}
         for each in self._http.series(f'SHOW TAG VALUES WITH KEY = "{TAG}"'):
-            for _, symbol in each["values"] if each["name"] in names else ():
+            for _, symbol in each["values"] if each["name"] in _SERIES else ():
                 with suppress(InvalidSymbol):  # written by another program
                     instrument = parse(str(symbol))
-                    if instrument.symbol == symbol:
-                        found.add(Series(instrument, names[each["name"]]))
+                    series = Series(instrument, _SERIES[each["name"]])
+                    if instrument.symbol == symbol and measurement(series, series.timeframe) == each["name"]:
+                        found.add(series)
         return sorted(found)
 
     def where(self) -> str:
         """See the port."""
         there = "" if self._http.exists() else " (not there yet)"
+        if not there and shard_bytes(self._http) is None:
+            there = " (its size is not counted: only admins of InfluxDB may read it)"
         return f"InfluxDB {self._http.version()} at {self._http.url}, database {self._http.database}{there}"
 
     def waiting(self) -> int:
@@ -293,26 +326,13 @@ class InfluxStore(SourcedInflux):
         return int(rows[0][0])
 
     def size(self) -> int:
-        """See the port: the bytes of this database's shards in InfluxDB and of the buffer's file."""
-        shards = [each for each in self._http.series("SHOW STATS FOR 'shard'") if self._ours(each)]
-        sizes = (dict(zip(each["columns"], each["values"][0], strict=True)).get("diskBytes") for each in shards)
-        return sum(int(size or 0) for size in sizes) + _size_of(self._buffer.path)
-
-    def _ours(self, number: dict[str, Any]) -> bool:
-        return bool((number.get("tags") or {}).get("database") == self._http.database)
+        """See the port: the bytes of this database's shards in InfluxDB, if they are known, and of the buffer's file."""
+        return (shard_bytes(self._http) or 0) + size_of(self._buffer.path)
 
     def close(self) -> None:
         """See the port."""
         super().close()
         self._http.close()
-
-
-def _size_of(path: Path) -> int:
-    """The bytes of a file; 0 if there is none."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def _day_span(bars: Bars) -> tuple[int, int]:

@@ -1,7 +1,9 @@
 """Bars in InfluxDB: the measurement `candles` for minutes, `candles_h1` and so on for bars that are made of them.
 
 Native series have measurements of their own, `native_1h` and so on, in which each bar has its source as a tag, as minutes of
-the second source of a month have. Every query is bounded in time. The first bar of a series is looked up once and cached.
+the second source of a month have. Days of currencies and longer bars of theirs have the suffix `_ny`, because the names
+without it hold the UTC days of earlier versions. Every query is bounded in time. The first bar of a series is looked up once
+and cached.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ from openbell.market.bars import Bars
 from openbell.market.errors import StoreError
 from openbell.market.series import Series
 from openbell.market.timeframes import ALL_NAMES, Timeframe, name_of
+from openbell.market.trading_days import by_currency_day
 from openbell.stores.influx_http import FIELDS, InfluxHttp, escaped
 from openbell.stores.port import Span
 from openbell.stores.resampling import CHUNK
+from openbell.stores.stored_counts import bucket_seconds
 
 TAG = "currency_pair"
 SOURCE = "source"
+MARKS = "openbell_rollups"
 _EARLIEST, _LATEST = 0, 9_000_000_000
 """Bounds in epoch seconds: within InfluxDB's range, and every bar lies between them."""
 ROLLED_UP = tuple(each for each in Timeframe if each is not Timeframe.M1 and not each.of_days)
@@ -32,14 +37,10 @@ _STRETCH = 1.6
 
 def measurement(series: Series, timeframe: Timeframe) -> str:
     """The measurement of the bars of a timeframe that are, or are made of, those of a series."""
+    days = "_ny" if by_currency_day(series.instrument, timeframe) else ""
     if series.timeframe is not Timeframe.M1:
-        return native_measurement(timeframe)
-    return "candles" if timeframe is Timeframe.M1 else f"candles_{timeframe.name.lower()}"
-
-
-def native_measurement(timeframe: Timeframe) -> str:
-    """The measurement of a native series."""
-    return f"native_{name_of(timeframe, ALL_NAMES)}"
+        return f"native_{name_of(timeframe, ALL_NAMES)}{days}"
+    return "candles" if timeframe is Timeframe.M1 else f"candles_{timeframe.name.lower()}{days}"
 
 
 class InfluxBars:
@@ -118,6 +119,31 @@ class InfluxBars:
             pair=series.instrument.symbol,
         )
         return int(rows[0][1]) if rows else 0
+
+    def tally(self, series: Series, source: str, span: Span) -> dict[int, int]:
+        """How many bars with a source, or without one if it is empty, opened in each bucket of `stored_counts`."""
+        length = bucket_seconds(series.timeframe)
+        rows = self._http.rows(
+            f'SELECT count("close") FROM "{measurement(series, series.timeframe)}" WHERE "{TAG}" = $pair'
+            f' AND "{SOURCE}" = $source AND time >= {max(span.start, _EARLIEST)}s AND time < {min(span.end, _LATEST)}s'
+            f" GROUP BY time({length}s) fill(none)",
+            pair=series.instrument.symbol,
+            source=source,
+        )
+        return {int(start) // length: int(count) for start, count in rows if count}
+
+    def mark(self) -> int | None:
+        """The number that `set_mark` has written last; None if there is none."""
+        rows = self._http.rows(f'SELECT "seq" FROM "{MARKS}" WHERE time = 0s')
+        return int(rows[0][1]) if rows else None
+
+    def set_mark(self, seq: int) -> None:
+        """Write a number that grows with each write of bars that are made of others: an older copy has a lower one."""
+        self._http.write([f"{MARKS} seq={seq}i 0"])
+
+    def measurements(self) -> set[str]:
+        """The names of the measurements of this database."""
+        return {str(row[0]) for row in self._http.rows("SHOW MEASUREMENTS")}
 
     def first(self, series: Series) -> int | None:
         """A time at or before the first bar; None if there are no bars."""

@@ -6,12 +6,15 @@ Values are bound parameters, never part of a query's text; times are integers, i
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from openbell.market.errors import StoreError, StoreTimeout
+from openbell.market.clock import iso
+from openbell.market.errors import StoreError, StoreTimeout, StoreUnreachable
+from openbell.stores.network_causes import cause_of
 
 if TYPE_CHECKING:
     import ssl
@@ -19,8 +22,14 @@ if TYPE_CHECKING:
     import httpx2
 
 FIELDS = ("open", "high", "low", "close", "volume")
+_TRIAL = "openbell_doctor"
+"""The measurement of a point that is removed again."""
 BATCH = 5000
 """Lines in one request."""
+
+
+class NotAllowed(StoreError):
+    """InfluxDB knows the user, who lacks a right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,7 @@ class InfluxHttp:
 
         pool = pool or Pool()
         self.url, self.database = url.rstrip("/"), database
+        self._failing_since: float | None = None
         user, colon, password = token.partition(":")
         self._client = httpx2.Client(
             base_url=self.url,
@@ -74,8 +84,12 @@ class InfluxHttp:
         if batch:
             self._write(batch)
 
-    def _write(self, lines: Sequence[str]) -> None:
-        params = {"db": self.database, "precision": "s"}
+    def write_now(self, line: str) -> None:
+        """Store one point without a time: it gets the server's, in nanoseconds."""
+        self._write([line], "ns")
+
+    def _write(self, lines: Sequence[str], precision: str = "s") -> None:
+        params = {"db": self.database, "precision": precision}
         answer = self._send("POST", "/write", params=params, content="\n".join(lines).encode())
         if answer.status_code == 404:
             self.create()
@@ -84,12 +98,22 @@ class InfluxHttp:
         if answer.status_code != 204:
             raise self._error(answer)
 
+    def try_write(self) -> None:
+        """Write a point and remove it. Raises `StoreError` if one of both is refused."""
+        self._write([f"{_TRIAL} tried=1i 0"])
+        self._query(f'DELETE FROM "{_TRIAL}" WHERE time = 0s', {}, "POST")
+
     def create(self) -> None:
         """Create the database if it does not exist. A shard holds a year, because bars are read over long spans."""
         statement = (
             f'CREATE DATABASE "{self.database}" WITH DURATION INF REPLICATION 1 SHARD DURATION 52w NAME "autogen"'
         )
         answer = self._send("POST", "/query", params={"q": statement})
+        if answer.status_code == 403:
+            raise NotAllowed(
+                f"InfluxDB at {self.url} has no database {self.database}, and this user may not create it: let an admin run "
+                f"{statement}, and GRANT ALL ON it to this user"
+            )
         if answer.status_code != 200 or b'"results"' not in answer.content[:200]:
             raise self._error(answer)
 
@@ -104,6 +128,10 @@ class InfluxHttp:
             self._query(
                 f'DELETE FROM "{measurement}" WHERE {chosen} AND time >= {start}s AND time < {end}s', {}, "POST"
             )
+
+    def delete_older(self, measurement: str, age: str) -> None:
+        """Delete the points of a measurement that are older than `age` of the server's time, such as `1d`."""
+        self._query(f'DELETE FROM "{measurement}" WHERE time < now() - {age}', {}, "POST")
 
     # Reading
 
@@ -123,7 +151,7 @@ class InfluxHttp:
                 raise StoreError(f"InfluxDB: {result['error']}")
             found: list[dict[str, Any]] = [dict(each) for each in result.get("series") or []]
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            raise StoreError(f"{self.url} did not answer like InfluxDB: {error}") from error
+            raise StoreError(f"{self.url} did not answer like InfluxDB: {_shown(answer.content)}") from error
         return found
 
     def table(self, query: str, **bound: Any) -> bytes:
@@ -153,31 +181,45 @@ class InfluxHttp:
 
         try:
             try:
-                return self._client.request(method, path, **rest)
+                answer = self._client.request(method, path, **rest)
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError):
                 # The server has closed an idle connection. Every request may be sent twice.
-                return self._client.request(method, path, **rest)
-        except httpx2.TimeoutException as error:
-            raise StoreTimeout(f"InfluxDB at {self.url} did not answer in time ({type(error).__name__})") from None
+                answer = self._client.request(method, path, **rest)
+        except httpx2.TimeoutException:
+            raise StoreTimeout(f"InfluxDB at {self.url} did not answer in time{self._since()}") from None
         except httpx2.LocalProtocolError:
             # The error's text would quote the invalid header, which may be the token.
             raise StoreError(
                 f"InfluxDB at {self.url}: the request cannot be sent; check OPENBELL_INFLUX_TOKEN"
             ) from None
         except httpx2.HTTPError as error:
-            raise StoreError(f"InfluxDB at {self.url} cannot be reached: {error}") from None
+            raise StoreUnreachable(
+                f"InfluxDB at {self.url} cannot be reached: {cause_of(error)}{self._since()}"
+            ) from None
         except (httpx2.InvalidURL, ValueError):
             raise StoreError(
                 f"{self.url!r} is not a valid address: check OPENBELL_INFLUX_URL and OPENBELL_INFLUX_TOKEN"
             ) from None
+        self._failing_since = None
+        return answer
+
+    def _since(self) -> str:
+        """Note that the server does not answer; returns since when, for messages."""
+        self._failing_since = self._failing_since or time.time()
+        return f" (since {iso(int(self._failing_since))})"
 
     def _error(self, answer: httpx2.Response) -> StoreError:
-        if answer.status_code in {401, 403}:
+        if answer.status_code == 401:
             return StoreError(f"InfluxDB at {self.url} refused the token: check OPENBELL_INFLUX_TOKEN")
         try:
             reason = str(json.loads(answer.content)["error"])
         except (ValueError, KeyError, TypeError):
             reason = _shown(answer.content)
+        if answer.status_code == 403:
+            return NotAllowed(
+                f"InfluxDB at {self.url} refused the token for this: {reason}. Grant its user all rights on the database "
+                f"{self.database}, or check OPENBELL_INFLUX_TOKEN"
+            )
         return StoreError(f"InfluxDB at {self.url} answered {answer.status_code}: {reason}")
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import numpy as np
 
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars
@@ -16,12 +19,14 @@ from openbell.market.instruments import Instrument
 from openbell.market.provenance import Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
-from openbell.stores import bar_files, coverage, newest_bars
+from openbell.stores import bar_files, coverage, newest_bars, stored_counts
 from openbell.stores.buffered import BufferedStore
 from openbell.stores.influx_bars import InfluxBars
+from openbell.stores.influx_http import InfluxHttp
 from openbell.stores.periods import LAST, period_span, slug_of
 from openbell.stores.port import Lease, Span
 from openbell.stores.rollups import Rollups
+from openbell.stores.stored_counts import Counted, Tally
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +34,7 @@ log = logging.getLogger(__name__)
 class SourcedInflux(BufferedStore):
     """The part of the InfluxDB store that writes native series and replaces bars of other sources."""
 
+    _http: InfluxHttp
     _bars: InfluxBars
     _rollups: Rollups
 
@@ -37,6 +43,7 @@ class SourcedInflux(BufferedStore):
         self._bars.write_of_sources([(bars, slug_of(period))])
         with self._buffer.transaction() as db:
             self._check_lease(lease)
+            self._note_stored(db, number, period, bars)
             self._buffer.end_change(db, number)
             if not newest_bars.record(db, number, bars):
                 newest_bars.set_latest(db, number, barlib.merge(self._bars.tail(bars.series, 1, LAST), bars))
@@ -58,8 +65,11 @@ class SourcedInflux(BufferedStore):
             self._buffer.begin_change(db, number)
             self._before_put(db, [(number, bars)])
             if period not in to_replace:
+                if self._buffer.period_source(db, number, period) is None:
+                    stored_counts.restart(db, number, period)
                 self._buffer.set_period_source(db, number, period, source)
-            for span in to_replace.values():
+            for other, span in to_replace.items():
+                stored_counts.restart(db, number, other)
                 newest_bars.forget(db, number)
                 coverage.uncover(db, number, span)
                 if series.timeframe is Timeframe.M1:
@@ -69,10 +79,13 @@ class SourcedInflux(BufferedStore):
                 self._rollups.delete(series, span)
             self._bars.delete_of_source(series, span, slug_of(other))
             with self._buffer.transaction() as db:
+                self._count_again(db, number, series, other)
                 self._drop_buffered(db, number, series, span, slug_of(other))
                 if not len(self._times_of(series, other)):
                     self._buffer.clear_period_source(db, number, other)
                 if other == period:
+                    if stored_counts.get(db, number, period) is None:
+                        stored_counts.restart(db, number, period)
                     self._buffer.set_period_source(db, number, period, source)
         return number, period
 
@@ -86,6 +99,7 @@ class SourcedInflux(BufferedStore):
                 with self._buffer.transaction() as db:
                     number = self._buffer.ensure_series(db, series.name)
                     self._buffer.add_problem(db, aside, reason)
+                    stored_counts.restart(db, number, period)
                     self._buffer.begin_change(db, number)
                     newest_bars.forget(db, number)
                     for part in self._fetched(series, span, besides=period):
@@ -93,6 +107,7 @@ class SourcedInflux(BufferedStore):
                     self._drop_buffered(db, number, series, span, slug_of(period))
                 self._bars.delete_of_source(series, span, slug_of(period))
                 with self._buffer.transaction() as db:
+                    stored_counts.forget(db, number, period)
                     self._buffer.clear_period_source(db, number, period)
                     self._buffer.end_change(db, number)
         return True
@@ -117,3 +132,80 @@ class SourcedInflux(BufferedStore):
     def _read_period(self, series: Series, period: str, start: int, end: int) -> Bars:
         first, last = period_span(period)
         return self._bars.read_of_source(series, max(start, first), min(end, last), slug_of(period))
+
+    # How many bars there are
+
+    def _note_stored(self, db: sqlite3.Connection, number: int, period: str, written: Bars) -> None:
+        """Record how many bars of a period there are after some were written. Asks only for the days of those.
+
+        The number never gets smaller here: if the database has lost bars, `losses` must find that.
+        """
+        series = written.series
+        length = stored_counts.bucket_seconds(series.timeframe)
+        known = stored_counts.get(db, number, period)
+        last = max(int(written.time[-1]), known.last if known else 0)
+        first = int(written.time[0]) // length * length
+        found = self._bars.tally(series, slug_of(period), Span(max(first, period_span(period)[0]), last + 1))
+        least = dict(known.tally) if known else {}
+        is_new = [known is None or at > known.last or at // length not in known.tally for at in written.time.tolist()]
+        new = stored_counts.tally_of(series.timeframe, written.time[np.array(is_new, dtype=bool)])
+        for bucket in least.keys() | found.keys() | new.keys():
+            least[bucket] = max(found.get(bucket, 0), least.get(bucket, 0) + new.get(bucket, 0))
+        stored_counts.put(db, number, period, Counted(last, least, ""))
+
+    def _tallies(self, series: Series, recorded: Mapping[str, Counted | None]) -> dict[str, Counted]:
+        """Of minutes one query for each source. Bars that are in the buffer too are not counted."""
+        found: dict[str, Counted] = {}
+        for some in self._asked_together(series, recorded):
+            until = max(self._counted_until(series, period, recorded[period]) for period in some)
+            span = Span(min(period_span(period)[0] for period in some), until)
+            tally = self._bars.tally(series, slug_of(some[0]), span)
+            for period in some:
+                found[period] = _counted(series, period, recorded[period], tally)
+        return found
+
+    @staticmethod
+    def _asked_together(series: Series, periods: Iterable[str]) -> list[list[str]]:
+        """Periods that one query counts: minutes are counted by day, and no day is in two months."""
+        if series.timeframe is not Timeframe.M1:
+            return [[period] for period in periods]
+        by_source: dict[str, list[str]] = {}
+        for period in periods:
+            by_source.setdefault(slug_of(period), []).append(period)
+        return list(by_source.values())
+
+    def _counted_until(self, series: Series, period: str, known: Counted | None) -> int:
+        if known and known.last:
+            return known.last + 1
+        waiting = self._buffer.oldest(series)
+        return period_span(period)[1] if waiting is None else min(waiting, period_span(period)[1])
+
+    def _count_again(self, db: sqlite3.Connection, number: int, series: Series, period: str) -> None:
+        """Record how many bars of a period there are after some were removed on purpose."""
+        stored_counts.put(db, number, period, self._tallies(series, {period: None})[period])
+
+    def lacks_made(self) -> bool:
+        """See the port."""
+        return self._rollups.are_lost()
+
+    def mend_made(self) -> bool:
+        """See the port."""
+        return self._rollups.check()
+
+    def _drop_made(self, db: sqlite3.Connection, series: Series, span: Span) -> None:
+        if series.timeframe is Timeframe.M1:
+            self._rollups.drop(db, series, span)
+
+    def _place_of(self, series: Series, period: str) -> Path:  # noqa: ARG002
+        return Path(f"InfluxDB database {self._http.database}")
+
+
+def _counted(series: Series, period: str, known: Counted | None, tally: Tally) -> Counted:
+    """The part of a tally that belongs to a period. Days after the last counted bar hold bars that are still buffered."""
+    length = stored_counts.bucket_seconds(series.timeframe)
+    first, end = period_span(period)
+    own = {each: count for each, count in tally.items() if (each + 1) * length > first and each * length < end}
+    last = known.last if known else 0
+    if not last and own:
+        last = (max(own) + 1) * length - 1
+    return Counted(last, {each: count for each, count in own.items() if each * length <= last}, "")

@@ -3,18 +3,18 @@
 A lease is a row with a token that grows each time the lease is taken. A write checks its token inside its own transaction,
 so a process that was stopped until its lease had passed to another process writes nothing. The rules are here; a
 `LeaseTable` reads and writes the rows: `buffer_leases` those of the bar store, `records.leases` those of the records.
+
+A lease is lost by time alone, unless the death of its holder is certain (`holders`).
 """
 
 from __future__ import annotations
 
-import os
-import socket
 from dataclasses import dataclass
 from math import inf
-from pathlib import Path
 from typing import Protocol
 
 from openbell.market.errors import LeaseHeld, LeaseLost
+from openbell.stores.holders import Holders
 from openbell.stores.port import Lease
 
 
@@ -35,6 +35,10 @@ class LeaseTable(Protocol):
     def is_monotonic(self) -> bool:
         """True if `now` is this machine's monotonic time, which starts again at a reboot."""
 
+    @property
+    def holders(self) -> Holders:
+        """The processes of this home that hold leases."""
+
     def now(self) -> float:
         """The time that all holders compare expiries with, in seconds."""
 
@@ -49,8 +53,9 @@ def acquire(table: LeaseTable, name: str, holder: str, ttl: float) -> Lease:
     """Take a lease for `ttl` seconds if it is free, expired, or its holder has died. Raises `LeaseHeld`."""
     row, now = table.get(name), table.now()
     latest = now + 10 * ttl if table.is_monotonic else inf  # a later expiry was written before a reboot
-    if row and row.holder not in {"", holder} and now < row.expires <= latest and not is_dead(row.holder):
+    if row and row.holder not in {"", holder} and now < row.expires <= latest and not _is_over(table, row.holder):
         raise held(name, row.holder, expires_in_s=round(row.expires - now, 1))
+    table.holders.enter(holder)
     lease = Lease(name, (row.token if row else 0) + 1, holder)
     table.put(name, LeaseRow(lease.token, holder, now + ttl))
     return lease
@@ -72,7 +77,7 @@ def release(table: LeaseTable, lease: Lease) -> None:
 def current_holder(table: LeaseTable, name: str) -> str | None:
     """The process that holds a lease now; None if there is none."""
     row = table.get(name)
-    if row is None or not row.holder or row.expires < table.now() or is_dead(row.holder):
+    if row is None or not row.holder or row.expires < table.now() or _is_over(table, row.holder):
         return None
     return row.holder
 
@@ -91,42 +96,6 @@ def held(name: str, holder: str, **details: object) -> LeaseHeld:
     return LeaseHeld(message, holder=holder, **details)
 
 
-# Holders
-
-
-def this_process(label: str) -> str:
-    """A holder's name: label, host, process id and start time, so that other processes notice its death."""
-    pid = os.getpid()
-    return f"{label}@{socket.gethostname()}:{pid}:{_process(pid)[1]}"
-
-
-def is_dead(holder: str) -> bool:
-    """Returns True if the holder was a process of this machine that no longer runs."""
-    try:
-        place, pid, began = holder.rsplit(":", 2)
-        number = int(pid)
-    except ValueError:
-        return False
-    if place.rpartition("@")[2] != socket.gethostname():
-        return False
-    state, started = _process(number)
-    if state in {"Z", "X"}:  # killed, and not yet reaped by its parent
-        return True
-    if began and started:
-        return started != began
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _process(pid: int) -> tuple[str, str]:
-    """State and start time of a process from /proc, empty if unknown. The start time shows whether the id was reused."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return fields[0], fields[19]
-    except (OSError, IndexError):
-        return "", ""
+def _is_over(table: LeaseTable, holder: str) -> bool:
+    """Returns True if a lease ends before its time: its holder has died, or took it before this machine was started."""
+    return table.holders.has_died(holder) or (table.is_monotonic and table.holders.is_of_another_boot(holder))

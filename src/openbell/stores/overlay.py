@@ -23,7 +23,7 @@ from openbell.stores import leases, resampling
 from openbell.stores.folders import PrivateFolder
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.periods import FIRST
-from openbell.stores.port import BarStore, Lease, Premature, Problem, Span, Version, WriteOptions
+from openbell.stores.port import BarStore, Lease, Loss, Premature, Problem, Span, Version, WriteOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,38 @@ class OverlayStore:
     def mend(self) -> list[Premature]:
         """See the port. Mends the private store only."""
         return self._own.mend()
+
+    def to_check(self) -> list[Series]:
+        """See the port."""
+        return self._home.to_check()
+
+    def losses(self, series: Series) -> list[Loss]:
+        """See the port: those of the home."""
+        return self._home.losses(series)
+
+    def mend_losses(self, series: Series) -> list[Loss]:  # noqa: ARG002
+        """See the port. Nothing: the home is not changed, and the private store is new."""
+        return []
+
+    def lacks_made(self) -> bool:
+        """See the port."""
+        return self._home.lacks_made()
+
+    def mend_made(self) -> bool:
+        """See the port. Nothing: the home is not changed."""
+        return False
+
+    def uncounted(self) -> int:
+        """See the port."""
+        return self._home.uncounted()
+
+    def lost_spans(self, series: Series, span: Span) -> list[Span]:
+        """See the port."""
+        return [gap for lost in self._home.lost_spans(series, span) for gap in self._own.gaps(series, lost)]
+
+    def lost_for_good(self) -> list[Loss]:
+        """See the port."""
+        return self._home.lost_for_good()
 
     def stored(self) -> list[Series]:
         """See the port."""

@@ -24,6 +24,7 @@ from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import by_currency_day
 from openbell.stores import bar_files, coverage, newest_bars, removals, resampling
 from openbell.stores.bar_files import BarFile
 from openbell.stores.buffer import Buffer
@@ -69,6 +70,8 @@ class ParquetStore(FileStore):
             raise StoreError(f"cannot use {root}: {error}") from error
         self._buffer = Buffer(root / "buffer.sqlite", origins)
         self._counts: dict[tuple[Series, str, Timeframe], tuple[object, int]] = {}
+        self._checked = set()
+        self._tallied = {}
 
     # Writing
 
@@ -140,8 +143,9 @@ class ParquetStore(FileStore):
         number = self._buffer.ensure_series(db, file.series.name)
         if self._in_the_way(number, file.period, bars, source):
             return False
+        self._notice_loss(db, number, file)
         stored = self._read_period(file.series, file.period, FIRST, LAST)
-        bar_files.write(file, barlib.merge(stored, bars), source, sync=False)
+        self._write_file(db, number, file, barlib.merge(stored, bars), source, sync=False)
         removals.clear(db, number, file.period)
         self._buffer.set_period_source(db, number, file.period, source)
         if self._buffer.holds(file.series, int(bars.time[0]), int(bars.time[-1]) + 1):
@@ -197,11 +201,9 @@ class ParquetStore(FileStore):
             source = self._buffer.period_source(db, number, period)
             if not len(waiting) or source is None:
                 return 0
-            bar_files.write(
-                self._file(series, period),
-                barlib.merge(self._read_period(series, period, FIRST, LAST), waiting),
-                source,
-            )
+            self._notice_loss(db, number, self._file(series, period))
+            merged = barlib.merge(self._read_period(series, period, FIRST, LAST), waiting)
+            self._write_file(db, number, self._file(series, period), merged, source)
             removals.clear(db, number, period)
             self._buffer.delete(db, number, Span(start, min(end, before)), slug)
             self._buffer.end_compaction(db, number, int(waiting.time[0]))
@@ -221,7 +223,7 @@ class ParquetStore(FileStore):
             return
         newest_bars.forget(db, number)
         kept = removals.without(self._read_file(file), [span])
-        self._keep(file, kept)
+        self._keep(db, number, file, kept)
         if not len(kept) and not self._buffer.holds(file.series, start, end, slug_of(file.period)):
             self._buffer.clear_period_source(db, number, file.period)
 
@@ -240,8 +242,9 @@ class ParquetStore(FileStore):
         return resampling.latest(self.tail, series, timeframe, count, end, skip)
 
     def count(self, series: Series, timeframe: Timeframe, end: int) -> int:
-        """See the port. Bars up to a day do not cross the end of a period: each period's count is cached."""
-        if timeframe.seconds > Timeframe.D1.seconds or series.timeframe is not Timeframe.M1:
+        """See the port. Most bars up to a day do not cross the end of a period: each period's count is cached."""
+        crosses = timeframe.seconds > Timeframe.D1.seconds or by_currency_day(series.instrument, timeframe)
+        if crosses or series.timeframe is not Timeframe.M1:
             return barlib.count(series.instrument, timeframe, self._open_times(series, end), end)
         fresh = {period.partition(".")[0] for period in self._buffer.waiting(series, end)}
         months, removed = self._months(series), self._removed(series)

@@ -19,11 +19,12 @@ from openbell.market.provenance import Source
 from openbell.market.series import Series, series_of
 from openbell.market.session_table import Times
 from openbell.market.timeframes import Timeframe
-from openbell.stores import bar_files, coverage, newest_bars, removals
+from openbell.stores import bar_files, coverage, newest_bars, removals, stored_counts
 from openbell.stores.bar_files import BarFile
 from openbell.stores.buffered import BufferedStore
 from openbell.stores.periods import FIRST, LAST, overlap, period_span, slug_of
-from openbell.stores.port import Span
+from openbell.stores.port import Loss, Span
+from openbell.stores.stored_counts import Counted
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,10 @@ class FileStore(BufferedStore):
     """The part of a Parquet store that reads files and copes with damaged and missing ones."""
 
     root: Path
+    _checked: set[Series]
+    """The series whose files were compared with the numbers of their bars since this process opened the store."""
+    _tallied: dict[BarFile, Counted]
+    """The bars of files that were opened for `losses`."""
 
     def _file(self, series: Series, period: str) -> BarFile:
         return bar_files.bar_file(self.root, series, period, self._origins)
@@ -113,12 +118,22 @@ class FileStore(BufferedStore):
         except FileNotFoundError:
             return barlib.empty_of(file.series)
 
-    def _keep(self, file: BarFile, kept: Bars) -> None:
+    def _write_file(
+        self, db: sqlite3.Connection, number: int, file: BarFile, bars: Bars, source: Source, *, sync: bool = True
+    ) -> None:
+        """Replace a file, and record how many bars it has. Raises `StoreError`."""
+        bar_files.write(file, bars, source, sync=sync)
+        tally = stored_counts.tally_of(bars.timeframe, bars.time)
+        counted = Counted(int(bars.time[-1]), tally, stored_counts.stamp_of(file.path))
+        stored_counts.put(db, number, file.period, counted)
+
+    def _keep(self, db: sqlite3.Connection, number: int, file: BarFile, kept: Bars) -> None:
         """Leave only some of its bars in a file; without bars it is removed. Raises `StoreError`."""
         source = bar_files.source_of(file)
         if source and len(kept):
-            bar_files.write(file, kept, source)
+            self._write_file(db, number, file, kept, source)
             return
+        stored_counts.forget(db, number, file.period)
         try:
             file.path.unlink(missing_ok=True)
         except OSError as error:
@@ -152,6 +167,7 @@ class FileStore(BufferedStore):
             number = self._buffer.ensure_series(db, file.series.name)
             self._buffer.add_problem(db, aside, reason)
             self._uncover(db, number, file.series, file.period)
+            stored_counts.forget(db, number, file.period)
             if not self._buffer.holds(file.series, start, end, slug_of(file.period)):
                 self._buffer.clear_period_source(db, number, file.period)
             self._buffer.end_change(db, number)
@@ -195,6 +211,7 @@ class FileStore(BufferedStore):
             self._uncover(db, number, file.series, file.period)
             self._buffer.delete(db, number, Span(*period_span(file.period)), slug_of(file.period))
             removals.add(db, number, file.period, Span(FIRST, LAST))
+            stored_counts.forget(db, number, file.period)
             self._buffer.clear_period_source(db, number, file.period)
             newest_bars.forget(db, number)
             self._buffer.end_change(db, number)
@@ -206,7 +223,7 @@ class FileStore(BufferedStore):
             with self._buffer.transaction() as db:
                 number = self._buffer.ensure_series(db, series.name)
                 file, spans = self._file(series, period), self._removed(series).get(period, [])
-                self._keep(file, removals.without(self._read_file(file), spans))
+                self._keep(db, number, file, removals.without(self._read_file(file), spans))
                 removals.clear(db, number, period)
 
     def _uncover(self, db: sqlite3.Connection, number: int, series: Series, period: str) -> None:
@@ -219,32 +236,61 @@ class FileStore(BufferedStore):
         for part in parts:
             coverage.uncover(db, number, part)
 
-    # Missing files
+    # Missing files and older ones
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
-        """See the port. A period whose file was removed is a gap again."""
-        self._uncover_missing(series)
+        """See the port. A period whose file was removed is a gap again, and so are bars that a file has lost."""
+        if series not in self._checked or self._is_missing_files(series):
+            self.mend_losses(series)
+            self._checked.add(series)
         return super().gaps(series, span)
 
-    def _uncover_missing(self, series: Series) -> None:
-        """Remove the coverage of periods whose files were removed, and record each as a problem."""
+    def losses(self, series: Series) -> list[Loss]:
+        """See the port. A damaged file is set aside, as by every read."""
+        return self._retry_without_damage(super().losses, series)
+
+    def mend_losses(self, series: Series) -> list[Loss]:
+        """See the port."""
+        return self._retry_without_damage(super().mend_losses, series)
+
+    def _is_missing_files(self, series: Series) -> bool:
         recorded = self._buffer.periods(series)
         if series.timeframe is Timeframe.M1:
             missing = recorded - set(bar_files.existing(self.root, series))
         else:
             missing = {period for period in recorded if not self._file(series, period).path.exists()}
-        for period in missing:
-            start, end = period_span(period)
-            with self._buffer.transaction() as db:
-                file = self._file(series, period)
-                if file.path.exists() or period not in self._buffer.periods(series):
-                    continue  # stored or removed by another process meanwhile
-                if self._buffer.holds(series, start, end, slug_of(period)):
-                    continue
-                number = self._buffer.ensure_series(db, series.name)
-                reason = "is gone; its bars will be fetched again if the feed has them"
-                self._buffer.add_problem(db, file.path, reason)
-                self._uncover(db, number, series, period)
-                self._buffer.clear_period_source(db, number, period)
-                self._buffer.end_change(db, number)
-            log.error("%s %s", file.path, reason)
+        return any(not self._only_buffered(series, period) for period in missing)
+
+    def _periods_to_check(self, series: Series) -> set[str]:
+        # Bars that do not count are removed from their files first; the files are counted then.
+        found = super()._periods_to_check(series) | set(bar_files.existing(self.root, series))
+        return found - set(self._removed(series))
+
+    def _tallies(self, series: Series, recorded: Mapping[str, Counted | None]) -> dict[str, Counted]:
+        """A file that has the size and the time at which its bars were counted is not opened."""
+        found = {}
+        for period, known in recorded.items():
+            file = self._file(series, period)
+            stamp = stored_counts.stamp_of(file.path)
+            if known is None or known.stamp != stamp:
+                found[period] = self._tally(file, stamp)
+        return found
+
+    def _tally(self, file: BarFile, stamp: str) -> Counted:
+        known = self._tallied.get(file)
+        if known and stamp and known.stamp == stamp:
+            return known
+        times = self._times(file)
+        last = int(times[-1]) if len(times) else 0
+        counted = Counted(last, stored_counts.tally_of(file.series.timeframe, times), stamp)
+        self._tallied[file] = counted
+        return counted
+
+    def _notice_loss(self, db: sqlite3.Connection, number: int, file: BarFile) -> None:
+        """Make bars that a file has lost gaps before it is written again: afterwards nothing would show the loss."""
+        known = stored_counts.get(db, number, file.period)
+        if known and known.stamp != stored_counts.stamp_of(file.path) and file.period not in self._removed(file.series):
+            self._settle_in(db, number, file.series, file.period)
+
+    def _place_of(self, series: Series, period: str) -> Path:
+        return self._file(series, period).path

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Protocol, TypedDict, Unpack
 
 from openbell.market.bars import Bars
 from openbell.market.instruments import Instrument
-from openbell.market.provenance import Source
+from openbell.market.provenance import Origin, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
 
@@ -55,6 +56,45 @@ class Premature:
     span: Span
     written: float
     """The machine's time of that write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Bars of one period that were written and are no longer stored."""
+
+    series: Series
+    period: str
+    source: Source | None
+    spans: tuple[Span, ...]
+    """Where they were, to the day or to the bucket of `stores.stored_counts`."""
+    written: int
+    """How many bars of the period were stored; 0 if an earlier version wrote them, which did not count them."""
+    found: int
+    """How many of them are stored now."""
+
+    @property
+    def can_be_fetched(self) -> bool:
+        """False for imported bars: no feed has them."""
+        return self.source is None or self.source.origin is not Origin.IMPORTED
+
+    def described(self) -> str:
+        """Returns the loss in words, and what becomes of it."""
+        again = "they will be fetched again if the feed has them"
+        if not self.can_be_fetched:
+            again = "THEY WERE IMPORTED AND NO FEED HAS THEM: import the file again"
+        if not self.found:
+            count = f" {self.written}" if self.written else ""
+            return f"is gone with all{count} bars of {self.series} {self.period.partition('.')[0]}; {again}"
+        days = [f"{_date(span.start)} to {_date(span.end - 1)}" for span in self.spans[:3]]
+        more = " and other days" if len(self.spans) > len(days) else ""
+        return (
+            f"has lost {self.written - self.found} of {self.written} bars of {self.series} "
+            f"{self.period.partition('.')[0]} ({', '.join(days)}{more}); {again}"
+        )
+
+
+def _date(epoch: int) -> str:
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%d")
 
 
 class WriteOptions(TypedDict, total=False):
@@ -132,6 +172,33 @@ class BarStore(Protocol):
 
     def mend(self) -> list[Premature]:
         """Remove premature coverage, so that it is fetched again, and its bars that had not closed. Returns it."""
+
+    def to_check(self) -> list[Series]:
+        """The series of which some bars must be in long-term storage, sorted."""
+
+    def losses(self, series: Series) -> list[Loss]:
+        """The bars of a series that were written and are no longer stored. Changes nothing."""
+
+    def mend_losses(self, series: Series) -> list[Loss]:
+        """Make the lost bars of a series gaps, so that they are fetched again, and remove what was made of them.
+
+        Returns them. Bars whose number was never recorded, because an earlier version wrote them, are counted.
+        """
+
+    def lacks_made(self) -> bool:
+        """Returns True if stored bars that are made of others were lost. Changes nothing."""
+
+    def mend_made(self) -> bool:
+        """Have stored bars that are made of others made again if some of them were lost. Returns True if that was so."""
+
+    def uncounted(self) -> int:
+        """How many periods an earlier version wrote, so that losses before they are counted cannot be found."""
+
+    def lost_spans(self, series: Series, span: Span) -> list[Span]:
+        """The parts of a span whose bars were lost and not stored again. Some bars may be left in them; cheap to call."""
+
+    def lost_for_good(self) -> list[Loss]:
+        """Lost bars that no feed has and that were not imported again."""
 
     def stored(self) -> list[Series]:
         """The series that have bars, sorted."""

@@ -21,15 +21,33 @@ from openbell.stores.bar_files import BarFile
 from openbell.stores.buffer_view import BufferView
 from openbell.stores.influx import TABLES, InfluxStore
 from openbell.stores.influx_http import InfluxHttp
+from openbell.stores.losses import LossChecks
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.periods import FIRST, LAST, period_span, slug_of
-from openbell.stores.port import Problem, Span
+from openbell.stores.port import Loss, Problem, Span
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class ParquetView(ParquetStore):
+class LossesOfViews(LossChecks):
+    """The part of a view that finds lost bars and, unlike a store, records nothing about them."""
+
+    def lost_spans(self, series: Series, span: Span) -> list[Span]:
+        """See the port: also those that no process has noticed yet."""
+        return _joined([*super().lost_spans(series, span), *(each for _, each in self._unmended(series, span))])
+
+    def _unmended(self, series: Series, span: Span) -> list[tuple[str, Span]]:
+        """The lost parts of a span that are still recorded as covered, with their periods."""
+        return [
+            (loss.period, Span(max(each.start, span.start), min(each.end, span.end)))
+            for loss in self.losses(series)
+            for each in loss.spans
+            if each.start < span.end and each.end > span.start
+        ]
+
+
+class ParquetView(LossesOfViews, ParquetStore):
     """The files and the buffer of a folder. A damaged file is left in place and not read; its period is a gap."""
 
     def __init__(self, root: Path, origins: frozenset[Origin] | None = None) -> None:
@@ -37,6 +55,8 @@ class ParquetView(ParquetStore):
         self._origins = origins
         self._buffer = BufferView(root / "buffer.sqlite", origins)
         self._counts = {}
+        self._checked = set()
+        self._tallied = {}
         self._damaged: dict[BarFile, tuple[tuple[int, ...] | None, Problem]] = {}
 
     def _retry_without_damage(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -61,7 +81,7 @@ class ParquetView(ParquetStore):
         return barlib.empty_of(file.series).time if self._is_damaged(file) else super()._times(file)
 
     def gaps(self, series: Series, span: Span) -> list[Span]:
-        """See the port. A period whose file is damaged or was removed is a gap."""
+        """See the port. A period whose file is damaged or was removed is a gap, and so are bars that a file has lost."""
         on_disk = set(bar_files.existing(self.root, series))
         damaged = {file.period for file in list(self._damaged) if file.series == series and self._is_damaged(file)}
         lost = [
@@ -72,6 +92,7 @@ class ParquetView(ParquetStore):
             and end > span.start
             and (period in damaged or not self._buffer.holds(series, start, end, slug_of(period)))
         ]
+        lost += [(period, each) for period, each in self._unmended(series, span) if period in on_disk]
         parts = (self._retry_without_damage(self._fetched, series, each, besides=period) for period, each in lost)
         return _joined([*coverage.gaps(self._buffer, series.name, span), *(part for some in parts for part in some)])
 
@@ -80,8 +101,11 @@ class ParquetView(ParquetStore):
         return [*super().problems(), *(problem for _, problem in list(self._damaged.values()))]
 
 
-class InfluxView(InfluxStore):
+class InfluxView(LossesOfViews, InfluxStore):
     """Bars in InfluxDB and in the home's buffer. Resampled bars are computed from minutes and not stored."""
+
+    _CHECKED_SECONDS = 300.0
+    """How long the numbers of a series' bars are not compared again: that takes a query for each of its sources."""
 
     def __init__(
         self, http: InfluxHttp, folder: Path, origins: frozenset[Origin] | None = None, *, shared: bool = False
@@ -89,6 +113,20 @@ class InfluxView(InfluxStore):
         super().__init__(
             http, folder, origins, shared=shared, buffer=BufferView(folder / "buffer.sqlite", origins, TABLES)
         )
+        self._losses: dict[Series, tuple[float, list[Loss]]] = {}
+
+    def losses(self, series: Series) -> list[Loss]:
+        """See the port."""
+        at, found = self._losses.get(series, (0.0, []))
+        if not at or time.monotonic() - at > self._CHECKED_SECONDS:
+            found = super().losses(series)
+            self._losses[series] = time.monotonic(), found
+        return found
+
+    def gaps(self, series: Series, span: Span) -> list[Span]:
+        """See the port. Bars that the database has lost are gaps."""
+        parts = (self._fetched(series, each, besides=period) for period, each in self._unmended(series, span))
+        return _joined([*super().gaps(series, span), *(part for some in parts for part in some)])
 
     def _others_write(self, series: Series) -> bool:  # noqa: ARG002
         return True

@@ -10,12 +10,11 @@ from functools import cache
 
 import numpy as np
 
-from openbell.indicators.registry import all_indicators, get
+from openbell.indicators.registry import get
 from openbell.indicators.spec import Indicator
 from openbell.market.bars import make
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import parse
-from openbell.market.nearest import did_you_mean
 from openbell.market.timeframes import Timeframe
 
 COLUMNS = ("open", "high", "low", "close", "volume")
@@ -25,21 +24,6 @@ _OF_ANY_LINE = frozenset(
     "bbands cmo dema dpo ema_line ema_stack hma linreg macd momentum rsi sma stoch_rsi tema wma".split()
 )
 """Indicators that are defined for any numbers. Others divide by the price or take its logarithm."""
-_TYPES = {
-    "ema": "ema_line",
-    "bollinger_bands": "bbands",
-    "stochastic": "stoch",
-    "stochastic_rsi": "stoch_rsi",
-    "williams_percent_r": "williams_r",
-    "parabolic": "sar",
-    "awesome_oscillator": "awesome",
-    "chaikin_money_flow": "cmf",
-    "money_flow_index": "mfi",
-    "volume_weighted_average_price": "vwap",
-    "average_true_range": "atr",
-    "rate_of_change": "roc",
-    "commodity_channel_index": "cci",
-}
 _SAME = (
     ("length", "period", "time_period", "bar_count", "window", "lookback"),
     ("fast", "fast_period", "fast_length", "short", "short_period", "short_length"),
@@ -60,12 +44,7 @@ def snake(name: str) -> str:
 
 def indicator_of(name: str) -> Indicator:
     """The indicator of a type in a spec. Raises `InvalidParameter` if there is none, or if it cannot be traded on."""
-    plain = snake(name)
-    known = {**{each: each for each in all_indicators()}, **_TYPES}
-    try:
-        found = get(_TYPES.get(plain, plain))
-    except InvalidParameter:
-        raise InvalidParameter(f"no indicator {name[:80]!r}{did_you_mean(plain, known)}") from None
+    found = get("ema_line" if snake(name) == "ema" else name)
     if found.needs:
         raise InvalidParameter(
             f"{found.name} needs data beyond bars ({', '.join(found.needs)}), which has no history here"
@@ -82,15 +61,15 @@ def takes_line(indicator: Indicator) -> bool:
 
 def parameter_of(indicator: Indicator, name: str) -> str:
     """The registry's name of an indicator's parameter. Raises `InvalidParameter` if it has none of that name."""
-    known, plain = [each.name for each in indicator.parameters], snake(name)
-    if plain in known:
-        return plain
-    for group in _SAME:
-        same = [each for each in known if each in group]
-        if plain in group and len(same) == 1:
-            return same[0]
-    advice = did_you_mean(plain, known) or f"; it has {', '.join(known) or 'none'}"
-    raise InvalidParameter(f"{indicator.name} has no parameter {name[:80]!r}{advice}")
+    try:
+        return indicator.parameter(name).name
+    except InvalidParameter:
+        known, plain = [each.name for each in indicator.parameters], snake(name)
+        for group in _SAME:
+            same = [each for each in known if each in group]
+            if plain in group and len(same) == 1:
+                return same[0]
+        raise
 
 
 def lines(indicator: Indicator) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ class RunningGroup:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._steps = [_RunningStep(step) for step in plan.steps]
+        self._steps: list[_RunningStep] = []
         self._before, self._now = plan.first_row.copy(), plan.first_row.copy()
 
     def update(self, bars: Bars, regular: Bars | None = None) -> Iterator[list[tuple[bool, bool]]]:
@@ -31,6 +31,8 @@ class RunningGroup:
 
         `regular` is as in `evaluate`.
         """
+        if not self._steps:
+            self._steps = [_RunningStep(step, bars) for step in self.plan.steps]
         part = (regular_part(bars) if regular is None else regular) if self.plan.regular else bars
         days = session_days(bars).tolist() if self.plan.by_day else repeat(-1, len(bars))
         columns = [column.tolist() for column in bars.columns()]
@@ -74,10 +76,10 @@ class _RunningStep:
 
     __slots__ = ("_input", "_last", "_places", "_regular", "_update")
 
-    def __init__(self, planned: PlannedStep) -> None:
-        make = planned.step.indicator.stream
-        assert make is not None  # indicators without a stream are refused in specs
-        self._update = make(**planned.step.settings).update
+    def __init__(self, planned: PlannedStep, bars: Bars) -> None:
+        """`bars` are some of the series that is followed."""
+        step = planned.step
+        self._update = step.indicator.start(bars.instrument, bars.timeframe, **step.settings).update
         self._regular = planned.step.indicator.regular
         self._input, self._places = planned.input, planned.places
         self._last = nan

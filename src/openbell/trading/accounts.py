@@ -38,9 +38,15 @@ class Account:
 
     def admit(self, principal: str, token: str) -> None:
         """Raise `Unauthorized` unless this principal, with this token, may use the account."""
-        known = self.token is None or hmac.compare_digest(self.token, hashed(token))
-        if principal != self.owner or not known:
-            raise Unauthorized(f"not authorized to use the account {self.name}", account=self.name)
+        if principal != self.owner:
+            raise Unauthorized(f"the account {self.name} belongs to somebody else", account=self.name)
+        if self.token is not None and not hmac.compare_digest(self.token, hashed(token)):
+            wrong = "is not its token" if token else "is not set"
+            raise Unauthorized(
+                f"the account {self.name} needs its token, and OPENBELL_ACCOUNT_TOKEN {wrong}; "
+                f"openbell account token {self.name} makes a new one",
+                account=self.name,
+            )
 
 
 def slug(principal: str) -> str:

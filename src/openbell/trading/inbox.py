@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from openbell.market.digits import significant
 from openbell.trading.alerts import Alert, Firing
 
 METHOD = "notifications/alert_triggered"
@@ -36,6 +37,6 @@ def notification(firing: Firing, triggered_at: str) -> dict[str, Any]:
         "symbol": alert.spelling,
         "interval": alert.interval,
         "condition": alert.condition,
-        "value": firing.value,
+        "value": firing.value if alert.type.of_price else significant(firing.value),
         "triggered_at": triggered_at,
     }

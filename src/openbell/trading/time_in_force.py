@@ -1,7 +1,8 @@
-"""When day orders expire."""
+"""When day orders expire: at the end of the instrument's trading day."""
 
 from __future__ import annotations
 
+from openbell.market.currency_days import days_between
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.sessions import eastern, next_open, session_on
 
@@ -9,7 +10,14 @@ _DAY = 86400
 
 
 def day_end(instrument: Instrument, at: float) -> float:
-    """Returns when a day order expires: at the close of the session for stocks, else at the end of the UTC day."""
+    """Returns when a day order expires: at the close of the session for stocks, at 17:00 New York for forex, else at the
+    end of the UTC day. While the market is closed, the next day counts.
+    """
+    if instrument.asset_class is AssetClass.FOREX:
+        closes = days_between(at, at).close
+        row = int(closes.searchsorted(at, side="right"))
+        if row < len(closes):
+            return float(closes[row])
     if instrument.asset_class is not AssetClass.STOCK:
         return float((at // _DAY + 1) * _DAY)
     session = session_on(eastern(at).date())

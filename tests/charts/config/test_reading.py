@@ -93,8 +93,6 @@ def test_inputs_may_be_counted_as_other_clients_do() -> None:
     ("fields", "suggestion"),
     [
         ({"symbol": "AAPL"}, "Set symbol to NASDAQ:AAPL"),
-        ({"interval": "60m"}, "Set interval to 1h"),
-        ({"interval": "daily"}, "Set interval to 1D"),
         ({"width": "800"}, "Set width to 800"),
         ({"range": "2026-03-17/2026-03-03"}, "Exchange the two times"),
         ({"studies": [{"name": "RSI", "inputs": {"length": "21"}}]}, "Set length to 21 without quotation marks"),
@@ -121,10 +119,12 @@ def test_the_contracts_words_for_an_invalid_symbol() -> None:
         ({"range": "2026-03-17/2026-03-03"}, "range", "ends before it begins"),
         ({"theme": "blue"}, "theme", "is not one of light, dark"),
         ({"style": "candles"}, "style", "did you mean 'candle'"),
-        ({"width": 399}, "width", "400 to 4096"),
+        ({"width": 399}, "width", "400 to 8192"),
+        ({"width": 8000, "height": 2001}, "resolution", "at most 16,000,000 pixels, not 8000x2001"),
         ({"height": "tall"}, "height", "whole number"),
         ({"width": True}, "width", "whole number"),
         ({"timezone": "Mars/Olympus"}, "timezone", "no time zone"),
+        ({"timezone": "tokyo"}, "timezone", "did you mean 'Asia/Tokyo'"),
         ({"shiftLeft": -1}, "shiftLeft", "0 to 500"),
         ({"watermark": "x" * 201}, "watermark", "at most 200"),
         ({"override": []}, "override", "must be an object"),
@@ -152,6 +152,10 @@ def test_minutes_and_months_differ_by_case() -> None:
     days = read_config({**PLAIN, "interval": "1d"}).config
     assert days is not None
     assert days.interval == "1D"
+    for spelled, interval in (("60m", "1h"), ("daily", "1D"), ("240", "4h"), ("1month", "1M")):
+        found = read_config({**PLAIN, "interval": spelled}).config
+        assert found is not None
+        assert found.interval == interval
 
 
 def test_an_unknown_field_is_a_warning_and_the_config_is_read() -> None:

@@ -40,10 +40,10 @@ MINUTES: dict[str, Bars] = {
 }
 SESSIONS = [MONDAY + day * DAY + 13 * 3600 + 1800 for day in range(5)]
 """The opens of the stock's week."""
-DAILY: dict[str, Bars] = {
-    symbol: bars_at(symbol, SESSIONS if symbol == "AAPL" else [MONDAY + day * DAY for day in range(DAYS)], Timeframe.D1)
-    for symbol in SYMBOLS
-}
+MIDNIGHTS = [MONDAY + day * DAY for day in range(DAYS)]
+OPENS = {"AAPL": SESSIONS, "EUR/USD": [midnight - 3 * 3600 for midnight in MIDNIGHTS[:5]]}
+"""When the days of a stock and of a currency open. A currency's open at 17:00 New York on the evening before their date."""
+DAILY: dict[str, Bars] = {symbol: bars_at(symbol, OPENS.get(symbol, MIDNIGHTS), Timeframe.D1) for symbol in SYMBOLS}
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,9 @@ def expected(symbols: Sequence[str], interval: str, first: int, last: int) -> li
     for rank, symbol in enumerate(symbols):
         bars = (DAILY if interval == "1d" else MINUTES)[symbol]
         length = 60 if interval == "1m" else 6.5 * 3600 if symbol == "AAPL" else DAY
+        late = 3 * 3600 if (symbol, interval) == ("EUR/USD", "1d") else 0
         for at, close in zip(bars.time.tolist(), bars.close.tolist(), strict=True):
-            if MONDAY + first * DAY <= at < MONDAY + (last + 1) * DAY and at + length <= NOW:
+            if MONDAY + first * DAY <= at + late < MONDAY + (last + 1) * DAY and at + length <= NOW:
                 found.append((at, rank, symbol, decimal_text(close)))
     return sorted(found)
 
@@ -115,7 +116,8 @@ def test_an_item_is_the_whole_bar(loop: asyncio.Runner, desk: Desk) -> None:
     columns = zip(("open", "high", "low", "close", "volume"), bar.columns()[1:], strict=True)
     values = {name: decimal_text(float(column[0])) for name, column in columns}
     whole = {"ticker": "BTC/USD", "timestamp": "2025-06-09T00:00:00+00:00", "interval": "1d", **values}
-    assert found.body["items"] == [{**whole, "ticker": "EUR/USD", "volume": None}, whole]
+    euro = {"ticker": "EUR/USD", "timestamp": "2025-06-08T21:00:00+00:00", "volume": None}  # Monday's day
+    assert found.body["items"] == [{**whole, **euro}, whole]
 
 
 def test_daily_bars_are_of_the_instruments_days(loop: asyncio.Runner, desk: Desk) -> None:

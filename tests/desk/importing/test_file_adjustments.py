@@ -55,9 +55,8 @@ def test_a_format_declares_what_its_prices_are_adjusted_for(
 
 
 def test_coins_and_currencies_are_raw_in_every_format(files: Files) -> None:
-    midnights = [f"{day}T00:00:00Z" for day in DAYS]
-    content = joined("time,open,high,low,close,Volume", *(joined(*row) for row in rows(midnights, 100)), by="\n")
-
-    for symbol in ("BTC/USD", "EUR/USD"):
+    for symbol, clock in (("BTC/USD", "00:00:00Z"), ("EUR/USD", "17:00:00-04:00")):
+        times = [f"{day}T{clock}" for day in DAYS]
+        content = joined("time,open,high,low,close,Volume", *(joined(*row) for row in rows(times, 100)), by="\n")
         found = files.one(content, symbol=symbol)
         assert (found.format, found.adjustment) == ("tradingview", "raw")

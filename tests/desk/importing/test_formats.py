@@ -27,6 +27,8 @@ ROWS = [(10.0, 12.0, 9.0, 11.0, 100.0), (11.0, 13.5, 10.5, 12.0, 200.0), (12.0, 
 OPENS = [at(f"{day}T13:30:00") for day in DAYS]
 """The sessions of the three days."""
 MIDNIGHTS = [at(day) for day in DAYS]
+EVENINGS = [time - 3 * 3600 for time in MIDNIGHTS]
+"""17:00 in New York of the days before."""
 MINUTES = [at(f"2024-05-06T13:3{n}:00") for n in range(3)]
 
 
@@ -105,7 +107,7 @@ def test_yahoo_names_currencies_in_its_own_way(files: Files) -> None:
     found = files.one(content, symbol=None)
 
     assert str(found.bars.instrument) == "EUR/USD"
-    assert found.bars.time.tolist() == MIDNIGHTS
+    assert found.bars.time.tolist() == EVENINGS
 
 
 def frame(*tickers: str, adjusted: bool = False) -> pd.DataFrame:
@@ -124,6 +126,7 @@ def test_yfinance_of_one_ticker_with_three_header_lines(files: Files) -> None:
     assert rows_of(found.bars) == expected(OPENS)
     assert found.notes[0].startswith("no Adj Close: yfinance has adjusted the daily prices of stocks")
     assert files.one(frame("AAPL").to_csv(), symbol=None, adjusted=True).adjustment == "all"
+    assert files.one(frame("EURUSD=X").to_csv(), symbol=None).notes == (), "currencies are not adjusted"
 
 
 @pytest.mark.parametrize("swap", [False, True], ids=["by price", "by ticker"])
@@ -438,7 +441,9 @@ def test_metatrader_5(files: Files, encoding: str) -> None:
 
     assert found.format == "metatrader5"
     assert rows_of(found.bars) == rows_of(in_zone.bars) == expected(MINUTES)
-    assert "MetaTrader writes the time of the broker's server; --tz names its zone" in found.notes
+    assert any(
+        note.startswith("MetaTrader writes the time of the broker's server; --tz names its") for note in found.notes
+    )
     assert "volume is <TICKVOL>" in found.notes
 
 
@@ -460,7 +465,90 @@ def test_metatrader_4(files: Files) -> None:
 
     assert (found.format, daily.format) == ("metatrader4", "metatrader4")
     assert rows_of(found.bars) == expected(MINUTES)
-    assert rows_of(daily.bars) == expected(MIDNIGHTS)
+    assert rows_of(daily.bars) == expected(EVENINGS)
+
+
+@pytest.mark.parametrize(
+    ("name", "symbol"),
+    [
+        ("EURUSD_H1_202405060000_202405062300.csv", "EUR/USD"),
+        ("GBPJPYm60.csv", "GBP/JPY"),
+        ("EURUSD.csv", "EUR/USD"),
+        ("GER40_H1_202405060000.csv", None),
+        ("EURUSDX_H1.csv", None),
+        ("BARSOF_H1.csv", None),
+    ],
+)
+def test_metatrader_names_currencies_in_the_file_s_name(files: Files, name: str, symbol: str | None) -> None:
+    four = csv(None, *(("2024.05.06", f"13:3{n}", *row) for n, row in enumerate(ROWS)))
+    five = csv(MT5, *(("2024.05.06", f"13:3{n}:00", *row[:4], 1, 0, 2) for n, row in enumerate(ROWS)), by="\t")
+
+    for content in (four, five):
+        if symbol is None:
+            with pytest.raises(InvalidParameter, match="does not name its symbol"):
+                files.one(content, name, symbol=None)
+            assert str(files.one(content, name, symbol="EUR/USD").bars.instrument) == "EUR/USD"
+        else:
+            assert str(files.one(content, name, symbol=None).bars.instrument) == symbol
+
+
+# Dukascopy and HistData
+
+
+def test_dukascopy_s_times_are_utc_and_its_files_name_currencies(files: Files) -> None:
+    rows = [(f"06.05.2024 13:3{n}:00.000", *row) for n, row in enumerate(ROWS)]
+    zoned = [(f"06.05.2024 15:3{n}:00.000 GMT+0200", *row) for n, row in enumerate(ROWS)]
+    name = "EURUSD_Candlestick_1_M_BID_06.05.2024-07.05.2024.csv"
+
+    for header, some in (("Gmt time", rows), ("Local time", zoned)):
+        found = files.one(csv(f"{header},Open,High,Low,Close,Volume", *some), name, symbol=None)
+
+        assert (found.format, str(found.bars.instrument), found.notes) == ("dukascopy", "EUR/USD", ())
+        assert rows_of(found.bars) == expected(MINUTES)
+    assert files.one(csv("Gmt time,Open,High,Low,Close,Volume", *rows)).bars.instrument.symbol == "AAPL"
+
+
+def test_histdata_has_winter_time_in_summer_too(files: Files) -> None:
+    content = csv(None, *((f"20240506 083{n}00", *row) for n, row in enumerate(ROWS)), by=";")
+
+    found = files.one(content, "DAT_ASCII_EURUSD_M1_2024.csv", symbol=None)
+    in_utc = files.one(content.replace(" 08", " 13"), "DAT_ASCII_EURUSD_M1_2024.csv", symbol=None, tz="UTC")
+
+    assert (found.format, found.zone, str(found.bars.instrument)) == ("histdata", "UTC-5", "EUR/USD")
+    assert rows_of(found.bars) == rows_of(in_utc.bars) == expected(MINUTES)
+    assert found.notes[0].startswith("HistData writes Eastern Standard Time")
+    with pytest.raises(InvalidParameter, match="has no header"):
+        files.one(content, "mine.csv")
+
+
+def test_flat_bars_without_volume_are_left_out_at_weekends_of_forex(files: Files) -> None:
+    """From Friday 5 January 2024, 20:00 UTC, to Sunday 7 January, 24:00: the market is closed from 22:00 to 22:00."""
+    hours = [at("2024-01-05T20:00:00") + 3600 * n for n in range(52)]
+    stamps = [f"{pd.Timestamp(time, unit='s'):%d.%m.%Y %H:%M:%S}.000" for time in hours]
+    flat = [(stamp, 1.1, 1.1, 1.1, 1.1, 0.0) for stamp in stamps]
+    flat[10] = (stamps[10], 1.1, 1.2, 1.1, 1.1, 0.0)
+    flat[11] = (stamps[11], 1.1, 1.1, 1.1, 1.1, 0.5)
+    kept = [*hours[:2], *hours[10:12], *hours[-2:]]
+    note = "46 flat bars without volume while the market is closed: left out"
+
+    for rows in (flat, flat[::-1]):
+        content = csv("Gmt time,Open,High,Low,Close,Volume", *rows)
+        found, coin = files.one(content, symbol="EUR/USD"), files.one(content, symbol="BTC/USD")
+
+        assert found.bars.time.tolist() == kept
+        assert note in found.notes
+        assert coin.bars.time.tolist() == hours
+        assert note not in coin.notes
+
+
+def test_a_bar_that_reaches_from_the_weekend_into_the_week_is_kept(files: Files) -> None:
+    rows = [(f"2024-01-0{day} {hour:02}:00", 1.1, 1.1, 1.1, 1.1, 0) for day in (5, 6, 7, 8) for hour in range(0, 24, 4)]
+
+    found = files.one(csv("timestamp,open,high,low,close,volume", *rows), symbol="EUR/USD", timeframe="4h")
+
+    weekend = [time for time in times_of(found) if "2024-01-06" < time < "2024-01-08"]
+    assert weekend == ["2024-01-07 20:00"]
+    assert len(found.bars) == 13
 
 
 # freqtrade

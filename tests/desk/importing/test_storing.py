@@ -142,9 +142,8 @@ def test_extended_hours_in_which_a_file_ends_are_cut_too(home: Home) -> None:
 def test_a_weekend_of_currencies_needs_no_minutes(home: Home) -> None:
     home.load(minutes("2025-09-07T21:00", "2025-09-12T21:00"), "EUR/USD")
     home.load(minutes("2025-09-14T21:00", "2025-09-19T21:00"), "EUR/USD")
-    days = [*range(7, 13), *range(14, 20)]
-    assert home.shown("EUR/USD", "1d") == [f"2025-09-{day:02} 00:00" for day in days]
-    assert home.shown("EUR/USD", "1w") == ["2025-09-08 00:00"], "the evening of Sunday, 21 September is missing"
+    assert home.shown("EUR/USD", "1d") == [f"2025-09-{day:02} 21:00" for day in (*range(7, 12), *range(14, 19))]
+    assert home.shown("EUR/USD", "1w") == ["2025-09-07 21:00", "2025-09-14 21:00"]
 
 
 def test_a_stock_with_few_trades_ends_with_its_session_if_it_has_made_longer_pauses(home: Home) -> None:

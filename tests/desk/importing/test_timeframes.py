@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from openbell.market.instruments import parse
 from openbell.market.sessions import eastern, session_on, sessions_of
 from openbell.market.timeframes import SHORT, Timeframe, name_of
 from openbell.market.us_holidays import FIRST_YEAR
-from tests.desk.importing.files import Files, lines, reasons, times_of
+from tests.desk.importing.files import Files, at, lines, reasons, times_of
 
 HEADER = "timestamp,open,high,low,close,volume"
 MARKETS = ("AAPL", "BTC/USD", "EUR/USD")
@@ -81,7 +82,8 @@ def test_bars_have_the_keys_of_our_buckets(files: Files, symbol: str) -> None:
     assert found.bars.timeframe is Timeframe.D1
     assert starts.tolist() == found.bars.time.tolist()
     clock = [time[11:] for time in times_of(found)]
-    assert clock == (["14:30"] * 2 + ["13:30"] * 5 if symbol == "AAPL" else ["00:00"] * 7)
+    winter, summer = {"AAPL": ("14:30", "13:30"), "EUR/USD": ("22:00", "21:00")}.get(symbol, ("00:00", "00:00"))
+    assert clock == [winter] * 2 + [summer] * 5
 
 
 @pytest.mark.parametrize(
@@ -144,19 +146,86 @@ def test_weeks_dated_on_sundays_are_refused_with_both_readings(files: Files) -> 
         files.one(file_of("2025-06-01", "2025-06-08", "2025-06-15"))
 
 
-@pytest.mark.parametrize("symbol", ["BTC/USD", "EUR/USD"])
-def test_weeks_and_days_that_begin_elsewhere_are_refused(files: Files, symbol: str) -> None:
+def test_weeks_and_days_that_begin_elsewhere_are_refused(files: Files) -> None:
     thursdays = file_of("2025-06-05", "2025-06-12", "2025-06-19")
     new_york = file_of(*(f"2025-06-{day:02}T17:00:00-04:00" for day in (2, 3, 4, 5)))
 
     with pytest.raises(
         InvalidParameter, match=r"1w bars that begin at Thursday 00:00 UTC, but those of .* at Monday 00:00"
     ):
-        files.one(thursdays, symbol=symbol)
+        files.one(thursdays, symbol="BTC/USD")
     with pytest.raises(
         InvalidParameter, match=r"1d bars that begin at 21:00 UTC, but those of .* begin at 00:00 UTC here"
     ):
-        files.one(new_york, symbol=symbol)
+        files.one(new_york, symbol="BTC/USD")
+
+
+@pytest.mark.parametrize(
+    ("times", "refusal"),
+    [
+        (
+            ["2025-06-05", "2025-06-12", "2025-06-19"],
+            "1w bars dated 2025-06-05, a Thursday, .* the date of its Monday",
+        ),
+        (["2025-06-01", "2025-06-08", "2025-06-15"], "1w bars dated 2025-06-01, a Sunday"),
+        (
+            ["2025-06-05", "2025-06-06", "2025-06-08", "2025-06-09"],
+            "1d bars dated 2025-06-08, a Sunday, .* from Monday to Friday",
+        ),
+        (
+            ["2025-06-03T00:00:00Z", "2025-06-04T00:00:00Z", "2025-06-05T00:00:00Z"],
+            "begin at 00:00 UTC, .* begin at 21:00 UTC",
+        ),
+        (
+            ["2025-06-07T00:00:00Z", "2025-06-08T00:00:00Z", "2025-06-09T00:00:00Z"],
+            "begin at 00:00 UTC, .* begin at 21:00 UTC",
+        ),
+        (
+            ["2025-01-06T00:00:00Z", "2025-01-13T00:00:00Z", "2025-01-20T00:00:00Z"],
+            "Monday 00:00 UTC, .* Sunday 22:00 UTC",
+        ),
+        (
+            ["2025-06-02T21:00:00Z", "2025-06-03T22:00:00Z", "2025-06-04T21:00:00Z"],
+            "begin at 22:00 UTC, .* begin at 21:00 UTC",
+        ),
+    ],
+)
+def test_days_and_weeks_of_currencies_that_begin_elsewhere_are_refused(
+    files: Files, times: list[str], refusal: str
+) -> None:
+    with pytest.raises(InvalidParameter, match=f"{refusal}.*import bars of 1h or less"):
+        files.one(file_of(*times), symbol="EUR/USD")
+
+
+@pytest.mark.parametrize("writing", ["%Y-%m-%d", "%Y.%m.%d 00:00", "%d.%m.%Y", "new york", "utc"])
+def test_a_day_of_a_currency_is_the_trading_day_of_its_date(files: Files, writing: str) -> None:
+    days = weekdays("2025-02-20", 25)  # summer time begins in between
+    ends = [datetime(day.year, day.month, day.day, 17, tzinfo=ZoneInfo("America/New_York")) for day in days]
+    opens = [(end - timedelta(days=1)).astimezone(UTC) for end in ends]  # New York's clock shows 17:00 then too
+    written = {
+        "new york": [f"{end - timedelta(days=1):%Y-%m-%dT%H:%M:%S%z}" for end in ends],
+        "utc": list(map(str, opens)),
+    }
+
+    found = files.one(file_of(*written.get(writing, [f"{day:{writing}}" for day in days])), symbol="EUR/USD")
+
+    assert found.bars.timeframe is Timeframe.D1
+    assert found.bars.time.tolist() == [int(opened.timestamp()) for opened in opens]
+
+
+def test_a_week_of_a_currency_is_that_of_its_monday(files: Files) -> None:
+    dates = files.one(file_of("2025-03-03", "2025-03-10", "2025-03-17"), symbol="EUR/USD")
+    times = files.one(file_of(*(f"{time}:00Z" for time in times_of(dates))), symbol="EUR/USD")
+
+    assert dates.bars.timeframe is times.bars.timeframe is Timeframe.W1
+    assert times_of(dates) == times_of(times) == ["2025-03-02 22:00", "2025-03-09 21:00", "2025-03-16 21:00"]
+
+
+def test_a_day_of_a_currency_that_has_not_ended_is_left_out(files: Files) -> None:
+    found = files.one(file_of("2025-06-04", "2025-06-05", "2025-06-06"), symbol="EUR/USD", now=at("2025-06-06T20:59"))
+
+    assert times_of(found) == ["2025-06-03 21:00", "2025-06-04 21:00"]
+    assert "2025-06-05T21:00:00+00:00, has not closed" in found.notes[-1]
 
 
 def test_a_date_without_a_session_is_a_bad_row(files: Files) -> None:

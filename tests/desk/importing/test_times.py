@@ -121,6 +121,53 @@ def test_local_times_are_converted_as_zoneinfo_converts_them(name: str, times: l
         assert never or found == both[0]
 
 
+@pytest.mark.parametrize(
+    ("tz", "winter", "summer"),
+    [
+        ("America/New_York+7", "2025-01-05 22:00", "2025-03-09 21:00"),
+        ("GMT+2", "2025-01-05 22:00", "2025-03-09 22:00"),
+        ("UTC-5:30", "2025-01-06 05:30", "2025-03-10 05:30"),
+        ("Etc/GMT+2", "2025-01-06 02:00", "2025-03-10 02:00"),  # the database counts westwards
+    ],
+)
+def test_a_zone_can_have_an_offset(files: Files, tz: str, winter: str, summer: str) -> None:
+    """On 10 March 2025, New York has summer time and Europe has not."""
+    content = file_of("2025-01-06 00:00", "2025-01-06 00:01", "2025-03-10 00:00")
+
+    found = files.one(content, tz=tz, symbol="EUR/USD", timeframe="1m")
+
+    assert [times_of(found)[0], times_of(found)[-1]] == [winter, summer]
+    assert (found.zone, found.notes) == (tz, ())
+
+
+@pytest.mark.parametrize("tz", ["America/New_Yrok+7", "UTC+15", "UTC+2:75", "+2", "UTC+", "UTC+7+7"])
+def test_an_offset_that_no_zone_has_is_refused(tz: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"is not a time zone: .* such as America/New_York\+7 or UTC\+2"):
+        zone_of(tz)
+
+
+def week(first: str, hours: int) -> list[str]:
+    return [f"{datetime.fromtimestamp(at(first) + 3600 * n, UTC):%Y-%m-%d %H:%M}" for n in range(hours)]
+
+
+def test_hours_of_currencies_from_monday_to_friday_get_a_hint_at_the_time_of_brokers(files: Files) -> None:
+    broker = file_of(*week("2025-06-02", 120), *week("2025-06-09", 120))
+    hint = "if it is, add --tz America/New_York+7"
+
+    def hinted(content: str, **rest: str) -> bool:
+        return any(note.endswith(hint) for note in files.one(content, **{"symbol": "EUR/USD", **rest}).notes)
+
+    assert hinted(broker)
+    assert not hinted(broker, tz="America/New_York+7")
+    assert not hinted(broker, tz="UTC")
+    assert not hinted(broker, symbol="BTC/USD")
+    assert not hinted(broker.replace(":00,10", ":00Z,10"))
+    assert not hinted(file_of(*week("2025-06-01 21:00", 120), *week("2025-06-08 21:00", 120))), "the hours are UTC"
+    assert not hinted(file_of(*week("2025-06-02", 117), *week("2025-06-09", 117))), "days of London"
+    found = files.one(broker, symbol="EUR/USD", tz="America/New_York+7")
+    assert (times_of(found)[0], times_of(found)[-1]) == ("2025-06-01 21:00", "2025-06-13 20:00")
+
+
 # Dates
 
 

@@ -70,7 +70,7 @@ async def test_watched_series_are_searched_and_a_new_spec_after_them(home: Path)
 def test_one_process_searches_and_a_killed_one_is_followed(home: Path) -> None:
     """Two servers at once, the one that searches is killed: every series is searched once, and the ledger is whole."""
     command = [*OPENBELL, "mcp", "strategy"]
-    settings = {"TIMEOUT": "60", "LOG": "info"}
+    settings = {"TIMEOUT": "60", "LOG_LEVEL": "info"}
     with Client(home, command=command, **settings) as first, Client(home, command=command, **settings) as second:
         first.initialize()
         second.initialize()
@@ -100,7 +100,7 @@ def alive(process: psutil.Process) -> bool:
 
 def test_killed_processes_that_compute_are_replaced(home: Path) -> None:
     """Out of memory, the system kills the processes that compute first: searches and calls go on in new ones."""
-    with Client(home, command=[*OPENBELL, "mcp", "strategy"], TIMEOUT="60", LOG="info") as client:
+    with Client(home, command=[*OPENBELL, "mcp", "strategy"], TIMEOUT="60", LOG_LEVEL="info") as client:
         client.initialize()
         before = data(client, "get_top_strategies", symbol=BTC, limit=100)
         server = psutil.Process(client.process.pid)

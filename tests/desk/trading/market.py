@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -148,12 +148,22 @@ class Market:
         if outage and outage.store:
             raise StoreError(f"bars of {series} cannot be read")
         known = min(end, outage.begin // MINUTE * MINUTE) if outage else end
+        known = min(known, self.clock.closed)
         return self.script.bars[series.instrument.symbol].between(start, known)
+
+    def new_bars(self, versions: Mapping[Series, Version], span: Span) -> dict[Series, Bars]:
+        """Without symbols that cannot be read or fetched."""
+        wanted = (series for series in versions if series.instrument.symbol not in self._down)
+        return {series: self.read(series, span.start, span.end) for series in wanted}
 
     def version(self, _series: Series) -> Version:
         """A new one each time, so that nothing is cached."""
-        self._versions += 1
+        self._versions += 2
         return Version(self._versions, 0)
+
+    def changed_since(self, _series: Series, _version: Version) -> int:
+        """Every bar may have changed, so that nothing is cached."""
+        return 0
 
     def tail(self, series: Series, count: int, end: int) -> Bars:
         return self.read(series, 0, end).tail(count)

@@ -194,6 +194,9 @@ class NotedHead:
             place.head = head
         self._life.touch("after the head was noted")
 
+    def adoption(self) -> bytes:
+        return b""
+
     def reset(self, head: Head) -> None:
         self._life.place.head, self._life.place.intended = head, ()
 

@@ -136,7 +136,7 @@ class Stale:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._prices, name)
 
-    async def now(self, instrument: Instrument) -> Price:
+    async def in_time(self, instrument: Instrument) -> Price:
         return replace(await self._prices.now(instrument), stale="it is too old")
 
 

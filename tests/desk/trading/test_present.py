@@ -167,7 +167,7 @@ def test_doctor_shows_a_symbol_that_cannot_be_read_until_it_can(tmp_path: Path) 
     assert told.returncode == 1
     assert ": the bars of BTC/USD cannot be read: its file is damaged\n" in told.stdout
     at(tmp_path, 21, bars, lambda it: it.engine.once())
-    assert "BTC/USD" not in run(tmp_path, "doctor", FEED="none").stdout
+    assert "BTC/USD cannot be read" not in run(tmp_path, "doctor", FEED="none").stdout
 
 
 def test_doctor_names_a_position_that_was_opened_before_a_split(tmp_path: Path) -> None:
@@ -474,7 +474,7 @@ def test_an_import_behind_processed_bars_names_the_orders_and_alerts_that_it_may
 
     assert "1 paper order and 1 alert on BTC/USD may already be past these bars" in imported(20)
     assert imported(31) == ""
-    assert imported(20, symbol="ETH/USD") == ""
+    assert "past these bars" not in imported(20, symbol="ETH/USD")
     assert not list((tmp_path / "home").glob("simulated*"))
 
 

@@ -17,6 +17,7 @@ from openbell.feeds.none.feed import NoFeed
 from openbell.market.clock import FixedClock
 from openbell.market.errors import NoData
 from openbell.market.provenance import Origin, Source
+from openbell.market.series import Series
 from openbell.stores.parquet import ParquetStore
 from openbell.stores.port import Span
 from openbell.trading.orders import Kind, Side
@@ -80,6 +81,51 @@ def test_orders_do_not_fill_on_imported_minutes_of_an_instrument_that_the_feed_d
         assert in_scenario.read(series, 0, NOW + 60).close.tolist() == [1.0, 2.0, 9.0, 9.5, 3.0]
         without_feed = TradedMinutes(BarService(store, NoFeed(), FixedClock(NOW + 61)), present=True)
         assert without_feed.read(series, 0, NOW + 60).close.tolist() == [1.0, 2.0, 9.0, 9.5, 3.0]
+
+
+def test_new_minutes_are_read_at_once_if_a_read_of_each_symbol_would_find_the_same(tmp_path: Path) -> None:
+    with closing(ParquetStore(tmp_path)) as store:
+        service = BarService(store, ScriptedFeed(known=(BTC,)), FixedClock(NOW + 3600))
+        minutes, series = TradedMinutes(service, present=True), Series(BTC)
+
+        def new(start: int, end: int) -> list[float] | None:
+            found = minutes.new([BTC], start, end)
+            return found[BTC].close.tolist() if found else None
+
+        store.write([bars((NOW - 60, 1.0))], LIVE, covers=Span(NOW - 60, NOW))
+        assert new(NOW, NOW + 60) is None, "nothing was read before"
+        minutes.read(series, NOW - 60, NOW)
+        assert new(NOW, NOW + 60) is None, "the minute is a gap"
+        store.write([bars((NOW, 2.0), (NOW + 60, 3.0))], LIVE, covers=Span(NOW, NOW + 120))
+        assert new(NOW, NOW + 120) == [2.0, 3.0]
+        assert new(NOW - 60, NOW) is None, "it was stored before"
+        store.write([bars((NOW, 2.5))], LIVE)
+        assert new(NOW, NOW + 120) == [2.5, 3.0], "corrections count"
+        store.compact(NOW + 60)
+        assert new(NOW, NOW + 120) is None, "a part is in the files now"
+        minutes.read(series, NOW, NOW + 120)
+        store.write([bars((NOW + 120, 4.0))], LIVE, covers=Span(NOW + 120, NOW + 180))
+        assert new(NOW + 120, NOW + 180) == [4.0]
+        store.write([bars((NOW + 240, 9.0))], IMPORTED)
+        assert new(NOW + 120, NOW + 180) is None, "imported minutes are looked at one by one"
+
+
+def test_the_close_before_a_moment_follows_corrections(tmp_path: Path) -> None:
+    async def main() -> None:
+        with closing(ParquetStore(tmp_path)) as store:
+            service = BarService(store, ScriptedFeed(known=(BTC,)), FixedClock(NOW + 3600))
+            found = prices(service, present=True)
+            store.write([bars((NOW - 60, 1.0))], LIVE, covers=Span(NOW - 3600, NOW))
+            for moment in (NOW, NOW + 60):  # read by itself, and with others at once
+                assert await found.before(["BTC/USD"], moment) == {"BTC/USD": D(1)}
+                store.write([bars((moment - 60, 2.0))], LIVE, covers=Span(NOW, NOW + 1200))
+                assert await found.before(["BTC/USD"], moment) == {"BTC/USD": D(2)}
+                store.write([bars((moment, 7.0))], LIVE)
+                assert await found.before(["BTC/USD"], moment) == {"BTC/USD": D(2)}, "later minutes do not count"
+                store.write([bars((NOW, 1.0))], LIVE)
+                found.minutes.read(Series(BTC), NOW, NOW + 60)
+
+    asyncio.run(main())
 
 
 def test_an_imported_file_does_not_move_the_equity_of_an_account_on_a_feed(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class Served:
         options = server_options(settings)
         limits = {"seconds": header_seconds, "read_seconds": read_seconds, "stopping_seconds": stopping_seconds}
         options["http"] = type("Timed", (TimedProtocol,), limits)
-        config = uvicorn.Config(make(self.port), lifespan="off", log_config=None, **options)
+        config = uvicorn.Config(make(self.port), lifespan="off", **options)
         self.server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run)
 

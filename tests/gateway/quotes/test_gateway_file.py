@@ -311,8 +311,9 @@ def test_a_program_that_has_taken_the_port_learns_nothing_with_which_it_could_an
 
 
 def test_a_read_only_desk_does_not_make_the_gateway_write(tmp_path: Path) -> None:
-    given = json.dumps({"tickers": ["ETH/USD"], "from": "2025-12-01", "to": "2025-12-02", "interval": "1m"})
+    # Not on the watchlist, which the collector stores.
+    given = json.dumps({"tickers": ["SOL/USDT"], "from": "2025-12-01", "to": "2025-12-02", "interval": "1m"})
     with Up(tmp_path, "--host", "127.0.0.1", AS_OF=AS_OF):
         assert run(tmp_path, "call", "arche", "quotes.historical", given, "--read-only", AS_OF=AS_OF).returncode == 0
-        assert not list((tmp_path / "simulated").rglob("ETH*"))
+        assert not list((tmp_path / "simulated").rglob("SOL*"))
         assert not (tmp_path / "audit.log").exists()

@@ -10,8 +10,9 @@ from openbell.stores.access.attempts import Limit
 from openbell.stores.access.grants import ACCESS, REFRESH, Code, Grant, Token
 from openbell.stores.access.store import A_TABLE, AccessStore
 from openbell.stores.access.users import PassphraseHash, User
-from openbell.stores.records.postgres import Pool, PostgresDatabase
-from openbell.stores.records.records import Database
+from openbell.stores.records.database import Database
+from openbell.stores.records.pool import Pool
+from openbell.stores.records.postgres import PostgresDatabase
 from openbell.stores.records.sqlite import SqliteDatabase
 from tests.stores.records.partner import Say
 from tests.stores.records.places import Place

@@ -20,12 +20,13 @@ from sqlalchemy import Connection, func, insert, select, text
 
 from openbell.market.clock import FixedClock
 from openbell.market.errors import LeaseHeld, LeaseLost, StoreError
-from openbell.stores.leases import this_process
+from openbell.stores.holders import this_process
 from openbell.stores.port import Lease
 from openbell.stores.records import leases
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import Journal, LedgerBroken, head_of
 from openbell.stores.records.records import Records
+from openbell.stores.records.schema import NEWEST
 from openbell.stores.records.tables import decisions, ledger, marks
 from openbell.stores.records.tables import leases as lease_rows
 from openbell.stores.records.view import View
@@ -286,10 +287,10 @@ class RecordsContract:
     def test_a_read_transaction_cannot_write(self, place: Place) -> None:
         async def main() -> None:
             async with place.opened() as records:
-                with pytest.raises(StoreError, match=r"read.?only"):
+                with pytest.raises(StoreError, match=r"read.?only|cannot be written"):
                     await records.read(lambda c: c.execute(insert(marks), {"name": "a", "until": 1.0}))
                 await records.write(lambda j: j.connection.execute(insert(marks), {"name": "a", "until": 1.0}))
-                with pytest.raises(StoreError, match=r"read.?only"):
+                with pytest.raises(StoreError, match=r"read.?only|cannot be written"):
                     await records.read(lambda c: c.execute(insert(marks), {"name": "b", "until": 1.0}))
 
         run(main)
@@ -434,6 +435,25 @@ class RecordsContract:
 
         run(main)
 
+    def test_a_process_does_not_write_into_tables_that_a_newer_openbell_has_migrated(self, place: Place) -> None:
+        async def main() -> None:
+            async with place.opened() as records:
+                await records.write(put("before"))
+                lease = await acquire(records, "one")
+                await place.tamper("UPDATE alembic_version SET version_num = '9999'")
+                ran: list[int] = []
+                with pytest.raises(StoreError, match=r"have version 9999 .* nothing was written"):
+                    await records.write(lambda journal: ran.append(1), lease)
+                for _ in range(2):
+                    with pytest.raises(StoreError, match="version 9999, and this Openbell supports versions up to"):
+                        await records.write(lambda journal: ran.append(2))
+                assert ran == []
+                assert len(await place.entries()) == 1
+                await place.tamper(f"UPDATE alembic_version SET version_num = '{NEWEST}'")
+                assert await records.write(put("after"), lease) == 2
+
+        run(main)
+
     # Leases
 
     def test_a_lease_has_one_holder_and_its_token_grows(self, place: Place) -> None:
@@ -547,6 +567,31 @@ class RecordsContract:
                 left = len(await place.entries())
                 assert await records.adopt() == await place.past(head_of)
                 assert await records.write(put("more")) == left + 1
+                assert await place.faults() == []
+
+        run(main)
+
+    def test_a_running_process_goes_on_after_an_operator_has_accepted_a_truncated_ledger(self, place: Place) -> None:
+        async def main() -> None:
+            await three(place)
+            async with place.opened() as running, place.opened() as operator:
+                forgotten: list[int] = []
+                running.on_replaced.append(lambda: forgotten.append(1))
+                assert len(await running.read(rows)) == 3
+                await place.tamper("DELETE FROM ledger WHERE seq > 1", "DELETE FROM decisions WHERE seq > 1")
+                for _ in range(2):
+                    with pytest.raises(LedgerBroken):
+                        await running.read(rows)
+                    with pytest.raises(LedgerBroken):
+                        await running.write(put("refused"))
+                assert forgotten == []
+                await operator.adopt()
+                with pytest.raises(StoreError, match="another ledger was accepted"):
+                    await running.write(put("computed from the earlier ledger"))
+                assert forgotten == [1]
+                assert await running.write(put("after")) == 2
+                assert len(await running.read(rows)) == 2
+                assert forgotten == [1]
                 assert await place.faults() == []
 
         run(main)

@@ -15,11 +15,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from openbell.market.errors import OpenbellError
-from openbell.stores.leases import this_process
+from openbell.stores.holders import this_process
 from openbell.stores.records import head as heads
 from openbell.stores.records import leases
 from openbell.stores.records.journal import Journal
-from openbell.stores.records.postgres import Pool
+from openbell.stores.records.pool import Pool
 from openbell.trading.ledger import Head
 from tests.stores.records.places import Place, decision
 

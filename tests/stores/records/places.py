@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, select
 
 from openbell.market.clock import Clock, FixedClock
+from openbell.stores.records.database import Database
 from openbell.stores.records.head import HeadFile
-from openbell.stores.records.postgres import Pool, PostgresDatabase
-from openbell.stores.records.records import Database, Records
+from openbell.stores.records.pool import Pool
+from openbell.stores.records.postgres import PostgresDatabase
+from openbell.stores.records.records import Records
 from openbell.stores.records.sqlite import SqliteDatabase
 from openbell.stores.records.tables import ledger
 from openbell.trading.ledger import Entry, Fault, check
@@ -42,7 +44,9 @@ class Place:
 
     def database(self, pool: Pool = Pool()) -> Database:  # noqa: B008 - immutable
         """A new database object."""
-        return PostgresDatabase(self.url, self.schema, pool) if self.url else SqliteDatabase(self.path)
+        return (
+            PostgresDatabase(self.url, self.schema, pool, home=self.folder) if self.url else SqliteDatabase(self.path)
+        )
 
     def open(self, clock: Clock | None = None, pool: Pool = Pool()) -> Records:  # noqa: B008 - immutable
         """Records as a process opens them."""

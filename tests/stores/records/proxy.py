@@ -33,7 +33,7 @@ class Line:
     async def _ask(self, reader: asyncio.StreamReader, away: asyncio.StreamWriter, committing: asyncio.Event) -> None:
         with suppress(OSError):
             while data := await reader.read(65536):
-                if b"COMMIT" in data and self.cut:
+                if b"COMMIT;" in data and self.cut:
                     if self.cut == "before":
                         return
                     committing.set()

@@ -16,7 +16,8 @@ from openbell.market.errors import StoreError
 from openbell.stores.access.store import MIGRATIONS
 from openbell.stores.records import schema
 from openbell.stores.records.migrate import scripts, upgrade
-from openbell.stores.records.postgres import Pool, PostgresDatabase
+from openbell.stores.records.pool import Pool
+from openbell.stores.records.postgres import PostgresDatabase
 from openbell.stores.records.sqlite import engine_for
 from openbell.stores.records.table_script import dump, run_script, script_of
 from openbell.stores.records.tables import metadata

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
 import time
@@ -17,7 +18,9 @@ from sqlalchemy import Connection, insert, text
 
 from openbell.market.errors import SettingsError, StoreError, StoreTimeout
 from openbell.stores.records.journal import Journal
-from openbell.stores.records.postgres import Pool, PostgresDatabase, read_url
+from openbell.stores.records.pool import Pool
+from openbell.stores.records.postgres import PostgresDatabase
+from openbell.stores.records.postgres_url import read_url
 from openbell.stores.records.records import Records
 from openbell.stores.records.tables import marks
 from openbell.stores.records.view import View
@@ -194,9 +197,9 @@ def test_a_server_that_does_not_answer_raises_a_timeout_within_its_bound(place: 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda url: url.replace(PASSWORD, "wr0ng-password"), "password authentication failed"),
-        (lambda url: url.replace("/postgres", "/nowhere"), 'database "nowhere" does not exist'),
-        (lambda url: url.rpartition(":")[0] + ":1/postgres", "Connect"),
+        (lambda url: url.replace(PASSWORD, "wr0ng-password"), "it refused the user or the password"),
+        (lambda url: url.replace("/postgres", "/nowhere"), "there is no such database"),
+        (lambda url: url.rpartition(":")[0] + ":1/postgres", "nothing listens there"),
     ],
 )
 def test_a_server_that_refuses_is_named_without_the_password(
@@ -393,6 +396,48 @@ def test_cancelled_callers_leak_no_connection(place: Place) -> None:
                 await asyncio.wait(callers)
                 assert await asyncio.gather(*(records.read(quickly) for _ in range(6))) == [7] * 6
             assert max(await asyncio.gather(*(records.read(slowly) for _ in range(6)))) == 2
+
+    run(main)
+
+
+def test_a_cancelled_caller_does_not_wait_until_its_connection_is_closed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        stalls, close = asyncio.Event(), asyncpg.Connection.close
+
+        async def close_late(connection: asyncpg.Connection, **options: object) -> None:
+            await stalls.wait()
+            await close(connection, **options)
+
+        async with place.opened(pool=Pool(least=0)) as records:
+            await records.read(quickly)
+            with monkeypatch.context() as patch:
+                patch.setattr(asyncpg.Connection, "close", close_late)
+                caller = asyncio.ensure_future(records.read(asleep))
+                await until(lambda: records.database._busy == 1, "the statement")  # type: ignore[attr-defined]
+                caller.cancel()
+                done, _ = await asyncio.wait([caller], timeout=PATIENCE)
+                assert done
+                stalls.set()
+                await until(lambda: records.database._busy == 0, "the connection")  # type: ignore[attr-defined]
+
+    run(main)
+
+
+def test_a_connection_keeps_nothing_of_its_transactions(place: Place) -> None:
+    async def main() -> None:
+        async with place.opened(pool=Pool(least=1, most=1)) as records:
+
+            async def kept() -> int:
+                for _ in range(50):
+                    await records.read(quickly)
+                gc.collect()
+                return len(gc.get_objects())
+
+            await kept()  # statements are prepared once
+            before = await kept()
+            assert await kept() < before + 50
 
     run(main)
 

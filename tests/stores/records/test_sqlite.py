@@ -6,6 +6,7 @@ import asyncio
 import resource
 import shutil
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -287,11 +288,14 @@ def test_a_ledger_cut_to_less_than_another_process_has_noted_is_not_written_to(p
 def full_disk(beyond: int) -> Iterator[None]:
     """No file may grow beyond so many bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    writes = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # it would be cut off too, for every later process
     resource.setrlimit(resource.RLIMIT_FSIZE, (beyond, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = writes
 
 
 def test_on_a_full_disk_nothing_is_half_written(place: Place) -> None:

@@ -274,7 +274,14 @@ def test_on_a_server_entries_of_another_machine_are_reported(server: PostgresSer
     assert write(one, "a") == 0
     assert verify(one)[0] == 0
     assert write(two, "b") == 1, "a second machine must adopt the ledger first"
-    assert verify(two, "--adopt")[0] == 1
+    head = verify(one)[1].rpartition("head  ")[2].strip()
+    wrong = head[:-1] + ("0" if head[-1] != "0" else "1")
+    for other in (wrong, f"2:{head[2:]}", f"0:{'f' * 64}"):
+        code, said = verify(two, "--adopt", "--head", other)
+        assert (code, said.count("nothing was accepted"), "was accepted as it is" in said) == (1, 1, False), said
+    assert write(two, "b") == 1
+    code, said = verify(two, "--adopt", "--head", head)
+    assert (code, said.splitlines()[0]) == (0, "note  the ledger was accepted as it is, with 1 entry")
     assert write(two, "b") == 0
     assert verify(two)[0] == 0
     code, said = verify(one)
@@ -287,6 +294,13 @@ def test_on_a_server_entries_of_another_machine_are_reported(server: PostgresSer
     assert write(one, "c") == 0, "writing is still allowed"
     assert verify(one)[0] == 0
     assert asyncio.run(_ask(url, "SELECT count(*) FROM openbell.ledger")) == 3
+    # The second machine has not written since its entry 2. It reads, and so follows the head.
+    listed = run(two, "account", "list", FEED="none", DATABASE_URL=url)
+    assert (listed.returncode, verify(two)[0]) == (0, 0)
+    assert asyncio.run(_ask(url, "WITH cut AS (DELETE FROM openbell.ledger WHERE seq = 3 RETURNING 1) SELECT 1")) == 1
+    listed = run(two, "account", "list", FEED="none", DATABASE_URL=url)
+    assert listed.returncode == 1
+    assert "are not those that were written: its entry 3 is not the one that was noted" in listed.stderr
 
 
 async def _ask(url: str, query: str) -> int:

@@ -45,7 +45,7 @@ def time_marks_of(drawings: Iterable[ConfigDrawing], picture: Picture) -> list[T
     """Returns the times that are written at the time axis."""
     if not len(picture.bars):
         return []
-    zone = picture.options.zone or zone_of(picture.bars)
+    zone = zone_of(picture.bars, picture.options.zone)
     form = "{0.day} {0:%b %H:%M}" if picture.bars.timeframe.intraday else "{0.day} {0:%b %Y}"
     found = []
     for drawing in drawings:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC
 from math import isfinite
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from openbell.charts.config.model import ChartConfig
 from openbell.charts.config.plots import VOLUME, has_volume
 from openbell.charts.look import Look
 from openbell.charts.options import CandleColors, Options
 from openbell.charts.override_values import color_of, number_of
+from openbell.charts.zones import zone_called
 
 STYLES = {
     "bar": "bars",
@@ -50,7 +49,6 @@ CANDLE_SWITCHES = {"drawBody": "draw_body", "drawBorder": "draw_border", "drawWi
 CANDLES = "candleStyle."
 LEAST_FONT, MOST_FONT = 6.0, 18.0
 LEAST_PRICE_HEIGHT = 60.0
-_UTC = ("Etc/UTC", "UTC")
 VOLUME_COLORS = {"Volume.color.0": "volume_down", "Volume.color.1": "volume_up"}
 
 
@@ -80,7 +78,7 @@ def options_of(config: ChartConfig) -> Options:
             found = {name: color_of(study.override.get(key)) for key, name in VOLUME_COLORS.items()}
             chosen |= {name: color for name, color in found.items() if color is not None}
     return Options(
-        zone=UTC if config.timezone in _UTC else ZoneInfo(config.timezone),
+        zone=zone_called(config.timezone),
         shift_right=config.shift_right,
         watermark=config.watermark,
         price_range=price_range_of(given.get("priceRange")),

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
+
+from openbell.charts.choices import LARGEST as LARGEST_SIDE
+from openbell.charts.choices import MOST_PIXELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +25,9 @@ class Plan:
 
     @property
     def resolution(self) -> str:
-        """The largest size, such as `800x600`."""
-        return f"{self.width}x{self.height}"
+        """The largest size, such as `800x600`; the largest square if the number of pixels is the limit."""
+        side = isqrt(MOST_PIXELS)
+        return f"{min(self.width, side)}x{min(self.height, side)}"
 
 
 PLANS = {
@@ -37,5 +42,5 @@ PLANS = {
 }
 """From the smallest to the largest."""
 LARGEST = PLANS["ENTERPRISE"]
-OWN = Plan("openbell", 0, 0, 0, 4096, 4096, LARGEST.storage_days, LARGEST.parameters)
+OWN = Plan("openbell", 0, 0, 0, LARGEST_SIDE, LARGEST_SIDE, LARGEST.storage_days, LARGEST.parameters)
 """What this desk's own renderer draws for its operator. It has no rate and no quota."""

@@ -57,6 +57,10 @@ class StudyPlot:
     """Colours of a histogram's bars: 0 growing above zero, 1 falling above it, 2 growing below it, 3 falling below it."""
     value_area: float | None = None
     """The share of a profile's volume whose rows are drawn stronger."""
+    color: Color | None = None
+    """The main colour of the indicator. None for a hue of the theme."""
+    width: float | None = None
+    """The width of its lines in pixels, as far as `styles` have no other."""
 
 
 def requests_of(config: ChartConfig) -> list[StudyPlot]:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
-from zoneinfo import available_timezones
 
+from openbell.charts.choices import LARGEST, MOST_PIXELS
 from openbell.charts.config import choices
 from openbell.charts.config.model import ChartConfig, Watermark
 from openbell.charts.config.problems import Problem, Problems, is_finite, is_nested, shorten
 from openbell.charts.config.ranges import read_range
 from openbell.charts.config.reading_drawings import read_drawings
 from openbell.charts.config.reading_studies import read_studies
+from openbell.charts.zones import advice as zone_advice
+from openbell.charts.zones import zone_names
 from openbell.market.errors import InvalidParameter
 from openbell.market.nearest import did_you_mean
+from openbell.market.timeframes import CHART, name_of, read_timeframe
 
 SYMBOL = re.compile(r"[A-Z0-9_]{1,20}:[A-Z0-9._!&/-]{1,30}")
-MOST_PIXELS = 4096
 _MOST_SHIFT = 500
 _MOST_LEVELS = 8
 """Levels of lists and objects. The deepest config that has a meaning has 5."""
@@ -77,6 +78,7 @@ def read_config(raw: object, form: Form = CONTRACT) -> Reading:
     values: dict[str, Any] = {"symbol": _symbol(given, form, problems), **_plain(given, form, problems)}
     values["width"] = _side(given, "width", form.width, choices.LEAST_WIDTH, problems)
     values["height"] = _side(given, "height", form.height, choices.LEAST_HEIGHT, problems)
+    _check_pixels(values["width"], values["height"], problems)
     values["shift_left"] = _whole(given, "shiftLeft", 0, 0, _MOST_SHIFT, problems)
     values["shift_right"] = _whole(given, "shiftRight", 0, 0, _MOST_SHIFT, problems)
     values["watermark"] = _watermark(given, problems)
@@ -131,51 +133,22 @@ def _plain(given: Mapping[str, Any], form: Form, problems: Problems) -> dict[str
 
 
 def _interval(value: object, problems: Problems) -> str | None:
-    """Returns an interval; 1d and 1w are accepted for 1D and 1W, but 1m is a minute and 1M is a month."""
-    if isinstance(value, str) and value not in choices.INTERVALS:
-        text = value.strip()
-        if text in choices.INTERVALS:
-            return text
-        alike = [each for each in choices.INTERVALS if each.lower() == text.lower()]
-        if len(alike) == 1:
-            return alike[0]
-    if isinstance(value, str) and value in choices.INTERVALS:
-        return value
+    """Returns the name of an interval in any spelling; 1m is a minute and 1M is a month."""
+    if isinstance(value, str) and (found := CHART.get(value) or read_timeframe(value)) is not None:
+        return name_of(found, CHART)
     allowed = ", ".join(choices.INTERVALS)
-    meant = _SPELLINGS.get(value.strip().lower(), "") if isinstance(value, str) else ""
-    advice = f"Set interval to {meant}" if meant else f"Set interval to one of {allowed}"
-    problems.error("interval", f"interval {shorten(value)} is not one of {allowed}", advice)
+    advice = did_you_mean(value, choices.INTERVALS) if isinstance(value, str) else ""
+    problems.error(
+        "interval", f"interval {shorten(value)} is not one of {allowed}{advice}", f"Set interval to one of {allowed}"
+    )
     return None
-
-
-_SPELLINGS = {
-    **{f"{n}min": f"{n}m" for n in (1, 2, 3, 5, 15, 30, 45)},
-    **{f"{n}{word}": f"{n}h" for n in (1, 2, 3, 4, 6, 8, 12) for word in ("hour", "hours", "hr")},
-    "60m": "1h",
-    "60min": "1h",
-    "60": "1h",
-    "120m": "2h",
-    "240": "4h",
-    "240m": "4h",
-    "hourly": "1h",
-    **dict.fromkeys(("daily", "day", "d", "24h"), "1D"),
-    **dict.fromkeys(("weekly", "week", "w", "7d"), "1W"),
-    **dict.fromkeys(("monthly", "month", "1mo", "1month"), "1M"),
-    **dict.fromkeys(("yearly", "year", "12m"), "1Y"),
-}
-"""Intervals as other programs write them, for suggestions."""
-
-
-@cache
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
 
 
 def _zone(value: object, problems: Problems) -> str:
     """Returns a time zone, or UTC with an error if there is no such zone."""
-    if isinstance(value, str) and value in _zones():
-        return value
-    advice = did_you_mean(value[:80], _zones()) if isinstance(value, str) else ""
+    if isinstance(value, str) and (found := zone_names().get(value.lower())):
+        return found
+    advice = zone_advice(value) if isinstance(value, str) else ""
     problems.error(
         "timezone", f"no time zone {shorten(value)}{advice}", "Set timezone to a name such as America/New_York"
     )
@@ -183,7 +156,16 @@ def _zone(value: object, problems: Problems) -> str:
 
 
 def _side(given: Mapping[str, Any], name: str, default: int, least: int, problems: Problems) -> int:
-    return _whole(given, name, default, least, MOST_PIXELS, problems)
+    return _whole(given, name, default, least, LARGEST, problems)
+
+
+def _check_pixels(width: int, height: int, problems: Problems) -> None:
+    if width * height > MOST_PIXELS:
+        problems.error(
+            "resolution",
+            f"a picture has at most {MOST_PIXELS:,} pixels, not {width}x{height}",
+            f"Set height to {MOST_PIXELS // width}",
+        )
 
 
 def _whole(given: Mapping[str, Any], name: str, default: int, least: int, most: int, problems: Problems) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import floor
 
+from openbell.charts.choices import LARGEST, MOST_PIXELS
 from openbell.charts.config.choices import HEIGHT, LEAST_HEIGHT, LEAST_WIDTH, WIDTH
 from openbell.charts.language.instruments.named import words as listed
 from openbell.charts.language.spans import Detection, Phrases
 from openbell.charts.language.words import Word
-
-_MOST = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,11 @@ def _is_pixels(word: Word) -> bool:
 
 def fitted(width: int, height: int) -> tuple[int, int, str]:
     """Returns a size within what can be drawn, and a warning if it was changed."""
-    fit = max(LEAST_WIDTH, min(_MOST, width)), max(LEAST_HEIGHT, min(_MOST, height))
+    share = min(1.0, (MOST_PIXELS / (width * height)) ** 0.5)
+    fit = (
+        max(LEAST_WIDTH, min(LARGEST, floor(width * share))),
+        max(LEAST_HEIGHT, min(LARGEST, floor(height * share))),
+    )
     if fit == (width, height):
         return width, height, ""
     return *fit, f"{width}x{height} cannot be drawn; {fit[0]}x{fit[1]} is used"

@@ -146,7 +146,8 @@ def asset_of(symbol: str, exchange: str) -> AssetFound:
     plain = symbol.replace(".", "").replace("!", "")
     if exchange and plain.isalnum() and len(symbol) <= 30 and symbol.isascii():
         return AssetFound(symbol, f"{exchange}:{symbol.upper()}", explicit=True)
-    raise NoInstrument(f"symbol {symbol[:40]!r} is not known: write it as EXCHANGE:SYMBOL, such as BINANCE:BTCUSDT")
+    advice = "write it as EXCHANGE:SYMBOL, such as BINANCE:BTCUSDT"
+    raise NoInstrument(f"symbol {symbol[:40]!r} is not known: {advice}", symbol=symbol[:40])
 
 
 def _instruments(text: str, words: Sequence[Word]) -> list[Found]:

@@ -9,7 +9,7 @@ import numpy as np
 from openbell.indicators.averages import sma, wilder
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.catalogue.dpo import lag
-from openbell.indicators.channels import Channels, Fill, Line
+from openbell.indicators.channels import ZERO, Channels, Fill, Line
 from openbell.indicators.registry import get
 from openbell.indicators.spec import Indicator, Parameter
 from openbell.market.bars import Bars
@@ -20,8 +20,8 @@ def simple_keltner() -> Indicator:
     return replace(get("keltner"), compute=_simple_keltner, stream=None)
 
 
-def _simple_keltner(bars: Bars, length: int, multiplier: float) -> Channels:
-    middle, width = sma(bars.close, length), multiplier * atr(bars, length)
+def _simple_keltner(bars: Bars, length: int, multiplier: float, atr_length: int) -> Channels:
+    middle, width = sma(bars.close, length), multiplier * atr(bars, atr_length)
     upper, lower = middle + width, middle - width
     lines = (Line("upper", upper), Line("middle", middle), Line("lower", lower))
     return Channels(lines=lines, fills=(Fill(upper, lower),))
@@ -36,7 +36,7 @@ def _centered_dpo(bars: Bars, length: int) -> Channels:
     back = lag(length)
     values = np.full(len(bars), np.nan)
     values[:-back] = bars.close[:-back] - sma(bars.close, length)[back:]
-    return Channels(lines=(Line("DPO", values),), hlines=(0.0,))
+    return Channels(lines=(Line("DPO", values),), hlines=(ZERO,))
 
 
 def smoothed_adx() -> Indicator:

@@ -14,7 +14,7 @@ STUDIES = (
         "Historical Volatility",
         _V,
         (length(10, least=2),),
-        (plot("histvol", length="length"),),
+        (plot("histvol", length="length", fixed={"convention": "tradingview"}),),
         ("hv", "histvol", "realized volatility", "realised volatility"),
     ),
     Study(

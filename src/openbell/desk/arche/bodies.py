@@ -66,10 +66,12 @@ def none_answered(missing: Sequence[Missing]) -> ApiFault:
     unavailable = [each for each in missing if each.known]
     shown = unavailable or missing
     names = ", ".join(each.ticker for each in shown[:10]) + (", …" if len(shown) > 10 else "")
-    details = [{"field": "tickers", "ticker": each.ticker, "reason": each.reason} for each in missing]
+    details = [{"field": "tickers", "ticker": each.ticker, "reason": each.reason + each.hint} for each in missing]
     if unavailable:
         return ApiFault("MARKET_DATA_UNAVAILABLE", f"No current data of {names}: {shown[0].reason}", details)
-    return ApiFault("SYMBOL_NOT_FOUND", f"No such ticker: {names}", details)
+    return ApiFault(
+        "SYMBOL_NOT_FOUND", f"No such ticker: {names}{next((each.hint for each in shown if each.hint), '')}", details
+    )
 
 
 def _bytes(payload: Mapping[str, Any]) -> bytes:

@@ -25,6 +25,7 @@ from openbell.market.instruments import Instrument
 from openbell.market.provenance import BarFacts, Source
 from openbell.market.series import Series
 from openbell.market.timeframes import Timeframe
+from openbell.market.trading_days import begin_of_date
 from openbell.stores.port import Span
 
 _AT_ONCE = 8
@@ -113,8 +114,9 @@ class HistoricalBars:
         return found
 
     async def _read(self, series: Series, span: Span) -> _Found:
-        days = await self._bars.span(series, span.start, span.end)
-        return _Found(series.instrument, days.between(self._bars.earliest(series), span.end))
+        start, end = (begin_of_date(series.instrument, series.timeframe, at) for at in (span.start, span.end))
+        days = await self._bars.span(series, start, end)
+        return _Found(series.instrument, days.between(self._bars.earliest(series), end))
 
     async def _count(self, series: Series, span: Span) -> _Found:
         failure = await self._bars.fill(series.instrument, span)

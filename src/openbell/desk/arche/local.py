@@ -12,7 +12,7 @@ from openbell.desk.arche import bodies
 from openbell.desk.arche.contract import HEALTH, HISTORICAL, LIVE
 from openbell.desk.arche.errors import ApiFault
 from openbell.desk.arche.port import ArcheResponse
-from openbell.desk.arche.requests import Params, read_historical, read_live
+from openbell.desk.arche.requests import Missing, Params, read_historical, read_live
 from openbell.desk.readiness import Checks, desk_checks, feed_check
 from openbell.market.errors import OpenbellError
 
@@ -80,7 +80,7 @@ class LocalUpstream:
     async def _quotes(self, params: Params) -> ArcheResponse:
         tickers = read_live(params)
         found = await self._live.answer(tickers.instruments)
-        missing = [*tickers.unknown, *found.missing]
+        missing = await self._advised([*tickers.unknown, *found.missing])
         if not found.quotes:
             raise bodies.none_answered(missing)
         payload = {"data": {"items": found.quotes, **bodies.listed(missing)}}
@@ -89,7 +89,7 @@ class LocalUpstream:
     async def _bars(self, params: Params) -> ArcheResponse:
         request = read_historical(params)
         found = await self._historical.answer(request)
-        missing = [*request.tickers.unknown, *found.missing]
+        missing = await self._advised([*request.tickers.unknown, *found.missing])
         if len(found.missing) == len(request.tickers.instruments):
             raise bodies.none_answered(missing)
         payload = {
@@ -100,6 +100,11 @@ class LocalUpstream:
             **bodies.listed(missing),
         }
         return bodies.success(payload, missing, bodies.LONG if found.final else bodies.ALWAYS_ASK, found.facts)
+
+    async def _advised(self, missing: list[Missing]) -> list[Missing]:
+        """Returns tickers without an answer, with suggestions for those that this desk does not know."""
+        hint = self._desk.symbol_advice.hint
+        return [each if each.known else replace(each, hint=await hint(each.ticker)) for each in missing]
 
 
 def health_of(failing: list[str]) -> ArcheResponse:

@@ -9,6 +9,7 @@ import numpy as np
 
 from openbell.desk.arche.decimals import decimal_texts
 from openbell.market.bars import Bars
+from openbell.market.digit_columns import volume_column
 
 
 def items_of(parts: Sequence[Bars], skip: int, size: int, interval: str) -> tuple[list[dict[str, Any]], list[Bars]]:
@@ -20,7 +21,8 @@ def items_of(parts: Sequence[Bars], skip: int, size: int, interval: str) -> tupl
     chosen = np.lexsort((owner, time))[skip : skip + size]
     owners = owner[chosen]
     times = np.datetime_as_string(time[chosen].astype("datetime64[s]")).tolist()
-    texts = [decimal_texts(column[chosen].tolist()) for column in values]
+    *prices, volume = (column[chosen] for column in values)
+    texts = [decimal_texts(column.tolist()) for column in (*prices, volume_column(volume))]
     tickers = [(part.instrument.symbol, part.instrument.has_volume) for part in parts]
     items = [
         {

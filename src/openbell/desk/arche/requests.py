@@ -45,6 +45,8 @@ class Missing:
     reason: str
     known: bool
     """True if it names an instrument of this desk, whose data cannot be had now."""
+    hint: str = ""
+    """The nearest tickers that exist, such as "; did you mean 'AAPL'?"."""
 
 
 @dataclass(frozen=True, slots=True)

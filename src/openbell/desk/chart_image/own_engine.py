@@ -84,7 +84,10 @@ class OwnEngine:
         try:
             return await self._desk.bars.find(config.symbol)
         except (InvalidSymbol, UnknownSymbol):
-            message = f"this desk has no bars of {config.symbol}: get_exchanges and get_symbols list what it can draw"
+            hint = await self._desk.symbol_advice.hint(config.symbol)
+            message = (
+                f"this desk has no bars of {config.symbol}: get_exchanges and get_symbols list what it can draw{hint}"
+            )
             raise ConfigRefused([{"field": "symbol", "message": message}]) from None
 
 

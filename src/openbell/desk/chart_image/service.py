@@ -125,7 +125,8 @@ class ChartImages:
         try:
             await self._desk.bars.find(symbol)
         except (InvalidSymbol, UnknownSymbol):
-            return f"this desk has no bars of {symbol}: get_symbols lists what it can draw"
+            hint = await self._desk.symbol_advice.hint(symbol)
+            return f"this desk has no bars of {symbol}: get_symbols lists what it can draw{hint}"
         return None
 
     async def generate(self, raw: object, form: str | None, *, store: bool) -> Generated:

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import ceil
 from typing import NamedTuple
-
-import numpy as np
 
 from openbell.charts.config.model import ChartConfig
 from openbell.charts.config.ranges import bounds_of
 from openbell.charts.config.validation import MOST_BARS
 from openbell.desk.bars import RING, BarService
-from openbell.desk.regular_parts import regular_part_of
-from openbell.indicators.regular_hours import partly_regular, session_days
+from openbell.desk.regular_bars import (
+    RegularBars,
+    has_extended_hours,
+    newest_regular,
+    without_extended_hours,
+)
 from openbell.market.bars import Bars
 from openbell.market.clock import iso
 from openbell.market.errors import NoData
-from openbell.market.instruments import AssetClass, Instrument
+from openbell.market.instruments import Instrument
 from openbell.market.lookback import bucket_start, lookback_start
 from openbell.market.series import Series
+from openbell.market.sessions import REGULAR
 from openbell.market.timeframes import Timeframe
-from openbell.stores.port import Span
 
 DEFAULT_BARS = 200
 """The bars of a chart without a range."""
 _CLOSED = 5 * 86400
 """Seconds for which a market may be closed."""
 _MINUTE = 60
-_HOURS = 3
-"""The 16 hours of a stock's day by the 6.5 of the regular session, rounded up."""
-_EXTENDED = 34_200
-"""Seconds of a stock's day that are not regular; the newest bars may be of such hours."""
 _NEARLY = 0.95
-_LAST_WHOLE = 1800
-"""Seconds. Longer bars may hold regular and extended hours."""
 _LATE = 0.05
 """The part of a range after which missing bars are said."""
 
@@ -63,11 +59,8 @@ async def window_of(
         asked = bucket_start(instrument, timeframe, bounds.start.timestamp())
     # The vendor's clients write the last moment of a day: it belongs to the day.
     end = closed if bounds is None else min(closed, ceil(bounds.end.timestamp() / _MINUTE) * _MINUTE)
-    bars = await _read(service, config, Series(instrument, timeframe), _Wanted(asked, end, closed, warm_up))
-    notes: list[str] = []
-    if config.session == "regular":
-        bars = await _regular(service, bars, notes)
-    bars = bars.take(bars.time < end)
+    found = await _read(service, config, Series(instrument, timeframe), _Wanted(asked, end, closed, warm_up))
+    bars = found.bars.take(found.bars.time < end)
     most = MOST_BARS if bounds is not None else DEFAULT_BARS
     count = len(bars) if asked is None else int((bars.time >= asked).sum())
     # A shift moves the range to the past instead of making it shorter.
@@ -78,9 +71,8 @@ async def window_of(
             f"{instrument}: there are no closed bars of {config.interval} in the range {config.range or 'asked for'}: "
             "choose a longer range or a shorter interval"
         )
-    if bounds is not None and (note := _missing(bars, count, asked, config)) is not None:
-        notes.append(note)
-    return Window(bars, count, tuple(notes))
+    notes = [replace(found, bars=bars).note(count), _missing(bars, count, asked, config) if bounds else None]
+    return Window(bars, count, tuple(filter(None, notes)))
 
 
 class _Wanted(NamedTuple):
@@ -92,27 +84,25 @@ class _Wanted(NamedTuple):
     warm_up: int
 
 
-async def _read(service: BarService, config: ChartConfig, series: Series, wanted: _Wanted) -> Bars:
+async def _read(service: BarService, config: ChartConfig, series: Series, wanted: _Wanted) -> RegularBars:
     """Returns the bars of a range and those before them, at most `MOST_BARS` of the range: others are not fetched."""
     instrument, timeframe = series.instrument, series.timeframe
-    more = wanted.warm_up + config.shift_left
-    is_cut = config.session == "regular" and _drops_extended(instrument, timeframe)
+    more, is_regular = wanted.warm_up + config.shift_left, config.session == REGULAR
     if wanted.start is None:
         count = (DEFAULT_BARS if config.range is None else MOST_BARS) + more
-        if config.session == "regular" and instrument.asset_class is AssetClass.STOCK and timeframe.intraday:
-            count = count * _HOURS + _EXTENDED // timeframe.seconds + 1
-        return await service.newest(instrument, timeframe, min(RING, count))
+        if is_regular:
+            return await newest_regular(service, instrument, timeframe, count)
+        return RegularBars(await service.newest(instrument, timeframe, min(RING, count)))
     start = max(wanted.start, lookback_start(instrument, timeframe, MOST_BARS, wanted.end))
+    # More bars must be read than are shown if some of them are left out.
+    is_cut = is_regular and has_extended_hours(instrument, timeframe)
     if wanted.end < wanted.closed - timeframe.seconds or is_cut:
         first = lookback_start(instrument, timeframe, more, min(start, wanted.end))
-        return await service.span(series, max(0, first), min(wanted.closed, wanted.end + timeframe.seconds))
-    count = -(-max(0, wanted.end - start) // timeframe.seconds) + 1
-    return await service.newest(instrument, timeframe, min(RING, count + more))
-
-
-def _drops_extended(instrument: Instrument, timeframe: Timeframe) -> bool:
-    """Returns True if bars outside of regular hours are left out, so that more bars must be read than are shown."""
-    return instrument.asset_class is AssetClass.STOCK and timeframe.seconds <= _LAST_WHOLE
+        bars = await service.span(series, max(0, first), min(wanted.closed, wanted.end + timeframe.seconds))
+    else:
+        count = -(-max(0, wanted.end - start) // timeframe.seconds) + 1
+        bars = await service.newest(instrument, timeframe, min(RING, count + more))
+    return await without_extended_hours(service, bars) if is_regular else RegularBars(bars)
 
 
 def _missing(bars: Bars, count: int, asked: int | None, config: ChartConfig) -> str | None:
@@ -129,16 +119,3 @@ def _missing(bars: Bars, count: int, asked: int | None, config: ChartConfig) -> 
     ):
         return f"there are no bars before {iso(first)}"
     return None
-
-
-async def _regular(service: BarService, bars: Bars, notes: list[str]) -> Bars:
-    """Returns a stock's bars without extended hours; other bars unchanged."""
-    if bars.instrument.asset_class is not AssetClass.STOCK or not bars.timeframe.intraday or not len(bars):
-        return bars
-    if not partly_regular(bars).any():
-        return bars.take(session_days(bars) >= 0)
-    part = await regular_part_of(service, bars, Span(int(bars.time[0]), int(bars.time[-1]) + bars.timeframe.seconds))
-    if note := part.note(len(bars)):
-        notes.append(f"session regular: {note}")
-    kept: Bars = part.bars.take(np.isfinite(part.bars.close))
-    return kept

@@ -12,6 +12,9 @@ from openbell.desk.importing.layout import SHOWN
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, bucket_bounds
 from openbell.market.clock import iso
+from openbell.market.counting import counted
+from openbell.market.currency_days import days_at
+from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
 
 _DAY = 86400
@@ -23,8 +26,9 @@ _ROUNDING = 1e-12
 
 def without_unclosed(bars: Bars, places: Times, faults: Faults, now: float, notes: list[str]) -> tuple[Bars, Times]:
     """Returns the rows that have closed. The latest bar may still be open: it is left out. Others are faults."""
-    # A day is dated before its session begins.
-    begins = bars.time if bars.timeframe.intraday else bars.time - bars.time % _DAY
+    # A stock's day is dated before its session begins.
+    dated = not bars.timeframe.intraday and bars.instrument.asset_class is AssetClass.STOCK
+    begins = bars.time - bars.time % _DAY if dated else bars.time
     future = begins > now
     recent = np.flatnonzero((bars.time > now - _LONGEST) & ~future)
     if not len(recent) and not future.any():
@@ -50,6 +54,22 @@ def checked(rows: Bars, places: Times, faults: Faults) -> Bars:
         return rows
     _compare_doubles(rows.take(good), places[good], faults)
     return barlib.sort(rows)
+
+
+def without_flat_weekends(bars: Bars, notes: list[str]) -> Bars:
+    """Returns sorted bars without those of forex that lie in a weekend and in which nothing was traded.
+
+    Dukascopy repeats the last price through the weekend: such bars would enter every average. A bar of a weekend with
+    another price or a volume is kept.
+    """
+    if bars.instrument.asset_class is not AssetClass.FOREX or not bars.timeframe.intraday or not len(bars):
+        return bars
+    flat = (bars.high == bars.low) & (bars.volume == 0)
+    left_out = flat & (days_at(bars.time, bars.timeframe.seconds) < 0)
+    if not (count := int(left_out.sum())):
+        return bars
+    notes.append(f"{counted(count, 'flat bar')} without volume while the market is closed: left out")
+    return bars.take(~left_out)
 
 
 def _without_rounding(rows: Bars) -> Bars:

@@ -8,8 +8,9 @@ from datetime import date
 import numpy as np
 import numpy.typing as npt
 
-from openbell.desk.importing.zones import to_utc
+from openbell.desk.importing.zones import Zone, to_utc
 from openbell.market.bars import bucket_bounds
+from openbell.market.currency_days import days_at, opens_on
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.session_table import Times, table_of_years
@@ -19,8 +20,11 @@ from openbell.market.us_holidays import FIRST_YEAR
 
 Mask = npt.NDArray[np.bool_]
 _DAY = 86400
+_LONGEST = 4 * _DAY
+"""Seconds. A day of forex begins within this time after any other time."""
 _BELL = 9 * 3600 + 30 * 60
 """The open of a session in New York, in seconds after midnight."""
+_NEW_YORK = Zone(EASTERN.key, EASTERN)
 _WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 
@@ -52,6 +56,8 @@ def keys_of(instrument: Instrument, timeframe: Timeframe, times: Times, days: Ti
         _refuse_more_than_one_a_day(timeframe, times)
     if instrument.asset_class is AssetClass.STOCK:
         return _session_keys(timeframe, times, days, dates)
+    if instrument.asset_class is AssetClass.FOREX:
+        return _currency_keys(instrument, timeframe, times, days, dates)
     starts = bucket_bounds(instrument, timeframe, days * _DAY if dates else times)[0]
     off = starts != (days * _DAY if dates and timeframe is Timeframe.W1 else starts if dates else times)
     if off.any():
@@ -61,6 +67,37 @@ def keys_of(instrument: Instrument, timeframe: Timeframe, times: Times, days: Ti
         raise InvalidParameter(
             f"holds {name_of(timeframe, SHORT)} bars that begin at {_moment(began, weekly)}, but those of {instrument} "
             f"begin at {_moment(int(starts[first]), weekly)} here: import bars of 1h or less, which larger ones are made of"
+        )
+    return Keys(starts, none, none)
+
+
+def _currency_keys(instrument: Instrument, timeframe: Timeframe, times: Times, days: Times, dates: bool) -> Keys:
+    """Returns the keys of days and weeks of forex. A date means the trading day of that date, or the week of that Monday.
+
+    A file that has dates of weekends is cut at other times: the few hours of a Sunday belong to Monday's day here.
+    """
+    none = np.zeros(len(times), dtype=bool)
+    name, weekly = name_of(timeframe, SHORT), timeframe is Timeframe.W1
+    smaller = "import bars of 1h or less, which larger ones are made of"
+    if dates:
+        if (off := (days + 3) % 7 > (0 if weekly else 4)).any():
+            dated = date_text(int(days[off][0]))
+            wanted = (
+                "of a week the date of its Monday" if weekly else "of a day the date of its end, from Monday to Friday,"
+            )
+            raise InvalidParameter(
+                f"holds {name} bars dated {dated}, but days of {instrument} run from 17:00 to 17:00 in New York here, and "
+                f"{wanted} is expected: {smaller}"
+            )
+        opens = opens_on(days)
+        return Keys(opens, none, opens < 0)
+    starts = bucket_bounds(instrument, timeframe, times)[0]
+    if (off := starts != times).any():
+        first = times[off][:1]
+        ours = int(starts[off][0]) if starts[off][0] >= 0 else int(opens_on(days_at(first, _LONGEST))[0])
+        raise InvalidParameter(
+            f"holds {name} bars that begin at {_moment(int(first[0]), weekly)}, but those of {instrument} begin at "
+            f"{_moment(ours, weekly)} here, 17:00 in New York: {smaller}"
         )
     return Keys(starts, none, none)
 
@@ -135,7 +172,7 @@ def _week_starts(days: Times, sessions: Times, too_early: Mask) -> Times:
 
 def open_of(days: Times) -> Times:
     """Returns the UTC times at which a session opens on these dates."""
-    return to_utc(days * _DAY + _BELL, EASTERN)[0]
+    return to_utc(days * _DAY + _BELL, _NEW_YORK)[0]
 
 
 def session_days(first: int, last: int) -> Times:

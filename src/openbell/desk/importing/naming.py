@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +12,11 @@ import pyarrow as pa
 from openbell.desk.importing.layout import Layout, listed, shown
 from openbell.desk.importing.rows import Rows
 from openbell.market.errors import InvalidParameter, InvalidSymbol
-from openbell.market.instruments import Instrument, parse
+from openbell.market.instruments import AssetClass, Instrument, parse
 from openbell.market.session_table import Times
 from openbell.market.timeframes import SHORT, Timeframe
 
+_PAIR = re.compile(r"(?P<pair>[A-Z]{6})(?![A-Z])", re.ASCII)
 _PERIODS = {"D": Timeframe.D1, "W": Timeframe.W1}
 
 
@@ -64,6 +66,16 @@ def named_by_file(layout: Layout, name: str) -> Layout:
     stem = name.rpartition(".")[0] or name
     stem = stem[:-3] if stem.lower().endswith(".us") else stem
     return replace(layout, blocks=tuple(replace(block, symbol=block.symbol or stem) for block in layout.blocks))
+
+
+def currencies_in(name: str) -> str | None:
+    """Returns the currencies with which the name of a file begins, as in EURUSD60.csv or EURUSD_H1_202501052200.csv."""
+    match = _PAIR.match(name)
+    try:
+        found = match is not None and parse(match["pair"]).asset_class is AssetClass.FOREX
+    except InvalidSymbol:
+        return None
+    return match["pair"] if match and found else None
 
 
 def _group(named: _Named, instrument: Instrument, layout: Layout, notes: tuple[str, ...] = ()) -> Group:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
-from openbell.desk.importing.checks import checked, without_unclosed
+from openbell.desk.importing.checks import checked, without_flat_weekends, without_unclosed
 from openbell.desk.importing.faults import Faults
+from openbell.desk.importing.hours import hints
 from openbell.desk.importing.keys import date_text, keys_of
 from openbell.desk.importing.layout import Block, Layout
 from openbell.desk.importing.naming import Group, groups_of
 from openbell.desk.importing.rows import OFF_MINUTE, Rows
 from openbell.desk.importing.spacing import detect
 from openbell.desk.importing.stamps import Stamps
-from openbell.desk.importing.zones import to_utc, zone_of
+from openbell.desk.importing.zones import Zone, to_utc, zone_of
 from openbell.market import bars as barlib
 from openbell.market.bars import Bars, Values
 from openbell.market.errors import InvalidParameter
@@ -38,7 +38,7 @@ class Options:
 
     symbol: Instrument | None = None
     timeframe: Timeframe | None = None
-    zone: ZoneInfo | None = None
+    zone: Zone | None = None
     date_format: str | None = None
     adjusted: bool = False
     by_name: bool = False
@@ -212,7 +212,10 @@ def _series(
     bars = barlib.make(group.instrument, timeframe, keys.times[taken], *columns)
     bars, places = without_unclosed(bars, places[taken], faults, now, notes)
     bars = checked(bars, places, faults)
-    _hint_at_new_york(bars, part, options, notes)
+    if not faults.counts:
+        bars = without_flat_weekends(bars, notes)
+    if options.zone is None and part.zone == "UTC":
+        notes += hints(bars)
     return FileSeries("", "", group.name, bars, Adjustment.RAW, part.zone, tuple(notes))
 
 
@@ -265,14 +268,3 @@ def _add_bad_keys(days: Times, places: Times, bad: Mask, timeframe: Timeframe, f
     else:
         texts = [f"no session of US stocks on {date_text(day)}" for day in days[bad].tolist()]
         faults.add("no session", places[bad], texts)
-
-
-def _hint_at_new_york(bars: Bars, part: _Clocked, options: Options, notes: list[str]) -> None:
-    """Add a note if a stock's times, taken as UTC, look like the regular hours of New York."""
-    if options.zone or part.zone != "UTC" or bars.instrument.asset_class is not AssetClass.STOCK:
-        return
-    if not bars.timeframe.intraday or len(bars) < 2:
-        return
-    minute = bars.time % _DAY // 60
-    if np.mean((minute >= 570) & (minute <= 960)) > 0.9 and minute.min() < 780:
-        notes.append("the times look like New York's: if they are, add --tz America/New_York")

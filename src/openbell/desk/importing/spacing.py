@@ -6,6 +6,7 @@ import numpy as np
 
 from openbell.desk.importing.keys import session_days
 from openbell.market.bars import MINUTE
+from openbell.market.currency_days import days_at
 from openbell.market.errors import InvalidParameter
 from openbell.market.instruments import AssetClass
 from openbell.market.session_table import Times
@@ -30,7 +31,10 @@ def detect(times: Times, days: Times, dates: bool, market: AssetClass) -> Timefr
     of no timeframe, or of two.
     """
     times = _distinct(times)
-    if dates or _once_a_day(times):
+    if not dates and _once_a_day(times):
+        # Days of forex begin on the date before theirs.
+        return _days_or_weeks(_distinct(days if market is not AssetClass.FOREX else days_at(times, 4 * _DAY)), market)
+    if dates:
         return _days_or_weeks(_distinct(days), market)
     if len(times) < 2:
         return Timeframe.M1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -18,32 +20,65 @@ _WEEK = 7 * 86400
 _YEAR = 366 * 86400
 _EARLIEST, _LATEST = -(2**31), 2**33
 """The times for which offsets are looked up; 1901 to 2242."""
+_MOST_HOURS = 14
 
 
-def zone_of(name: str) -> ZoneInfo:
-    """Returns a time zone by its IANA name. Raises `InvalidParameter`."""
+_AHEAD = re.compile(r"(?P<zone>.+?)(?P<ahead>[+-]\d{1,2})(?::(?P<minutes>[0-5]\d))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """The zone of a file's times: one of the tz database, or the clock that is some hours ahead of one.
+
+    Servers of MetaTrader are 7 hours ahead of New York, so that a trading day of currencies begins at midnight. They change
+    to summer time with New York, as no zone of the database does that is so far east.
+    """
+
+    key: str
+    rules: ZoneInfo
+    ahead: int = 0
+    """Seconds."""
+
+
+def zone_of(name: str) -> Zone:
+    """Returns a time zone by its IANA name, also with an offset: America/New_York+7, UTC+2. Raises `InvalidParameter`."""
+    if (rules := _rules(name)) is not None:
+        return Zone(name, rules)
+    match = _AHEAD.fullmatch(name)
+    base = match["zone"] if match else name
+    if match and (rules := _rules(base)) is not None and abs(hours := int(match["ahead"])) <= _MOST_HOURS:
+        minutes = int(match["minutes"] or 0)
+        return Zone(name, rules, hours * 3600 + (-minutes if match["ahead"][0] == "-" else minutes) * 60)
+    from zoneinfo import available_timezones
+
+    names = available_timezones()
+    hint = "" if base in names else did_you_mean(base, names)
+    raise InvalidParameter(
+        f"{name[:40]!r} is not a time zone: use a name such as America/New_York or UTC, or one with the hours that the "
+        f"clock is ahead of it, such as America/New_York+7 or UTC+2{hint}"
+    )
+
+
+def _rules(name: str) -> ZoneInfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: the name of a folder of the database
-        from zoneinfo import available_timezones
-
-        hint = did_you_mean(name, available_timezones())
-        raise InvalidParameter(
-            f"{name[:40]!r} is not a time zone: use a name such as America/New_York or UTC{hint}"
-        ) from None
+        return None
 
 
-def to_utc(local: Times, zone: ZoneInfo) -> tuple[Times, Mask, Mask]:
+def to_utc(local: Times, zone: Zone) -> tuple[Times, Mask, Mask]:
     """Returns UTC times, a mask of local times that do not exist, and a mask of those that exist twice.
 
     Both occur once a year where summer time begins and ends. A time that exists twice is converted as the first one.
     """
+    if zone.ahead:
+        local = local - zone.ahead
     none = np.zeros(len(local), dtype=bool)
-    if not len(local) or zone.key in {"UTC", "Etc/UTC", "GMT"}:
+    if not len(local) or zone.rules.key in {"UTC", "Etc/UTC", "GMT"}:
         return local, none, none
     first = max(int(local.min()) - 2 * 86400, _EARLIEST) // _YEAR * _YEAR
     last = -(-min(int(local.max()) + 2 * 86400, _LATEST) // _YEAR) * _YEAR
-    changes, offsets = _changes(zone, first, max(last, first + _YEAR))
+    changes, offsets = _changes(zone.rules, first, max(last, first + _YEAR))
     # The clock shows `change + before` when the offset changes to `after`.
     before, after = offsets[:-1], offsets[1:]
     row = np.searchsorted(changes + np.maximum(before, after), local, side="right")

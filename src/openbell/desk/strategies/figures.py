@@ -69,6 +69,7 @@ class FigureService:
         self._writes = writes
         self._computed: dict[str, tuple[object, Figures]] = {}
         """By implementation, with the bars that they were computed from."""
+        records.on_replaced.append(self._computed.clear)
 
     async def of(
         self, wanted: Iterable[Implementation], specs: Mapping[str, KnownSpec], workers: Workers | None = None

@@ -58,6 +58,7 @@ class StrategyFollower:
         self._seen: dict[Series, SeenBars] = {}
         self._known: dict[Series, object] = {}
         """The bar and the implementations of each series when it was followed last."""
+        records.on_replaced.append(self._known.clear)
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """Follow the series that have new bars; returns how many entries were recorded."""

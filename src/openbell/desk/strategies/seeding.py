@@ -25,7 +25,7 @@ from openbell.desk.workers import Workers
 from openbell.market.errors import LeaseHeld, LeaseLost, OpenbellError, StoreError
 from openbell.market.series import Series
 from openbell.market.timeframes import SHORT, name_of
-from openbell.stores.leases import this_process
+from openbell.stores.holders import this_process
 from openbell.stores.port import Lease
 from openbell.stores.records import leases
 from openbell.stores.records import strategies as queries

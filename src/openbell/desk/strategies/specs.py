@@ -78,6 +78,7 @@ class SpecService:
         self._records = records
         self._read: dict[str, KnownSpec] = {}
         """Submitted specs by id; a spec is written once."""
+        records.on_replaced.append(self._read.clear)
 
     async def all(self, principal: str) -> list[KnownSpec]:
         """Returns the canonical specs and the principal's own."""

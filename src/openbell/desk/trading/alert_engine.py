@@ -76,6 +76,11 @@ class AlertEngine:
         self._seq = 0
         self._noted: float | None = None
         """The time up to which all alerts were checked, as last recorded."""
+        records.on_replaced.append(self._forget)
+
+    def _forget(self) -> None:
+        """Drop what was read from an earlier ledger."""
+        self._groups, self._seq, self._noted = {}, 0, None
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """Check every alert on the bars that had closed by `until`; returns how many fired."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -73,13 +74,23 @@ class Books:
     scenario's they are read again when its ledger has a new entry.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_replaced: list[Callable[[], None]] | None = None) -> None:
+        """Adds to `on_replaced` the function that empties the cache."""
         self._cached: dict[str, _Cached] = {}
         self._working: dict[str, Working] = {}
         self._guard = threading.Lock()
         self._past_fills: tuple[tuple[str, float, int, int], list[Fill]] = (("", 0.0, 0, 0), [])
         """The result of the last `_fills_since` at an earlier moment, with its arguments."""
         self._past: OrderedDict[tuple[str, float, int], tuple[Book, tuple[Order, ...]]] = OrderedDict()
+        if on_replaced is not None:
+            on_replaced.append(self._forget)
+
+    def _forget(self) -> None:
+        """Drop everything: another ledger was accepted."""
+        with self._guard:
+            self._cached, self._working = {}, {}
+            self._past_fills = (("", 0.0, 0, 0), [])
+            self._past.clear()
 
     def orders(self, view: View, account: Account) -> tuple[Order, ...]:
         """Returns the account's orders that are not final; reads only those that have changed."""

@@ -87,6 +87,11 @@ class CrossingEngine:
         self._read_at: Hashable = None
         """The closed bars that all series were read with."""
         self._timer: asyncio.TimerHandle | None = None
+        records.on_replaced.append(self._forget)
+
+    def _forget(self) -> None:
+        """Drop what was read from an earlier ledger."""
+        self._watches, self._read_at = {}, None
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """Check every subscription on the bars that had closed by `until`; returns how many alerts were recorded."""

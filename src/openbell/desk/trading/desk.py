@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -28,17 +25,14 @@ from openbell.desk.trading.prices import Prices
 from openbell.desk.trading.reasons import Reasons
 from openbell.desk.trading.reconcile import Reconciling
 from openbell.desk.trading.record_locations import make_records
+from openbell.desk.trading.settling import Settling
 from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.desk.trading.venue import Venue
-from openbell.market.bars import MINUTE
 from openbell.market.errors import (
-    DataError,
     LeaseLost,
-    OpenbellError,
     Refused,
     SettingsError,
     StoreError,
-    UnknownSymbol,
 )
 from openbell.stores.port import Lease
 from openbell.stores.records import switches
@@ -57,9 +51,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_SETTLED_SECONDS = 1.0
-"""How long a scenario counts as up to date while its clock has not reached another bar: bars may still arrive."""
-
 
 class TradingDesk:
     """Everything about orders, alerts and decisions."""
@@ -70,8 +61,6 @@ class TradingDesk:
         self._settings = desk.settings
         self._scenario = scenario
         self._running: asyncio.Task[None] | None = None
-        self._settled = (0, 0.0)
-        """Up to which bar this scenario was brought up to date last, and when by monotonic time."""
         self._pushing: dict[object, asyncio.Task[None]] = {}
 
     # Records
@@ -91,7 +80,7 @@ class TradingDesk:
     @cached_property
     def books(self) -> Books:
         """The books of accounts."""
-        return Books()
+        return Books(self.records.on_replaced)
 
     @cached_property
     def accounts(self) -> AccountService:
@@ -253,42 +242,26 @@ class TradingDesk:
 
     # Bringing accounts up to date
 
+    @cached_property
+    def settling(self) -> Settling:
+        """Applies closed bars to accounts before they are read or changed."""
+        return Settling(self, self._desk.bars, self._scenario, self._follow)
+
     async def settle(self, account: str) -> None:
-        """Apply the bars that have closed to an account, before it is read or changed; failures are logged."""
-        if self._scenario is not None:
-            await self.settle_scenario()
-        elif self.writes:
-            with _logged():
-                await self.venue.settle(account)
+        """Apply the bars that have closed to an account, before it is read or changed."""
+        await self.settling.account(account)
 
     async def settle_scenario(self) -> None:
-        """In a scenario, apply the bars that have closed to its account and alerts, before anything is written.
+        """In a scenario, apply the bars that have closed, before anything is written."""
+        await self.settling.scenario()
 
-        The next write advances the scenario's time to this clock. A desk with an earlier clock could not record any more
-        what was due before, and would show an order as open that should have filled.
-        """
-        if self._scenario is None or not self.writes or not await self.records.is_created():
-            return
-        until, now = self._desk.bars.closed_until(), time.monotonic()
-        # Orders and alerts that were added since are about later bars.
-        if self._settled[0] == until and now - self._settled[1] < _SETTLED_SECONDS:
-            return
-        with _logged():
-            await self.matching.step(None, until)
-            await self.alert_engine.step(None, until)
-            await self._follow(None, until)
-            self._settled = (until, now) if not self.matching.troubled else (0, 0.0)
+    def behind(self, principal: str) -> str | None:
+        """Returns why fills that are due may be missing from a principal's account; None if it is up to date."""
+        return self.settling.behind(self.accounts.name_of(principal))
 
     async def settle_all(self, until: float) -> None:
-        """Apply the bars that had closed by a time to every paper account, as if trading were not halted.
-
-        Failures are logged.
-        """
-        try:
-            closed = min(self._desk.bars.closed_until(), int(until // MINUTE * MINUTE))
-            await self._matching(lambda _view: None).step(None, closed)
-        except OpenbellError as error:
-            log.warning("accounts could not be brought up to date: %s", error)
+        """Apply the bars that had closed by a time to every paper account, as if trading were not halted."""
+        await self.settling.every_account(until, self._matching(lambda _view: None))
 
     # The engine
 
@@ -340,11 +313,3 @@ class TradingDesk:
         for name in ("orders", "venue", "records", "_default_scenario"):
             if name in self.__dict__:
                 await self.__dict__[name].close()
-
-
-@contextmanager
-def _logged() -> Iterator[None]:
-    try:
-        yield
-    except (DataError, UnknownSymbol, StoreError, Refused) as error:
-        log.warning("the account could not be brought up to date: %s", error)

@@ -6,6 +6,7 @@ symbol by then whose price was not gathered, `PricesMissing` is raised and the c
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -119,13 +120,16 @@ class Gate:
     async def gather(self, account: Account, instrument: Instrument | None = None) -> PriceSheet:
         """Returns the prices of an instrument and of everything that an account holds or has ordered."""
         sheet = PriceSheet(int(self._clock.epoch() // DAY * DAY))
-        if instrument is not None:
-            await self._add_proposed(sheet, instrument)
         needed = await self._records.read(lambda view: self._needed(view, account, sheet.midnight))
-        found, missing = await self._prices.of(needed.now - set(sheet.current) - set(sheet.missing))
+        others = needed.now - ({instrument.symbol} if instrument else set())
+        # At the same time: while bars cannot be read, each of the three waits as long as a call may wait for prices.
+        (found, missing), sheet.at_midnight, _ = await asyncio.gather(
+            self._prices.of(others),
+            self._at_midnight(needed.at_midnight, sheet.midnight),
+            self._add_proposed(sheet, instrument),
+        )
         sheet.current |= found
         sheet.missing |= missing
-        sheet.at_midnight = await self._at_midnight(needed.at_midnight, sheet.midnight)
         sheet.missing_at_midnight = needed.at_midnight - set(sheet.at_midnight)
         return sheet
 
@@ -179,9 +183,11 @@ class Gate:
         start = self._books.day_start(view, account, midnight)
         return Needed(_symbols(self._books.book(view, account), self._books.orders(view, account)), set(start.held))
 
-    async def _add_proposed(self, sheet: PriceSheet, instrument: Instrument) -> None:
+    async def _add_proposed(self, sheet: PriceSheet, instrument: Instrument | None) -> None:
+        if instrument is None:
+            return
         try:
-            sheet.proposed = await self._prices.now(instrument)
+            sheet.proposed = await self._prices.in_time(instrument)
             sheet.current[instrument.symbol] = sheet.proposed
         except (DataError, UnknownSymbol, StoreError) as failure:
             sheet.failure = failure
@@ -189,7 +195,7 @@ class Gate:
 
     async def _at_midnight(self, symbols: set[str], midnight: int) -> dict[str, Decimal]:
         try:
-            return await self._prices.before(symbols, midnight)
+            return await self._prices.before_in_time(symbols, midnight)
         except (DataError, UnknownSymbol, StoreError):
             return {}
 

@@ -6,6 +6,7 @@ entry and the place of the ledger.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 HALT_FILE = "halted"
@@ -20,15 +21,13 @@ class HaltFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.incomplete: str | None = None
+        """Why the last `set` has halted trading and could not store its reason; None if it could."""
 
     def read(self) -> str | None:
         """Returns why trading is halted; a file that cannot be read halts it too."""
-        try:
-            return self.path.read_text(encoding="utf-8").partition("\n")[0].strip()[:LONGEST_REASON] or OPERATOR
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError):
-            return OPERATOR
+        reason = self._reason()
+        return reason if reason is None else reason[:LONGEST_REASON] or OPERATOR
 
     def since(self) -> float | None:
         """Returns when trading was halted first; None if it is not halted. Files of earlier versions have no time."""
@@ -38,11 +37,38 @@ class HaltFile:
             return self.path.stat().st_mtime if self.path.exists() else None
 
     def set(self, reason: str, now: float) -> float:
-        """Halt trading; returns since when it is halted: a repeated halt keeps the time of the first."""
+        """Halt trading; returns since when it is halted: a repeated halt keeps the time and the reason of the first.
+
+        Raises `OSError` if trading is not halted. On a full disk it is: a file without content needs no room.
+        """
         since = min(now, self.since() or now)
+        self.incomplete = None
+        if self._reason():
+            self._forget_entries()
+            return since
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(f"{' '.join(reason.split())}\n{since!r}\n", encoding="utf-8")
+        try:
+            self._write(f"{' '.join(reason.split())}\n{since!r}\n")
+        except OSError as error:
+            self.path.touch()
+            self.incomplete = error.strerror or type(error).__name__
         return since
+
+    def _forget_entries(self) -> None:
+        """Make a repeated halt one that no ledger has recorded: a resume that has ended the first must not end it.
+
+        The file is cut in place, which needs no room on a full disk.
+        """
+        kept = b"".join(self.path.read_bytes().splitlines(keepends=True)[:2])
+        os.truncate(self.path, len(kept))
+        os.utime(self.path)
+
+    def changed_at(self) -> int:
+        """Returns a value that differs after every halt; 0 if there is no file."""
+        try:
+            return self.path.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
 
     def entry(self, ledger: str) -> int | None:
         """Returns the entry with which the ledger at a place has recorded this halt; None if it has not."""
@@ -54,15 +80,35 @@ class HaltFile:
 
     def note_entry(self, ledger: str, number: int) -> None:
         """Note that the ledger at a place has recorded this halt."""
-        lines = self._lines()
+        # A file of an earlier version, or one that was written to a full disk, lacks the time and perhaps the reason.
+        lines = self._lines() if len(self._lines()) > 1 else [*(self._lines() or [""]), repr(self.since())]
         kept = [line for line in lines[2:] if line.partition(" ")[2] != ledger]
-        self.path.write_text("\n".join([*lines[:2], *kept, f"{number} {ledger}", ""]), encoding="utf-8")
+        self._write("\n".join([*lines[:2], *kept, f"{number} {ledger}", ""]))
 
     def lift(self) -> bool:
         """Remove the file; returns True if trading was halted."""
         was_halted = self.path.exists()
         self.path.unlink(missing_ok=True)
         return was_halted
+
+    def _write(self, text: str) -> None:
+        """Replace the file in one step: on a full disk, the file that is there stays as it is."""
+        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(self.path)
+        except OSError:
+            beside.unlink(missing_ok=True)
+            raise
+
+    def _reason(self) -> str | None:
+        """Returns the stored reason; empty if it cannot be read, None if there is no file."""
+        try:
+            return self.path.read_text(encoding="utf-8").partition("\n")[0].strip()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError):
+            return ""
 
     def _lines(self) -> list[str]:
         return self.path.read_text(encoding="utf-8").splitlines()

@@ -29,6 +29,11 @@ class HaltSync:
         self._records = records
         self._halts = halts
         self._hub = hub
+        self._recorded: tuple[int, int] = (0, 0)
+        """When the file was changed, and the entry with which this process has recorded that halt.
+
+        It is used while the file cannot be written. A repeated halt changes the file, and is recorded again.
+        """
 
     async def run(self) -> None:
         """Compare the two switches whenever the records change, and every second. Ends only if cancelled."""
@@ -45,10 +50,12 @@ class HaltSync:
         reason = self._file.read()
         if reason is None:
             return
-        ledger = self._records.database.where
-        recorded = self._file.entry(ledger)
+        ledger, changed_at = self._records.database.where, self._file.changed_at()
+        recorded = self._file.entry(ledger) or (self._recorded[1] if self._recorded[0] == changed_at else None)
         if recorded is None:
-            self._file.note_entry(ledger, await self._halts.halt(reason))
+            self._recorded = changed_at, await self._halts.halt(reason)
+            if self._file.changed_at() == changed_at:  # otherwise there is another halt by now
+                self._file.note_entry(ledger, self._recorded[1])
             log.warning("the halt of this home was recorded: %s", reason)
             return
         last = await self._records.read(switches.last_entry)

@@ -41,9 +41,12 @@ class Halts:
         return await self._records.read(self._halted)
 
     async def halt(self, reason: str) -> int:
-        """Record that trading is halted; returns the number of the ledger entry."""
+        """Record that trading is halted; returns the number of the ledger entry. The reason of a first halt is kept."""
 
         def work(journal: Journal) -> int:
+            last = switches.last_entry(journal.view)
+            if last is not None and last.reason is not None:
+                return last.seq
             return journal.put(
                 "switch", {"name": switches.HALT, "reason": reason[:LONGEST_REASON] or OPERATOR, "at": journal.at}
             )

@@ -98,6 +98,11 @@ class Inbox:
                 lambda journal: queries.move_cursors(journal, principal, seen=seen, pushed=pushed)
             )
 
+    @property
+    def replaced(self) -> int:
+        """How often another ledger was accepted: cursors of the earlier one are void."""
+        return self._records.replaced
+
     # Subscriptions
 
     async def subscribe(self, principal: str, wanted: Filter) -> PushSubscription:
@@ -142,9 +147,12 @@ class Inbox:
     async def _push(self, principal: str, send: Send, added: Listener) -> None:
         after: int | None = None
         recorded: int | None = None
+        replaced = self._records.replaced
         while True:
             failed = False
             try:
+                if self._records.replaced != replaced:  # cursors of another ledger
+                    replaced, after, recorded = self._records.replaced, None, None
                 waiting, start = await self.queued(principal, {METHOD: after})
                 after = start[METHOD]
                 recorded = after if recorded is None else recorded
@@ -197,6 +205,8 @@ class Reader:
         self._principal = principal
         self._cursor: int | None = None
         """The last notification sent to this connection; None: it starts at its principal's stored cursor."""
+        self._replaced = inbox.replaced
+        """How often the ledger was replaced when the cursor was read."""
         self._reading = asyncio.Lock()
         self._sending: asyncio.Event | None = None
         """Set once the response that is being sent was sent."""
@@ -243,7 +253,8 @@ class Reader:
 
     async def _begin(self) -> int:
         """Returns the cursor; the first call reads the stored one. The caller must hold the lock."""
-        if self._cursor is None:
+        if self._cursor is None or self._inbox.replaced != self._replaced:
+            self._replaced = self._inbox.replaced
             self._cursor = await self._inbox.seen(self._principal)
         return self._cursor
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from openbell.desk.bars import BarService
 from openbell.desk.trading.books import Books, DayStart
 from openbell.desk.trading.halts import Halted
+from openbell.desk.trading.match_progress import ENTRY, progress_key, save_progress
 from openbell.desk.trading.prices import Prices
 from openbell.market.bars import MINUTE, Bars
 from openbell.market.errors import LeaseLost, OpenbellError, Refused
 from openbell.market.instruments import parse
-from openbell.market.series import Series
-from openbell.stores.port import Lease, Span
+from openbell.stores.port import Lease
 from openbell.stores.records import orders as queries
 from openbell.stores.records import progress, switches, troubles
 from openbell.stores.records.journal import Journal
@@ -41,7 +41,6 @@ _CHUNK_SECONDS = 7 * DAY
 _PROGRESS_SECONDS = 900
 """If bars change nothing, the progress is recorded once per this many seconds, so that a new engine can start from there."""
 _TRIES = 3
-_ENTRY = " through entry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +105,22 @@ class PaperMatching:
         self._halted = halted
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """By account: callers that advance the same account wait for each other."""
-        self._matched: dict[str, dict[str, int]] = defaultdict(dict)
-        """By account and order id, up to when this process has matched bars. It is ahead of the recorded progress."""
+        self._matched: dict[tuple[int, str], dict[str, int]] = defaultdict(dict)
+        """By ledger, account and order id, up to when this process has matched bars. It is ahead of the recorded one."""
+        self._unread: dict[str, dict[str, str]] = defaultdict(dict)
+        """By account, the symbols whose bars could not be read when it was last advanced, each with the reason."""
         self._troubles: dict[str, str] | None = None
         """The recorded problems that `openbell doctor` shows; None if they were not read yet."""
+        self._troubles_of = 0
 
     @property
     def troubled(self) -> bool:
         """True if an account or the bars of a symbol could not be read in the last step."""
         return bool(self._troubles)
+
+    def unread(self, account: str) -> str | None:
+        """Returns why bars of an account's orders could not be read when it was last advanced; None if all were."""
+        return next(iter(self._unread.get(account, {}).values()), None)
 
     async def step(self, lease: Lease | None, until: int) -> int:
         """Advance every account up to `until`; returns the number of changes."""
@@ -198,7 +204,7 @@ class PaperMatching:
                 journal.put("fill", change, new=True, happened=change.at)
             else:
                 journal.put("order", change, happened=change.updated_at)
-        _save_progress(journal, snapshot.account.name, self._complete_until(series, end), end, journal.seq)
+        save_progress(journal, snapshot.account.name, self._complete_until(series, end), end, journal.seq)
         return len(changes)
 
     # Reading
@@ -210,9 +216,9 @@ class PaperMatching:
             return None
         working = self._books.working(view, account)
         orders = tuple(order for _, order in working.orders.values())
-        recorded = progress.all_progress(view, _progress_key(account.name))
+        recorded = progress.all_progress(view, progress_key(account.name))
         by_symbol = {
-            order.symbol: _Progress(int(recorded.get(order.symbol, 0)), int(recorded.get(f"{order.symbol}{_ENTRY}", 0)))
+            order.symbol: _Progress(int(recorded.get(order.symbol, 0)), int(recorded.get(f"{order.symbol}{ENTRY}", 0)))
             for order in orders
         }
         resting = [
@@ -245,27 +251,30 @@ class PaperMatching:
         """Returns the first minute that was not matched with an order; entry `seq` of the ledger wrote the order last."""
         # Only bars change resting orders, so that bars that end by `updated_at` were matched.
         changed = int(max(order.placed_at, order.updated_at) // MINUTE * MINUTE)
-        remembered = self._matched[order.account].get(order.id, 0)
+        remembered = self._matched[self._records.replaced, order.account].get(order.id, 0)
         return max(changed, remembered, progress.until if seq <= progress.seq else 0)
 
     async def _read_bars(self, snapshot: _Snapshot, start: int, end: int, lease: Lease | None) -> dict[str, Bars]:
         """Returns the minute bars by symbol. A symbol whose bars cannot be read is left out: only its own orders wait."""
-        series = {}
+        series: dict[str, Bars] = {}
+        unread: dict[str, str] = {}
         prefix, needed = trouble_of(snapshot.account.name, ""), snapshot.symbols
         await self._clear_troubles(lambda n: n.startswith(prefix) and n.removeprefix(prefix) not in needed, lease)
-        for symbol in sorted(snapshot.symbols):
-            instrument, name = parse(symbol), trouble_of(snapshot.account.name, symbol)
+        instruments, minutes = {parse(symbol): symbol for symbol in sorted(snapshot.symbols)}, self._prices.minutes
+        new = await self._bars.threads.run(minutes.new, instruments, start, end)
+        for instrument, symbol in instruments.items():
+            name = trouble_of(snapshot.account.name, symbol)
             try:
-                if end > start and (failure := await self._bars.fill(instrument, Span(start, end))):
-                    raise failure
-                series[symbol] = await self._bars.threads.run(self._prices.minutes.read, Series(instrument), start, end)
+                series[symbol] = new[instrument] if instrument in new else await minutes.filled(instrument, start, end)
             except Exception as error:  # our own errors, and faults of a feed's adapter with this symbol
                 if not (known := isinstance(error, OpenbellError)):
                     log.exception("the bars of %s could not be read", symbol)
                 reason = f"{error}" if known else f"{type(error).__name__}: {error}"
-                await self._set_trouble(name, f"the bars of {symbol} cannot be read: {reason}", lease)
+                unread[symbol] = f"the bars of {symbol} cannot be read: {reason}"
+                await self._set_trouble(name, unread[symbol], lease)
             else:
                 await self._set_trouble(name, None, lease)
+        self._unread[snapshot.account.name] = unread
         return series
 
     async def _with_prices(self, snapshot: _Snapshot, series: Mapping[str, Bars], start: int) -> AccountState:
@@ -287,14 +296,13 @@ class PaperMatching:
         """Save the progress after bars that changed nothing: in memory, and now and then in the records."""
         name, until = snapshot.account.name, self._complete_until(series, end)
         if end - snapshot.recorded_until >= _PROGRESS_SECONDS:
-            await self._records.write(lambda journal: _save_progress(journal, name, until, end, snapshot.seq), lease)
+            await self._records.write(lambda journal: save_progress(journal, name, until, end, snapshot.seq), lease)
         self._remember(snapshot, series, end)
 
     def _remember(self, snapshot: _Snapshot, series: Mapping[str, Bars], end: int) -> None:
-        before, until = self._matched[snapshot.account.name], self._complete_until(series, end)
-        self._matched[snapshot.account.name] = {
-            order.id: max(until.get(order.symbol, 0), before.get(order.id, 0)) for order in snapshot.orders
-        }
+        key, until = (self._records.replaced, snapshot.account.name), self._complete_until(series, end)
+        old = self._matched[key]
+        self._matched[key] = {o.id: max(until.get(o.symbol, 0), old.get(o.id, 0)) for o in snapshot.orders}
 
     def _complete_until(self, series: Mapping[str, Bars], end: int) -> dict[str, int]:
         """Returns, by symbol, the time before which no more bars will arrive.
@@ -314,9 +322,9 @@ class PaperMatching:
 
     async def _set_trouble(self, name: str, reason: str | None, lease: Lease | None) -> None:
         """Record why an account or a symbol cannot be advanced, if that has changed; None: the problem is over."""
-        if self._troubles is None:
+        if self._troubles is None or self._troubles_of != self._records.replaced:
             found = await self._records.read(troubles.all_troubles)
-            self._troubles = {name: reason for name, (_, reason) in found.items()}
+            self._troubles, self._troubles_of = {n: why for n, (_, why) in found.items()}, self._records.replaced
         if self._troubles.get(name) == reason:
             return
         if reason is not None:
@@ -335,15 +343,3 @@ class PaperMatching:
 
 def _any_expired(orders: tuple[Order, ...], until: int) -> bool:
     return any(order.expires_at is not None and order.expires_at <= until for order in orders if order.state in RESTING)
-
-
-def _save_progress(journal: Journal, account: str, complete_until: Mapping[str, int], end: int, seq: int) -> None:
-    """Record that an account was advanced up to `end`, and the progress of each symbol; `seq` is that of `_Progress`."""
-    progress.set_progress(journal.view, _progress_key(account), end)
-    for symbol, until in complete_until.items():
-        progress.set_progress(journal.view, f"{_progress_key(account)}{symbol}", until)
-        progress.set_progress(journal.view, f"{_progress_key(account)}{symbol}{_ENTRY}", seq)
-
-
-def _progress_key(account: str) -> str:
-    return f"walked {account}:"  # databases have this name stored

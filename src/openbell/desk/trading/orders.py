@@ -129,7 +129,11 @@ class OrderService:
         task = asyncio.ensure_future(work)
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_log_failure)
+            raise
 
     # Placing
 
@@ -281,6 +285,12 @@ def _check_against(asked: Request, price: Price | None) -> None:
         if exit_price is not None and (exit_price - price.value) * sign * way <= 0:
             side = "above" if sign * way > 0 else "below"
             raise InvalidParameter(f"{name} must be {side} the last price, {amounts.text(price.value)}")
+
+
+def _log_failure(task: asyncio.Task[Any]) -> None:
+    """Log why an order was not placed or cancelled if its caller was cancelled and does not learn it."""
+    if not task.cancelled() and (error := task.exception()):
+        log.warning("failed after its caller had stopped waiting: %s", error)
 
 
 def _first_answer(order: Order) -> Order:

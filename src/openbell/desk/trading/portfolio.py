@@ -11,7 +11,7 @@ from typing import TypeVar
 from openbell.desk.trading.accounts import AccountService
 from openbell.desk.trading.gate import TRIES, Gate, PriceSheet, PricesMissing, Valued
 from openbell.desk.trading.prices import Price
-from openbell.market.clock import iso
+from openbell.market.digits import average
 from openbell.market.errors import DataError, StoreError
 from openbell.market.instruments import Instrument
 from openbell.stores.records import orders as queries
@@ -44,11 +44,9 @@ class Holding:
         return None if self.price is None else self.position.unrealised(self.price.value)
 
     @property
-    def doubt(self) -> dict[str, str | None]:
-        """Extra fields of results if the price is missing or may not be current: the end of its bar, and the reason."""
-        if self.note is None:
-            return {}
-        return {"price_time": None if self.price is None else iso(self.price.end), "note": self.note}
+    def doubt(self) -> dict[str, str]:
+        """The extra field of results if the price is missing or may not be current: the reason."""
+        return {} if self.note is None else {"note": self.note}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,19 @@ class Balance:
     cash: Decimal
     realised: Decimal
     fees: Decimal
+    day_start: Decimal | None
+    """The equity when the UTC day began; None if it is not known."""
+    positions: int
+    """The number of open positions."""
     note: str | None
     """Why some value is not known or may not be current."""
     end: int | None
     """The end of the bar of the oldest price."""
+
+    @property
+    def day_profit(self) -> Decimal | None:
+        """The change of the equity since the UTC day began; None if it is not known."""
+        return None if self.total is None or self.day_start is None else self.total - self.day_start
 
 
 class PortfolioService:
@@ -89,12 +96,20 @@ class PortfolioService:
 
     async def balance(self, principal: str) -> Balance:
         """Returns the current balance."""
-        valued = await self._valued(principal)
+        return self._balance(await self._valued(principal))
+
+    async def balance_of(self, account: Account) -> Balance:
+        """Returns the current balance of any account, for the operator of this desk."""
+        return self._balance(
+            await self._read(account, None, lambda view, sheet: self._gate.value(view, account, sheet))
+        )
+
+    def _balance(self, valued: Valued) -> Balance:
         book, values, leverage = valued.book, valued.values, self._gate.limits.leverage
         unpriced = any(symbol in valued.missing for symbol in book.positions)
         with amounts.exact():
             equity = book.equity(values)
-            used = margin(book.exposure(values), leverage)
+            used = _margin(book.exposure(values), leverage)
             waiting = sum(
                 (
                     order.remaining_opening * price_of(order, values[order.symbol])
@@ -103,7 +118,7 @@ class PortfolioService:
                 ),
                 ZERO,
             )
-            available = ZERO if valued.doubt else max(ZERO, equity - used - margin(waiting, leverage))
+            available = ZERO if valued.doubt else max(ZERO, equity - used - _margin(waiting, leverage))
         ends = [valued.prices[symbol].end for symbol in book.positions if symbol in valued.prices]
         return Balance(
             None if unpriced else equity,
@@ -113,6 +128,8 @@ class PortfolioService:
             book.cash,
             book.realised,
             book.fees,
+            valued.day_start,
+            len(book.positions),
             valued.doubt,
             min(ends, default=None),
         )
@@ -157,6 +174,11 @@ class PortfolioService:
             with suppress(PricesMissing):
                 return await self._records.read(lambda view: work(view, sheet))  # noqa: B023
         raise StoreError(f"the account {account.name} changes too fast to be valued; try again")
+
+
+def _margin(exposure: Decimal, leverage: Decimal) -> Decimal:
+    """Returns the margin as results show it: it is a quotient."""
+    return exposure if leverage == ONE else average(margin(exposure, leverage))
 
 
 def _holding(position: Position, valued: Valued) -> Holding:

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from openbell.desk.bars import BarService
 from openbell.desk.latest_price import LatestPrice, latest_price, price_of
+from openbell.desk.patience import Step, during
 from openbell.desk.trading.traded_minutes import TradedMinutes
 from openbell.market.clock import iso
 from openbell.market.errors import DataError, NoData, StoreError, UnknownSymbol
@@ -22,6 +23,9 @@ from openbell.trading.evidence import bar_hash
 
 _OLD = 10
 """A price is in doubt after this many times the age at which it is stale; see `Price.in_doubt`."""
+
+_RECENT = 600
+"""Seconds before a moment in which most symbols have traded: their last close before it is read for all at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,11 @@ class Prices:
         self._last[instrument.symbol] = price
         return price
 
+    async def in_time(self, instrument: Instrument) -> Price:
+        """`now` for calls. Raises `StoreTimeout` too: it waits no longer than a call may wait for prices."""
+        async with during(Step.PRICES):
+            return await self.now(instrument)
+
     async def _delivered(self, imported: LatestPrice) -> tuple[LatestPrice, str]:
         """Returns the last price that the feed has delivered, and why no position is opened on it: a file has a newer one.
 
@@ -80,7 +89,10 @@ class Prices:
         return price_of(minutes, imported.now), reason
 
     async def of(self, symbols: Iterable[str]) -> tuple[dict[str, Price], dict[str, str]]:
-        """Returns the latest price of each symbol, or the last one read; and for the others why they have none."""
+        """Returns the latest price of each symbol, or the last one read; and for the others why they have none.
+
+        Waits no longer than a call may wait for prices.
+        """
         wanted = sorted(set(symbols))
         found = await asyncio.gather(*(self._maybe(symbol) for symbol in wanted))
         pairs = list(zip(wanted, found, strict=True))
@@ -92,23 +104,50 @@ class Prices:
     async def before(self, symbols: Iterable[str], moment: int) -> dict[str, Decimal]:
         """Returns the last close of each symbol before a moment; symbols without one are left out."""
         found: dict[str, Decimal] = {}
-        store = self._bars.store
-        for symbol in sorted(set(symbols)):
-            instrument = parse(symbol)
-            version, known = store.version(Series(instrument)), self._before.get(symbol)
-            if known is not None and known[:2] == (moment, version):
-                found[symbol] = known[2]
-                continue
-            await self._bars.fill(instrument, Span(lookback_start(instrument, Timeframe.M1, 2, moment), moment))
-            bars = await self._bars.threads.run(self.minutes.newest, Series(instrument), moment)
+        instruments = {parse(symbol): symbol for symbol in sorted(set(symbols))}
+        recent = await self._bars.threads.run(self.minutes.new, instruments, moment - _RECENT, moment)
+        for instrument, bars in recent.items():
             if len(bars):
-                found[symbol] = amounts.of_bar(bars.close[-1])
-                self._before[symbol] = (moment, version, found[symbol])
+                found[instruments[instrument]] = amounts.of_bar(bars.close[-1])
+        rest = [each for each, symbol in instruments.items() if symbol not in found]
+        if rest:
+            found |= await self._bars.threads.run(self._remembered, rest, moment)
+        for instrument in rest:
+            if instrument.symbol not in found and (value := await self._close_before(instrument, moment)) is not None:
+                found[instrument.symbol] = value
         return found
+
+    async def before_in_time(self, symbols: Iterable[str], moment: int) -> dict[str, Decimal]:
+        """`before` for calls. Raises `StoreTimeout` too: it waits no longer than a call may wait for prices."""
+        async with during(Step.PRICES):
+            return await self.before(symbols, moment)
+
+    def _remembered(self, instruments: Iterable[Instrument], moment: int) -> dict[str, Decimal]:
+        """Returns the results of `_close_before` that still hold. It may block."""
+        found, store = {}, self._bars.store
+        for instrument in instruments:
+            at, version, value = self._before.get(instrument.symbol, (None, None, None))
+            if at != moment or version is None or value is None:
+                continue
+            changed = store.changed_since(Series(instrument), version)
+            if changed is None or changed >= moment:
+                found[instrument.symbol] = value
+        return found
+
+    async def _close_before(self, instrument: Instrument, moment: int) -> Decimal | None:
+        series = Series(instrument)
+        version = await self._bars.threads.run(self._bars.store.version, series)
+        await self._bars.fill(instrument, Span(lookback_start(instrument, Timeframe.M1, 2, moment), moment))
+        bars = await self._bars.threads.run(self.minutes.newest, series, moment)
+        if not len(bars):
+            return None
+        value = amounts.of_bar(bars.close[-1])
+        self._before[instrument.symbol] = (moment, version, value)
+        return value
 
     async def _maybe(self, symbol: str) -> Price | str:
         try:
-            return await self.now(parse(symbol))
+            return await self.in_time(parse(symbol))
         except (DataError, UnknownSymbol, StoreError) as error:
             last = self._last.get(symbol)
             if last is None:

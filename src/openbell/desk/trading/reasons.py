@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from openbell.desk.bars import BarService
+from openbell.desk.patience import Step, during
 from openbell.desk.trading.books import Books
 from openbell.desk.trading.halts import Halted
 from openbell.market.bars import MINUTE, Bars
-from openbell.market.errors import OpenbellError
+from openbell.market.errors import OpenbellError, StoreTimeout
 from openbell.market.instruments import parse
 from openbell.market.series import Series
 from openbell.stores.records import orders as queries
@@ -70,21 +71,30 @@ class Reasons:
             return reasons
         accounts = {order.account for order in working}
         known = await self._records.read(lambda view: self._known(view, accounts))
-        minutes = {symbol: await self._minutes(symbol) for symbol in sorted({order.symbol for order in working})}
-        unpriced = {account: await self._unpriced(account, known) for account in accounts}
+        minutes: dict[str, Bars | None] = {}
+        unpriced: dict[str, str | None] = {}
+        slow = None
+        try:
+            async with during(Step.REASONS):
+                for symbol in sorted({order.symbol for order in working}):
+                    minutes[symbol] = await self._minutes(symbol)
+                for account in accounts:
+                    unpriced[account] = await self._unpriced(account, known)
+        except StoreTimeout as error:
+            slow = error.message
         now = self._bars.clock.epoch()
         for order in working:
             if self._overdue(order):
                 reasons[order.id] = _AS_RECORDED
                 continue
-            bars = minutes[order.symbol]
+            bars = minutes.get(order.symbol)
             reasons[order.id] = waiting(
                 order,
                 parse(order.symbol),
                 now,
                 halted=known.halted,
-                unread=known.troubles.get(trouble_of(order.account, order.symbol)),
-                unpriced=unpriced[order.account],
+                unread=known.troubles.get(trouble_of(order.account, order.symbol)) or slow,
+                unpriced=unpriced.get(order.account),
                 traded=traded(order, bars, self._costs) if bars is not None and self._costs is not None else None,
                 on_paper=self._costs is not None,
             )

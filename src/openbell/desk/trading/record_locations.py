@@ -17,16 +17,18 @@ from zlib import crc32
 from openbell.desk.settings import DEFAULT_SEED
 from openbell.market.errors import InvalidParameter, Refused, SettingsError
 from openbell.stores.records import leases, past
+from openbell.stores.records.database import Database
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.journal import head_of
-from openbell.stores.records.records import Access, Database, Records
+from openbell.stores.records.records import Access, Records
 from openbell.stores.records.view import View
 from openbell.trading.accounts import PAPER
 
 if TYPE_CHECKING:
     from openbell.desk.settings import Settings
     from openbell.market.clock import Clock
-    from openbell.stores.records.postgres import Pool, PostgresDatabase
+    from openbell.stores.records.pool import Pool
+from openbell.stores.records.postgres import PostgresDatabase
 
 _SEED = re.compile(r"-?\d{1,18}")
 _LONGEST_SCHEMA = 63
@@ -72,12 +74,18 @@ def _postgres(settings: Settings, scenario: str | None, *, creates: bool = True)
             f"PostgreSQL has no room for the name {name}: use a seed or a scenario whose name is "
             f"{len(name) - _LONGEST_SCHEMA} characters shorter"
         )
-    return PostgresDatabase(url=settings.database_url, schema=name, pool=postgres_pool(settings), creates=creates)
+    return PostgresDatabase(
+        url=settings.database_url,
+        schema=name,
+        pool=postgres_pool(settings),
+        creates=creates,
+        home=settings.market_folder,
+    )
 
 
 def postgres_pool(settings: Settings) -> Pool:
     """Returns the limits of connections to PostgreSQL."""
-    from openbell.stores.records.postgres import Pool
+    from openbell.stores.records.pool import Pool
 
     return Pool(
         least=settings.pool_postgres_min,

@@ -37,6 +37,11 @@ class Outbox:
         self._now = now
         self._read = 0
         """The entry up to which this process has read."""
+        records.on_replaced.append(self._forget)
+
+    def _forget(self) -> None:
+        """Read again from the stored cursor: another ledger was accepted."""
+        self._read = 0
 
     async def collect(self, lease: Lease) -> None:
         """Make deliveries of everything that was recorded since the last call."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from openbell.feeds.declaration import FeedKind, FeedParts, Option
+from openbell.feeds.watchlists import STOCKS_AND_CRYPTO
 from openbell.market.errors import SettingsError
 from openbell.market.provenance import Origin
 
@@ -43,6 +44,7 @@ FEED = FeedKind(
     _make,
     extra="alpaca",
     module="websockets",
+    watchlist=lambda _argument: STOCKS_AND_CRYPTO,
     options=(
         Option("alpaca_feed", "iex", "Alpaca's tape for stocks: iex (free) or sip", ("iex", "sip")),
         Option(

@@ -100,6 +100,10 @@ class AlpacaFeed:
         """Returns True for stocks and crypto, unless Alpaca does not list the symbol."""
         return instrument.asset_class in NATIVES and not self._is_unlisted(instrument)
 
+    def listed(self) -> Iterable[Instrument]:
+        """Returns none: the list is not fetched."""
+        return ()
+
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
         """Returns minutes to hours and, for stocks, days from 2016 on; crypto starts later."""
         return NATIVES[instrument.asset_class]

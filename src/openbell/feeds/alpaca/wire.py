@@ -78,8 +78,8 @@ def read_row(raw: Any) -> Row:
     if not isinstance(raw, dict):
         raise Malformed("not an object")
     time = _time(raw.get("t"))
-    open_, high, low, close, volume = (_number(raw.get(key)) for key in "ohlcv")
-    if min(open_, low, close) <= 0:
+    open_, high, low, close, volume = map(_number, map(raw.get, "ohlcv"))
+    if open_ <= 0 or low <= 0 or close <= 0:
         raise Malformed("price not positive")
     if volume < 0:
         raise Malformed("volume negative")
@@ -91,12 +91,15 @@ def read_row(raw: Any) -> Row:
 
 
 def _number(value: Any) -> float:
-    if type(value) not in {int, float}:  # not isinstance, because a bool is an int
+    if type(value) is float:  # not isinstance, because a bool is an int
+        number = value
+    elif type(value) is int:
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+    else:
         raise Malformed("a field is missing or not a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
     if not math.isfinite(number):
         raise Malformed("not finite")
     return number

@@ -18,6 +18,30 @@ def _make(parts: FeedParts) -> Feed:
     return CcxtFeed(parts.clock, parts.argument, proxy=parts.environ.get("CCXT_PROXY_URL", ""))
 
 
+_COINS = ("BTC", "ETH", "SOL", "XRP", "DOGE", "ADA", "LTC", "LINK")
+_QUOTES = {
+    "USD": (
+        "binanceus",
+        "bitfinex",
+        "bitstamp",
+        "coinbase",
+        "coinbaseadvanced",
+        "coinbaseexchange",
+        "gemini",
+        "kraken",
+    ),
+    "USDC": ("hyperliquid",),
+    "JPY": ("bitbank", "bitflyer", "coincheck"),
+    "KRW": ("bithumb", "upbit"),
+}
+"""The quote currency of the pairs that exchanges trade most, if it is not USDT."""
+
+
+def _watchlist(exchange: str) -> tuple[str, ...]:
+    quote = next((quote for quote, exchanges in _QUOTES.items() if exchange in exchanges), "USDT")
+    return tuple(f"{coin}/{quote}" for coin in _COINS)
+
+
 FEED = FeedKind(
     "ccxt",
     Origin.LIVE,
@@ -27,4 +51,5 @@ FEED = FeedKind(
     argument="EXCHANGE",
     extra="ccxt",
     module="ccxt",
+    watchlist=_watchlist,
 )

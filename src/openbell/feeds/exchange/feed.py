@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -57,6 +57,11 @@ class CcxtFeed:
         """Returns True if it is an active spot pair; before the markets are loaded, if it is any crypto pair."""
         listing = self._connection.listing
         return instrument.asset_class is AssetClass.CRYPTO and (listing is None or instrument.symbol in listing.spot)
+
+    def listed(self) -> Iterable[Instrument]:
+        """Returns the active spot pairs; none before the markets are loaded."""
+        listing = self._connection.listing
+        return [] if listing is None else [Instrument(each, AssetClass.CRYPTO) for each in sorted(listing.spot)]
 
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
         """Returns the timeframes of the exchange, from 2017-01-01 on where it has older candles.

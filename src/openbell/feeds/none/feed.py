@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import Bars, empty_of
@@ -30,6 +30,10 @@ class NoFeed:
     def supports(self, instrument: Instrument) -> bool:  # noqa: ARG002 - the port's signature
         """Returns False."""
         return False
+
+    def listed(self) -> Iterable[Instrument]:
+        """Returns none: there is no feed."""
+        return ()
 
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:  # noqa: ARG002
         """Returns nothing: there is no history."""

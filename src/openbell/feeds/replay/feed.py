@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
 from openbell.feeds.port import Batch, Feed
 from openbell.market.bars import MINUTE, Bars, resample
@@ -37,6 +37,10 @@ class ReplayFeed:
     def supports(self, instrument: Instrument) -> bool:
         """Returns True if the store has bars of this instrument."""
         return any(series.instrument == instrument for series in self._store.stored())
+
+    def listed(self) -> Iterable[Instrument]:
+        """Returns none: the store has them."""
+        return ()
 
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
         """Returns minutes and the timeframes that are stored."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openbell.feeds.declaration import FeedKind, FeedParts
+from openbell.feeds.watchlists import STOCKS_AND_CRYPTO
 from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:
@@ -22,4 +23,11 @@ def _make(parts: FeedParts) -> Feed:
     return SimFeed(parts.clock, seed=parts.settings["sim_seed"])
 
 
-FEED = FeedKind("sim", Origin.SIMULATED, "simulated", "Openbell simulator (simulated data)", _make)
+FEED = FeedKind(
+    "sim",
+    Origin.SIMULATED,
+    "simulated",
+    "Openbell simulator (simulated data)",
+    _make,
+    watchlist=lambda _argument: STOCKS_AND_CRYPTO,
+)

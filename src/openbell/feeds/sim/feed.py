@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
 from openbell.feeds.port import Batch, Feed
 from openbell.feeds.sim.counts import bar_count
@@ -50,6 +50,10 @@ class SimFeed:
     def supports(self, instrument: Instrument) -> bool:
         """Returns True if the simulator has this instrument."""
         return instrument in LISTINGS
+
+    def listed(self) -> Iterable[Instrument]:
+        """Returns all instruments of the simulator."""
+        return LISTINGS
 
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:  # noqa: ARG002 - the port's signature
         """Returns a year of minutes, ten years of hours and days; minutes add up to them."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openbell.feeds.declaration import FeedKind, FeedParts
+from openbell.feeds.watchlists import STOCKS_AND_CRYPTO
 from openbell.market.provenance import Origin
 
 if TYPE_CHECKING:
@@ -31,5 +32,6 @@ FEED = FeedKind(
     _make,
     extra="yahoo",
     module="yfinance",
+    watchlist=lambda _argument: STOCKS_AND_CRYPTO,
     notice="delayed data, for personal use only (Yahoo's terms)",
 )

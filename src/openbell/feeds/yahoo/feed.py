@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 
 from openbell.feeds.port import Batch, Feed
@@ -58,6 +58,10 @@ class YahooFeed:
         """Returns True, unless Yahoo has recently refused the symbol."""
         refused_at = self._unlisted.get(instrument)
         return refused_at is None or time.monotonic() - refused_at >= _UNLISTED_FOR
+
+    def listed(self) -> Iterable[Instrument]:
+        """Returns none: Yahoo has no list."""
+        return ()
 
     async def natives(self, instrument: Instrument) -> Mapping[Timeframe, Native]:
         """Returns minutes to 15 minutes, hours of crypto and forex, and days of stocks and crypto."""

@@ -9,12 +9,12 @@ import logging
 import os
 import queue
 import signal
-import sys
 import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
+from openbell.desk.logs.setup import start_log_of_child
 from openbell.gateway.backtester.frames import Kind, framed, read_frame
 
 if TYPE_CHECKING:
@@ -105,5 +105,5 @@ def _limit_memory() -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    start_log_of_child()
     main()

@@ -135,4 +135,5 @@ def server_options(settings: Settings) -> dict[str, Any]:
         "access_log": False,
         # A warning for each malformed request would let clients fill the log.
         "log_level": "error",
+        "log_config": None,
     }

@@ -5,15 +5,15 @@ The values of labels are bounded: unknown servers, tools, outcomes and refusals 
 
 from __future__ import annotations
 
-import os
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
+from openbell.desk.health.machine import resident_bytes
+from openbell.desk.health.report import FAILING, Health
 from openbell.gateway.guard.addresses import is_local
 from openbell.gateway.guard.refusals import Refusal
 from openbell.market.counting import counted
@@ -30,7 +30,6 @@ REASONS = frozenset(
 )  # fmt: skip
 """Reasons of refusals that have a count of their own."""
 _OTHER = "other"
-_STATM = Path("/proc/self/statm")
 _FORBIDDEN = Refusal(403, "forbidden", "Metrics are served to this machine and to tokens with the scope admin.")
 
 
@@ -93,7 +92,7 @@ class Metrics:
         yield f"openbell_open_streams {self.streams}"
         yield from _head("process_cpu_seconds_total", "counter", "Processor time of this process.")
         yield f"process_cpu_seconds_total {time.process_time():.3f}"
-        if (memory := _resident()) is not None:
+        if (memory := resident_bytes()) is not None:
             yield from _head("process_resident_memory_bytes", "gauge", "Memory of this process.")
             yield f"process_resident_memory_bytes {memory}"
 
@@ -102,20 +101,44 @@ def _head(name: str, kind: str, text: str) -> tuple[str, str]:
     return f"# HELP {name} {text}", f"# TYPE {name} {kind}"
 
 
-def _resident() -> int | None:
-    """Returns the resident memory in bytes; None where Linux's /proc is missing."""
-    try:
-        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return None
+def health_text(health: Health) -> str:
+    """Returns the report on the health of the desk in the text format."""
+    figures = health.figures
+    lines = list(_head("openbell_part_failing", "gauge", "1 for each part that fails, 0 for each that works."))
+    for name, part in sorted(health.parts.items()):
+        lines.append(f'openbell_part_failing{{part="{name}"}} {int(part.state == FAILING)}')
+    for name, value, text in (
+        (
+            "openbell_lag_seconds",
+            figures.lag_seconds,
+            "By how much the newest minute is behind, while a market is open.",
+        ),
+        ("openbell_buffered_bars", figures.buffered_bars, "Bars that wait for the bar database."),
+        ("openbell_ledger_entries", figures.ledger_entries, "Entries of the ledger."),
+        ("openbell_webhooks_waiting", figures.webhooks_waiting, "Deliveries of webhooks that wait."),
+        ("openbell_webhooks_dead", figures.webhooks_dead, "Deliveries of webhooks that were given up."),
+        ("openbell_free_bytes", figures.free_bytes, "Free space on the disk of the home."),
+        ("openbell_halted", int(figures.halted is not None), "1 while trading is halted."),
+    ):
+        if value is not None:
+            lines += [*_head(name, "gauge", text), f"{name} {value}"]
+    lines += _head("openbell_lease_held", "gauge", "1 for each lease that a process holds.")
+    lines += (f'openbell_lease_held{{lease="{name}"}} {int(bool(holder))}' for name, holder in figures.leases.items())
+    return "".join(f"{line}\n" for line in lines)
 
 
 class MetricsPage:
     """The ASGI application of /metrics."""
 
-    def __init__(self, metrics: Metrics, is_admin: Callable[[Scope], Awaitable[bool]]) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        is_admin: Callable[[Scope], Awaitable[bool]],
+        health: Callable[[], Awaitable[Health]] | None = None,
+    ) -> None:
         """`is_admin` returns True if a request has a token with the scope admin."""
         self._metrics = metrics
+        self._health = health
         self._is_admin = is_admin
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
@@ -123,7 +146,8 @@ class MetricsPage:
         if not is_local(scope) and not await self._is_admin(scope):
             await _FORBIDDEN.send(send)
             return
-        body = self._metrics.text().encode()
+        text = self._metrics.text() + (health_text(await self._health()) if self._health else "")
+        body = text.encode()
         headers = [
             (b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),
             (b"content-length", b"%d" % len(body)),

@@ -32,6 +32,6 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda: 1,
     cumulative=True,
-    aliases=("ad_line",),
+    aliases=("ad_line", "adline", "accumulation_distribution", "adl"),
     inputs=("high", "low", "close", "volume"),
 )

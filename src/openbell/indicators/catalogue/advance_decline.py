@@ -9,7 +9,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, rises, window_sum
 from openbell.market.bars import Bars
@@ -17,7 +17,7 @@ from openbell.market.bars import Bars
 
 def _compute(bars: Bars, length: int) -> Channels:
     advances, declines = (window_sum(rises(close), length) for close in (bars.close, -bars.close))
-    return Channels(lines=(Line("A/D", advances / np.maximum(declines, 1.0)),), hlines=(1.0,))
+    return Channels(lines=(Line("A/D", advances / np.maximum(declines, 1.0)),), hlines=(Level(1.0, "even"),))
 
 
 class _Stream:

@@ -8,18 +8,19 @@ import numpy as np
 
 from openbell.indicators.averages import wilder
 from openbell.indicators.catalogue.atr import true_range
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.exact_averages import wilder as running_wilder
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ties import above
 from openbell.market.bars import Bars, Values
 
 
 def adx(bars: Bars, length: int) -> tuple[Values, Values, Values]:
     """ADX, +DI and −DI, each 0 to 100; 0 while the price does not move. As in TradingView, the first bar is not used."""
-    up, down = np.diff(bars.high), -np.diff(bars.low)
+    up, down, price = np.diff(bars.high), -np.diff(bars.low), bars.high[1:]
     reach = wilder(true_range(bars)[1:], length)
-    plus = _share(wilder(np.where((up > down) & (up > 0.0), up, 0.0), length), reach)
-    minus = _share(wilder(np.where((down > up) & (down > 0.0), down, 0.0), length), reach)
+    plus = _share(wilder(np.where(above(up, down, price) & (up > 0.0), up, 0.0), length), reach)
+    minus = _share(wilder(np.where(above(down, up, price) & (down > 0.0), down, 0.0), length), reach)
     strength = wilder(_share(np.abs(plus - minus), plus + minus), length)
     out = np.full((3, len(bars)), np.nan)
     out[:, 1:] = strength, plus, minus
@@ -33,7 +34,9 @@ def _share(part: Values, whole: Values) -> Values:
 def _compute(bars: Bars, length: int) -> Channels:
     strength, plus, minus = adx(bars, length)
     return Channels(
-        lines=(Line("ADX", strength), Line("+DI", plus), Line("-DI", minus)), hlines=(25.0,), y_range=(0.0, 100.0)
+        lines=(Line("ADX", strength), Line("+DI", plus), Line("-DI", minus)),
+        hlines=(Level(25.0, "trend"),),
+        y_range=(0.0, 100.0),
     )
 
 
@@ -51,8 +54,8 @@ class _Stream:
             return nan, nan, nan
         up, down = bar.high - before.high, before.low - bar.low
         reach = self._reach.update(max(bar.high, before.close) - min(bar.low, before.close))
-        rose = self._plus.update(up if up > down and up > 0.0 else 0.0)
-        fell = self._minus.update(down if down > up and down > 0.0 else 0.0)
+        rose = self._plus.update(up if up > 0.0 and above(up, down, bar.high) else 0.0)
+        fell = self._minus.update(down if down > 0.0 and above(down, up, bar.high) else 0.0)
         if isnan(reach):
             return nan, nan, nan
         plus = 100.0 * (rose / reach) if reach else 0.0
@@ -69,6 +72,8 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: 2 * length,
-    parameters=(Parameter("length", 14, 1, 500),),
+    parameters=(Parameter("length", 14, 1, 500, aliases=("period", "di_length")),),
+    aliases=("dmi", "average_directional_index", "directional_movement", "directional_movement_index"),
     inputs=("high", "low", "close"),
+    differs="While the price does not move it is 0, where TradingView has no value.",
 )

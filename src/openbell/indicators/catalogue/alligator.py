@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from openbell.indicators.averages import wilder
 from openbell.indicators.channels import Channels, Line
-from openbell.indicators.displacement import MAX_OFFSET, Delay, shifted_later
+from openbell.indicators.displacement import MAX_OFFSET, Delay, beyond_the_last, shifted_later
 from openbell.indicators.exact_averages import wilder as running_wilder
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
 
 PARTS = (("jaw", 21, 8), ("teeth", 13, 5), ("lips", 8, 3))
+_TRADINGVIEW = {"jaw": 13, "teeth": 8, "lips": 5}
 
 
 def _lines(chosen: dict[str, int]) -> list[tuple[int, int]]:
@@ -22,8 +23,11 @@ def _lines(chosen: dict[str, int]) -> list[tuple[int, int]]:
 
 def _compute(bars: Bars, **chosen: int) -> Channels:
     middle = (bars.high + bars.low) / 2.0
-    lines = [shifted_later(wilder(middle, length), offset) for length, offset in _lines(chosen)]
-    return Channels(lines=tuple(map(Line, ("Jaw", "Teeth", "Lips"), lines)))
+    lines = []
+    for label, (length, offset) in zip(("Jaw", "Teeth", "Lips"), _lines(chosen), strict=True):
+        values = wilder(middle, length)
+        lines.append(Line(label, shifted_later(values, offset), beyond_the_last(values, offset)))
+    return Channels(lines=tuple(lines))
 
 
 class _Stream:
@@ -44,8 +48,12 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda **chosen: max(map(sum, _lines(chosen))),
     parameters=(
-        *(Parameter(name, length, 1, 500) for name, length, _ in PARTS),
+        *(
+            Parameter(name, length, 1, 500, aliases=(f"{name}_length",), tradingview=_TRADINGVIEW[name])
+            for name, length, _ in PARTS
+        ),
         *(Parameter(f"{name}_offset", offset, 0, MAX_OFFSET) for name, _, offset in PARTS),
     ),
+    aliases=("williams_alligator",),
     inputs=("high", "low"),
 )

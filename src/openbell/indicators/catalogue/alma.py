@@ -40,4 +40,5 @@ INDICATOR = Indicator(
         Parameter("offset", 0.85, 0.0, 1.0),
         Parameter("sigma", 6.0, 0.1, 100.0),
     ),
+    aliases=("arnaud_legoux_moving_average",),
 )

@@ -1,20 +1,26 @@
-"""Aroon: the number of bars since the highest high and since the lowest low. Of equal extremes the latest counts."""
+"""Aroon: the number of bars since the highest high and since the lowest low. Of equal extremes the oldest counts."""
 
 from __future__ import annotations
 
 from collections import deque
 from math import nan
 
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Bars, Values
 
 
 def aroon(high: Values, low: Values, length: int) -> tuple[Values, Values]:
     """Up and down, 0 to 100: 100 if this bar is the extreme, 0 if the extreme is `length` bars old."""
-    down, up = talib.AROON(high, low, length)
-    return up, down
+    out = np.full((2, len(high)), np.nan)
+    if len(high) > length:
+        # The place of the first of the highest values in each window: 0 for the oldest bar, `length` for the latest.
+        for number, values in enumerate((high, -low)):
+            out[number, length:] = 100.0 / length * sliding_window_view(values, length + 1).argmax(axis=1)
+    return out[0], out[1]
 
 
 def _compute(bars: Bars, length: int) -> Channels:
@@ -31,7 +37,7 @@ class _SinceHighest:
 
     def update(self, at: int, value: float) -> int:
         queue = self._queue
-        while queue and queue[-1][1] <= value:
+        while queue and queue[-1][1] < value:
             queue.pop()
         queue.append((at, value))
         if queue[0][0] < at - self._length:

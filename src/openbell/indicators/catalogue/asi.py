@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -27,7 +27,7 @@ def _swing(bars: Bars, limit: float) -> Values:
 def _compute(bars: Bars, limit: float) -> Channels:
     values = np.zeros(len(bars))
     values[1:] = np.cumsum(_swing(bars, limit))
-    return Channels(lines=(Line("ASI", values),), hlines=(0.0,))
+    return Channels(lines=(Line("ASI", values),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -64,7 +64,7 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda limit: 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("limit", 10.0, 0.0001, 1_000_000.0),),
-    aliases=("accumulative_swing",),
+    aliases=("accumulative_swing", "accumulative_swing_index"),
     inputs=("open", "high", "low", "close"),
     cumulative=True,
 )

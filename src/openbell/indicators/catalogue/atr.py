@@ -46,6 +46,7 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length,
-    parameters=(Parameter("length", 14, 1, 500),),
+    parameters=(Parameter("length", 14, 1, 500, aliases=("period",)),),
+    aliases=("average_true_range",),
     inputs=("high", "low", "close"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningMean, window_mean
 from openbell.market.bars import Bars
@@ -11,7 +11,7 @@ from openbell.market.bars import Bars
 def _compute(bars: Bars, fast: int, slow: int) -> Channels:
     middle = (bars.high + bars.low) / 2.0
     values = window_mean(middle, fast) - window_mean(middle, slow)
-    return Channels(histogram=(Line("AO", values),), hlines=(0.0,))
+    return Channels(histogram=(Line("AO", values),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -33,5 +33,6 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda **lengths: max(lengths.values()),
     parameters=(Parameter("fast", 5, 1, 500), Parameter("slow", 34, 1, 500)),
+    aliases=("ao", "awesome_oscillator"),
     inputs=("high", "low"),
 )

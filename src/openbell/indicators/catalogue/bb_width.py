@@ -8,6 +8,11 @@ from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.sums import mean_and_deviation
 from openbell.market.bars import Bars
 
+PARAMETERS = (
+    Parameter("length", 20, 1, 1000, aliases=("period",)),
+    Parameter("std_dev", 2.0, 0.1, 10.0, aliases=("mult", "multiplier")),
+)
+
 
 def _compute(bars: Bars, length: int, std_dev: float) -> Channels:
     middle, deviation = mean_and_deviation(bars.close, length)
@@ -31,5 +36,7 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length, std_dev: length,  # noqa: ARG005 - takes every parameter
-    parameters=(Parameter("length", 20, 1, 1000), Parameter("std_dev", 2.0, 0.1, 10.0)),
+    parameters=PARAMETERS,
+    aliases=("bbw", "bollinger_bands_width", "bollinger_bandwidth"),
+    differs="It is a ratio, where TradingView has per cent.",
 )

@@ -40,6 +40,9 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda period, std_dev: period,  # noqa: ARG005 - takes every parameter
-    parameters=(Parameter("period", 20, 1, 1000), Parameter("std_dev", 2.0, 0.1, 10.0)),
-    aliases=("bollinger",),
+    parameters=(
+        Parameter("period", 20, 1, 1000, aliases=("length",)),
+        Parameter("std_dev", 2.0, 0.1, 10.0, aliases=("mult", "multiplier")),
+    ),
+    aliases=("bollinger", "bb", "bollinger_bands"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator
 from openbell.market.bars import Bars
 
@@ -12,7 +12,7 @@ from openbell.market.bars import Bars
 def _compute(bars: Bars) -> Channels:
     height = bars.high - bars.low
     values = np.divide(bars.close - bars.open, height, out=np.zeros(len(bars)), where=height > 0.0)
-    return Channels(lines=(Line("BOP", values),), hlines=(0.0,), y_range=(-1.0, 1.0))
+    return Channels(lines=(Line("BOP", values),), hlines=(ZERO,), y_range=(-1.0, 1.0))
 
 
 class _Stream:
@@ -31,4 +31,5 @@ INDICATOR = Indicator(
     warmup=lambda: 1,
     aliases=("balance_of_power",),
     inputs=("open", "high", "low", "close"),
+    differs="It is 0 for a bar without a range, where TradingView has no value.",
 )

@@ -7,9 +7,10 @@ from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.sums import Offsets, total
+from openbell.indicators.ties import above
 from openbell.market.bars import Bars, Values
 
 UNIT = 0.015
@@ -23,12 +24,13 @@ def cci(bars: Bars, length: int) -> Values:
         apart = Offsets(price, length)
         mean = total(apart) / length
         spread = total(np.abs(each - mean) for each in apart) / length
-        out[length - 1 :] = np.divide(-mean, UNIT * spread, out=np.zeros(len(mean)), where=spread != 0.0)
+        moving = above(spread, 0.0, price[length - 1 :])
+        out[length - 1 :] = np.divide(-mean, UNIT * spread, out=np.zeros(len(mean)), where=moving)
     return out
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("CCI", cci(bars, length)),), hlines=(-100.0, 100.0))
+    return Channels(lines=(Line("CCI", cci(bars, length)),), hlines=bounds(-100.0, 100.0))
 
 
 class _Stream:
@@ -49,7 +51,7 @@ class _Stream:
         for each in apart:
             spread += abs(each - mean)
         spread /= self._length
-        return (-mean / (UNIT * spread) if spread else 0.0,)
+        return (-mean / (UNIT * spread) if above(spread, 0.0, newest) else 0.0,)
 
 
 INDICATOR = Indicator(
@@ -60,6 +62,8 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length,
-    parameters=(Parameter("length", 20, 2, 500),),
+    parameters=(Parameter("length", 20, 2, 500, aliases=("period",)),),
+    aliases=("commodity_channel_index",),
     inputs=("high", "low", "close"),
+    differs="While the price does not move it is 0, where TradingView has no value.",
 )

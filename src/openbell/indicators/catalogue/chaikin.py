@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from math import nan
 
-from openbell.indicators.channels import Channels, Line
+import numpy as np
+
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.money_flow import money_flow, money_flow_of
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
 from openbell.market.bars import Bars
 
 
@@ -39,27 +40,26 @@ class _Distance:
             self._value = self._seed / self._length
         return self._value
 
-
-class _Oscillator:
-    def __init__(self, fast: int, slow: int) -> None:
-        self._fast = _Distance(fast)
-        self._slow = _Distance(slow)
-
-    def update(self, flow: float) -> tuple[float, ...]:
-        return (self._slow.update(flow) - self._fast.update(flow),)
+    def follow(self, flows: list[float]) -> list[float]:
+        """The distance after each bar of a whole series."""
+        found = [self.update(flow) for flow in flows[: self._length]]
+        value, keep = self._value, self._keep
+        return found + [value := keep * (value + flow) for flow in flows[self._length :]]
 
 
 def _compute(bars: Bars, fast: int, slow: int) -> Channels:
-    (values,) = stepwise(_Oscillator(fast, slow).update, 1, money_flow(bars))
-    return Channels(lines=(Line("Chaikin", values),), hlines=(0.0,))
+    flows = money_flow(bars).tolist()
+    quick, calm = (np.array(_Distance(length).follow(flows)) for length in (fast, slow))
+    return Channels(lines=(Line("Chaikin", calm - quick),), hlines=(ZERO,))
 
 
 class _Stream:
     def __init__(self, fast: int, slow: int) -> None:
-        self._oscillator = _Oscillator(fast, slow)
+        self._fast, self._slow = _Distance(fast), _Distance(slow)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._oscillator.update(money_flow_of(bar))
+        flow = money_flow_of(bar)
+        return (self._slow.update(flow) - self._fast.update(flow),)
 
 
 INDICATOR = Indicator(
@@ -70,7 +70,10 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda **lengths: max(lengths.values()),
-    parameters=(Parameter("fast", 3, 1, 500), Parameter("slow", 10, 1, 500)),
+    parameters=(
+        Parameter("fast", 3, 1, 500, aliases=("fast_length",)),
+        Parameter("slow", 10, 1, 500, aliases=("slow_length",)),
+    ),
     aliases=("chaikin_oscillator",),
     inputs=("high", "low", "close", "volume"),
 )

@@ -10,7 +10,7 @@ from math import nan
 import numpy as np
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.displacement import Delay, shifted_later
 from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.spec import Bar, Indicator, Parameter
@@ -21,7 +21,7 @@ def _compute(bars: Bars, length: int, roc_length: int) -> Channels:
     average = ema(bars.high - bars.low, length)
     before = shifted_later(average, roc_length)
     values = 100.0 * np.divide(average - before, before, out=np.full(len(bars), np.nan), where=before > 0.0)
-    return Channels(lines=(Line("Volatility", values),), hlines=(0.0,))
+    return Channels(lines=(Line("Volatility", values),), hlines=(ZERO,))
 
 
 class _Stream:

@@ -1,8 +1,13 @@
-"""Chande Kroll stops: extremes of stops that lie average true ranges from the highest high and the lowest low."""
+"""Chande Kroll stops: extremes of stops that lie average true ranges from the highest high and the lowest low.
+
+As in TradingView, the first extremes are those of fewer stops: bars without a stop are left out of the window.
+"""
 
 from __future__ import annotations
 
-from math import isnan, nan
+from math import inf, isnan, nan
+
+import numpy as np
 
 from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.catalogue.atr import atr
@@ -14,9 +19,13 @@ from openbell.market.bars import Bars
 
 def _compute(bars: Bars, atr_length: int, multiplier: float, stop_length: int) -> Channels:
     room = multiplier * atr(bars, atr_length)
-    short = highest(highest(bars.high, atr_length) - room, stop_length)
-    long = lowest(lowest(bars.low, atr_length) + room, stop_length)
-    return Channels(lines=(Line("long", long), Line("short", short)))
+    tops, bottoms = highest(bars.high, atr_length) - room, lowest(bars.low, atr_length) + room
+    known = ~np.isnan(room)
+    short = highest(np.where(known, tops, -inf), stop_length)
+    long = lowest(np.where(known, bottoms, inf), stop_length)
+    return Channels(
+        lines=tuple(Line(label, np.where(known, stop, nan)) for label, stop in (("long", long), ("short", short)))
+    )
 
 
 class _Stream:
@@ -28,6 +37,7 @@ class _Stream:
         top, bottom = self._extremes.update(bar.high, bar.low)
         room = self._multiplier * self._range.update(bar)
         if isnan(room):
+            self._stops.update(-inf, inf)
             return nan, nan
         short, long = self._stops.update(top - room, bottom + room)
         return long, short
@@ -40,11 +50,11 @@ INDICATOR = Indicator(
     overlay=True,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda atr_length, multiplier, stop_length: atr_length + stop_length - 1,  # noqa: ARG005
+    warmup=lambda atr_length, multiplier, stop_length: max(atr_length, stop_length),  # noqa: ARG005
     parameters=(
-        Parameter("atr_length", 10, 1, 500),
-        Parameter("multiplier", 1.0, 0.1, 20.0),
-        Parameter("stop_length", 9, 1, 500),
+        Parameter("atr_length", 10, 1, 500, aliases=("p",)),
+        Parameter("multiplier", 1.0, 0.1, 20.0, aliases=("x", "atr_coefficient")),
+        Parameter("stop_length", 9, 1, 500, aliases=("q",)),
     ),
     aliases=("chande_kroll_stop",),
     inputs=("high", "low", "close"),

@@ -38,5 +38,6 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 22, 1, 500), Parameter("multiplier", 3.0, 0.1, 20.0)),
+    aliases=("chandelier_exit",),
     inputs=("high", "low", "close"),
 )

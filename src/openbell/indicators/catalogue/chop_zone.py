@@ -12,7 +12,7 @@ from math import atan, degrees, isnan, nan
 import numpy as np
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Level, Line
 from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
 from openbell.indicators.spec import Bar, Indicator
@@ -27,7 +27,10 @@ def _compute(bars: Bars) -> Channels:
     height = highest(bars.high, RANGE) - low
     step = np.diff(ema(bars.close, AVERAGE), prepend=np.nan) / ((bars.high + bars.low + bars.close) / 3.0)
     slope = np.divide(step * SCALE * low, height, out=0.0 * step, where=~(height <= 0.0))
-    return Channels(lines=(Line("Angle", np.degrees(np.arctan(slope))),), hlines=(-5.0, 0.0, 5.0))
+    return Channels(
+        lines=(Line("Angle", np.degrees(np.arctan(slope))),),
+        hlines=(Level(-5.0, "falling"), ZERO, Level(5.0, "rising")),
+    )
 
 
 class _Stream:
@@ -55,4 +58,8 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda: AVERAGE + 1,
     inputs=("high", "low", "close"),
+    differs=(
+        "TradingView rounds the angle to whole degrees. While the price does not move it is 0, where TradingView "
+        "has no value."
+    ),
 )

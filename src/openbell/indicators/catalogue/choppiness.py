@@ -8,7 +8,7 @@ import numpy as np
 
 from openbell.indicators.average_range import RunningRange
 from openbell.indicators.catalogue.atr import true_range
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, window_sum
@@ -26,7 +26,11 @@ def choppiness(bars: Bars, length: int) -> Values:
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("CHOP", choppiness(bars, length)),), hlines=(38.2, 61.8), y_range=(0.0, 100.0))
+    return Channels(
+        lines=(Line("CHOP", choppiness(bars, length)),),
+        hlines=(Level(38.2, "trending"), Level(61.8, "choppy")),
+        y_range=(0.0, 100.0),
+    )
 
 
 class _Stream:
@@ -53,5 +57,7 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 14, 2, 500),),
+    aliases=("chop", "choppiness_index"),
     inputs=("high", "low", "close"),
+    differs="While the price does not move it is 100, where TradingView has no value.",
 )

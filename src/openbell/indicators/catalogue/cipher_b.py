@@ -1,31 +1,43 @@
-"""Cipher B: WaveTrend, RSI and stochastic RSI in one panel, with crosses, divergences and gold buys as signals."""
+"""Cipher B: WaveTrend, RSI, stochastic RSI and money flow in one panel, with crosses, divergences and gold buys."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import log
 
 import numpy as np
 
 from openbell.indicators.catalogue.rsi import RunningRsi, rsi
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line, Signal, bounds
 from openbell.indicators.cipher import CipherLines, cross_signals, divergence_signals, find_divergences, gold_signals
 from openbell.indicators.oscillators import RunningStochasticRsi, stochastic_rsi
-from openbell.indicators.rules import sort_by_bar
+from openbell.indicators.rules import LazySignals, sort_by_bar
 from openbell.indicators.running_cipher import RunningCipher
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ta_lib import talib
 from openbell.indicators.waves import RunningWave, wave_trend, wave_warmup
-from openbell.market.bars import Bars
+from openbell.indicators.windows import RunningMean, window_mean
+from openbell.market.bars import Bars, Values
 
 LENGTH, SMOOTH = 14, 3
 """Of the RSI of the close, and of the stochastic RSI of the logarithm of the close."""
+FLOW_LENGTH, FLOW_SCALE, FLOW_BASE = 60, 150.0, 2.5
+"""Of the money-flow wave."""
 
 
 def cipher_lines(bars: Bars, channel_length: int, average_length: int) -> CipherLines:
-    """WT1, WT2, RSI and stochastic."""
-    # Not np.log: it may round differently from math.log, which the stream uses.
-    logarithms = np.array([log(close) for close in bars.close.tolist()])
-    stoch, _ = stochastic_rsi(logarithms, LENGTH, LENGTH, SMOOTH, 1)
-    return CipherLines(*wave_trend(bars, channel_length, average_length), rsi(bars.close, LENGTH), stoch)
+    """WT1, WT2, RSI and both lines of the stochastic."""
+    # TA-Lib's LN and `math.log` (in the stream) both call the platform's logarithm; numpy has its own.
+    logarithms = talib.LN(bars.close)
+    stoch = stochastic_rsi(logarithms, LENGTH, LENGTH, SMOOTH, SMOOTH)
+    return CipherLines(*wave_trend(bars, channel_length, average_length), rsi(bars.close, LENGTH), *stoch)
+
+
+def money_flow_wave(bars: Bars) -> Values:
+    """The average of each bar's body over its range, scaled; a bar without a range counts as 0."""
+    height = bars.high - bars.low
+    body = np.divide(bars.close - bars.open, height, out=np.zeros(len(bars)), where=height > 0.0)
+    return window_mean(body * FLOW_SCALE, FLOW_LENGTH) - FLOW_BASE
 
 
 def _compute(
@@ -39,17 +51,25 @@ def _compute(
 ) -> Channels:
     lines = cipher_lines(bars, wt_channel_length, wt_average_length)
     found = find_divergences(lines, bars)
-    signals = [
-        *cross_signals(lines, wt_oversold, wt_overbought, dot_mode == "strict"),
-        *divergence_signals(lines, found),
-        gold_signals(lines, found),
-    ]
+
+    def signals() -> Iterator[list[Signal]]:
+        yield from cross_signals(lines, wt_oversold, wt_overbought, dot_mode == "strict")
+        yield from divergence_signals(lines, found)
+        yield gold_signals(lines, found)
+
     return Channels(
-        lines=(Line("WT1", lines.fast), Line("WT2", lines.slow), Line("RSI", lines.rsi), Line("StochK", lines.stoch)),
+        lines=(
+            Line("WT1", lines.fast),
+            Line("WT2", lines.slow),
+            Line("RSI", lines.rsi),
+            Line("StochK", lines.stoch),
+            Line("StochD", lines.stoch_slow),
+            Line("MoneyFlow", money_flow_wave(bars)),
+        ),
         histogram=(Line("WT1-WT2", lines.fast - lines.slow),),
         divlines=tuple(segment for each in found for segment in each.segments()) if show_divergences else (),
-        signals=sort_by_bar(signals),
-        hlines=(wt_oversold, 0.0, wt_overbought),
+        signals=LazySignals(lambda: sort_by_bar(signals())),
+        hlines=bounds(wt_oversold, wt_overbought, middle=True),
     )
 
 
@@ -65,43 +85,47 @@ class _Stream:
     ) -> None:
         self._wave = RunningWave(wt_channel_length, wt_average_length)
         self._rsi = RunningRsi(LENGTH)
-        self._stoch = RunningStochasticRsi(LENGTH, LENGTH, SMOOTH, 1)
+        self._stoch = RunningStochasticRsi(LENGTH, LENGTH, SMOOTH, SMOOTH)
+        self._flow = RunningMean(FLOW_LENGTH)
         self._signals = RunningCipher(wt_oversold, wt_overbought, dot_mode == "strict")
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         fast, slow = self._wave.update(bar)
-        stoch, _ = self._stoch.update(log(bar.close))
+        stoch, stoch_slow = self._stoch.update(log(bar.close))
         strength = self._rsi.update(bar.close)
         self._signals.update((fast, slow, strength, stoch), bar.high, bar.low)
-        return fast, slow, strength, stoch, fast - slow
+        height = bar.high - bar.low
+        body = (bar.close - bar.open) / height if height > 0.0 else 0.0
+        flow = self._flow.update(body * FLOW_SCALE) - FLOW_BASE
+        return fast, slow, strength, stoch, stoch_slow, flow, fast - slow
 
     def signals(self) -> tuple[BarSignal, ...]:
         return self._signals.signals()
 
 
 def _warmup(wt_channel_length: int, wt_average_length: int, **_signals: object) -> int:
-    return max(wave_warmup(wt_channel_length, wt_average_length), 2 * LENGTH + SMOOTH - 1)
+    return max(wave_warmup(wt_channel_length, wt_average_length), FLOW_LENGTH)
 
 
 INDICATOR = Indicator(
     name="cipher_b",
     title="Cipher B",
-    description="WaveTrend with RSI and stochastic RSI: dots on crosses (strict: where RSI and stochastic agree; classic: "
-    "on every cross), divergences of each, gold buy",
+    description="WaveTrend with RSI, stochastic RSI and money flow: dots on crosses (strict: where RSI and "
+    "stochastic agree; classic: on every cross), divergences of each, gold buy",
     overlay=False,
     compute=_compute,
     stream=_Stream,
     warmup=_warmup,
     parameters=(
         Parameter("dot_mode", "strict", choices=("strict", "classic")),
-        Parameter("wt_channel_length", 9, 2, 500),
-        Parameter("wt_average_length", 12, 1, 500),
+        Parameter("wt_channel_length", 9, 2, 500, aliases=("ch_len",)),
+        Parameter("wt_average_length", 12, 1, 500, aliases=("avg_len",)),
         Parameter("wt_oversold", -53.0, -300.0, 0.0),
         Parameter("wt_overbought", 53.0, 0.0, 300.0),
         Parameter("show_divergences", True),
     ),
     aliases=("cipher", "cb"),
-    inputs=("high", "low", "close"),
+    inputs=("open", "high", "low", "close"),
     signals={
         "buy": Direction.UP,
         "sell": Direction.DOWN,
@@ -117,4 +141,8 @@ INDICATOR = Indicator(
         "any_bear_div": Direction.DOWN,
         "gold_buy": Direction.STRONGLY_UP,
     },
+    differs=(
+        "While the price does not move the waves are 0, and while the RSI does not move the stochastic is 50, where the "
+        "published script has no value. A divergence is stamped at the bar that confirms it."
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.money_flow import money_flow, money_flow_of
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, window_sum
@@ -18,7 +18,7 @@ def cmf(bars: Bars, length: int) -> Values:
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("CMF", cmf(bars, length)),), hlines=(0.0,))
+    return Channels(lines=(Line("CMF", cmf(bars, length)),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -40,6 +40,8 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length,
-    parameters=(Parameter("length", 20, 1, 500),),
+    parameters=(Parameter("length", 20, 1, 500, aliases=("period",)),),
+    aliases=("chaikin_money_flow",),
     inputs=("high", "low", "close", "volume"),
+    differs="It is 0 without volume, and a bar without a range adds 0, where TradingView has no value.",
 )

@@ -6,7 +6,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
@@ -24,7 +24,7 @@ def cmo(close: Values, length: int) -> Values:
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("CMO", cmo(bars.close, length)),), hlines=(0.0,), y_range=(-100.0, 100.0))
+    return Channels(lines=(Line("CMO", cmo(bars.close, length)),), hlines=(ZERO,), y_range=(-100.0, 100.0))
 
 
 class RunningCmo:
@@ -65,4 +65,6 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 9, 1, 500),),
+    aliases=("chande_momentum_oscillator",),
+    differs="While the price does not move it is 0, where TradingView has no value.",
 )

@@ -1,23 +1,22 @@
 """Connors' RSI: the mean of the RSI of the close, the RSI of its streak, and the percent rank of its latest change.
 
 A streak is the number of bars in a row with a rise (positive) or a fall (negative); an equal close ends it. The rank is the
-share of the `rank_length` changes before that are not above the latest one, in per cent.
+share of the `rank_length` changes before that are not above the latest one, in per cent. As in TradingView, the first bar
+counts as one of them although it has no change.
 """
 
 from __future__ import annotations
 
-from math import isnan, nan
+from math import nan
 
 import numpy as np
 
 from openbell.indicators.catalogue.rsi import RunningRsi, rsi
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.latest import Latest
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ties import at_least, at_most
 from openbell.market.bars import Bars, Values
-
-SAME = 1.0 + 1e-12
-"""Changes whose ratio is closer to 1 than this are equal: the rest is rounding."""
 
 
 def _streak(close: Values) -> Values:
@@ -31,21 +30,22 @@ def _streak(close: Values) -> Values:
 
 def _rank(close: Values, length: int) -> Values:
     out = np.full(len(close), np.nan)
-    count = len(close) - length - 1
+    count = len(close) - length
     if count > 0:
-        change = close[1:] / close[:-1]
-        limit = change[length:] * SAME
+        change = np.full(len(close), np.nan)
+        change[1:] = close[1:] / close[:-1]
+        newest = change[length:]
         lower = np.zeros(count)
         for age in range(length):
-            lower += change[age : age + count] <= limit
-        out[length + 1 :] = 100.0 * (lower / length)
+            lower += at_least(newest, change[age : age + count], newest)
+        out[length:] = 100.0 * (lower / length)
     return out
 
 
 def _compute(bars: Bars, rsi_length: int, streak_length: int, rank_length: int) -> Channels:
     close = bars.close
     parts = rsi(close, rsi_length) + rsi(_streak(close), streak_length) + _rank(close, rank_length)
-    return Channels(lines=(Line("CRSI", parts / 3.0),), hlines=(30.0, 70.0), y_range=(0.0, 100.0))
+    return Channels(lines=(Line("CRSI", parts / 3.0),), hlines=bounds(30.0, 70.0), y_range=(0.0, 100.0))
 
 
 class _Stream:
@@ -64,18 +64,16 @@ class _Stream:
         else:
             self._streak = 0.0
         strength = self._rsi.update(close) + self._streak_rsi.update(self._streak)
-        if isnan(before):
-            return (nan,)
         change = close / before
         window = self._changes.update(change)
         if window is None:
             return (nan,)
-        lower = int(np.count_nonzero(window[0, :-1] <= change * SAME))
+        lower = int(np.count_nonzero(at_most(window[0, :-1], change, change)))
         return ((strength + 100.0 * (lower / self._rank_length)) / 3.0,)
 
 
 def _warmup(rsi_length: int, streak_length: int, rank_length: int) -> int:
-    return max(rsi_length + 1, streak_length + 1, rank_length + 2)
+    return max(rsi_length + 1, streak_length + 1, rank_length + 1)
 
 
 INDICATOR = Indicator(
@@ -88,7 +86,12 @@ INDICATOR = Indicator(
     warmup=_warmup,
     parameters=(
         Parameter("rsi_length", 3, 1, 500),
-        Parameter("streak_length", 2, 1, 500),
-        Parameter("rank_length", 100, 1, 500),
+        Parameter("streak_length", 2, 1, 500, aliases=("up_down_length",)),
+        Parameter("rank_length", 100, 1, 500, aliases=("roc_length",)),
+    ),
+    aliases=("crsi",),
+    differs=(
+        "While the price does not move each RSI is 50, where TradingView has 100. TradingView's RSI counts average gains "
+        "and losses below 1e-10 as none, as at the end of a long halt."
     ),
 )

@@ -6,7 +6,7 @@ from collections import deque
 from math import isnan, nan
 
 from openbell.indicators.catalogue.roc import roc
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.sums import weighted_sum, weighted_sum_of
 from openbell.indicators.weighted import linear_weights
@@ -15,7 +15,7 @@ from openbell.market.bars import Bars
 
 def _compute(bars: Bars, wma_length: int, long_roc: int, short_roc: int) -> Channels:
     rates = roc(bars.close, long_roc) + roc(bars.close, short_roc)
-    return Channels(lines=(Line("Coppock", weighted_sum(rates, linear_weights(wma_length))),), hlines=(0.0,))
+    return Channels(lines=(Line("Coppock", weighted_sum(rates, linear_weights(wma_length))),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -47,8 +47,8 @@ INDICATOR = Indicator(
     warmup=lambda wma_length, long_roc, short_roc: wma_length + max(long_roc, short_roc),
     parameters=(
         Parameter("wma_length", 10, 1, 300),
-        Parameter("long_roc", 14, 1, 500),
-        Parameter("short_roc", 11, 1, 500),
+        Parameter("long_roc", 14, 1, 500, aliases=("long_roc_length",)),
+        Parameter("short_roc", 11, 1, 500, aliases=("short_roc_length",)),
     ),
     aliases=("coppock_curve",),
 )

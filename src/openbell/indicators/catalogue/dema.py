@@ -31,4 +31,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: 2 * length - 1,
     parameters=(Parameter("length", 9, 1, 500),),
+    aliases=("double_ema", "double_exponential_moving_average"),
 )

@@ -33,6 +33,7 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length,
-    parameters=(Parameter("length", 20, 1, 1000),),
+    parameters=(Parameter("length", 20, 1, 1000, aliases=("period",)),),
+    aliases=("dc", "donchian_channels"),
     inputs=("high", "low"),
 )

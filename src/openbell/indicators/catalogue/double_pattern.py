@@ -13,13 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, isnan, nan
 
+import numpy as np
+
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.held import held
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
 from openbell.indicators.swings import RunningSwings, swings
+from openbell.indicators.ties import at_least
 from openbell.market.bars import Bars
 
+_NEVER = (inf, nan, nan)
 SIGNALS = {"double_bottom": Direction.UP, "double_top": Direction.DOWN}
 
 
@@ -38,7 +42,7 @@ class _Tops:
     def follow(self, at: int, close: float, top: float, trough: float) -> bool:
         """Returns True if this bar confirms a double top. `top` and `trough` are the swings that it confirms, or NaN."""
         if not isnan(top):
-            near = abs(top - self._top) <= self._share * abs(self._top)
+            near = at_least(self._share * abs(self._top), abs(top - self._top), abs(top))
             if near and self._trough < inf:
                 self.neckline, self._limit = self._trough, max(top, self._top)
                 self._begun, self.formed = self._at, at
@@ -53,20 +57,23 @@ class _Tops:
         """Stop waiting."""
         self.neckline, self.formed = nan, -1
 
+    def quiet(self) -> tuple[float, float, float]:
+        """The lowest and the highest close that change nothing, and the last bar of which this holds."""
+        if self.formed < 0:
+            return -inf, inf, inf
+        return self.neckline, self._limit, self._begun + self._longest
+
 
 class _Patterns:
     def __init__(self, depth: int, tolerance: float, max_bars: int) -> None:
         # A swing is confirmed `depth` bars after its bar.
         self._tops = _Tops(tolerance, max_bars - depth)
         self._bottoms = _Tops(tolerance, max_bars - depth)
-        self._at = -1
-        self._first = 2 * depth
 
-    def update(self, close: float, high: float, low: float) -> tuple[float, float]:
+    def update(self, at: int, close: float, high: float, low: float) -> tuple[float, float]:
         """Neckline and pattern at a bar that confirms a swing high and a swing low; NaN if it confirms none."""
-        self._at += 1
         tops, bottoms = self._tops, self._bottoms
-        found = (tops.follow(self._at, close, high, low), bottoms.follow(self._at, -close, -low, -high))
+        found = (tops.follow(at, close, high, low), bottoms.follow(at, -close, -low, -high))
         if found == (True, True):
             found = (tops.formed >= bottoms.formed, tops.formed < bottoms.formed)
         if any(found):
@@ -75,7 +82,36 @@ class _Patterns:
             bottoms.drop()
             return neckline, -1.0 if found[0] else 1.0
         neckline = tops.neckline if tops.formed >= bottoms.formed else -bottoms.neckline
-        return neckline, 0.0 if self._at >= self._first else nan
+        return neckline, 0.0
+
+    def quiet(self) -> tuple[float, float, float]:
+        """A close between the first two numbers, at a bar not after the third, changes nothing unless there is a swing."""
+        (floor, ceiling, end), (top, bottom, other_end) = self._tops.quiet(), self._bottoms.quiet()
+        return max(floor, -bottom), min(ceiling, -top), min(end, other_end)
+
+
+def _changes(bars: Bars, depth: int, patterns: _Patterns) -> dict[int, tuple[float, float]]:
+    """Neckline and pattern at each bar that can change them."""
+    changes = {}
+    highs, lows = swings(bars, depth)
+    confirms = np.flatnonzero(~(np.isnan(highs) & np.isnan(lows)))
+    waiting = iter(
+        [*zip(*(each.tolist() for each in (confirms, highs[confirms], lows[confirms])), strict=True), _NEVER]
+    )
+    swing, high, low = next(waiting)
+    floor, ceiling, end = -inf, inf, inf
+    for at, close in enumerate(bars.close.tolist()):
+        if at < swing and at <= end and floor <= close <= ceiling:
+            continue
+        if at == swing:
+            changes[at] = patterns.update(at, close, high, low)
+            swing, high, low = next(waiting)
+        else:
+            changes[at] = patterns.update(at, close, nan, nan)
+        floor, ceiling, end = patterns.quiet()
+        if changes[at][1]:  # the neckline ends with the bar that confirms its pattern
+            end = at
+    return changes
 
 
 def _rules(_before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
@@ -85,7 +121,9 @@ def _rules(_before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
 
 
 def _compute(bars: Bars, depth: int, tolerance: float, max_bars: int) -> Channels:
-    lines = stepwise(_Patterns(depth, tolerance, max_bars).update, 2, bars.close, *swings(bars, depth))
+    changes = _changes(bars, depth, _Patterns(depth, tolerance, max_bars))
+    lines = held(changes, (nan, 0.0), len(bars))
+    lines[1][: 2 * depth] = np.nan
     return Channels(lines=tuple(map(Line, ("neckline", "pattern"), lines)), signals=array_signals(_rules, lines))
 
 
@@ -94,9 +132,12 @@ class _Stream:
         self._swings = RunningSwings(depth)
         self._patterns = _Patterns(depth, tolerance, max_bars)
         self._rules = RunningRules(_rules, 2)
+        self._at, self._first = -1, 2 * depth
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._rules.update(*self._patterns.update(bar.close, *self._swings.update(bar)))
+        self._at += 1
+        neckline, pattern = self._patterns.update(self._at, bar.close, *self._swings.update(bar))
+        return self._rules.update(neckline, pattern if self._at >= self._first else nan)
 
     def signals(self) -> tuple[BarSignal, ...]:
         return self._rules.signals()

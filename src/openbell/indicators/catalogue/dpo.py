@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningMean, window_mean
 from openbell.market.bars import Bars, Values
@@ -27,7 +27,7 @@ def dpo(close: Values, length: int) -> Values:
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("DPO", dpo(bars.close, length)),), hlines=(0.0,))
+    return Channels(lines=(Line("DPO", dpo(bars.close, length)),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -51,4 +51,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length + lag(length),
     parameters=(Parameter("length", 21, 1, 500),),
+    aliases=("detrended_price_oscillator",),
 )

@@ -9,7 +9,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningMean, window_mean
 from openbell.market.bars import Bars
@@ -18,7 +18,7 @@ from openbell.market.bars import Bars
 def _compute(bars: Bars, divisor: int, length: int) -> Channels:
     move = np.diff((bars.high + bars.low) / 2.0, prepend=np.nan)
     ease = np.divide(divisor * move * (bars.high - bars.low), bars.volume, out=0.0 * move, where=bars.volume > 0.0)
-    return Channels(lines=(Line("EOM", window_mean(ease, length)),), hlines=(0.0,))
+    return Channels(lines=(Line("EOM", window_mean(ease, length)),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -44,6 +44,7 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda divisor, length: length + 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("divisor", 10_000, 1, 1_000_000_000), Parameter("length", 14, 1, 500)),
-    aliases=("eom",),
+    aliases=("eom", "emv"),
     inputs=("high", "low", "volume"),
+    differs="A bar without volume adds 0, where TradingView has no value.",
 )

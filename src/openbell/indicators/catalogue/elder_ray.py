@@ -6,7 +6,7 @@ Prices are taken relative to the first close, so that a constant price gives exa
 from __future__ import annotations
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.running import RunningAverage
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
@@ -16,7 +16,7 @@ def _compute(bars: Bars, length: int) -> Channels:
     first = bars.close[:1]
     average = ema(bars.close - first, length)
     return Channels(
-        lines=(Line("Bull", (bars.high - first) - average), Line("Bear", (bars.low - first) - average)), hlines=(0.0,)
+        lines=(Line("Bull", (bars.high - first) - average), Line("Bear", (bars.low - first) - average)), hlines=(ZERO,)
     )
 
 
@@ -40,5 +40,7 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 13, 1, 500),),
+    aliases=("bbp", "bull_bear_power"),
     inputs=("high", "low", "close"),
+    differs="TradingView's Bull Bear Power is one line, the sum of both.",
 )

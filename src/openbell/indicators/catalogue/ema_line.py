@@ -30,4 +30,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 9, 1, 1000),),
+    aliases=("exponential_moving_average", "moving_average_exponential"),
 )

@@ -39,4 +39,5 @@ INDICATOR = Indicator(
         Parameter("trend", 200, 1, 1000),
     ),
     aliases=("ema",),
+    elsewhere={"length": "ema_line", "period": "ema_line"},
 )

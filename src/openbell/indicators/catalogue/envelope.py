@@ -36,8 +36,9 @@ INDICATOR = Indicator(
     warmup=lambda length, upper, lower, method: length,  # noqa: ARG005 - takes every parameter
     parameters=(
         Parameter("length", 20, 1, 500),
-        Parameter("upper", 2.0, 0.01, 100.0),
-        Parameter("lower", 2.0, 0.01, 100.0),
+        Parameter("upper", 2.0, 0.01, 100.0, tradingview=10.0),
+        Parameter("lower", 2.0, 0.01, 100.0, tradingview=10.0),
         METHOD,
     ),
+    aliases=("env", "envelopes"),
 )

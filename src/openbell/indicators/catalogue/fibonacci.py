@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from math import isnan, nan
 
+import numpy as np
+
 from openbell.indicators.channels import Channels, Line
+from openbell.indicators.held import held
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
 from openbell.indicators.swings import RunningSwings, swings
 from openbell.market.bars import Bars
 
@@ -48,7 +50,12 @@ class _Leg:
 
 
 def _compute(bars: Bars, depth: int) -> Channels:
-    return Channels(lines=tuple(map(Line, LINES, stepwise(_Leg().update, len(LINES), *swings(bars, depth)))))
+    high, low = swings(bars, depth)
+    # The lines change only at bars that confirm a swing.
+    changes = np.flatnonzero(~(np.isnan(high) & np.isnan(low)))
+    states = map(_Leg().update, high[changes].tolist(), low[changes].tolist())
+    lines = held(dict(zip(changes.tolist(), states, strict=True)), (nan,) * len(LINES), len(bars))
+    return Channels(lines=tuple(map(Line, LINES, lines)))
 
 
 class _Stream:

@@ -5,35 +5,41 @@ As in TradingView: the place is smoothed and limited to ±0.999. It counts as ha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isnan, log, nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
-from openbell.market.bars import Bars
+from openbell.indicators.ta_lib import talib
+from openbell.indicators.ties import above
+from openbell.market.bars import Bars, Values
 
 LIMIT, LIMITED = 0.99, 0.999
 
 
-class _Transform:
-    __slots__ = ("_fisher", "_trigger", "_value")
+def _smoothed(places: Iterable[float], value: float) -> list[float]:
+    """The places, from 0 to 1, smoothed and limited; `value` is that of the bar before."""
+    found = []
+    for place in places:
+        value = 0.66 * (place - 0.5) + 0.67 * value
+        if value > LIMIT:
+            value = LIMITED
+        elif value < -LIMIT:
+            value = -LIMITED
+        found.append(value)
+    return found
 
-    def __init__(self) -> None:
-        self._value, self._fisher, self._trigger = 0.0, 0.0, nan
 
-    def update(self, place: float) -> tuple[float, ...]:
-        """The transform and its trigger after this place, from 0 to 1; NaN while it is NaN."""
-        if isnan(place):
-            return nan, nan
-        value = 0.66 * (place - 0.5) + 0.67 * self._value
-        self._value = LIMITED if value > LIMIT else -LIMITED if value < -LIMIT else value
-        trigger = self._trigger
-        self._fisher = 0.5 * log((1.0 + self._value) / (1.0 - self._value)) + 0.5 * self._fisher
-        self._trigger = self._fisher
-        return self._fisher, trigger
+def _transform(place: Values) -> list[float]:
+    """The Fisher transform of each place, smoothed."""
+    values = np.array(_smoothed(place.tolist(), 0.0))
+    # TA-Lib's LN and `math.log` (in the stream) both call the platform's logarithm; numpy has its own.
+    halves = 0.5 * talib.LN((1.0 + values) / (1.0 - values)) if len(values) else values
+    fisher = 0.0
+    return [fisher := half + 0.5 * fisher for half in halves.tolist()]
 
 
 def _compute(bars: Bars, length: int) -> Channels:
@@ -41,20 +47,29 @@ def _compute(bars: Bars, length: int) -> Channels:
     bottom = lowest(middle, length)
     height = highest(middle, length) - bottom
     flat = 0.5 + 0.0 * height
-    place = np.divide(middle - bottom, height, out=flat, where=~(height <= 0.0))
-    lines = stepwise(_Transform().update, 2, place)
-    return Channels(lines=tuple(map(Line, ("Fisher", "Trigger"), lines)), hlines=(-1.5, 0.0, 1.5))
+    place = np.divide(middle - bottom, height, out=flat, where=above(height, 0.0, middle))
+    lines = np.full((2, len(bars)), np.nan)
+    lines[0, length - 1 :] = _transform(place[length - 1 :])
+    lines[1, 1:] = lines[0, :-1]
+    return Channels(lines=tuple(map(Line, ("Fisher", "Trigger"), lines)), hlines=bounds(-1.5, 1.5, middle=True))
 
 
 class _Stream:
     def __init__(self, length: int) -> None:
-        self._extremes, self._transform = RunningExtremes(length), _Transform()
+        self._extremes = RunningExtremes(length)
+        self._value, self._fisher, self._trigger = 0.0, 0.0, nan
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         middle = (bar.high + bar.low) / 2.0
         top, bottom = self._extremes.update(middle, middle)
         height = top - bottom
-        return self._transform.update(0.5 if height <= 0.0 else (middle - bottom) / height)
+        if isnan(height):
+            return nan, nan
+        place = (middle - bottom) / height if above(height, 0.0, middle) else 0.5
+        (value,) = (self._value,) = _smoothed((place,), self._value)
+        fisher = self._fisher = 0.5 * log((1.0 + value) / (1.0 - value)) + 0.5 * self._fisher
+        trigger, self._trigger = self._trigger, fisher
+        return fisher, trigger
 
 
 INDICATOR = Indicator(
@@ -66,5 +81,7 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 9, 1, 500),),
+    aliases=("fisher_transform",),
     inputs=("high", "low"),
+    differs="While the price does not move its place counts as half way, where TradingView has no value.",
 )

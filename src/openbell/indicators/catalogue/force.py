@@ -7,7 +7,7 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.running import RunningAverage
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
@@ -15,7 +15,7 @@ from openbell.market.bars import Bars
 
 def _compute(bars: Bars, length: int) -> Channels:
     push = np.diff(bars.close, prepend=np.nan) * bars.volume
-    return Channels(lines=(Line("Force", ema(push, length)),), hlines=(0.0,))
+    return Channels(lines=(Line("Force", ema(push, length)),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -39,5 +39,6 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 13, 1, 500),),
+    aliases=("efi", "force_index", "elder_force_index", "elders_force_index"),
     inputs=("close", "volume"),
 )

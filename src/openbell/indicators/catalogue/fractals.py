@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf, isnan, nan
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line
 from openbell.indicators.displacement import shifted_later
 from openbell.indicators.highs_and_lows import highest
-from openbell.indicators.rules import Rule, RunningRules, Value, array_signals
+from openbell.indicators.rules import LazySignals, Rule, RunningRules, Value, array_signals
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -77,7 +78,9 @@ def _held(values: Values) -> Values:
 def _compute(bars: Bars, length: int) -> Channels:
     found = (_tops(bars.high, length), -_tops(-bars.low, length))
     lines = tuple(map(Line, ("up", "down"), map(_held, found)))
-    return Channels(lines=lines, signals=array_signals(_rules, found))
+    signals = array_signals(_rules, found)
+    dated = LazySignals(lambda: tuple(replace(each, extreme=each.index - length) for each in signals))
+    return Channels(lines=lines, signals=dated)
 
 
 class _Stream:
@@ -104,8 +107,8 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: 2 * length + 1,
-    parameters=(Parameter("length", 2, 2, 100),),
-    aliases=("williams_fractals",),
+    parameters=(Parameter("length", 2, 2, 100, aliases=("periods",)),),
+    aliases=("williams_fractals", "williams_fractal"),
     inputs=("high", "low"),
     signals=SIGNALS,
     sparse=("up", "down"),

@@ -11,38 +11,28 @@ from math import exp, isnan, log2, nan
 
 import numpy as np
 
+from openbell.indicators.adaptive import adaptive_average
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
+from openbell.indicators.ta_lib import talib
 from openbell.market.bars import Bars, Values
 
 RATE = 4.6
 SLOWEST = 0.01
 
 
-class _Filter:
-    """The average, from the range of each half of the window and of the whole."""
+def _weights(newer: Values, older: Values, whole: Values) -> Values:
+    """The weight of each bar, from the range of each half of the window and of the whole.
 
-    __slots__ = ("_value", "_weight")
-
-    def __init__(self) -> None:
-        self._value = nan
-        self._weight = 1.0
-
-    def update(self, price: float, newer: float, older: float, whole: float) -> tuple[float, ...]:
-        """The average after this bar; NaN while a range is NaN."""
-        if isnan(older):
-            return (nan,)
-        if newer > 0.0 and older > 0.0 and whole > 0.0:
-            # The dimension is 1 + log2(ratio). In a trend the halves do not overlap, and the weight is at its limit of 1.
-            ratio = (newer + older) / whole
-            self._weight = max(SLOWEST, exp(-RATE * log2(ratio))) if ratio > 1.0 else 1.0
-        if isnan(self._value):
-            self._value = price
-        else:
-            self._value += self._weight * (price - self._value)
-        return (self._value,)
+    The fractal dimension is 1 + log2(ratio). In a trend the halves do not overlap, and the weight is at its limit of 1.
+    """
+    known = np.flatnonzero((newer > 0.0) & (older > 0.0) & (whole > 0.0))
+    ratio = np.maximum((newer[known] + older[known]) / whole[known], 1.0)
+    # TA-Lib's EXP and `math.log2` call the platform's functions, as the stream does; numpy has its own.
+    weights = np.maximum(SLOWEST, talib.EXP(-RATE * np.fromiter(map(log2, ratio.tolist()), np.float64)))
+    place = np.searchsorted(known, np.arange(len(newer)), side="right")
+    return np.append(1.0, weights)[place]
 
 
 def _ranges(bars: Bars, half: int) -> tuple[Values, Values, Values]:
@@ -53,8 +43,8 @@ def _ranges(bars: Bars, half: int) -> tuple[Values, Values, Values]:
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    middle = (bars.high + bars.low) / 2.0
-    (values,) = stepwise(_Filter().update, 1, middle, *_ranges(bars, length // 2))
+    half, middle = length // 2, (bars.high + bars.low) / 2.0
+    values = adaptive_average(middle, _weights(*_ranges(bars, half)), 2 * half - 1, middle)
     return Channels(lines=(Line("FRAMA", values),))
 
 
@@ -63,13 +53,20 @@ class _Stream:
         half = length // 2
         self._half, self._whole = RunningExtremes(half), RunningExtremes(2 * half)
         self._ranges: deque[float] = deque([nan] * half, maxlen=half)
-        self._filter = _Filter()
+        self._value, self._weight = nan, 1.0
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         (top, bottom), (high, low) = self._half.update(bar.high, bar.low), self._whole.update(bar.high, bar.low)
-        newer, older = top - bottom, self._ranges[0]
+        newer, older, whole = top - bottom, self._ranges[0], high - low
         self._ranges.append(newer)
-        return self._filter.update((bar.high + bar.low) / 2.0, newer, older, high - low)
+        if isnan(older):
+            return (nan,)
+        if newer > 0.0 and older > 0.0 and whole > 0.0:
+            ratio = (newer + older) / whole
+            self._weight = max(SLOWEST, exp(-RATE * log2(ratio))) if ratio > 1.0 else 1.0
+        price = (bar.high + bar.low) / 2.0
+        self._value = price if isnan(self._value) else self._value + self._weight * (price - self._value)
+        return (self._value,)
 
 
 INDICATOR = Indicator(

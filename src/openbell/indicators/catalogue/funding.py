@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars
 from openbell.market.extras import Extra
 
 
 def _compute(bars: Bars, funding: Extra) -> Channels:
-    return Channels(histogram=(Line("Funding", 100.0 * funding.at(bars)),), hlines=(0.0,))
+    return Channels(histogram=(Line("Funding", 100.0 * funding.at(bars)),), hlines=(ZERO,))
 
 
 INDICATOR = Indicator(
     name="funding",
     title="Funding",
-    description="Funding rate in per cent per 8 hours, the newest known at each bar's end",
+    description="Funding rate in per cent per 8 hours, the newest known before each bar's end",
     overlay=False,
     compute=_compute,
     warmup=lambda: 1,

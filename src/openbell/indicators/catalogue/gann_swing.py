@@ -7,52 +7,56 @@ signal: it depends on the first bar.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import nan
 
+import numpy as np
+
 from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.held import held
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
 from openbell.market.bars import Bars
 
 SIGNALS = {"turn_up": Direction.UP, "turn_down": Direction.DOWN}
 
 
 class _Swing:
-    __slots__ = ("_bars", "_falls", "_high", "_left", "_low", "_peak", "_rises", "_swings", "_trough", "_way")
+    """The chart's direction, and the last completed swing high and swing low."""
+
+    __slots__ = ("_bars", "_falls", "_high", "_low", "_peak", "_rises", "_trough", "state")
 
     def __init__(self, bars: int) -> None:
-        self._bars = self._left = bars
-        self._high = self._low = nan
+        self._bars = bars
+        self._high = self._low = self._peak = self._trough = nan
         self._rises = self._falls = 0
-        self._peak = self._trough = nan
-        self._way = 0.0
-        self._swings = (nan, nan)
+        self.state = (0.0, nan, nan)
 
-    def update(self, high: float, low: float) -> tuple[float, ...]:
-        """Direction, and the last completed swing high and swing low, after this bar."""
-        self._peak, self._trough = max(self._peak, high), min(self._trough, low)
-        rises, falls = high > self._high, low < self._low
-        if rises or falls or self._high != self._high:  # NaN before the first bar
-            self._rises = self._rises + 1 if rises else 0
-            self._falls = self._falls + 1 if falls else 0
-            self._high, self._low = high, low
-            if self._way <= 0.0 and self._rises >= self._bars:
-                self._turn(1.0, high, low)
-            elif self._way >= 0.0 and self._falls >= self._bars:
-                self._turn(-1.0, high, low)
-        if self._left:
-            self._left -= 1
-            return nan, nan, nan
-        return self._way, *self._swings
-
-    def _turn(self, way: float, high: float, low: float) -> None:
-        if self._way > 0.0:
-            self._swings = (self._peak, self._swings[1])
-        elif self._way < 0.0:
-            self._swings = (self._swings[0], self._trough)
-        self._way, self._peak, self._trough = way, high, low
+    def follow(self, rows: Iterable[tuple[float, float]]) -> dict[int, tuple[float, float, float]]:
+        """The state after each bar that turns, by its number among these bars. A row is a bar's high and low."""
+        turns = {}
+        high_before, low_before, peak, trough = self._high, self._low, self._peak, self._trough
+        rises, falls, bars, (way, top, bottom) = self._rises, self._falls, self._bars, self.state
+        for at, (high, low) in enumerate(rows):
+            if high > peak:  # noqa: PLR1730 - max takes twice the time
+                peak = high
+            if low < trough:  # noqa: PLR1730
+                trough = low
+            if high <= high_before and low >= low_before:
+                continue  # within the range of the last bar that counted
+            rises = rises + 1 if high > high_before else 0
+            falls = falls + 1 if low < low_before else 0
+            high_before, low_before = high, low
+            if (rises >= bars and way <= 0.0) or (falls >= bars and way >= 0.0):
+                if way > 0.0:
+                    top = peak
+                elif way < 0.0:
+                    bottom = trough
+                way, peak, trough = 1.0 if rises >= bars and way <= 0.0 else -1.0, high, low
+                turns[at] = way, top, bottom
+        self._high, self._low, self._peak, self._trough = high_before, low_before, peak, trough
+        self._rises, self._falls, self.state = rises, falls, (way, top, bottom)
+        return turns
 
 
 def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
@@ -65,18 +69,25 @@ def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
 
 
 def _compute(series: Bars, /, bars: int) -> Channels:
-    lines = stepwise(_Swing(bars).update, 3, series.high, series.low)
+    turns = _Swing(bars).follow(zip(series.high.tolist(), series.low.tolist(), strict=True))
+    lines = held(turns, (0.0, nan, nan), len(series))
+    for line in lines:
+        line[:bars] = np.nan
     labels = ("direction", "swing_high", "swing_low")
     return Channels(lines=tuple(map(Line, labels, lines)), signals=array_signals(_rules, lines))
 
 
 class _Stream:
     def __init__(self, bars: int) -> None:
-        self._swing = _Swing(bars)
+        self._swing, self._waits = _Swing(bars), bars
         self._rules = RunningRules(_rules, 3)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._rules.update(*self._swing.update(bar.high, bar.low))
+        self._swing.follow(((bar.high, bar.low),))
+        if self._waits:
+            self._waits -= 1
+            return self._rules.update(nan, nan, nan)
+        return self._rules.update(*self._swing.state)
 
     def signals(self) -> tuple[BarSignal, ...]:
         return self._rules.signals()

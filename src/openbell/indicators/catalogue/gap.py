@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from math import isnan, nan
 
+import numpy as np
+
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.regular_hours import session_days
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
+from openbell.indicators.ties import at_least
 from openbell.market.bars import Bars
 
 
@@ -36,7 +38,7 @@ class _Gaps:
             return gap, self._fill
         if day != self._day and not isnan(before):
             gap = 100.0 * ((opened - before) / before)
-            if abs(gap) >= self._min:
+            if at_least(abs(opened - before), self._min / 100.0 * before, before):
                 self._fill, self._up = before, gap > 0.0
         if low <= self._fill if self._up else high >= self._fill:
             self._fill = nan
@@ -45,8 +47,22 @@ class _Gaps:
 
 
 def _compute(bars: Bars, min_gap: float) -> Channels:
-    columns = (bars.open, bars.high, bars.low, bars.close, session_days(bars))
-    return Channels(lines=tuple(map(Line, ("gap", "fill"), stepwise(_Gaps(min_gap).update, 2, *columns))))
+    """A gap can only begin with a day, and its level only change there or where a bar trades at it."""
+    lines = np.full((2, len(bars)), np.nan)
+    day = session_days(bars)
+    inside = np.flatnonzero(day >= 0)
+    begins = inside[1:][np.diff(day[inside]) != 0]
+    before = bars.close[inside[np.searchsorted(inside, begins) - 1]]
+    lines[0, int(inside[0]) + 1 if len(inside) else len(bars) :] = 0.0
+    lines[0, begins] = 100.0 * ((bars.open[begins] - before) / before)
+    wide = np.flatnonzero(at_least(np.abs(bars.open[begins] - before), min_gap / 100.0 * before, before))
+    ends = np.append(begins[wide], len(bars))
+    for at, end, level in zip(ends[:-1].tolist(), ends[1:].tolist(), before[wide].tolist(), strict=True):
+        part = slice(at, end)
+        touched = bars.low[part] <= level if lines[0, at] > 0.0 else bars.high[part] >= level
+        filled = touched & (day[part] >= 0)
+        lines[1, at : at + int(filled.argmax()) if filled.any() else end] = level
+    return Channels(lines=tuple(map(Line, ("gap", "fill"), lines)))
 
 
 class _Stream:

@@ -35,5 +35,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 10, 1, 1000),),
-    aliases=("hamming_ma",),
+    aliases=("hamming_ma", "moving_average_hamming"),
 )

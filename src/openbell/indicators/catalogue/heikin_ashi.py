@@ -9,6 +9,7 @@ from openbell.indicators.flips import SIGNALS, flip_rules, flips
 from openbell.indicators.rules import RunningRules
 from openbell.indicators.spec import Bar, Indicator
 from openbell.indicators.ta_lib import talib
+from openbell.indicators.ties import above
 from openbell.market.bars import Bars
 
 
@@ -16,7 +17,7 @@ def _compute(bars: Bars) -> Channels:
     opened, high, low, close = talib.HA(bars.open, bars.high, bars.low, bars.close)
     return Channels(
         lines=(Line("open", opened), Line("high", high), Line("low", low), Line("close", close)),
-        signals=flips(np.sign(close - opened), close),
+        signals=flips(np.where(above(close, opened, close), 1.0, 0.0) - above(opened, close, close), close),
     )
 
 
@@ -30,8 +31,10 @@ class _Stream:
         opened = (bar.open + bar.close) / 2.0 if self._next_open is None else self._next_open
         close = (bar.open + bar.high + bar.low + bar.close) / 4.0
         self._next_open = (opened + close) / 2.0
-        if close != opened:
-            self._side = 1.0 if close > opened else -1.0
+        if above(close, opened, close):
+            self._side = 1.0
+        elif above(opened, close, close):
+            self._side = -1.0
         self._rules.update(self._side, close)
         return opened, max(bar.high, opened, close), min(bar.low, opened, close), close
 

@@ -12,7 +12,7 @@ from openbell.indicators.weighted import RunningWeightedAverage, linear_weights,
 from openbell.market.bars import Bars
 
 
-def _weights(length: int) -> list[float]:
+def hull_weights(length: int) -> list[float]:
     """The combined weights of the three averages."""
     lead = -np.array(linear_weights(length))
     half = max(1, length // 2)
@@ -22,12 +22,12 @@ def _weights(length: int) -> list[float]:
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("HMA", weighted_average(bars.close, _weights(length))),))
+    return Channels(lines=(Line("HMA", weighted_average(bars.close, hull_weights(length))),))
 
 
 class _Stream:
     def __init__(self, length: int) -> None:
-        self._average = RunningWeightedAverage(_weights(length))
+        self._average = RunningWeightedAverage(hull_weights(length))
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         return (self._average.update(bar.close),)
@@ -42,4 +42,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length + isqrt(length) - 1,
     parameters=(Parameter("length", 9, 1, 1000),),
+    aliases=("hull_moving_average", "hull_ma"),
 )

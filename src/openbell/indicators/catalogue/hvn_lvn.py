@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from openbell.indicators.channels import Channels
+import numpy as np
+
+from openbell.indicators.channels import Channels, Level
 from openbell.indicators.profiles import WIDEST, PriceRows, one_session
 from openbell.indicators.spec import Indicator, Parameter
+from openbell.indicators.value_area import EQUAL
 from openbell.market.bars import Bars, Values
 
 
@@ -15,7 +18,9 @@ def peaks(heights: Values, neighborhood: int, least: float, count: int) -> list[
 
     A peak is the highest row of its neighbourhood; of a plateau the lowest row counts. Beyond both ends the height is 0.
     """
-    row = heights.tolist()
+    # In units in which different volumes are whole numbers: equal ones must not differ by rounding.
+    unit = EQUAL * float(np.abs(heights).sum()) or 1.0
+    row, least = np.rint(heights / unit).tolist(), least / unit - 1.0
     found = []
     for at, height in enumerate(row):
         below, above = row[max(0, at - neighborhood) : at], row[at + 1 : at + 1 + neighborhood]
@@ -50,14 +55,14 @@ def _compute(
     rows = PriceRows(one_session(bars), bins)
     traded = rows.spread(bars.volume)[0]
     largest = traded.max()
-    nodes: list[int] = []
-    for shown, heights in ((show_hvn, traded), (show_lvn, -traded)):
+    nodes: list[tuple[int, str]] = []
+    for shown, heights, label in ((show_hvn, traded, "HVN"), (show_lvn, -traded, "LVN")):
         if shown:
-            nodes += peaks(heights, neighborhood, min_prominence * float(largest), top_n)
-    widths = (WIDEST / largest * traded[nodes]).tolist() if nodes else []
+            nodes += ((row, label) for row in peaks(heights, neighborhood, min_prominence * float(largest), top_n))
+    widths = [float(WIDEST / largest * traded[row]) for row, _ in nodes]
     return Channels(
-        hbars=tuple(rows.thin_bar(node, width, 0.0, False) for node, width in zip(nodes, widths, strict=True)),
-        hlines=tuple(rows.price(node) for node in nodes),
+        hbars=tuple(rows.thin_bar(row, width, 0.0, False) for (row, _), width in zip(nodes, widths, strict=True)),
+        hlines=tuple(Level(rows.price(row), label) for row, label in nodes),
     )
 
 

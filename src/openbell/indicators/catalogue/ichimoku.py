@@ -1,18 +1,18 @@
 """Ichimoku: four lines of middles between the highest high and the lowest low, and the lagging close.
 
-The two spans are drawn `base` bars after the bar that they are computed at, and cut off at the chart's edge. The lagging
-line is the close drawn `base` bars before its own bar, so it is not known at the bar at which it is drawn.
+As in TradingView, a displacement of 26 counts the bar itself: the two spans are drawn 25 bars after the bar that they are
+computed at, so 25 of their values are ahead of the last bar. The lagging line is the close drawn 25 bars before its own bar,
+so it is not known at the bar at which it is drawn.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from math import nan
 
 import numpy as np
 
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.displacement import shifted_later
+from openbell.indicators.displacement import Delay, beyond_the_last, shifted_later
 from openbell.indicators.highs_and_lows import RunningExtremes, middle
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
@@ -24,35 +24,35 @@ def _shifted_earlier(values: Values, by: int) -> Values:
     return out
 
 
-def _compute(bars: Bars, conversion: int, base: int, span: int) -> Channels:
+def _compute(bars: Bars, conversion: int, base: int, span: int, displacement: int) -> Channels:
+    by = displacement - 1
     fast = middle(bars.high, bars.low, conversion)
     slow = middle(bars.high, bars.low, base)
-    span_a = shifted_later((fast + slow) / 2.0, base)
-    span_b = shifted_later(middle(bars.high, bars.low, span), base)
+    leading = ((fast + slow) / 2.0, middle(bars.high, bars.low, span))
+    span_a, span_b = (shifted_later(values, by) for values in leading)
+    ahead_a, ahead_b = (beyond_the_last(values, by) for values in leading)
     return Channels(
         lines=(
             Line("Conversion", fast),
             Line("Base", slow),
-            Line("Span A", span_a),
-            Line("Span B", span_b),
-            Line("Lagging", _shifted_earlier(bars.close, base)),
+            Line("Span A", span_a, ahead_a),
+            Line("Span B", span_b, ahead_b),
+            Line("Lagging", _shifted_earlier(bars.close, by)),
         ),
-        fills=(Fill(span_a, span_b),),
+        fills=(Fill(span_a, span_b, (ahead_a, ahead_b)),),
     )
 
 
 class _Stream:
-    def __init__(self, conversion: int, base: int, span: int) -> None:
+    def __init__(self, conversion: int, base: int, span: int, displacement: int) -> None:
         self._fast, self._slow, self._span = (RunningExtremes(length) for length in (conversion, base, span))
-        self._spans = deque([(nan, nan)] * base, maxlen=base)
+        self._span_a, self._span_b = Delay(displacement - 1), Delay(displacement - 1)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         fast = self._fast.middle(bar.high, bar.low)
         slow = self._slow.middle(bar.high, bar.low)
         span = self._span.middle(bar.high, bar.low)
-        span_a, span_b = self._spans[0]
-        self._spans.append(((fast + slow) / 2.0, span))
-        return fast, slow, span_a, span_b, nan
+        return fast, slow, self._span_a.update((fast + slow) / 2.0), self._span_b.update(span), nan
 
 
 INDICATOR = Indicator(
@@ -62,8 +62,38 @@ INDICATOR = Indicator(
     overlay=True,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda conversion, base, span: max(conversion, base, span) + base,
-    parameters=(Parameter("conversion", 9, 1, 500), Parameter("base", 26, 1, 500), Parameter("span", 52, 1, 500)),
+    warmup=lambda conversion, base, span, displacement: max(conversion, base, span) + displacement - 1,
+    parameters=(
+        Parameter(
+            "conversion",
+            9,
+            1,
+            500,
+            aliases=(
+                "tenkan",
+                "conversion_length",
+                "conversion_periods",
+                "conversion_line_length",
+                "conversion_line_periods",
+            ),
+        ),
+        Parameter(
+            "base",
+            26,
+            1,
+            500,
+            aliases=("kijun", "base_length", "base_periods", "base_line_length", "base_line_periods"),
+        ),
+        Parameter(
+            "span",
+            52,
+            1,
+            500,
+            aliases=("senkou", "senkou_b", "span_length", "leading_span_b_length", "leading_span_b_periods"),
+        ),
+        Parameter("displacement", 26, 1, 500, aliases=("lagging_span",)),
+    ),
+    aliases=("ichi", "ichimoku_cloud"),
     inputs=("high", "low", "close"),
     displaced=("Lagging",),
 )

@@ -1,105 +1,159 @@
-"""Kalman volume filter: a volume zone oscillator, smoothed by a Kalman filter, with a signal line."""
+"""Kalman volume filter: a volume zone oscillator in units of its deviation, smoothed by a scalar Kalman filter.
+
+The volume of a bar is positive if its close is above the close two bars before, else negative. The oscillator is the Hull
+average of that volume over the Hull average of the volume, divided by its own deviation over 200 bars. The filter starts at
+0 and moves towards each value by the gain `k`. The signal is its simple average.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from math import isnan, nan
+from math import isnan, isqrt, nan, sqrt
 
 import numpy as np
 
-from openbell.indicators.averages import ema
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line
-from openbell.indicators.exact_averages import ema as running_ema
+from openbell.indicators.catalogue.hma import hull_weights
+from openbell.indicators.channels import ZERO, BarSignal, Channels, Direction, Level, Line
+from openbell.indicators.latest import Latest
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.sums import weighted_sum
+from openbell.indicators.ties import OSCILLATOR, above, below
+from openbell.indicators.windows import RunningMean, RunningSum, window_mean, window_sum
 from openbell.market.bars import Bars, Values
 
-OVERBOUGHT, OVERSOLD = 40.0, -40.0
+BACK = 2
+"""Bars from a close to the one that it is compared with."""
+DEVIATION = 200
+"""Bars of the deviation."""
+ZONE = 0.6
+"""Crosses beyond this distance from 0 are those of an overbought or oversold market."""
+STEADY = 1e-12
+"""A variance below this share of the squared mean is rounding: the oscillator counts as 0."""
 
 
 def volume_zone(bars: Bars, length: int) -> Values:
-    """−100 to 100: average volume signed by the change of the close, in per cent of average volume; 0 without volume."""
+    """The share of signed volume in the volume, by Hull averages; 0 without volume."""
     out = np.full(len(bars), np.nan)
-    traded = ema(bars.volume[1:], length)
-    signed = ema(np.sign(np.diff(bars.close)) * bars.volume[1:], length)
-    out[1:] = 100.0 * np.divide(signed, traded, out=np.zeros(len(traded)), where=traded != 0.0)
+    weights, volume = hull_weights(length), bars.volume[BACK:]
+    signed = weighted_sum(np.where(bars.close[BACK:] > bars.close[:-BACK], volume, -volume), weights)
+    traded = weighted_sum(volume, weights)
+    out[BACK:] = np.divide(signed, traded, out=0.0 * traded, where=traded != 0.0)
     return out
 
 
+def over_deviation(values: Values, length: int) -> Values:
+    """The values in units of the population deviation of the latest ones; 0 where they do not vary."""
+    mean = window_sum(values, length) / length
+    variance = window_sum(values * values, length) / length - mean * mean
+    varies = variance > STEADY * (mean * mean)
+    return np.divide(
+        values, np.sqrt(variance, where=varies, out=1.0 + 0.0 * variance), out=0.0 * variance, where=varies
+    )
+
+
 def kalman(values: Values, gain: float) -> Values:
-    """A scalar Kalman filter in its steady state: the estimate moves towards each value by the gain."""
+    """A scalar Kalman filter in its steady state: the estimate starts at 0 and moves towards each value by the gain."""
     lead = int(np.isnan(values).sum())
-    known = values[lead:].tolist()
-    level = known[0] if known else nan
+    known, level = values[lead:].tolist(), 0.0
     for at, seen in enumerate(known):
         known[at] = level = level + gain * (seen - level)
     return np.concatenate((values[:lead], known))
 
 
 def _compute(bars: Bars, vzo_length: int, k: float, sig_length: int) -> Channels:
-    line = kalman(volume_zone(bars, vzo_length), k)
-    trigger = ema(line, sig_length)
+    zone = volume_zone(bars, vzo_length)
+    line = kalman(over_deviation(zone, DEVIATION), k)
+    trigger = window_mean(line, sig_length)
     return Channels(
         lines=(Line("KVF", line), Line("Signal", trigger)),
         signals=array_signals(_rules, (line, trigger)),
-        hlines=(OVERSOLD, 0.0, OVERBOUGHT),
-        y_range=(-100.0, 100.0),
+        hlines=(Level(-ZONE, "lower zone"), ZERO, Level(ZONE, "upper zone")),
     )
 
 
 def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
-    """Each cross is one signal, with its own label in the oversold and overbought zones."""
+    """Each cross is one signal: a buy from below 0.6, a sell from above −0.6, with its own label from beyond the zone."""
     (line_before, trigger_before), (line, trigger) = before, now
     up = crosses_above(line_before, trigger_before, line, trigger)
     down = crosses_above(trigger_before, line_before, trigger, line)
+    neutral = above(line_before, -ZONE, _SCALE) & below(line_before, ZONE, _SCALE)
     return (
-        ("buy", up & (line > OVERSOLD), line),
-        ("sell", down & (line < OVERBOUGHT), line),
-        ("buy_oversold", up & (line <= OVERSOLD), line),
-        ("sell_overbought", down & (line >= OVERBOUGHT), line),
+        ("buy", up & neutral, line),
+        ("sell", down & neutral, line),
+        ("buy_oversold", up & below(line_before, -ZONE, _SCALE), line),
+        ("sell_overbought", down & above(line_before, ZONE, _SCALE), line),
     )
+
+
+_SCALE = OSCILLATOR / 100.0
+
+
+class _RunningZone:
+    """`volume_zone` in units of its deviation, one bar at a time."""
+
+    def __init__(self, length: int) -> None:
+        self._weights = np.array(hull_weights(length))
+        self._volumes = Latest(len(self._weights), 2)
+        self._closes = deque([nan] * BACK, maxlen=BACK)
+        self._sum, self._squares = RunningSum(DEVIATION), RunningSum(DEVIATION)
+
+    def update(self, bar: Bar) -> float:
+        """The oscillator after this bar; NaN before warm-up."""
+        before = self._closes[0]
+        self._closes.append(bar.close)
+        if isnan(before):
+            return nan
+        window = self._volumes.update(bar.volume if bar.close > before else -bar.volume, bar.volume)
+        if window is None:
+            return nan
+        signed, traded = (
+            (window * self._weights).cumsum(axis=1)[:, -1].tolist()
+        )  # added oldest first, as in the array form
+        zone = signed / traded if traded else 0.0
+        mean = self._sum.update(zone) / DEVIATION
+        variance = self._squares.update(zone * zone) / DEVIATION - mean * mean
+        if isnan(mean):
+            return nan
+        return zone / sqrt(variance) if variance > STEADY * (mean * mean) else 0.0
 
 
 class _Stream:
     def __init__(self, vzo_length: int, k: float, sig_length: int) -> None:
-        self._signed = running_ema(vzo_length)
-        self._traded = running_ema(vzo_length)
-        self._trigger = running_ema(sig_length)
-        self._gain = k
-        self._close = self._level = nan
+        self._zone, self._trigger = _RunningZone(vzo_length), RunningMean(sig_length)
+        self._gain, self._level = k, 0.0
         self._rules = RunningRules(_rules, 2)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        before, self._close = self._close, bar.close
-        if isnan(before):
+        seen = self._zone.update(bar)
+        if isnan(seen):
             return nan, nan
-        way = (bar.close > before) - (bar.close < before)
-        signed, traded = self._signed.update(way * bar.volume), self._traded.update(bar.volume)
-        if isnan(traded):
-            return nan, nan
-        seen = 100.0 * (signed / traded) if traded else 0.0
-        level = self._level
-        self._level = seen if isnan(level) else level + self._gain * (seen - level)
+        self._level += self._gain * (seen - self._level)
         return self._rules.update(self._level, self._trigger.update(self._level))
 
     def signals(self) -> tuple[BarSignal, ...]:
         return self._rules.signals()
 
 
+def _warmup(vzo_length: int, k: float, sig_length: int) -> int:  # noqa: ARG001 - takes every parameter
+    return BACK + (vzo_length + isqrt(vzo_length) - 1) + (DEVIATION - 1) + (sig_length - 1)
+
+
 INDICATOR = Indicator(
     name="kalman_volume",
     title="KVF",
-    description="Volume zone oscillator smoothed by a scalar Kalman filter of gain k, and its EMA as signal",
+    description="Volume zone oscillator over its deviation, smoothed by a scalar Kalman filter of gain k, and its average",
     overlay=False,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda vzo_length, k, sig_length: vzo_length + sig_length,  # noqa: ARG005 - takes every parameter
+    warmup=_warmup,
     parameters=(
         Parameter("vzo_length", 70, 1, 500),
         Parameter("k", 0.06, 0.001, 1.0),
         Parameter("sig_length", 10, 1, 500),
     ),
-    aliases=("kalman", "kvf"),
+    aliases=("kalman", "kvf", "kv"),
     inputs=("close", "volume"),
     signals={
         "buy": Direction.UP,
@@ -107,4 +161,8 @@ INDICATOR = Indicator(
         "buy_oversold": Direction.UP,
         "sell_overbought": Direction.DOWN,
     },
+    differs=(
+        "It is 0 while the oscillator does not vary, where its published script has no value, and begins when all "
+        "its windows are full."
+    ),
 )

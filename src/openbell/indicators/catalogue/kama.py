@@ -12,50 +12,44 @@ from math import isnan, nan
 
 import numpy as np
 
+from openbell.indicators.adaptive import adaptive_average
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.displacement import shifted_later
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars
-
-
-class _Average:
-    __slots__ = ("_fast", "_slow", "_value")
-
-    def __init__(self, fast: int, slow: int) -> None:
-        self._fast, self._slow = 2.0 / (fast + 1), 2.0 / (slow + 1)
-        self._value = nan
-
-    def update(self, close: float, net: float, path: float) -> tuple[float, ...]:
-        """The average after this close, from the net change and the sum of the changes; NaN while they are NaN."""
-        if isnan(path):
-            self._value = close
-            return (nan,)
-        efficiency = min(1.0, net / path) if path > 0.0 else 0.0
-        factor = efficiency * (self._fast - self._slow) + self._slow
-        self._value += factor * factor * (close - self._value)
-        return (self._value,)
 
 
 def _compute(bars: Bars, length: int, fast: int, slow: int) -> Channels:
     close = bars.close
     path = window_sum(np.abs(np.diff(close, prepend=np.nan)), length)
     net = np.abs(close - shifted_later(close, length))
-    (values,) = stepwise(_Average(fast, slow).update, 1, close, net, path)
+    efficiency = np.minimum(1.0, np.divide(net, path, out=np.zeros(len(close)), where=path > 0.0))
+    quickest, slowest = 2.0 / (fast + 1), 2.0 / (slow + 1)
+    factor = efficiency * (quickest - slowest) + slowest
+    values = adaptive_average(close, factor * factor, length - 1, close)
+    values[length - 1 : length] = np.nan
     return Channels(lines=(Line("KAMA", values),))
 
 
 class _Stream:
     def __init__(self, length: int, fast: int, slow: int) -> None:
-        self._average, self._path = _Average(fast, slow), RunningSum(length)
+        self._path = RunningSum(length)
         self._closes = deque([nan] * (length + 1), maxlen=length + 1)
+        self._quickest, self._slowest = 2.0 / (fast + 1), 2.0 / (slow + 1)
+        self._value = nan
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         close, closes = bar.close, self._closes
         path = self._path.update(abs(close - closes[-1]))
         closes.append(close)
-        return self._average.update(close, abs(close - closes[0]), path)
+        if isnan(path):
+            self._value = close
+            return (nan,)
+        efficiency = min(1.0, abs(close - closes[0]) / path) if path > 0.0 else 0.0
+        factor = efficiency * (self._quickest - self._slowest) + self._slowest
+        self._value += factor * factor * (close - self._value)
+        return (self._value,)
 
 
 INDICATOR = Indicator(
@@ -67,5 +61,6 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length, fast, slow: length + 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 10, 1, 500), Parameter("fast", 2, 1, 100), Parameter("slow", 30, 1, 500)),
+    aliases=("moving_average_adaptive", "kaufmans_adaptive_moving_average"),
     cumulative=True,  # its lowest weight is that of `slow`, squared: old bars fade slowly
 )

@@ -14,24 +14,24 @@ from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
 
-def keltner(bars: Bars, length: int, multiplier: float) -> tuple[Values, Values, Values]:
+def keltner(bars: Bars, length: int, multiplier: float, atr_length: int) -> tuple[Values, Values, Values]:
     """Upper, middle and lower line."""
     middle = ema(bars.close, length)
-    width = multiplier * atr(bars, length)
+    width = multiplier * atr(bars, atr_length)
     return middle + width, middle, middle - width
 
 
-def _compute(bars: Bars, length: int, multiplier: float) -> Channels:
-    upper, middle, lower = keltner(bars, length, multiplier)
+def _compute(bars: Bars, length: int, multiplier: float, atr_length: int) -> Channels:
+    upper, middle, lower = keltner(bars, length, multiplier, atr_length)
     return Channels(
         lines=(Line("upper", upper), Line("middle", middle), Line("lower", lower)), fills=(Fill(upper, lower),)
     )
 
 
 class _Stream:
-    def __init__(self, length: int, multiplier: float) -> None:
+    def __init__(self, length: int, multiplier: float, atr_length: int) -> None:
         self._average = RunningAverage(length)
-        self._range = RunningAtr(length)
+        self._range = RunningAtr(atr_length)
         self._multiplier = multiplier
 
     def update(self, bar: Bar) -> tuple[float, ...]:
@@ -47,7 +47,12 @@ INDICATOR = Indicator(
     overlay=True,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
-    parameters=(Parameter("length", 20, 1, 500), Parameter("multiplier", 1.5, 0.1, 20.0)),
+    warmup=lambda length, multiplier, atr_length: max(length, atr_length),  # noqa: ARG005 - takes every parameter
+    parameters=(
+        Parameter("length", 20, 1, 500, aliases=("period",)),
+        Parameter("multiplier", 1.5, 0.1, 20.0, aliases=("mult",), tradingview=2.0),
+        Parameter("atr_length", 10, 1, 500),
+    ),
+    aliases=("kc", "keltner_channels"),
     inputs=("high", "low", "close"),
 )

@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningMean, window_mean
 from openbell.market.bars import Bars, Values
@@ -41,7 +41,7 @@ def _compute(bars: Bars, signal: int, **lengths: int) -> Channels:
     line = np.zeros(len(bars))
     for weight, (rate, average) in enumerate(pairs(lengths), start=1):
         line += weight * window_mean(rate_of_change(bars.close, rate), average)
-    return Channels(lines=(Line("KST", line), Line("Signal", window_mean(line, signal))), hlines=(0.0,))
+    return Channels(lines=(Line("KST", line), Line("Signal", window_mean(line, signal))), hlines=(ZERO,))
 
 
 class _Stream:
@@ -69,5 +69,9 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda signal, **lengths: max(map(sum, pairs(lengths))) + signal - 1,
-    parameters=(*(Parameter(name, default, 1, 300) for name, default in DEFAULTS), Parameter("signal", 9, 1, 300)),
+    parameters=(
+        *(Parameter(name, default, 1, 300, aliases=(f"{name[:3]}_length_{name[3:]}",)) for name, default in DEFAULTS),
+        Parameter("signal", 9, 1, 300, aliases=("signal_length",)),
+    ),
+    aliases=("know_sure_thing",),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.regression import places
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.weighted import RunningWeightedSteps, weighted_steps
@@ -18,7 +18,7 @@ def _weights(length: int) -> list[float]:
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("Slope", weighted_steps(bars.close, _weights(length))),), hlines=(0.0,))
+    return Channels(lines=(Line("Slope", weighted_steps(bars.close, _weights(length))),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -38,4 +38,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 14, 2, 1000),),
+    aliases=("linear_regression_slope",),
 )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.spec import Indicator
 from openbell.market.bars import Bars
 from openbell.market.extras import Extra
 
 
 def _compute(bars: Bars, long_short: Extra) -> Channels:
-    return Channels(lines=(Line("L/S", long_short.at(bars)),), hlines=(1.0,))
+    return Channels(lines=(Line("L/S", long_short.at(bars)),), hlines=(Level(1.0, "even"),))
 
 
 INDICATOR = Indicator(
     name="long_short",
     title="L/S",
-    description="Ratio of long to short accounts, the newest known at each bar's end",
+    description="Ratio of long to short accounts, the newest known before each bar's end",
     overlay=False,
     compute=_compute,
     warmup=lambda: 1,

@@ -43,5 +43,6 @@ INDICATOR = Indicator(
         Parameter("upper_offset", 0, 0, MAX_OFFSET),
         Parameter("lower_offset", 0, 0, MAX_OFFSET),
     ),
+    aliases=("moving_average_channel",),
     inputs=("high", "low"),
 )

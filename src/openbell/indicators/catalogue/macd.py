@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.running import RunningAverage
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
+
+PARAMETERS = (
+    Parameter("fast", 12, 1, 500, aliases=("fast_length",)),
+    Parameter("slow", 26, 1, 500, aliases=("slow_length",)),
+    Parameter("signal", 9, 1, 500, aliases=("signal_length", "signal_smoothing")),
+)
 
 
 def macd(close: Values, fast: int, slow: int, signal: int) -> tuple[Values, Values, Values]:
@@ -21,7 +27,7 @@ def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
     return Channels(
         lines=(Line("MACD", line), Line("Signal", trigger)),
         histogram=(Line("Histogram", histogram),),
-        hlines=(0.0,),
+        hlines=(ZERO,),
     )
 
 
@@ -45,5 +51,6 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
-    parameters=(Parameter("fast", 12, 1, 500), Parameter("slow", 26, 1, 500), Parameter("signal", 9, 1, 500)),
+    parameters=PARAMETERS,
+    aliases=("moving_average_convergence_divergence",),
 )

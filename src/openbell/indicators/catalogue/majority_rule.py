@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan, nan
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, rises, window_sum
 from openbell.market.bars import Bars
@@ -12,7 +12,7 @@ from openbell.market.bars import Bars
 
 def _compute(bars: Bars, length: int) -> Channels:
     values = 100.0 * (window_sum(rises(bars.close), length) / length)
-    return Channels(lines=(Line("Majority", values),), hlines=(50.0,), y_range=(0.0, 100.0))
+    return Channels(lines=(Line("Majority", values),), hlines=(Level(50.0, "half"),), y_range=(0.0, 100.0))
 
 
 class _Stream:

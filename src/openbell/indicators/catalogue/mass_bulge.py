@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from math import isnan, nan
 
+import numpy as np
+
 from openbell.indicators.catalogue.mass_index import BULGE, SETTLED, RunningMass, mass_index
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
+from openbell.indicators.ties import above, below
 from openbell.market.bars import Bars
 
 
@@ -23,16 +25,20 @@ class _Bulge:
     def update(self, mass: float) -> tuple[float]:
         if isnan(mass):
             return (nan,)
-        if mass < self._settled:
+        if below(mass, self._settled, mass):
             self._now = 0.0
-        elif mass > self._bulge:
+        elif above(mass, self._bulge, mass):
             self._now = 1.0
         return (self._now,)
 
 
 def _compute(bars: Bars, fast: int, length: int, bulge: float, settled: float) -> Channels:
     mass = mass_index(bars.high, bars.low, fast, length)
-    return Channels(lines=(Line("bulge", *stepwise(_Bulge(bulge, settled).update, 1, mass)),))
+    quiet, high = below(mass, settled, mass), above(mass, bulge, mass)
+    # The state of the latest bar that is beyond a level; 0 before the first.
+    latest = np.maximum.accumulate(np.where(quiet | high, np.arange(len(mass)), -1))
+    state = np.append(np.where(high & ~np.asarray(quiet), 1.0, 0.0), 0.0)[latest]
+    return Channels(lines=(Line("bulge", np.where(np.isnan(mass), np.nan, state)),))
 
 
 class _Stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.running import RunningAverage
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, window_sum
@@ -24,7 +24,10 @@ def mass_index(high: Values, low: Values, fast: int, length: int) -> Values:
 
 
 def _compute(bars: Bars, fast: int, length: int) -> Channels:
-    return Channels(lines=(Line("Mass", mass_index(bars.high, bars.low, fast, length)),), hlines=(SETTLED, BULGE))
+    return Channels(
+        lines=(Line("Mass", mass_index(bars.high, bars.low, fast, length)),),
+        hlines=(Level(SETTLED, "settled"), Level(BULGE, "bulge")),
+    )
 
 
 class RunningMass:
@@ -50,6 +53,7 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=RunningMass,
     warmup=lambda fast, length: 2 * fast + length - 2,
-    parameters=(Parameter("fast", 9, 1, 200), Parameter("length", 25, 1, 500)),
+    parameters=(Parameter("fast", 9, 1, 200), Parameter("length", 10, 1, 500)),
     inputs=("high", "low"),
+    differs="While bars have no range the ratio counts as 1, where TradingView has no value.",
 )

@@ -6,11 +6,13 @@ after a crash the average reaches the close and does not pass it. It starts with
 
 from __future__ import annotations
 
-from math import isnan, nan
+from collections.abc import Iterable
+from math import nan
+
+import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
 from openbell.indicators.windows import RunningMean, window_mean
 from openbell.market.bars import Bars
 
@@ -22,20 +24,26 @@ class _Average:
         self._length = length
         self._value = nan
 
-    def update(self, close: float, seed: float) -> tuple[float, ...]:
-        """The average after this close; NaN while the seed is NaN."""
-        before = self._value
-        if isnan(before) or before == 0.0:
-            self._value = seed
-        else:
-            square = (close / before) * (close / before)
-            self._value = before + (close - before) / max(1.0, self._length * square * square)
-        return (self._value,)
+    def follow(self, rows: Iterable[tuple[float, float]]) -> list[float]:
+        """The average after each close; a row is a close and the seed, which may be NaN once the average has begun."""
+        found, value, length = [], self._value, self._length
+        for close, seed in rows:
+            if value > 0.0 or value < 0.0:
+                ratio = close / value
+                square = ratio * ratio
+                divisor = length * square * square
+                value += (close - value) / divisor if divisor > 1.0 else close - value
+            else:
+                value = seed
+            found.append(value)
+        self._value = value
+        return found
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    (values,) = stepwise(_Average(length).update, 1, bars.close, window_mean(bars.close, length))
-    return Channels(lines=(Line("McGinley", values),))
+    seeds = window_mean(bars.close, length)
+    values = _Average(length).follow(zip(bars.close.tolist(), seeds.tolist(), strict=True))
+    return Channels(lines=(Line("McGinley", np.array(values)),))
 
 
 class _Stream:
@@ -44,7 +52,7 @@ class _Stream:
         self._seed = RunningMean(length)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._average.update(bar.close, self._seed.update(bar.close))
+        return tuple(self._average.follow(((bar.close, self._seed.update(bar.close)),)))
 
 
 INDICATOR = Indicator(
@@ -55,6 +63,7 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length,
-    parameters=(Parameter("length", 10, 1, 500),),
+    parameters=(Parameter("length", 10, 1, 500, tradingview=14),),
     aliases=("mcginley_dynamic",),
+    differs="The divisor is at least 1, so that the line does not pass the price after a crash.",
 )

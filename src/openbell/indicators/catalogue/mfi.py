@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.oscillators import RunningMoneyFlowIndex, money_flow_index
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
@@ -11,7 +11,7 @@ from openbell.market.bars import Bars
 def _compute(bars: Bars, length: int) -> Channels:
     return Channels(
         lines=(Line("MFI", money_flow_index(bars, length)),),
-        hlines=(20.0, 80.0),
+        hlines=bounds(20.0, 80.0),
         y_range=(0.0, 100.0),
     )
 
@@ -31,7 +31,9 @@ INDICATOR = Indicator(
     overlay=False,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda length: length + 1,
-    parameters=(Parameter("length", 14, 1, 500),),
+    warmup=lambda length: length,
+    parameters=(Parameter("length", 14, 1, 500, aliases=("period",)),),
+    aliases=("money_flow_index",),
     inputs=("high", "low", "close", "volume"),
+    differs="It is 50 if no bar of the window rose or fell, where TradingView has 100.",
 )

@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
 
@@ -15,7 +15,7 @@ from openbell.market.bars import Bars
 def _compute(bars: Bars, length: int) -> Channels:
     values = np.full(len(bars), np.nan)
     values[length:] = bars.close[length:] - bars.close[:-length]
-    return Channels(lines=(Line("Momentum", values),), hlines=(0.0,))
+    return Channels(lines=(Line("Momentum", values),), hlines=(ZERO,))
 
 
 class _Stream:

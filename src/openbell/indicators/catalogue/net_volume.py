@@ -6,14 +6,14 @@ from math import isnan, nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator
 from openbell.market.bars import Bars
 
 
 def _compute(bars: Bars) -> Channels:
     values = np.sign(np.diff(bars.close, prepend=np.nan)) * bars.volume
-    return Channels(lines=(Line("Net", values),), hlines=(0.0,))
+    return Channels(lines=(Line("Net", values),), hlines=(ZERO,))
 
 
 class _Stream:

@@ -1,8 +1,8 @@
-"""On-balance volume: volume is added on a higher close and subtracted on a lower one. Starts at 0, as in TradingView."""
+"""On-balance volume: volume is added on a higher close and subtracted on a lower one. Starts with the second bar."""
 
 from __future__ import annotations
 
-from math import nan
+from math import isnan, nan
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from openbell.market.bars import Bars, Values
 
 
 def obv(bars: Bars) -> Values:
-    """The balance after each bar."""
-    out = np.zeros(len(bars))
+    """The balance after each bar; NaN for the first, whose close has no change."""
+    out = np.full(len(bars), np.nan)
     out[1:] = np.cumsum(np.sign(np.diff(bars.close)) * bars.volume[1:])
     return out
 
@@ -33,6 +33,8 @@ class _Stream:
             self._balance += bar.volume
         elif bar.close < before:
             self._balance -= bar.volume
+        elif isnan(before):
+            return (nan,)
         return (self._balance,)
 
 
@@ -43,7 +45,8 @@ INDICATOR = Indicator(
     overlay=False,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda: 1,
+    warmup=lambda: 2,
+    aliases=("on_balance_volume",),
     cumulative=True,
     inputs=("close", "volume"),
 )

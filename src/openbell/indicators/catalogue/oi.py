@@ -15,7 +15,7 @@ def _compute(bars: Bars, open_interest: Extra) -> Channels:
 INDICATOR = Indicator(
     name="oi",
     title="OI",
-    description="Open interest, the newest known at each bar's end",
+    description="Open interest, the newest known before each bar's end",
     overlay=False,
     compute=_compute,
     warmup=lambda: 1,

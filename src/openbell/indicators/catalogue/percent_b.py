@@ -7,8 +7,9 @@ from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.catalogue.bb_width import PARAMETERS
+from openbell.indicators.channels import Channels, Level, Line
+from openbell.indicators.spec import Bar, Indicator
 from openbell.indicators.sums import offset_and_deviation, offset_and_deviation_of
 from openbell.market.bars import Bars
 
@@ -17,7 +18,10 @@ def _compute(bars: Bars, length: int, std_dev: float) -> Channels:
     offset, deviation = offset_and_deviation(bars.close, length)
     width = 2.0 * std_dev * deviation
     values = 0.5 - np.divide(offset, width, out=0.0 * width, where=~(width <= 0.0))
-    return Channels(lines=(Line("%b", values),), hlines=(0.0, 0.5, 1.0))
+    return Channels(
+        lines=(Line("%b", values),),
+        hlines=(Level(0.0, "lower band"), Level(0.5, "middle band"), Level(1.0, "upper band")),
+    )
 
 
 class _Stream:
@@ -42,5 +46,7 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length, std_dev: length,  # noqa: ARG005 - takes every parameter
-    parameters=(Parameter("length", 20, 1, 1000), Parameter("std_dev", 2.0, 0.1, 10.0)),
+    parameters=PARAMETERS,
+    aliases=("bollinger_bands_percent_b", "bollinger_bands_b", "bb_percent_b", "bbb"),
+    differs="While the price does not move it is 0.5, where TradingView has no value.",
 )

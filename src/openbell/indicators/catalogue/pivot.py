@@ -1,8 +1,12 @@
-"""Classic pivot points: support and resistance from high, low and close of the previous session.
+"""Pivot points: support and resistance from high, low and close of the previous session, week, month or year.
+
+The period "auto" is TradingView's: the session for bars of up to 15 minutes, the week for longer ones within a day, the
+month for bars of days, the year for longer ones. The kind "classic" differs from "traditional" in R3 and S3 only.
 
 The levels of a bar come from the last session that had closed when the bar began (for stocks from its regular hours, as in
-the daily bar), so bars in extended hours have levels too. They are NaN until the first session of the data has closed. A
-session that is only partly in the data counts with that part.
+the daily bar), so bars in extended hours have levels too. A week, month or year ends when the first session of the next one
+begins. The levels are NaN until the first period of the data has ended. A period that is only partly in the data counts with
+that part.
 """
 
 from __future__ import annotations
@@ -14,82 +18,130 @@ import numpy as np
 
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.day_sums import day_starts
-from openbell.indicators.regular_hours import session_days
-from openbell.indicators.spec import Bar, Indicator
+from openbell.indicators.regular_hours import calendar_number, session_days
+from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
+from openbell.market.instruments import Instrument
+from openbell.market.session_table import Times
+from openbell.market.timeframes import Timeframe
 
 Price = TypeVar("Price", float, Values)
 
 LEVELS = ("P", "R1", "R2", "R3", "S1", "S2", "S3")
+KINDS = ("traditional", "classic")
+PERIODS = ("auto", "session", "week", "month", "year")
+_DAYS = {"session": 0, "week": 7, "month": 31, "year": 366}
 _NONE = (nan,) * len(LEVELS)
 
 
-def levels(high: Price, low: Price, close: Price) -> tuple[Price, ...]:
-    """The levels from a session's high, low and close, in the order of `LEVELS`."""
+def levels(high: Price, low: Price, close: Price, kind: str) -> tuple[Price, ...]:
+    """The levels from a period's high, low and close, in the order of `LEVELS`."""
     middle = (high + low + close) / 3.0
     height = high - low
-    return (
-        middle,
-        2.0 * middle - low,
-        middle + height,
-        2.0 * middle - low + height,
-        2.0 * middle - high,
-        middle - height,
-        2.0 * middle - high - height,
+    first, last = 2.0 * middle - low, 2.0 * middle - high
+    top, bottom = (
+        (first + height, last - height) if kind == "traditional" else (middle + 2 * height, middle - 2 * height)
     )
+    return middle, first, middle + height, top, last, middle - height, bottom
 
 
-def pivots(bars: Bars, regular: Bars) -> Values:
+def period_of(timeframe: Timeframe, period: str) -> str:
+    """The period that "auto" stands for; others as they are."""
+    if period != "auto":
+        return period
+    if timeframe.intraday:
+        return "session" if timeframe.seconds <= Timeframe.M15.seconds else "week"
+    return "month" if timeframe.seconds < Timeframe.W1.seconds else "year"
+
+
+def _periods(bars: Bars, period: str) -> Times:
+    """A number per bar that is equal within a period; outside of sessions −1, or that of the bar before if it is longer."""
+    day = session_days(bars)
+    if period == "session":
+        return day
+    latest = np.maximum.accumulate(np.where(day >= 0, np.arange(len(day)), -1))
+    number = np.append(calendar_number(bars.instrument, day, period), -1)  # −1 selects the −1 at the end
+    return number[latest]
+
+
+def pivots(bars: Bars, regular: Bars, kind: str, period: str) -> Values:
     """A row for each of `LEVELS`."""
     out = np.full((len(LEVELS), len(bars)), np.nan)
-    day = session_days(bars)
-    traded = np.flatnonzero((day >= 0) & ~np.isnan(regular.close))
+    number = _periods(bars, period_of(bars.timeframe, period))
+    traded = np.flatnonzero((session_days(bars) >= 0) & ~np.isnan(regular.close))
     if not len(traded):
         return out
-    begins = day_starts(day[traded])
+    begins = day_starts(number[traded])
     high = np.maximum.reduceat(regular.high[traded], begins)
     low = np.minimum.reduceat(regular.low[traded], begins)
     close = regular.close[traded[np.append(begins[1:], len(traded)) - 1]]
-    # The levels of a session apply from the first bar after it to the last bar of the next session.
-    runs = np.append(day_starts(day), len(bars))
+    # The levels of a period apply from the first bar after it to the last bar of the next period.
+    runs = np.append(day_starts(number), len(bars))
     since = runs[np.searchsorted(runs, traded[begins], side="right")]
-    out[:, since[0] :] = np.repeat(levels(high, low, close), np.diff(since, append=len(bars)), axis=1)
+    out[:, since[0] :] = np.repeat(levels(high, low, close, kind), np.diff(since, append=len(bars)), axis=1)
     return out
 
 
-def _compute(bars: Bars, regular: Bars) -> Channels:
-    return Channels(lines=tuple(Line(label, row) for label, row in zip(LEVELS, pivots(bars, regular), strict=True)))
+def _compute(bars: Bars, regular: Bars, kind: str, period: str) -> Channels:
+    rows = pivots(bars, regular, kind, period)
+    return Channels(lines=tuple(Line(label, row) for label, row in zip(LEVELS, rows, strict=True)))
 
 
 class _Stream:
-    def __init__(self) -> None:
-        self._day = -1
+    def __init__(self, instrument: Instrument, timeframe: Timeframe, kind: str, period: str) -> None:
+        self._instrument, self._kind, self._period = instrument, kind, period_of(timeframe, period)
+        self._day = self._number = -1
         self._high, self._low, self._close = -inf, inf, nan
         self._levels: tuple[float, ...] = _NONE
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         if bar.day != self._day:
-            if not isnan(self._close):
-                self._levels = levels(self._high, self._low, self._close)
-            self._day, self._high, self._low, self._close = bar.day, -inf, inf, nan
+            self._day = bar.day
+            self._begin(self._number_of(bar.day))
         if bar.day >= 0 and not isnan(bar.close):
             self._high, self._low, self._close = max(bar.high, self._high), min(bar.low, self._low), bar.close
         return self._levels
+
+    def _number_of(self, day: int) -> int:
+        """The number of the period of a day, as in `_periods`."""
+        if self._period == "session":
+            return day
+        return self._number if day < 0 else int(calendar_number(self._instrument, np.array([day]), self._period)[0])
+
+    def _begin(self, number: int) -> None:
+        if number == self._number:
+            return
+        if not isnan(self._close):
+            self._levels = levels(self._high, self._low, self._close, self._kind)
+        self._number, self._high, self._low, self._close = number, -inf, inf, nan
 
 
 INDICATOR = Indicator(
     name="pivot",
     title="Pivots",
     description=(
-        "Classic pivot points: three supports and resistances from high, low and close of the last session that had closed "
-        "when the bar began (prior UTC day where trading never stops, prior week on weekly bars)"
+        "Pivot points: three supports and resistances from high, low and close of the last period that had ended when the "
+        "bar began: the session (UTC day where trading never stops) for bars of up to 15 minutes, the week for longer ones "
+        "within a day, the month for bars of days, the year for bars of weeks and longer"
     ),
     overlay=True,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda: 0,  # depends on where sessions start
-    aliases=("pivot_points",),
+    warmup=lambda **_: 0,  # depends on where sessions start
+    parameters=(
+        Parameter("kind", KINDS[0], choices=KINDS, aliases=("type",)),
+        Parameter("period", PERIODS[0], choices=PERIODS, aliases=("pivots_timeframe",)),
+    ),
+    aliases=("pivot_points", "pivot_points_standard"),
     inputs=("high", "low", "close"),
     regular=True,
     by_day=True,
+    of_series=True,
+    lookback=lambda timeframe, period, **_: 2 * _DAYS[period_of(timeframe, period)] * 86400,
+    differs=(
+        "TradingView draws up to five levels on either side. A stock's levels come from regular hours. Levels of a "
+        "week, month or year change with the first session of the next. A bar counts as a whole in the period in which it "
+        "opens, so the levels differ from those of finer bars where a period ends within a bar: at 17:00 New York in forex "
+        "bars of more than an hour, at the end of a month or year in weekly bars. Bars of an hour or less are exact."
+    ),
 )

@@ -6,7 +6,7 @@ Closes are taken relative to the first one, so that a constant price gives exact
 from __future__ import annotations
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
@@ -27,7 +27,7 @@ def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
     return Channels(
         lines=(Line("PPO", line), Line("Signal", trigger)),
         histogram=(Line("Histogram", histogram),),
-        hlines=(0.0,),
+        hlines=(ZERO,),
     )
 
 
@@ -55,5 +55,10 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
-    parameters=(Parameter("fast", 12, 1, 500), Parameter("slow", 26, 1, 500), Parameter("signal", 9, 1, 500)),
+    parameters=(
+        Parameter("fast", 12, 1, 500, aliases=("fast_length", "short_length"), tradingview=10),
+        Parameter("slow", 26, 1, 500, aliases=("slow_length", "long_length"), tradingview=21),
+        Parameter("signal", 9, 1, 500, aliases=("signal_length", "signal_smoothing")),
+    ),
+    aliases=("price_oscillator", "percentage_price_oscillator"),
 )

@@ -1,8 +1,8 @@
-"""Price volume trend: each bar adds its volume times the relative change of the close. Starts at 0, as the OBV does."""
+"""Price volume trend: each bar adds its volume times the relative change of the close. Starts with the second bar."""
 
 from __future__ import annotations
 
-from math import nan
+from math import isnan, nan
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from openbell.market.bars import Bars
 
 
 def _compute(bars: Bars) -> Channels:
-    values = np.zeros(len(bars))
+    values = np.full(len(bars), np.nan)
     before = bars.close[:-1]
     values[1:] = np.cumsum(bars.volume[1:] * ((bars.close[1:] - before) / before))
     return Channels(lines=(Line("PVT", values),))
@@ -25,8 +25,9 @@ class _Stream:
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         before, self._close = self._close, bar.close
-        if before == before:  # noqa: PLR0124 - NaN before the first bar
-            self._total += bar.volume * ((bar.close - before) / before)
+        if isnan(before):
+            return (nan,)
+        self._total += bar.volume * ((bar.close - before) / before)
         return (self._total,)
 
 
@@ -37,8 +38,8 @@ INDICATOR = Indicator(
     overlay=False,
     compute=_compute,
     stream=_Stream,
-    warmup=lambda: 1,
+    warmup=lambda: 2,
     cumulative=True,
-    aliases=("vpt",),
+    aliases=("vpt", "price_volume_trend"),
     inputs=("close", "volume"),
 )

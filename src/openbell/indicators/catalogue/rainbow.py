@@ -12,7 +12,7 @@ from operator import add
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.sums import total
@@ -32,7 +32,7 @@ def _compute(bars: Bars, length: int, depth: int, lookback: int) -> Channels:
     away = total([bars.close - each for each in averages]) / depth
     width = np.maximum.reduce(averages) - np.minimum.reduce(averages)
     lines = [_share(part, height) for part in (away, width)]
-    return Channels(lines=(Line("Oscillator", lines[0]), Line("Bandwidth", lines[1])), hlines=(0.0,))
+    return Channels(lines=(Line("Oscillator", lines[0]), Line("Bandwidth", lines[1])), hlines=(ZERO,))
 
 
 def _share(part: Values, height: Values) -> Values:

@@ -6,47 +6,71 @@ low (it rises) or below its high (it falls). Direction and count are 0 until the
 
 from __future__ import annotations
 
-from math import inf, log, log1p, nan
+from collections.abc import Iterable
+from math import inf, isnan, log, log1p, nan
 
 from openbell.indicators.channels import Channels, Line
+from openbell.indicators.held import held
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
+from openbell.indicators.ties import TOLERANCE
 from openbell.market.bars import Bars
 
 
 class _RangeBars:
-    __slots__ = ("_count", "_high", "_level", "_low", "_share", "_way")
+    """Level, direction and count of the complete bars."""
+
+    __slots__ = ("_high", "_low", "_share", "state")
 
     def __init__(self, percentage: float) -> None:
         self._share = percentage / 100.0
-        self._level = self._high = self._low = nan
-        self._way = self._count = 0.0
+        self._high = self._low = nan
+        self.state = (nan, 0.0, 0.0)
 
-    def update(self, close: float) -> tuple[float, ...]:
-        """Level, direction and count after this close."""
-        if self._level != self._level:  # NaN before the first bar
-            self._level = self._high = self._low = close
-        height = self._share * self._level
-        if close >= self._low + height > self._low:
-            self._complete(1.0, self._low + height, close)
-        elif close <= self._high - height < self._high:
-            self._complete(-1.0, self._high - height, close)
-        self._high, self._low = max(self._high, close), min(self._low, close)
-        return self._level, self._way, self._count
+    def follow(self, closes: Iterable[float]) -> dict[int, tuple[float, float, float]]:
+        """The state after each close that changes it, by its number among these closes."""
+        changes = {}
+        high, low = self._high, self._low
+        for at, close in enumerate(closes):
+            if low <= close <= high:
+                continue
+            level, way, count = self.state
+            if isnan(level):
+                level = high = low = close
+                self.state = changes[at] = level, way, count
+            height = self._share * level
+            # Compared as `ties` does, written out: calls would take longer than the step.
+            room, top, bottom = TOLERANCE * close, low + height, high - height
+            if close - top >= -room and top > low:
+                high = low = self._complete(1.0, top, close)
+                changes[at] = self.state
+            elif bottom - close >= -room and bottom < high:
+                high = low = self._complete(-1.0, bottom, close)
+                changes[at] = self.state
+            if close > high:
+                high = close
+            elif close < low:
+                low = close
+        self._high, self._low = high, low
+        return changes
 
-    def _complete(self, way: float, level: float, close: float) -> None:
-        """Complete the bar at a level, and the further ones that the close has passed: each starts at the last one's end."""
+    def _complete(self, way: float, level: float, close: float) -> float:
+        """Complete the bar at a level, and the further ones that the close has passed: each starts at the last one's end.
+
+        Returns the end of the last one.
+        """
+        _, way_before, count = self.state
         step = log1p(way * self._share)
         ratio = close / level
-        more = max(0.0, log(ratio) // step) if 0.0 < ratio < inf else 0.0
-        self._level = self._high = self._low = level * (1.0 + way * self._share) ** more
-        self._count = self._count + 1.0 + more if way == self._way else 1.0 + more
-        self._way = way
+        more = max(0.0, (log(ratio) + way * TOLERANCE) // step) if 0.0 < ratio < inf else 0.0
+        level *= (1.0 + way * self._share) ** more
+        self.state = level, way, count + 1.0 + more if way == way_before else 1.0 + more
+        return level
 
 
 def _compute(bars: Bars, percentage: float) -> Channels:
-    level, way, count = stepwise(_RangeBars(percentage).update, 3, bars.close)
-    return Channels(lines=(Line("level", level), Line("direction", way), Line("count", count)))
+    changes = _RangeBars(percentage).follow(bars.close.tolist())
+    lines = held(changes, (nan, nan, nan), len(bars))
+    return Channels(lines=tuple(map(Line, ("level", "direction", "count"), lines)))
 
 
 class _Stream:
@@ -54,7 +78,8 @@ class _Stream:
         self._bars = _RangeBars(percentage)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._bars.update(bar.close)
+        self._bars.follow((bar.close,))
+        return self._bars.state
 
 
 INDICATOR = Indicator(

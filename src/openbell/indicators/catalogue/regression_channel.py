@@ -7,7 +7,7 @@ close.
 from __future__ import annotations
 
 from openbell.indicators.channels import Channels, Fill, Line
-from openbell.indicators.regression import RunningRegression, regression
+from openbell.indicators.regression import regression, running_regression
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
 
@@ -26,7 +26,7 @@ def _compute(bars: Bars, length: int, deviations: float) -> Channels:
 
 class _Stream:
     def __init__(self, length: int, deviations: float) -> None:
-        self._line, self._deviations = RunningRegression(length), deviations
+        self._line, self._deviations = running_regression(length), deviations
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         middle, deviation, rise = self._line.update(bar.close)
@@ -42,6 +42,9 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length, deviations: length,  # noqa: ARG005 - takes every parameter
-    parameters=(Parameter("length", 50, 2, 500), Parameter("deviations", 2.0, 0.1, 10.0)),
-    aliases=("linreg_channel",),
+    parameters=(Parameter("length", 50, 2, 500, tradingview=100), Parameter("deviations", 2.0, 0.1, 10.0)),
+    aliases=("linreg_channel", "linear_regression_channel"),
+    differs=(
+        "Each bar has the end of the line through the bars up to it. TradingView draws one line, through the latest bars."
+    ),
 )

@@ -6,7 +6,7 @@ from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningMean, window_mean
 from openbell.market.bars import Bars
@@ -16,7 +16,7 @@ def _compute(bars: Bars, length: int) -> Channels:
     out = np.full(len(bars), np.nan)
     usual = window_mean(bars.volume, length)[:-1]
     np.divide(bars.volume[1:], usual, out=out[1:], where=usual > 0.0)
-    return Channels(lines=(Line("RVOL", out),), hlines=(1.0,))
+    return Channels(lines=(Line("RVOL", out),), hlines=(Level(1.0, "average"),))
 
 
 class _Stream:

@@ -8,54 +8,79 @@ begins.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isnan, nan
 
 from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.channels import Channels, Line
+from openbell.indicators.held import held
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
+from openbell.indicators.ties import TOLERANCE
 from openbell.market.bars import Bars
 
-ROUNDING = 1e-12
-"""A height below this share of the price counts as 0: it is rounding."""
+NEAR = 0.999
+"""Closes within this share of a brick's height from its start do not end it: they need no further comparison."""
 
 
 class _Bricks:
-    __slots__ = ("_bricks", "_height", "_level", "_way")
+    """Level, direction and number of the bricks."""
+
+    __slots__ = ("_height", "state")
 
     def __init__(self) -> None:
-        self._level = nan
-        self._height = self._way = self._bricks = 0.0
+        self._height = 0.0
+        self.state = (nan, 0.0, 0.0)
 
-    def update(self, close: float, height: float) -> tuple[float, ...]:
-        """Level, direction and number of bricks after this close; `height` is that of a brick that begins here."""
-        if isnan(height):
-            return nan, nan, nan
-        if height < ROUNDING * close:
-            height = 0.0
-        if isnan(self._level):
-            self._level = close
-        self._height = self._height or height
-        away = close - self._level
-        way = 1.0 if away > 0.0 else -1.0
-        needed = 2.0 * self._height if way == -self._way else self._height
-        if 0.0 < needed <= abs(away):
-            self._complete(way, needed, 1.0)
-            self._height = height
-            if height:
-                self._complete(way, height, max(0.0, (close - self._level) * way // height))
-        return self._level, self._way, self._bricks
+    def follow(self, rows: Iterable[tuple[float, float]]) -> dict[int, tuple[float, float, float]]:
+        """The state after each bar that changes it, by its number among these bars.
 
-    def _complete(self, way: float, height: float, count: float) -> None:
-        self._level += way * count * height
-        self._bricks = self._bricks + count if way == self._way else count
-        self._way = way
+        A row is a bar's close, and the height of a brick that begins there.
+        """
+        changes = {}
+        level, way, _ = self.state
+        standing = self._height
+        bottom = top = nan
+        for at, (close, height) in enumerate(rows):
+            if bottom < close < top:
+                continue  # far from the end of a brick
+            # Compared as `ties` does, written out: calls would take longer than the step.
+            room = TOLERANCE * close
+            if not standing:
+                standing = height if height > room else 0.0
+                if isnan(level):
+                    level = close
+                    self.state = changes[at] = close, 0.0, 0.0
+            away = close - level
+            needed = 2.0 * standing if (1.0 if away > 0.0 else -1.0) == -way else standing
+            if needed > 0.0 and abs(away) - needed >= -room:
+                standing = height if height > room else 0.0
+                self._complete(close, needed, standing)
+                level, way, _ = changes[at] = self.state
+            near = NEAR * standing if standing - NEAR * standing > room else nan
+            bottom, top = level - near, level + near
+        self._height = standing
+        return changes
+
+    def _complete(self, close: float, needed: float, height: float) -> None:
+        """Complete the brick that a close ends, and further ones of this height if there is one."""
+        level, way_before, bricks = self.state
+        way = 1.0 if close > level else -1.0
+        level += way * 1.0 * needed
+        bricks = bricks + 1.0 if way == way_before else 1.0
+        if height:
+            more = max(0.0, ((close - level) * way + TOLERANCE * close) // height)
+            level += way * more * height
+            bricks += more
+        self.state = level, way, bricks
 
 
 def _compute(bars: Bars, length: int, multiplier: float) -> Channels:
-    level, way, bricks = stepwise(_Bricks().update, 3, bars.close, multiplier * atr(bars, length))
-    return Channels(lines=(Line("level", level), Line("direction", way), Line("bricks", bricks)))
+    heights = multiplier * atr(bars, length)
+    columns = (column[length - 1 :].tolist() for column in (bars.close, heights))
+    changes = _Bricks().follow(zip(*columns, strict=True))
+    lines = held({at + length - 1: state for at, state in changes.items()}, (nan, nan, nan), len(bars))
+    return Channels(lines=tuple(map(Line, ("level", "direction", "bricks"), lines)))
 
 
 class _Stream:
@@ -65,7 +90,11 @@ class _Stream:
         self._bricks = _Bricks()
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._bricks.update(bar.close, self._multiplier * self._range.update(bar))
+        height = self._multiplier * self._range.update(bar)
+        if isnan(height):
+            return nan, nan, nan
+        self._bricks.follow(((bar.close, height),))
+        return self._bricks.state
 
 
 INDICATOR = Indicator(

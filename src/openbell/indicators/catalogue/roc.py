@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
@@ -21,7 +21,7 @@ def roc(close: Values, length: int) -> Values:
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("ROC", roc(bars.close, length)),), hlines=(0.0,))
+    return Channels(lines=(Line("ROC", roc(bars.close, length)),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -42,5 +42,6 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length + 1,
-    parameters=(Parameter("length", 14, 1, 1000),),
+    parameters=(Parameter("length", 14, 1, 1000, aliases=("period",), tradingview=9),),
+    aliases=("rate_of_change",),
 )

@@ -8,10 +8,11 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.averages import wilder
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line, bounds
 from openbell.indicators.exact_averages import wilder as running_wilder
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ties import OSCILLATOR, at_least, at_most
 from openbell.market.bars import Bars, Values
 
 OVERBOUGHT, OVERSOLD = 70.0, 30.0
@@ -32,7 +33,7 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(
         lines=(Line("RSI", values),),
         signals=array_signals(_rules, (values,)),
-        hlines=(OVERSOLD, OVERBOUGHT),
+        hlines=bounds(OVERSOLD, OVERBOUGHT),
         y_range=(0.0, 100.0),
     )
 
@@ -40,9 +41,11 @@ def _compute(bars: Bars, length: int) -> Channels:
 def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     """A signal where the RSI reaches a level."""
     (value_before,), (value,) = before, now
+    high_before, high = (at_least(each, OVERBOUGHT, OSCILLATOR) for each in (value_before, value))
+    low_before, low = (at_most(each, OVERSOLD, OSCILLATOR) for each in (value_before, value))
     return (
-        ("rsi_overbought", becomes(value_before >= OVERBOUGHT, value >= OVERBOUGHT), value),
-        ("rsi_oversold", becomes(value_before <= OVERSOLD, value <= OVERSOLD), value),
+        ("rsi_overbought", becomes(high_before, high), value),
+        ("rsi_oversold", becomes(low_before, low), value),
     )
 
 
@@ -87,6 +90,11 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length + 1,
-    parameters=(Parameter("length", 14, 1, 500),),
+    parameters=(Parameter("length", 14, 1, 500, aliases=("period",)),),
+    aliases=("relative_strength_index",),
     signals={"rsi_overbought": Direction.DOWN, "rsi_oversold": Direction.UP},
+    differs=(
+        "While the price does not move it is 50, where TradingView has 100. TradingView counts average gains and losses "
+        "below 1e-10 as none, as at the end of a long halt."
+    ),
 )

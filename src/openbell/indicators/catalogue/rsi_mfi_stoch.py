@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openbell.indicators.catalogue.rsi import RunningRsi, rsi
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line, bounds
 from openbell.indicators.oscillators import RunningMoneyFlowIndex, RunningStochastic, money_flow_index, stochastic
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ties import OSCILLATOR, at_least, at_most
 from openbell.market.bars import Bars
 
 STOCH_OVERBOUGHT, STOCH_OVERSOLD = 80.0, 20.0
@@ -22,7 +23,7 @@ def _compute(
     return Channels(
         lines=(Line("RSI", strength), Line("MFI", flow), Line("StochK", fast), Line("StochD", slow)),
         signals=array_signals(_rules, (strength, flow, fast, slow), overbought, oversold),
-        hlines=(oversold, overbought),
+        hlines=bounds(oversold, overbought),
         y_range=(0.0, 100.0),
     )
 
@@ -30,16 +31,19 @@ def _compute(
 def _rules(before: Sequence[Value], now: Sequence[Value], overbought: float, oversold: float) -> Sequence[Rule]:
     """A signal where a level is reached; buy and sell where the stochastic crosses while RSI and MFI are at their levels."""
     (strength_before, _, fast_before, slow_before), (strength, flow, fast, slow) = before, now
-    low, high = strength <= oversold, strength >= overbought
+    low_before, low = (at_most(each, oversold, OSCILLATOR) for each in (strength_before, strength))
+    high_before, high = (at_least(each, overbought, OSCILLATOR) for each in (strength_before, strength))
+    under_before, under = (at_most(each, STOCH_OVERSOLD, OSCILLATOR) for each in (fast_before, fast))
+    over_before, over = (at_least(each, STOCH_OVERBOUGHT, OSCILLATOR) for each in (fast_before, fast))
     up = crosses_above(fast_before, slow_before, fast, slow)
     down = crosses_above(slow_before, fast_before, slow, fast)
     return (
-        ("rsi_oversold", becomes(strength_before <= oversold, low), strength),
-        ("rsi_overbought", becomes(strength_before >= overbought, high), strength),
-        ("stoch_oversold", becomes(fast_before <= STOCH_OVERSOLD, fast <= STOCH_OVERSOLD), fast),
-        ("stoch_overbought", becomes(fast_before >= STOCH_OVERBOUGHT, fast >= STOCH_OVERBOUGHT), fast),
-        ("buy", up & low & (flow <= oversold), fast),
-        ("sell", down & high & (flow >= overbought), fast),
+        ("rsi_oversold", becomes(low_before, low), strength),
+        ("rsi_overbought", becomes(high_before, high), strength),
+        ("stoch_oversold", becomes(under_before, under), fast),
+        ("stoch_overbought", becomes(over_before, over), fast),
+        ("buy", up & low & at_most(flow, oversold, OSCILLATOR), fast),
+        ("sell", down & high & at_least(flow, overbought, OSCILLATOR), fast),
     )
 
 
@@ -68,7 +72,7 @@ class _Stream:
 
 
 def _warmup(rsi_length: int, mfi_length: int, stoch_length: int, k: int, d: int, **_levels: float) -> int:
-    return max(rsi_length + 1, mfi_length + 1, stoch_length + k + d - 2)
+    return max(rsi_length + 1, mfi_length, stoch_length + k + d - 2)
 
 
 INDICATOR = Indicator(
@@ -82,9 +86,9 @@ INDICATOR = Indicator(
     parameters=(
         Parameter("rsi_length", 14, 1, 500),
         Parameter("mfi_length", 14, 1, 500),
-        Parameter("stoch_length", 14, 1, 500),
-        Parameter("k", 3, 1, 100),
-        Parameter("d", 3, 1, 100),
+        Parameter("stoch_length", 14, 1, 500, aliases=("stoch_k",)),
+        Parameter("k", 3, 1, 100, aliases=("stoch_smooth",)),
+        Parameter("d", 3, 1, 100, aliases=("stoch_d",)),
         Parameter("overbought", 70.0, 50.0, 100.0),
         Parameter("oversold", 30.0, 0.0, 50.0),
     ),
@@ -98,4 +102,5 @@ INDICATOR = Indicator(
         "buy": Direction.UP,
         "sell": Direction.DOWN,
     },
+    differs="While the price does not move each line is 50, where TradingView has 100 or no value.",
 )

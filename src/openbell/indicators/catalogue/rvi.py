@@ -7,7 +7,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.rules import Value
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, window_sum
@@ -43,7 +43,7 @@ def _compute(bars: Bars, length: int) -> Channels:
     moved = window_sum(_smoothed(bars.close - bars.open), length)
     height = window_sum(_smoothed(bars.high - bars.low), length)
     vigor = np.divide(moved, height, out=0.0 * height, where=~(height <= 0.0))
-    return Channels(lines=(Line("RVI", vigor), Line("Signal", _smoothed(vigor))), hlines=(0.0,))
+    return Channels(lines=(Line("RVI", vigor), Line("Signal", _smoothed(vigor))), hlines=(ZERO,))
 
 
 class _Stream:
@@ -70,6 +70,10 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length + 6,
     parameters=(Parameter("length", 10, 1, 500),),
-    aliases=("relative_vigor",),
+    aliases=("relative_vigor", "rvgi", "relative_vigor_index"),
     inputs=("open", "high", "low", "close"),
+    differs=(
+        "It is 0 while bars have no range, where TradingView has no value. "
+        "TradingView's RVI is another indicator, the Relative Volatility Index; its name of this one is RVGI."
+    ),
 )

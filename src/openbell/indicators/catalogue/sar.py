@@ -15,6 +15,7 @@ from openbell.indicators.channels import BarSignal, Channels, Line
 from openbell.indicators.flips import SIGNALS, flip_rules, flips
 from openbell.indicators.rules import RunningRules
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ties import TOLERANCE
 from openbell.market.bars import Bars, Values
 
 
@@ -43,14 +44,16 @@ class _Parabola:
         rising, stop, extreme, pace = self._rising, self._stop, self._extreme, self._pace
         for high, low, ceiling, floor in rows:
             stop += pace * (extreme - stop)
-            if rising and stop > low:
+            # Stops are compared with prices as `ties` does, written out: a call takes as long as the step.
+            room = TOLERANCE * high
+            if rising and stop - low > room:
                 rising, stop, extreme, pace = False, max(high, extreme, ceiling), low, self._start
             elif rising:
                 if high > extreme:
                     extreme, pace = high, min(pace + self._increment, self._maximum)
                 if stop > floor:  # noqa: PLR1730
                     stop = floor
-            elif stop < high:
+            elif high - stop > room:
                 rising, stop, extreme, pace = True, min(low, extreme, floor), high, self._start
             else:
                 if low < extreme:
@@ -116,11 +119,11 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda start, increment, maximum: 2,  # noqa: ARG005 - takes every parameter
     parameters=(
-        Parameter("start", 0.02, 0.001, 1.0),
-        Parameter("increment", 0.02, 0.0, 1.0),
-        Parameter("maximum", 0.2, 0.001, 1.0),
+        Parameter("start", 0.02, 0.001, 1.0, aliases=("af_start",)),
+        Parameter("increment", 0.02, 0.0, 1.0, aliases=("af_step",)),
+        Parameter("maximum", 0.2, 0.001, 1.0, aliases=("af_max", "max_value", "max")),
     ),
-    aliases=("parabolic_sar",),
+    aliases=("parabolic_sar", "psar", "parabolic", "parabolic_stop_and_reverse"),
     inputs=("high", "low", "close"),
     signals=SIGNALS,
 )

@@ -29,6 +29,6 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length,
-    parameters=(Parameter("length", 10, 1, 1000),),
-    aliases=("ma",),
+    parameters=(Parameter("length", 10, 1, 1000, tradingview=9),),
+    aliases=("ma", "simple_moving_average", "moving_average", "moving_average_simple"),
 )

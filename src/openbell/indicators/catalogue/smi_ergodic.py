@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from openbell.indicators.averages import ema
 from openbell.indicators.catalogue.tsi import RunningStrength, true_strength
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
 
-PARAMETERS = (Parameter("short", 5, 1, 500), Parameter("long", 20, 1, 500), Parameter("signal", 5, 1, 500))
+PARAMETERS = (
+    Parameter("short", 5, 1, 500, aliases=("short_length",)),
+    Parameter("long", 20, 1, 500, aliases=("long_length",)),
+    Parameter("signal", 5, 1, 500, aliases=("signal_length", "signal_line_length")),
+)
 
 
 def ergodic(close: Values, short: int, long: int, signal: int) -> tuple[Values, Values]:
@@ -25,7 +29,7 @@ def warmup(short: int, long: int, signal: int) -> int:
 
 def _compute(bars: Bars, short: int, long: int, signal: int) -> Channels:
     lines = map(Line, ("SMI", "Signal"), ergodic(bars.close, short, long, signal))
-    return Channels(lines=tuple(lines), hlines=(0.0,))
+    return Channels(lines=tuple(lines), hlines=(ZERO,))
 
 
 class RunningErgodic:
@@ -49,4 +53,6 @@ INDICATOR = Indicator(
     stream=RunningErgodic,
     warmup=warmup,
     parameters=PARAMETERS,
+    aliases=("smii", "smi_ergodic_indicator"),
+    differs="While the price does not move it is 0, where TradingView has no value.",
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from openbell.indicators.catalogue.smi_ergodic import PARAMETERS, RunningErgodic, ergodic, warmup
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.spec import Bar, Indicator
 from openbell.market.bars import Bars
 
 
 def _compute(bars: Bars, short: int, long: int, signal: int) -> Channels:
     line, trigger = ergodic(bars.close, short, long, signal)
-    return Channels(histogram=(Line("Histogram", line - trigger),), hlines=(0.0,))
+    return Channels(histogram=(Line("Histogram", line - trigger),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -31,4 +31,6 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=warmup,
     parameters=PARAMETERS,
+    aliases=("smio", "smi_ergodic_oscillator"),
+    differs="While the price does not move it is 0, where TradingView has no value.",
 )

@@ -30,4 +30,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 7, 1, 500),),
+    aliases=("smoothed_moving_average",),
 )

@@ -8,11 +8,12 @@ from math import isnan, nan
 
 from openbell.indicators.average_range import RunningRange
 from openbell.indicators.catalogue.atr import true_range
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.channels import ZERO, BarSignal, Channels, Direction, Line
 from openbell.indicators.highs_and_lows import RunningExtremes, middle
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, becomes
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.sums import mean_and_deviation, mean_and_deviation_of, weighted_sum, weighted_sum_of
+from openbell.indicators.ties import above
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
 
@@ -33,16 +34,16 @@ def _compute(bars: Bars, length: int, bb_mult: float, kc_mult: float) -> Channel
     widths = (bb_mult * deviation, kc_mult * (window_sum(true_range(bars), length) / length))
     return Channels(
         histogram=(Line("Momentum", _momentum(bars, average, length)),),
-        signals=array_signals(_rules, widths),
-        hlines=(0.0,),
+        signals=array_signals(_rules, (*widths, bars.close)),
+        hlines=(ZERO,),
     )
 
 
 def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
-    """Where a squeeze starts and where it ends, from half the widths of bands and channel. The value is 0."""
+    """Where a squeeze starts and where it ends, from half the widths of bands and channel, and the close. The value is 0."""
     # Bands and channel have the same middle, so the narrower one lies within the other.
-    (bands_before, channel_before), (bands, channel) = before, now
-    squeezed_before, squeezed = bands_before < channel_before, bands < channel
+    (bands_before, channel_before, close_before), (bands, channel, close) = before, now
+    squeezed_before, squeezed = above(channel_before, bands_before, close_before), above(channel, bands, close)
     return (
         ("squeeze_on", becomes(squeezed_before, squeezed), 0.0),
         ("squeeze_off", becomes(squeezed, squeezed_before), 0.0),
@@ -58,7 +59,7 @@ class _Stream:
         self._length = length
         self._range, self._ranges = RunningRange(), RunningSum(length)
         self._bb_mult, self._kc_mult = bb_mult, kc_mult
-        self._rules = RunningRules(_rules, 2)
+        self._rules = RunningRules(_rules, 3)
 
     def update(self, bar: Bar) -> tuple[float, ...]:
         high, low = self._extremes.update(bar.high, bar.low)
@@ -68,7 +69,7 @@ class _Stream:
         if isnan(high):
             return (nan,)
         average, deviation = mean_and_deviation_of(self._closes, close)
-        self._rules.update(self._bb_mult * deviation, self._kc_mult * (ranges / self._length))
+        self._rules.update(self._bb_mult * deviation, self._kc_mult * (ranges / self._length), close)
         self._distances.append(close - ((high + low) / 2.0 + average) / 2.0)
         if len(self._distances) < self._length:
             return (nan,)
@@ -91,6 +92,7 @@ INDICATOR = Indicator(
         Parameter("bb_mult", 2.0, 0.1, 10.0),
         Parameter("kc_mult", 1.5, 0.1, 10.0),
     ),
+    aliases=("ttm_squeeze",),
     inputs=("high", "low", "close"),
     signals={"squeeze_on": Direction.NEITHER, "squeeze_off": Direction.NEITHER},
 )

@@ -30,4 +30,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length, deviations: length,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 5, 1, 1000), Parameter("deviations", 1.0, 0.1, 10.0)),
+    aliases=("stdev", "standard_deviation"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.oscillators import RunningStochastic, stochastic
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
@@ -10,7 +10,7 @@ from openbell.market.bars import Bars
 
 def _compute(bars: Bars, k: int, smooth: int, d: int) -> Channels:
     fast, slow = stochastic(bars, k, smooth, d)
-    return Channels(lines=(Line("K", fast), Line("D", slow)), hlines=(20.0, 80.0), y_range=(0.0, 100.0))
+    return Channels(lines=(Line("K", fast), Line("D", slow)), hlines=bounds(20.0, 80.0), y_range=(0.0, 100.0))
 
 
 class _Stream:
@@ -29,7 +29,12 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda k, smooth, d: k + smooth + d - 2,
-    parameters=(Parameter("k", 14, 1, 500), Parameter("smooth", 3, 1, 100), Parameter("d", 3, 1, 100)),
-    aliases=("stochastic",),
+    parameters=(
+        Parameter("k", 14, 1, 500, aliases=("period", "length", "k_length")),
+        Parameter("smooth", 3, 1, 100, aliases=("k_smooth", "k_smoothing"), tradingview=1),
+        Parameter("d", 3, 1, 100, aliases=("d_smooth", "d_smoothing")),
+    ),
+    aliases=("stochastic", "stochastic_oscillator"),
     inputs=("high", "low", "close"),
+    differs="While the price does not move it is 50, where TradingView has no value.",
 )

@@ -16,6 +16,7 @@ from openbell.indicators.channels import BarSignal, Channels, Line
 from openbell.indicators.flips import SIGNALS, flip_rules, flips
 from openbell.indicators.rules import RunningRules
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ties import TOLERANCE
 from openbell.market.bars import Bars, Values
 
 
@@ -32,11 +33,13 @@ class _Trail:
         stop, below = [], []
         upper_1, lower_1, before, rising = self._upper, self._lower, self._close, self._rising
         for upper, lower, close in rows:
-            if lower > lower_1 or before < lower_1:
+            # The closes are compared with the bands as `ties` does, written out: a call takes as long as the step.
+            room = TOLERANCE * close
+            if lower > lower_1 or lower_1 - before > room:
                 lower_1 = lower
-            if upper < upper_1 or before > upper_1:
+            if upper < upper_1 or before - upper_1 > room:
                 upper_1 = upper
-            rising = close >= lower_1 if rising else close > upper_1 and before < inf
+            rising = lower_1 - close <= room if rising else close - upper_1 > room and before < inf
             before = close
             stop.append(lower_1 if rising else upper_1)
             below.append(rising)
@@ -88,7 +91,11 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
-    parameters=(Parameter("length", 10, 1, 500), Parameter("multiplier", 3.0, 0.1, 20.0)),
+    parameters=(
+        Parameter("length", 10, 1, 500, aliases=("period", "atr_length", "atr_period")),
+        Parameter("multiplier", 3.0, 0.1, 20.0, aliases=("mult", "factor")),
+    ),
+    aliases=("st",),
     inputs=("high", "low", "close"),
     signals=SIGNALS,
 )

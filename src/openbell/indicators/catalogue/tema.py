@@ -32,4 +32,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: 3 * length - 2,
     parameters=(Parameter("length", 9, 1, 500),),
+    aliases=("triple_ema", "triple_exponential_moving_average"),
 )

@@ -9,7 +9,7 @@ from operator import add
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.regression import places
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.sums import Offsets, total, weighted_sum_of
@@ -31,7 +31,7 @@ def correlation(close: Values, length: int) -> Values:
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("TSI", correlation(bars.close, length)),), hlines=(0.0,), y_range=(-1.0, 1.0))
+    return Channels(lines=(Line("TSI", correlation(bars.close, length)),), hlines=(ZERO,), y_range=(-1.0, 1.0))
 
 
 class _Stream:
@@ -59,5 +59,7 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length,
-    parameters=(Parameter("length", 9, 2, 500),),
+    parameters=(Parameter("length", 9, 2, 500, tradingview=14),),
+    aliases=("trend_strength_index",),
+    differs="While the price does not move it is 0, where TradingView has no value.",
 )

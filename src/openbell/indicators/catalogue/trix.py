@@ -11,7 +11,7 @@ from math import log, nan
 import numpy as np
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.ta_lib import talib
@@ -32,7 +32,7 @@ def trix(close: Values, length: int, signal: int) -> tuple[Values, Values]:
 
 def _compute(bars: Bars, length: int, signal: int) -> Channels:
     line, trigger = trix(bars.close, length, signal)
-    return Channels(lines=(Line("TRIX", line), Line("Signal", trigger)), hlines=(0.0,))
+    return Channels(lines=(Line("TRIX", line), Line("Signal", trigger)), hlines=(ZERO,))
 
 
 class _Stream:

@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
@@ -40,7 +40,7 @@ class RunningStrength:
 
 def _compute(bars: Bars, long: int, short: int, signal: int) -> Channels:
     line = 100.0 * true_strength(bars.close, long, short)
-    return Channels(lines=(Line("TSI", line), Line("Signal", ema(line, signal))), hlines=(0.0,))
+    return Channels(lines=(Line("TSI", line), Line("Signal", ema(line, signal))), hlines=(ZERO,))
 
 
 class _Stream:
@@ -60,6 +60,11 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda long, short, signal: long + short + signal - 1,
-    parameters=(Parameter("long", 25, 1, 500), Parameter("short", 13, 1, 500), Parameter("signal", 13, 1, 500)),
-    aliases=("true_strength",),
+    parameters=(
+        Parameter("long", 25, 1, 500, aliases=("long_length",)),
+        Parameter("short", 13, 1, 500, aliases=("short_length",)),
+        Parameter("signal", 13, 1, 500, aliases=("signal_length",)),
+    ),
+    aliases=("true_strength", "true_strength_index"),
+    differs="While the price does not move it is 0, where TradingView has no value.",
 )

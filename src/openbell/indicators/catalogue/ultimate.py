@@ -6,7 +6,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
@@ -30,7 +30,9 @@ def ultimate(bars: Bars, fast: int, middle: int, slow: int) -> Values:
 
 
 def _compute(bars: Bars, fast: int, middle: int, slow: int) -> Channels:
-    return Channels(lines=(Line("UO", ultimate(bars, fast, middle, slow)),), hlines=(30.0, 70.0), y_range=(0.0, 100.0))
+    return Channels(
+        lines=(Line("UO", ultimate(bars, fast, middle, slow)),), hlines=bounds(30.0, 70.0), y_range=(0.0, 100.0)
+    )
 
 
 class _Stream:
@@ -62,6 +64,12 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda fast, middle, slow: max(fast, middle, slow) + 1,
-    parameters=(Parameter("fast", 7, 1, 500), Parameter("middle", 14, 1, 500), Parameter("slow", 28, 1, 500)),
+    parameters=(
+        Parameter("fast", 7, 1, 500, aliases=("fast_length",)),
+        Parameter("middle", 14, 1, 500, aliases=("middle_length",)),
+        Parameter("slow", 28, 1, 500, aliases=("slow_length",)),
+    ),
+    aliases=("uo", "ultimate_oscillator"),
     inputs=("high", "low", "close"),
+    differs="While the price does not move it is 50, where TradingView has no value.",
 )

@@ -8,44 +8,37 @@ from __future__ import annotations
 
 from math import isnan, nan
 
+import numpy as np
+
+from openbell.indicators.adaptive import adaptive_average
 from openbell.indicators.catalogue.cmo import RunningCmo, cmo
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
 from openbell.indicators.windows import RunningMean, window_mean
 from openbell.market.bars import Bars
 
 
-class _Average:
-    __slots__ = ("_factor", "_value")
-
-    def __init__(self, length: int) -> None:
-        self._factor = 2.0 / (length + 1)
-        self._value = nan
-
-    def update(self, close: float, momentum: float, seed: float) -> tuple[float, ...]:
-        """The average after this close; NaN while the momentum or the seed is NaN."""
-        if isnan(self._value):
-            self._value = nan if isnan(momentum) else seed
-        else:
-            self._value += self._factor * (abs(momentum) / 100.0) * (close - self._value)
-        return (self._value,)
-
-
 def _compute(bars: Bars, length: int, cmo_length: int) -> Channels:
     close = bars.close
-    (values,) = stepwise(_Average(length).update, 1, close, cmo(close, cmo_length), window_mean(close, length))
+    weights = 2.0 / (length + 1) * (np.abs(cmo(close, cmo_length)) / 100.0)
+    values = adaptive_average(close, weights, max(length - 1, cmo_length), window_mean(close, length))
     return Channels(lines=(Line("VIDYA", values),))
 
 
 class _Stream:
     def __init__(self, length: int, cmo_length: int) -> None:
-        self._average = _Average(length)
-        self._momentum = RunningCmo(cmo_length)
-        self._seed = RunningMean(length)
+        self._momentum, self._seed = RunningCmo(cmo_length), RunningMean(length)
+        self._factor = 2.0 / (length + 1)
+        self._value = nan
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._average.update(bar.close, self._momentum.update(bar.close), self._seed.update(bar.close))
+        momentum = self._momentum.update(bar.close)
+        if isnan(self._value):
+            seed = self._seed.update(bar.close)
+            self._value = nan if isnan(momentum) else seed
+        else:
+            self._value += self._factor * (abs(momentum) / 100.0) * (bar.close - self._value)
+        return (self._value,)
 
 
 INDICATOR = Indicator(

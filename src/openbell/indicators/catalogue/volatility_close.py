@@ -46,4 +46,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length, days: length + 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 10, 2, 1000), DAYS),
+    aliases=("volatility_close_to_close",),
 )

@@ -6,13 +6,16 @@ close beyond the level of the bar before reverses the position, and the extreme 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isnan, nan
+
+import numpy as np
 
 from openbell.indicators.average_range import RunningAtr
 from openbell.indicators.catalogue.atr import atr
 from openbell.indicators.channels import Channels, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
+from openbell.indicators.ties import TOLERANCE
 from openbell.market.bars import Bars
 
 
@@ -23,22 +26,26 @@ class _System:
         self._extreme = self._level = nan
         self._side = 1.0
 
-    def update(self, close: float, room: float) -> tuple[float, ...]:
-        """The level after this close; NaN while `room`, its distance from the extreme, is NaN."""
-        if isnan(room):
-            return (nan,)
-        beyond = close < self._level if self._side > 0.0 else close > self._level
-        if beyond:
-            self._side = -self._side
-        further = close > self._extreme if self._side > 0.0 else close < self._extreme
-        if beyond or further or isnan(self._extreme):
-            self._extreme = close
-        self._level = self._extreme - self._side * room
-        return (self._level,)
+    def follow(self, rows: Iterable[tuple[float, float]]) -> list[float]:
+        """The level after each bar. A row is its close, and the distance of the level from the extreme close."""
+        found = []
+        extreme, level, side = self._extreme, self._level, self._side
+        for close, room in rows:
+            # Compared as `ties` does, written out: a call takes as long as the step.
+            if side * (level - close) > TOLERANCE * close:
+                side, extreme = -side, close
+            elif not side * (extreme - close) >= 0.0:  # also at the first bar, whose extreme is NaN
+                extreme = close
+            level = extreme - side * room
+            found.append(level)
+        self._extreme, self._level, self._side = extreme, level, side
+        return found
 
 
 def _compute(bars: Bars, length: int, multiplier: float) -> Channels:
-    (level,) = stepwise(_System().update, 1, bars.close, multiplier * atr(bars, length))
+    level, room = np.full(len(bars), np.nan), multiplier * atr(bars, length)
+    columns = (column[length - 1 :].tolist() for column in (bars.close, room))
+    level[length - 1 :] = _System().follow(zip(*columns, strict=True))
     return Channels(lines=(Line("Level", level),))
 
 
@@ -48,7 +55,8 @@ class _Stream:
         self._multiplier = multiplier
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        return self._system.update(bar.close, self._multiplier * self._range.update(bar))
+        room = self._multiplier * self._range.update(bar)
+        return (nan,) if isnan(room) else tuple(self._system.follow(((bar.close, room),)))
 
 
 INDICATOR = Indicator(

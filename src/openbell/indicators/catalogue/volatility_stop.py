@@ -6,6 +6,7 @@ starts long, below the close of the first bar with an average true range.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf, isnan, nan
 
 import numpy as np
@@ -16,7 +17,7 @@ from openbell.indicators.channels import BarSignal, Channels, Line
 from openbell.indicators.flips import SIGNALS, flip_rules, flips
 from openbell.indicators.rules import RunningRules
 from openbell.indicators.spec import Bar, Indicator, Parameter
-from openbell.indicators.stepwise import stepwise
+from openbell.indicators.ties import TOLERANCE
 from openbell.market.bars import Bars
 
 
@@ -26,24 +27,35 @@ class _Trail:
     def __init__(self) -> None:
         self._extreme, self._stop, self._side = -inf, -inf, 1.0
 
-    def update(self, close: float, room: float) -> tuple[float, float]:
-        """The stop and its direction after this close; NaN while `room`, the distance of the stop, is NaN."""
-        if isnan(room):
-            return nan, nan
-        if self._side > 0.0:
-            self._extreme = max(self._extreme, close)
-            self._stop = max(self._stop, self._extreme - room)
-        else:
-            self._extreme = min(self._extreme, close)
-            self._stop = min(self._stop, self._extreme + room)
-        side = 1.0 if close >= self._stop else -1.0
-        if side != self._side:
-            self._side, self._extreme, self._stop = side, close, close - side * room
-        return self._stop, side
+    def follow(self, rows: Iterable[tuple[float, float]]) -> tuple[list[float], list[float]]:
+        """The stop after each bar, and its direction. A row is a bar's close and `room`, the distance of the stop.
+
+        Uses comparisons instead of min and max, which take twice the time.
+        """
+        stops, sides = [], []
+        extreme, stop, side = self._extreme, self._stop, self._side
+        for close, room in rows:
+            before = side
+            if side * (close - extreme) > 0.0:
+                extreme = close
+            moved = extreme - side * room
+            if side * (moved - stop) > 0.0:
+                stop = moved
+            # Compared as `ties` does, written out: a call takes as long as the step.
+            side = 1.0 if close - stop >= -TOLERANCE * close else -1.0
+            if side != before:
+                extreme, stop = close, close - side * room
+            stops.append(stop)
+            sides.append(side)
+        self._extreme, self._stop, self._side = extreme, stop, side
+        return stops, sides
 
 
 def _compute(bars: Bars, length: int, multiplier: float) -> Channels:
-    stop, side = stepwise(_Trail().update, 2, bars.close, multiplier * atr(bars, length))
+    lines = np.full((2, len(bars)), np.nan)
+    columns = (column[length - 1 :].tolist() for column in (bars.close, multiplier * atr(bars, length)))
+    lines[:, length - 1 :] = _Trail().follow(zip(*columns, strict=True))
+    stop, side = lines
     return Channels(lines=(Line("stop", stop), Line("direction", side)), signals=flips(np.nan_to_num(side), stop))
 
 
@@ -53,7 +65,10 @@ class _Stream:
         self._range, self._multiplier = RunningAtr(length), multiplier
 
     def update(self, bar: Bar) -> tuple[float, ...]:
-        stop, side = self._trail.update(bar.close, self._multiplier * self._range.update(bar))
+        room = self._multiplier * self._range.update(bar)
+        if isnan(room):
+            return nan, nan
+        (stop,), (side,) = self._trail.follow(((bar.close, room),))
         self._flips.update(side, stop)
         return stop, side
 
@@ -69,8 +84,12 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length, multiplier: length,  # noqa: ARG005 - takes every parameter
-    parameters=(Parameter("length", 20, 1, 500), Parameter("multiplier", 2.0, 0.1, 20.0)),
+    parameters=(Parameter("length", 20, 1, 500), Parameter("multiplier", 2.0, 0.1, 20.0, aliases=("factor",))),
     aliases=("vstop",),
     inputs=("high", "low", "close"),
     signals=SIGNALS,
+    differs=(
+        "It begins with the first average true range. TradingView begins at the first bar, with the true range of each bar "
+        "until there is an average, so that the first stops can differ."
+    ),
 )

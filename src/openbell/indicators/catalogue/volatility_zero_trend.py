@@ -40,4 +40,5 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length, days: length + 1,  # noqa: ARG005 - takes every parameter
     parameters=(Parameter("length", 10, 1, 1000), DAYS),
+    aliases=("volatility_zero_trend_close_to_close",),
 )

@@ -9,7 +9,7 @@ from math import isnan, nan
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars
@@ -21,7 +21,7 @@ def _compute(bars: Bars, length: int) -> Channels:
     rising = window_sum(volume * ((np.sign(np.diff(bars.close)) + 1.0) / 2.0), length)
     traded = window_sum(volume, length)
     out[1:] = 100.0 * np.divide(rising, traded, out=0.0 * traded + 0.5, where=~(traded <= 0.0))
-    return Channels(lines=(Line("balance", out),), hlines=(50.0,), y_range=(0.0, 100.0))
+    return Channels(lines=(Line("balance", out),), hlines=(Level(50.0, "even"),), y_range=(0.0, 100.0))
 
 
 class _Stream:
@@ -42,7 +42,7 @@ class _Stream:
 INDICATOR = Indicator(
     name="volume_balance",
     title="Volume Balance",
-    description="Volume of bars with a higher close in per cent of all volume",
+    description="Volume of bars with a higher close in per cent of all volume; 50 if there is none",
     overlay=False,
     compute=_compute,
     stream=_Stream,

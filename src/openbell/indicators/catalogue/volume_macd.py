@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.catalogue.macd import PARAMETERS
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
-from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.spec import Bar, Indicator
 from openbell.indicators.windows import RunningWeightedMean, window_weighted_mean
 from openbell.market.bars import Bars
 
@@ -15,7 +16,7 @@ def _compute(bars: Bars, fast: int, slow: int, signal: int) -> Channels:
     line = quick - calm
     trigger = ema(line, signal)
     histogram = (Line("Histogram", line - trigger),)
-    return Channels(lines=(Line("MACD", line), Line("Signal", trigger)), histogram=histogram, hlines=(0.0,))
+    return Channels(lines=(Line("MACD", line), Line("Signal", trigger)), histogram=histogram, hlines=(ZERO,))
 
 
 class _Stream:
@@ -38,7 +39,8 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda fast, slow, signal: max(fast, slow) + signal - 1,
-    parameters=(Parameter("fast", 12, 1, 500), Parameter("slow", 26, 1, 500), Parameter("signal", 9, 1, 500)),
+    parameters=PARAMETERS,
     aliases=("vwmacd",),
     inputs=("close", "volume"),
+    differs="While a whole window has no volume its simple average counts, where TradingView's VWMA has no value.",
 )

@@ -10,7 +10,7 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.averages import ema
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import ZERO, Channels, Line
 from openbell.indicators.exact_averages import ema as running_ema
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars
@@ -19,7 +19,7 @@ from openbell.market.bars import Bars
 def _compute(bars: Bars, short: int, long: int) -> Channels:
     quick, calm = ema(bars.volume, short), ema(bars.volume, long)
     values = 100.0 * np.divide(quick - calm, calm, out=0.0 * (quick + calm), where=~(calm <= 0.0))
-    return Channels(lines=(Line("Volume Osc", values),), hlines=(0.0,))
+    return Channels(lines=(Line("Volume Osc", values),), hlines=(ZERO,))
 
 
 class _Stream:
@@ -41,6 +41,10 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda **lengths: max(lengths.values()),
-    parameters=(Parameter("short", 5, 1, 500), Parameter("long", 10, 1, 500)),
+    parameters=(
+        Parameter("short", 5, 1, 500, aliases=("short_length",)),
+        Parameter("long", 10, 1, 500, aliases=("long_length",)),
+    ),
+    aliases=("volume_osc",),
     inputs=("volume",),
 )

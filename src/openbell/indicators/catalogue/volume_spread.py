@@ -12,10 +12,11 @@ from math import isnan, nan
 
 import numpy as np
 
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.channels import BarSignal, Channels, Direction, Level, Line
 from openbell.indicators.highs_and_lows import RunningExtremes, highest
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ties import OSCILLATOR, at_least, at_most
 from openbell.indicators.windows import RunningMean, window_mean
 from openbell.market.bars import Bars, Values
 
@@ -26,6 +27,8 @@ SIGNALS = {
     "upthrust": Direction.DOWN,
 }
 _STOPPING, _NO_DEMAND, _NO_SUPPLY, _UPTHRUST = SIGNALS
+_SHARES = OSCILLATOR / 100.0
+"""The scale of shares, from 0 to 1."""
 
 
 def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
@@ -35,12 +38,13 @@ def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     """
     spread, volume, place, change, more, high, _ = now
     top_before = before[-1]
-    quiet = (volume <= 0.7) & (more < 0.0) & (spread <= 0.8)
+    quiet = at_most(volume, 0.7, _SHARES) & (more < 0.0) & at_most(spread, 0.8, _SHARES)
+    wide = at_least(volume, 2.0, _SHARES) & at_least(spread, 1.2, _SHARES)
     return (
-        (_STOPPING, (change < 0.0) & (volume >= 2.0) & (spread >= 1.2) & (place >= 0.5), volume),
+        (_STOPPING, (change < 0.0) & wide & at_least(place, 0.5, _SHARES), volume),
         (_NO_DEMAND, (change > 0.0) & quiet, volume),
         (_NO_SUPPLY, (change < 0.0) & quiet, volume),
-        (_UPTHRUST, (high > top_before) & (place <= 0.3) & (volume >= 1.5), volume),
+        (_UPTHRUST, (high > top_before) & at_most(place, 0.3, _SHARES) & at_least(volume, 1.5, _SHARES), volume),
     )
 
 
@@ -59,7 +63,7 @@ def _compute(bars: Bars, length: int) -> Channels:
     return Channels(
         lines=(Line("spread", spread), Line("volume", volume), Line("close_position", place)),
         signals=array_signals(_rules, (spread, volume, place, *inputs)),
-        hlines=(1.0,),
+        hlines=(Level(1.0, "average"),),
     )
 
 
@@ -94,7 +98,10 @@ def _share_of(value: float, average: RunningMean) -> float:
 INDICATOR = Indicator(
     name="volume_spread",
     title="VSA",
-    description="Volume spread analysis: range and volume over their averages, and the close's place in the range",
+    description=(
+        "Volume spread analysis: range and volume over their averages (0 if these are 0), and the close's place in the "
+        "range (0.5 if there is none)"
+    ),
     overlay=False,
     compute=_compute,
     stream=_Stream,

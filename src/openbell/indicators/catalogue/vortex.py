@@ -7,7 +7,7 @@ from math import isnan, nan
 import numpy as np
 
 from openbell.indicators.catalogue.atr import true_range
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Level, Line
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.windows import RunningSum, window_sum
 from openbell.market.bars import Bars, Values
@@ -28,7 +28,7 @@ def vortex(bars: Bars, length: int) -> tuple[Values, Values]:
 
 def _compute(bars: Bars, length: int) -> Channels:
     up, down = vortex(bars, length)
-    return Channels(lines=(Line("VI+", up), Line("VI-", down)), hlines=(1.0,))
+    return Channels(lines=(Line("VI+", up), Line("VI-", down)), hlines=(Level(1.0, "even"),))
 
 
 class _Stream:
@@ -56,5 +56,7 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length + 1,
     parameters=(Parameter("length", 14, 1, 500),),
+    aliases=("vortex_indicator",),
     inputs=("high", "low", "close"),
+    differs="While the price does not move it is 1, where TradingView has no value.",
 )

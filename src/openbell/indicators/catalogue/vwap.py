@@ -58,7 +58,9 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda: 1,
+    aliases=("volume_weighted_average_price",),
     inputs=("high", "low", "close", "volume"),
     regular=True,
     by_day=True,
+    differs="Of a stock only regular hours count.",
 )

@@ -85,8 +85,11 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda multiplier: 1,  # noqa: ARG005 - takes every parameter
-    parameters=(Parameter("multiplier", 2.0, 0.1, 20.0),),
+    parameters=(
+        Parameter("multiplier", 2.0, 0.1, 20.0, aliases=("std_dev", "mult", "bands_multiplier"), tradingview=1.0),
+    ),
     inputs=("high", "low", "close", "volume"),
     regular=True,
     by_day=True,
+    differs="Of a stock only regular hours count.",
 )

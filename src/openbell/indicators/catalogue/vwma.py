@@ -50,5 +50,6 @@ INDICATOR = Indicator(
     stream=_Stream,
     warmup=lambda length: length,
     parameters=(Parameter("length", 20, 1, 1000),),
+    aliases=("volume_weighted_moving_average",),
     inputs=("close", "volume"),
 )

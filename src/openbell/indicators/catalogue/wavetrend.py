@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openbell.indicators.channels import BarSignal, Channels, Direction, Line
+from openbell.indicators.channels import BarSignal, Channels, Direction, Line, bounds
 from openbell.indicators.rules import Rule, RunningRules, Value, array_signals, crosses_above
 from openbell.indicators.spec import Bar, Indicator, Parameter
+from openbell.indicators.ties import OSCILLATOR, above, at_least, at_most, below
 from openbell.indicators.waves import RunningWave, wave_trend, wave_warmup
 from openbell.market.bars import Bars
 
@@ -19,7 +20,7 @@ def _compute(bars: Bars, channel_length: int, average_length: int) -> Channels:
         lines=(Line("WT1", fast), Line("WT2", slow)),
         histogram=(Line("WT1-WT2", fast - slow),),
         signals=array_signals(_rules, (fast, slow)),
-        hlines=(OVERSOLD, 0.0, OVERBOUGHT),
+        hlines=bounds(OVERSOLD, OVERBOUGHT, middle=True),
     )
 
 
@@ -29,10 +30,10 @@ def _rules(before: Sequence[Value], now: Sequence[Value]) -> Sequence[Rule]:
     up = crosses_above(fast_before, slow_before, fast, slow)
     down = crosses_above(slow_before, fast_before, slow, fast)
     return (
-        ("cross_up_os", up & (slow <= OVERSOLD), slow),
-        ("cross_down_ob", down & (slow >= OVERBOUGHT), slow),
-        ("cross_up", up & (slow > OVERSOLD), slow),
-        ("cross_down", down & (slow < OVERBOUGHT), slow),
+        ("cross_up_os", up & at_most(slow, OVERSOLD, OSCILLATOR), slow),
+        ("cross_down_ob", down & at_least(slow, OVERBOUGHT, OSCILLATOR), slow),
+        ("cross_up", up & above(slow, OVERSOLD, OSCILLATOR), slow),
+        ("cross_down", down & below(slow, OVERBOUGHT, OSCILLATOR), slow),
     )
 
 
@@ -57,7 +58,10 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=wave_warmup,
-    parameters=(Parameter("channel_length", 9, 2, 500), Parameter("average_length", 12, 1, 500)),
+    parameters=(
+        Parameter("channel_length", 9, 2, 500, aliases=("ch_len",)),
+        Parameter("average_length", 12, 1, 500, aliases=("avg_len",)),
+    ),
     aliases=("wt",),
     inputs=("high", "low", "close"),
     signals={
@@ -66,4 +70,5 @@ INDICATOR = Indicator(
         "cross_up": Direction.UP,
         "cross_down": Direction.DOWN,
     },
+    differs="While the price does not move it is 0, where TradingView has no value.",
 )

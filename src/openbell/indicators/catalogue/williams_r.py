@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from openbell.indicators.channels import Channels, Line
+from openbell.indicators.channels import Channels, Line, bounds
 from openbell.indicators.highs_and_lows import RunningExtremes, highest, lowest
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.market.bars import Bars, Values
@@ -20,7 +20,7 @@ def williams_r(bars: Bars, length: int) -> Values:
 
 
 def _compute(bars: Bars, length: int) -> Channels:
-    return Channels(lines=(Line("%R", williams_r(bars, length)),), hlines=(-80.0, -20.0), y_range=(-100.0, 0.0))
+    return Channels(lines=(Line("%R", williams_r(bars, length)),), hlines=bounds(-80.0, -20.0), y_range=(-100.0, 0.0))
 
 
 class _Stream:
@@ -41,7 +41,8 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length,
-    parameters=(Parameter("length", 14, 1, 500),),
-    aliases=("willr",),
+    parameters=(Parameter("length", 14, 1, 500, aliases=("period",)),),
+    aliases=("willr", "williams_percent_r", "williams_percent_range"),
     inputs=("high", "low", "close"),
+    differs="While the price does not move it is -50, where TradingView has no value.",
 )

@@ -28,5 +28,6 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda length: length,
-    parameters=(Parameter("length", 20, 1, 1000),),
+    parameters=(Parameter("length", 9, 1, 1000),),
+    aliases=("weighted_moving_average", "moving_average_weighted"),
 )

@@ -13,6 +13,7 @@ from math import isnan, nan
 from openbell.indicators.channels import BarSignal, Channels, Direction, Segment, Signal
 from openbell.indicators.spec import Bar, Indicator, Parameter
 from openbell.indicators.swings import RunningSwings, tops
+from openbell.indicators.ties import at_least
 from openbell.market.bars import Bars
 
 SIGNALS = {"swing_high": Direction.DOWN, "swing_low": Direction.UP}
@@ -36,7 +37,7 @@ class _Swings:
             if away <= 0.0:
                 return None
         elif self.kind:
-            if 100.0 * away / self.price < self._deviation:
+            if not at_least(away, self._deviation / 100.0 * self.price, self.price):
                 return None
             confirmed = self.at, BarSignal(_LOW if self.kind > 0 else _HIGH, self.price)
         self.at, self.kind, self.price = at, kind, price
@@ -60,7 +61,7 @@ def _compute(bars: Bars, deviation: float, depth: int) -> Channels:
         if found := swings.follow(at, kind, price):
             swing_at, (label, value) = found
             confirmed.append((swing_at, value))
-            signals.append(Signal(at + half, value, label))
+            signals.append(Signal(at + half, value, label, extreme=swing_at))
     legs = tuple(Segment(*begin, *end) for begin, end in pairwise(confirmed))
     return Channels(divlines=legs, signals=tuple(signals))
 
@@ -95,7 +96,11 @@ INDICATOR = Indicator(
     compute=_compute,
     stream=_Stream,
     warmup=lambda deviation, depth: 2 * (depth // 2) + 1,  # noqa: ARG005 - takes every parameter
-    parameters=(Parameter("deviation", 5.0, 0.01, 100.0), Parameter("depth", 5, 2, 200)),
+    parameters=(
+        Parameter("deviation", 5.0, 0.01, 100.0, aliases=("price_deviation", "price_deviation_for_reversals")),
+        Parameter("depth", 10, 2, 200, aliases=("pivot_legs",)),
+    ),
     inputs=("high", "low"),
     signals=SIGNALS,
+    differs="TradingView also draws the last leg, which can still move.",
 )

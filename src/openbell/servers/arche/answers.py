@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 from openbell.desk.arche.contract import LARGEST_PAGE, MOST_TICKERS
 from openbell.desk.arche.errors import STATUSES, ArcheFailed, UpstreamTooLarge, UpstreamUnreachable
 from openbell.desk.arche.port import ArcheResponse
+from openbell.protocol.faults import explain
 from openbell.servers.arche.shapes import Bar, Quote
 
 T = TypeVar("T")
@@ -108,11 +109,10 @@ def _checked(wanted: TypeAdapter[T], response: ArcheResponse, secret: str) -> T:
     try:
         return wanted.validate_json(response.body, strict=True, extra="ignore")
     except ValidationError as error:
-        fault = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        if fault["type"] == "json_invalid":
+        if error.errors(include_input=False, include_url=False, include_context=False)[0]["type"] == "json_invalid":
             raise _failed("NON_JSON_RESPONSE", "The quotes API did not answer with JSON", response) from None
-        place = ".".join(str(part)[:40] for part in fault["loc"]) or "the body"
-        message = f"The answer of the quotes API is not of its contract: {place}: {fault['msg'][:100]}"
+        reason = explain(error, _object(response.body), "the body")[:200]
+        message = f"The answer of the quotes API is not of its contract: {reason}"
         raise _failed("UPSTREAM_SCHEMA_ERROR", message, response) from None
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from openbell.desk.arche.contract import DEFAULT_PAGE, LARGEST_PAGE, MOST_TICKERS
+from openbell.desk.arche.contract import DEFAULT_PAGE, INTERVALS, LARGEST_PAGE, MOST_TICKERS
 from openbell.protocol.tool import Arguments
 
 _DECIMAL = StringConstraints(pattern=r"^-?[0-9]{1,40}(\.[0-9]{1,40})?$", max_length=80)
@@ -68,7 +68,7 @@ class HistoricalInput(Arguments):
         str, Field(alias="from", description="Start date (YYYY-MM-DD, inclusive).", json_schema_extra=_DATE)
     ]
     to: Annotated[str, Field(description="End date (YYYY-MM-DD, inclusive).", json_schema_extra=_DATE)]
-    interval: Annotated[Literal["1d", "1m"], Field(description="Supported bar interval.")]
+    interval: Annotated[str, Field(description="Supported bar interval.", json_schema_extra={"enum": list(INTERVALS)})]
     page: Annotated[int, Field(ge=1)] = 1
     page_size: Annotated[int, Field(ge=1, le=LARGEST_PAGE)] = DEFAULT_PAGE
 

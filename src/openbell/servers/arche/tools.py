@@ -20,6 +20,7 @@ from openbell.desk.arche.errors import UpstreamTooLarge, UpstreamUnreachable
 from openbell.desk.arche.port import ArcheResponse
 from openbell.desk.arche.requests import Params
 from openbell.market.errors import InvalidParameter
+from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.tool import NoArguments, Reads, Tool
 from openbell.servers.arche import answers, shapes
@@ -41,16 +42,17 @@ async def quotes_live(call: Call, given: shapes.LiveInput) -> Result[shapes.Live
 
 async def quotes_historical(call: Call, given: shapes.HistoricalInput) -> Result[shapes.HistoricalPage]:
     """Return a page of closed bars, oldest first."""
+    interval = name_of(parse_timeframe(given.interval, INTERVALS), INTERVALS)
     params = [
         ("tickers", _joined(given.tickers)),
         ("from", given.first),
         ("to", given.to),
-        ("interval", given.interval),
+        ("interval", interval),
         ("page", str(given.page)),
         ("page_size", str(given.page_size)),
     ]
     response = await _ask(call, HISTORICAL, params)
-    found = answers.asked_page(response, given.page, given.page_size, given.interval, call.desk.settings.arche_key)
+    found = answers.asked_page(response, given.page, given.page_size, interval, call.desk.settings.arche_key)
     value: shapes.HistoricalPage = {
         "items": found["items"],
         "page": found["page"],

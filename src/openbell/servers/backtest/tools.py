@@ -22,6 +22,7 @@ from openbell.market.nearest import did_you_mean
 from openbell.market.plan import missing
 from openbell.market.series import Series
 from openbell.protocol.call import Call, Result, on_bars
+from openbell.protocol.numbers import Computed
 from openbell.protocol.tool import Absent, Arguments, Reads, Tool, without_default
 from openbell.protocol.truth import data_source
 from openbell.strategies.compiled import compiled
@@ -33,10 +34,10 @@ StrategyId = Annotated[str, Field(description="of get_top_strategies, or a spec'
 class BacktestAnswer(TypedDict):
     """The figures of a run; those that are undefined without trades are left out."""
 
-    total_return: float
-    sharpe_ratio: NotRequired[float]
-    max_drawdown: float
-    win_rate: NotRequired[float]
+    total_return: Computed
+    sharpe_ratio: NotRequired[Computed]
+    max_drawdown: Computed
+    win_rate: NotRequired[Computed]
     trades: int
     note: str
     data_source: str
@@ -47,17 +48,17 @@ class MonthItem(TypedDict):
 
     month: str
     total_signals: int
-    accuracy: NotRequired[float]
-    total_return: float
+    accuracy: NotRequired[Computed]
+    total_return: Computed
 
 
 class PerformanceAnswer(TypedDict):
     """What a strategy has earned in a period."""
 
     total_signals: int
-    accuracy: float
-    avg_return: float
-    sharpe: NotRequired[float]
+    accuracy: Computed
+    avg_return: Computed
+    sharpe: NotRequired[Computed]
     performance_by_month: list[MonthItem]
     note: str
     data_source: str

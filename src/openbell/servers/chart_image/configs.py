@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from openbell.charts.config.choices import INTERVALS, THEMES
+from openbell.charts.config.choices import THEMES
 from openbell.charts.config.plans import PLANS
-from openbell.market.errors import InvalidParameter
+from openbell.market.errors import InvalidParameter, InvalidTimeframe
 from openbell.market.nearest import check_one_of
+from openbell.market.timeframes import CHART, name_of, parse_timeframe
 from openbell.protocol.call import Call, Result
 from openbell.protocol.tool import Reads, Tool
 from openbell.servers.chart_image import shapes
@@ -41,15 +42,18 @@ def wishes_of(given: shapes.ConstructInput) -> Wishes:
     asked = given.preferences or shapes.Preferences()
     if asked.theme is not None:
         check_one_of("preferences.theme", asked.theme, THEMES)
-    if asked.interval is not None:
-        check_one_of("preferences.interval", asked.interval, INTERVALS)
+    try:
+        interval = "" if asked.interval is None else name_of(parse_timeframe(asked.interval, CHART), CHART)
+    except InvalidTimeframe as error:
+        error.message = f"interval: {error.message}"
+        raise
     from openbell.charts.language.construct import Wishes
 
     size = None
     if asked.resolution is not None and (size := read_resolution(asked.resolution)) is None:
         raise InvalidParameter("preferences.resolution must be two sides such as 1920x1080")
     span = "" if asked.range is None else read_range(asked.range)
-    return Wishes(given.symbol or "", given.exchange or "", asked.theme or "", asked.interval or "", span, size)
+    return Wishes(given.symbol or "", given.exchange or "", asked.theme or "", interval, span, size)
 
 
 async def validate_chart_config(call: Call, given: shapes.ValidateInput) -> Result[shapes.ValidationShape]:

@@ -11,8 +11,8 @@ from openbell.market.errors import DataError, InvalidSymbol, Refused, StoreError
 from openbell.market.nearest import check_one_of
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.media import Media, Picture
+from openbell.protocol.stated import stated
 from openbell.protocol.tool import Effect, Reads, Tool
-from openbell.protocol.truth import data_source
 from openbell.servers.chart_image import shapes
 
 
@@ -36,7 +36,7 @@ async def generate_chart_image(call: Call, given: shapes.GenerateInput) -> Resul
         metadata["data_source"] = f"{told['data']} data of {made.engine}"
     if made.bars is not None:
         basis = on_bars(made.bars.instrument, made.bars.end, made.bars.facts)
-        metadata["data_source"] = data_source(call.desk, made.bars.instrument, made.bars.facts.sources)
+        metadata = {**metadata, **stated(call, made.bars.instrument, made.bars.facts.sources)}
     if made.notes:
         metadata["note"] = "; ".join(made.notes)
     response: shapes.ResponseShape = {"statusCode": made.status}

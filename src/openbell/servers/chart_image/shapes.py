@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from openbell.charts.config.choices import FORMATS, THEMES
 from openbell.charts.config.plans import PLANS
+from openbell.protocol.numbers import Exact
 from openbell.protocol.tool import Absent, Arguments, without_default
 
 SECTIONS = ("indicators", "parameters", "exchanges", "all")
@@ -99,7 +100,7 @@ class GenerateInput(Arguments):
 
 # Results
 
-Value = float | str | bool
+Value = Exact | str | bool
 
 
 class StudyShape(TypedDict):
@@ -140,8 +141,8 @@ class InputShape(TypedDict):
     type: str
     default: Value
     description: str
-    min: NotRequired[float]
-    max: NotRequired[float]
+    min: NotRequired[Exact]
+    max: NotRequired[Exact]
 
 
 class IndicatorShape(TypedDict):
@@ -170,7 +171,7 @@ class ParametersShape(TypedDict):
 class LimitsShape(TypedDict):
     """The limits of a plan."""
 
-    requestsPerSecond: float
+    requestsPerSecond: Exact
     dailyMax: int
     maxResolution: str
     maxStudies: int
@@ -289,6 +290,8 @@ class MetadataShape(TypedDict):
     expiresAt: NotRequired[str]
     engine: Annotated[str, Field(description="openbell or chart-img.com")]
     data_source: NotRequired[str]
+    session: NotRequired[str]
+    as_of: NotRequired[str]
     note: NotRequired[str]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from openbell import __version__
 from openbell.market.clock import iso
 from openbell.market.errors import StoreError
 from openbell.market.instruments import AssetClass
@@ -99,9 +100,9 @@ def _stored(store: BarStore, clock: float | None) -> tuple[list[Series], int]:
 
 
 async def get_capabilities(call: Call, _given: NoArguments) -> Result[shapes.CapabilitiesResponse]:
-    """Return the contract's constants and the data source of this desk."""
+    """Return the contract's constants, and the version and data source of this desk."""
     capabilities: shapes.CapabilitiesResponse = {
-        "version": "1.0.0",
+        "version": __version__,
         "protocol": "2025-06-18",
         "indicators": ["EMA9", "SMA10", "MACD(12,26,9)", "RSI14", "BB(20,2)"],
         "timeframes": list(shapes.TIMEFRAMES),

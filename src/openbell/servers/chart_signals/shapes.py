@@ -9,6 +9,8 @@ from pydantic import ConfigDict, Field, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from openbell.market.timeframes import Timeframe
+from openbell.protocol.numbers import Computed, Exact
+from openbell.protocol.stated import Stated
 from openbell.signals.crossings import Crossings
 
 TIMEFRAMES = {"1min": Timeframe.M1, "5min": Timeframe.M5, "15min": Timeframe.M15, "1hour": Timeframe.H1}
@@ -21,18 +23,18 @@ TimeframeName = Annotated[str, Field(json_schema_extra={"enum": list(TIMEFRAMES)
 class PreviousShape(TypedDict):
     """The indicators at the previous closed bar."""
 
-    price: float
-    ema9: float
-    ma10: float
-    macd: float
-    signal: float
-    hist: float
-    rsi: float
-    bb_upper: float
-    bb_middle: float
-    bb_lower: float
-    volume: float
-    vwap: Annotated[float | None, Field(description="of the session; null outside it")]
+    price: Exact
+    ema9: Computed
+    ma10: Computed
+    macd: Computed
+    signal: Computed
+    hist: Computed
+    rsi: Computed
+    bb_upper: Computed
+    bb_middle: Computed
+    bb_lower: Computed
+    volume: Exact
+    vwap: Annotated[Computed | None, Field(description="of the session; null outside it")]
     time: str
 
 
@@ -54,9 +56,9 @@ CrossingsShape = Annotated[dict[str, bool], WithJsonSchema(_CROSSINGS)]
 class RiskAnchorShape(TypedDict):
     """A stop two ATR(14) away from the price."""
 
-    price: float
+    price: Computed
     type: Literal["long_stop", "short_stop"]
-    distance_pct: float
+    distance_pct: Computed
 
 
 _READY: dict[str, Any] = {
@@ -81,6 +83,8 @@ class SignalResponse(TypedDict):
     trend_state: NotRequired[Literal["bullish", "bearish", "consolidating", "mixed"]]
     risk_anchor: NotRequired[RiskAnchorShape]
     data_source: NotRequired[str]
+    session: NotRequired[str]
+    as_of: NotRequired[str]
     note: NotRequired[Annotated[str, Field(description="why something is missing")]]
 
 
@@ -88,9 +92,10 @@ class WatchedShape(TypedDict):
     """One line of the watchlist."""
 
     symbol: str
-    price: float | None
-    rsi: float | None
+    price: Exact | None
+    rsi: Computed | None
     signals: list[str]
+    price_time: NotRequired[Annotated[str, Field(description="when the bar of the price ended")]]
 
 
 class WatchedByClass(TypedDict):
@@ -110,13 +115,12 @@ class MarketHours(TypedDict):
 MARKET_HOURS: MarketHours = {"stocks": "9:30 AM - 4:00 PM ET (weekdays)", "crypto": "24/7"}
 
 
-class WatchlistResponse(TypedDict):
+class WatchlistResponse(Stated):
     """The whole watchlist at 1min."""
 
     watchlist: WatchedByClass
     timestamp: str
     market_hours: MarketHours
-    data_source: str
 
 
 class StockStatus(TypedDict):
@@ -164,7 +168,10 @@ class StorageInfoResponse(TypedDict):
     data_directory: str
     stored_symbols: StoredSymbols
     series: Annotated[dict[str, StoredSeries], Field(description="by the timeframe of the stored bars: 1m, 1d, …")]
-    total_size_mb: float
+    total_size_mb: Annotated[
+        Exact,
+        Field(description="on disk; in InfluxDB only if the desk's user is an admin there, otherwise the buffer's"),
+    ]
     data_source: str
     set_aside: NotRequired[Annotated[list[str], Field(description="damaged files that are no longer read")]]
 

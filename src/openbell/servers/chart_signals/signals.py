@@ -6,6 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from openbell.market.clock import iso
+from openbell.market.digits import volume
 from openbell.market.errors import (
     FeedUnavailable,
     InsufficientData,
@@ -17,8 +18,8 @@ from openbell.market.errors import (
 from openbell.market.instruments import AssetClass, Instrument
 from openbell.market.timeframes import Timeframe, name_of, parse_timeframe
 from openbell.protocol.call import Basis, Call, Result, on_bars
+from openbell.protocol.stated import stated
 from openbell.protocol.tool import Arguments, NoArguments, Reads, Tool
-from openbell.protocol.truth import data_source
 from openbell.servers.chart_signals import shapes
 from openbell.signals.crossings import NEEDED, Snapshot
 
@@ -62,7 +63,7 @@ async def get_signals(call: Call, given: SignalsInput) -> Result[shapes.SignalRe
             "type": signals.anchor.type,
             "distance_pct": signals.anchor.distance_pct,
         },
-        "data_source": data_source(call.desk, instrument, facts.sources),
+        **stated(call, instrument, facts.sources),  # type: ignore[typeddict-item]
     }
     return Result(_noted(shown, reading.note), basis)
 
@@ -83,7 +84,7 @@ def _shape(snapshot: Snapshot) -> shapes.PreviousShape:
         "bb_upper": snapshot.bb_upper,
         "bb_middle": snapshot.bb_middle,
         "bb_lower": snapshot.bb_lower,
-        "volume": snapshot.volume,
+        "volume": volume(snapshot.volume),
         "vwap": snapshot.vwap,
         "time": iso(snapshot.time),
     }
@@ -101,7 +102,7 @@ async def get_watchlist(call: Call, _given: NoArguments) -> Result[shapes.Watchl
         "watchlist": {"stocks": by_class[AssetClass.STOCK], "crypto": by_class[AssetClass.CRYPTO]},
         "timestamp": iso(int(call.desk.clock.epoch())),
         "market_hours": shapes.MARKET_HOURS,
-        "data_source": data_source(call.desk),
+        **stated(call),
     }
     # The age of the list is that of its oldest row.
     oldest = min((overview.time + Timeframe.M1.seconds for overview in ready.values()), default=None)
@@ -116,6 +117,7 @@ def _watched(instrument: Instrument, overview: Overview | None) -> shapes.Watche
         "price": overview.price,
         "rsi": overview.rsi,
         "signals": overview.crossings.true(),
+        "price_time": iso(overview.time + Timeframe.M1.seconds),
     }
 
 

@@ -95,7 +95,7 @@ async def set_alert(call: Call, given: AlertInput) -> Result[shapes.AlertShape]:
         raise InvalidParameter(f"condition must have exactly one of {', '.join(TYPES)}")
     kind = Type(wanted[0])
     usual = "1m" if kind.of_price else DEFAULT_TIMEFRAME
-    interval = short_name(usual if given.interval is None else given.interval, "interval")
+    interval = short_name(usual if given.interval is None else given.interval)
     signal = given.condition.indicator_signal
     condition = Condition(
         kind,

@@ -2,29 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import Field
 
-from openbell.charts.choices import LARGEST, LEAST_SCALE, MOST_SCALE, SCALES, SMALLEST, STYLES, THEME_NAMES
+from openbell.charts.choices import (
+    LARGEST,
+    LEAST_SCALE,
+    MOST_PIXELS,
+    MOST_SCALE,
+    SCALES,
+    SMALLEST,
+    STYLES,
+    THEME_NAMES,
+)
 from openbell.indicators.bounds import MAX_INDICATORS
-from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, StoreError, UnknownSymbol
+from openbell.market.clock import iso
+from openbell.market.errors import DataError, InvalidParameter, InvalidSymbol, Refused, StoreError, UnknownSymbol
 from openbell.market.nearest import check_one_of
+from openbell.market.sessions import EXTENDED, SESSIONS
+from openbell.protocol.access import check
 from openbell.protocol.call import Basis, Call, Result, on_bars
 from openbell.protocol.media import Media, Picture
-from openbell.protocol.tool import Arguments, NoArguments, Reads, Tool
-from openbell.protocol.truth import data_source
-from openbell.servers.chartgen import shapes
+from openbell.protocol.stated import stated
+from openbell.protocol.tool import Arguments, Reads, Tool
+from openbell.servers.chartgen import alerts, orders, shapes
 
 if TYPE_CHECKING:
+    from openbell.charts.account.overlay import AccountOverlay
     from openbell.desk.indicators import Evaluation
+    from openbell.indicators.spec import Indicator
 
 Symbol = Annotated[str | None, Field(description="BTCUSDT, BTC/USD, AAPL")]
 Indicators = Annotated[
     list[shapes.IndicatorEntry],
     Field(description='names, or objects with overrides: {"name": "rsi", "length": 21}', max_length=MAX_INDICATORS),
 ]
-Side = Annotated[int, Field(ge=SMALLEST, le=LARGEST)]
+Side = Annotated[
+    int,
+    Field(ge=SMALLEST, le=LARGEST, description=f"pixels; width × height × scale² is at most {MOST_PIXELS:,}"),
+]
+Timezone = Annotated[
+    str | None,
+    Field(description="time zone of the axis, such as Asia/Tokyo; default New York for stocks, else UTC"),
+]
+
+
+DrawnIndicators = Annotated[
+    list[shapes.IndicatorEntry],
+    Field(
+        description=(
+            'names, or objects with overrides and, for pictures, color and line width: {"name": "rsi", "length": 21, '
+            '"color": "#ff9800", "width": 2}'
+        ),
+        max_length=MAX_INDICATORS,
+    ),
+]
 
 
 class ChartInput(Arguments):
@@ -34,7 +68,7 @@ class ChartInput(Arguments):
     symbol: Symbol = None
     timeframe: shapes.TimeframeName = None
     interval: shapes.TimeframeName = None
-    indicators: Indicators = Field(default=[])
+    indicators: DrawnIndicators = Field(default=[])
     bars: Annotated[int, Field(ge=1, le=1000)] = shapes.DEFAULT_BARS
     width: Side = 1200
     height: Side = 675
@@ -43,6 +77,11 @@ class ChartInput(Arguments):
     theme: Annotated[str, shapes.choice(THEME_NAMES)] = "dark"
     price_scale: Annotated[str, shapes.choice(SCALES)] = "linear"
     scale: Annotated[float, Field(ge=LEAST_SCALE, le=MOST_SCALE, description="device pixels per pixel")] = 1.0
+    session: shapes.SessionName = EXTENDED
+    trades: Annotated[bool, Field(description="show your fills, average price, stops, targets, orders and alerts")] = (
+        False
+    )
+    timezone: Timezone = None
 
 
 class IndicatorsInput(Arguments):
@@ -51,33 +90,50 @@ class IndicatorsInput(Arguments):
     symbol: str
     indicators: Indicators
     interval: shapes.TimeframeName = None
+    session: shapes.SessionName = EXTENDED
+
+
+class CatalogueInput(Arguments):
+    """Input of list_indicators."""
+
+    name: Annotated[str | None, Field(max_length=80, description="this one alone, with all fields")] = None
+    detail: Annotated[bool, Field(description="all fields of all of them: about 10,000 tokens")] = False
 
 
 async def generate_chart(call: Call, given: ChartInput) -> Result[Media | dict[str, Any]]:
     """Return a picture, its numbers, or both."""
+    from openbell.charts.indicator_styles import parse_styled
     from openbell.charts.look import Look
     from openbell.charts.payload import series, summary
-    from openbell.indicators.evaluation import parse_requests
+    from openbell.charts.zones import zone_called
+    from openbell.desk.charts import title_of
 
     check_one_of("format", given.format, shapes.FORMATS)
+    check_one_of("session", given.session, SESSIONS)
     symbol = _either("symbol", given.symbol, given.ticker)
     if symbol is None:
         raise InvalidParameter("symbol is required")
     names = [None if name is None else shapes.short_name(name) for name in (given.timeframe, given.interval)]
     interval = _either("timeframe", *names) or shapes.DEFAULT_TIMEFRAME
-    wanted = parse_requests(shapes.entries(given.indicators))
+    wanted, plots = parse_styled(shapes.entries(given.indicators))
     look = Look(given.width, given.height, given.scale, given.style, given.theme, given.price_scale)
+    zone = None if given.timezone is None else zone_called(given.timezone)
     instrument = await call.desk.bars.find(symbol)
-    chart = await call.desk.indicators.evaluate(instrument, shapes.TIMEFRAMES[interval], given.bars, wanted)
-    basis = await _basis(call, chart)
-    source = {"data_source": data_source(call.desk, instrument, basis.sources)}
+    timeframe = shapes.TIMEFRAMES[interval]
+    chart = await call.desk.indicators.evaluate(instrument, timeframe, given.bars, wanted, given.session)
+    overlay = await _overlay(call, chart) if given.trades else None
+    basis = await _basis(call, chart, overlay)
+    more: dict[str, Any] = {**stated(call, instrument, basis.sources), **_hours(chart)}
+    if overlay is not None:
+        more["trades"] = overlay.payload()
     if given.format == "series":
-        return Result(series(symbol, interval, chart.bars, chart.indicators) | source, basis)
-    numbers = summary(symbol, interval, chart.bars, chart.indicators) | source if given.format != "png" else None
+        return Result(series(symbol, interval, chart.bars, chart.indicators) | more, basis)
+    numbers = summary(symbol, interval, chart.bars, chart.indicators) | more if given.format != "png" else None
     if given.format == "summary":
         return Result(cast("dict[str, Any]", numbers), basis)
     badge = "SIMULATED" if call.desk.data == "simulated" else ""
-    picture = await call.desk.charts.draw(chart, look, f"{instrument} · {interval}", badge)
+    title = title_of(chart, interval)
+    picture = await call.desk.charts.draw(chart, look, title, badge, plots=plots, overlay=overlay, zone=zone)
     return Result(Media((Picture("image/png", picture),), numbers), basis)
 
 
@@ -88,33 +144,74 @@ def _either(name: str, one: str | None, two: str | None) -> str | None:
     return one if one is not None else two
 
 
-async def _basis(call: Call, chart: Evaluation) -> Basis:
+async def _overlay(call: Call, chart: Evaluation) -> AccountOverlay:
+    """Returns what the chart shows of the caller's account, as far as its own tools would return it.
+
+    Fills and the position need the scope `read`, as portfolio's tools do; orders and alerts need what get_orders and
+    list_alerts need.
+    """
+    from openbell.desk.account_overlays import account_overlay
+
+    refused = None
+    try:
+        for tool in (*orders.TOOLS, *alerts.TOOLS):
+            if tool.name in {"get_orders", "list_alerts"}:
+                check(tool, call.desk.settings, None, call.session.principal)
+    except Refused as error:
+        refused = error.message
+    return await account_overlay(call.desk, call.principal, chart.bars, refused=refused)
+
+
+def _hours(chart: Evaluation) -> shapes.Hours:
+    """Returns the fields that say whether extended hours are left out; none if that was not asked."""
+    found: shapes.Hours = {}
+    if chart.hours:
+        found["hours"] = chart.hours
+    if chart.note:
+        found["hours_note"] = chart.note
+    return found
+
+
+async def _basis(call: Call, chart: Evaluation, overlay: AccountOverlay | None = None) -> Basis:
     from openbell.market.bars import closed_at
 
-    facts = await call.desk.facts(chart.bars)
-    note = next((f"{each.request.key}: {each.note}" for each in chart.indicators if each.note), None)
-    return on_bars(chart.bars.instrument, closed_at(chart.bars), facts, note)
+    facts = await call.desk.facts(chart.bars, from_minutes=chart.from_minutes)
+    notes = [f"{each.request.key}: {each.note}" for each in chart.indicators if each.note]
+    notes += [note for note in (chart.note, overlay.notice if overlay else None) if note]
+    basis = on_bars(chart.bars.instrument, closed_at(chart.bars), facts, "; ".join(notes) or None)
+    return basis if overlay is None else replace(basis, account=overlay.account)
 
 
-async def list_indicators(_call: Call, _given: NoArguments) -> Result[shapes.CatalogueResponse]:
+async def list_indicators(_call: Call, given: CatalogueInput) -> Result[shapes.CatalogueResponse]:
     """Return the catalogue of indicators."""
-    from openbell.indicators.registry import all_indicators
+    from openbell.indicators.registry import all_indicators, get
 
-    found: list[shapes.IndicatorShape] = []
-    for indicator in all_indicators().values():
-        entry: shapes.IndicatorShape = {
-            "name": indicator.name,
-            "aliases": list(indicator.aliases),
-            "description": indicator.description,
-            "is_overlay": indicator.overlay,
-            "parameters": [_parameter(each) for each in indicator.parameters],
-        }
-        if indicator.labels:
-            entry["signals"] = list(indicator.labels)
-        if indicator.needs:
-            entry["needs"] = list(indicator.needs)
-        found.append(entry)
-    return Result({"indicators": found})
+    every = list(all_indicators().values())
+    wanted = every if given.name is None else [get(given.name)]
+    row = _entry if given.detail or given.name is not None else _short_entry
+    return Result({"indicators": [row(each) for each in wanted], "total": len(every)})
+
+
+def _short_entry(indicator: Indicator) -> shapes.IndicatorShape:
+    entry: shapes.IndicatorShape = {"name": indicator.name}
+    if indicator.parameters:
+        entry["params"] = ",".join(each.name for each in indicator.parameters)
+    return entry
+
+
+def _entry(indicator: Indicator) -> shapes.IndicatorShape:
+    entry: shapes.IndicatorShape = {
+        "name": indicator.name,
+        "aliases": list(indicator.aliases),
+        "description": indicator.description,
+        "is_overlay": indicator.overlay,
+        "parameters": [_parameter(each) for each in indicator.parameters],
+    }
+    if indicator.labels:
+        entry["signals"] = list(indicator.labels)
+    if indicator.needs:
+        entry["needs"] = list(indicator.needs)
+    return entry
 
 
 def _parameter(parameter: Any) -> shapes.ParameterShape:
@@ -137,12 +234,14 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.In
     from openbell.indicators.evaluation import parse_requests
 
     interval = shapes.short_name(shapes.DEFAULT_TIMEFRAME if given.interval is None else given.interval)
+    check_one_of("session", given.session, SESSIONS)
     wanted = parse_requests(shapes.entries(given.indicators))
     if not wanted:
         raise InvalidParameter("indicators must name at least one")
     instrument = await call.desk.bars.find(given.symbol)
     fetches = call.desk.bars.history.fetches[instrument]
-    chart = await call.desk.indicators.evaluate(instrument, shapes.TIMEFRAMES[interval], shapes.DEFAULT_BARS, wanted)
+    timeframe, count = shapes.TIMEFRAMES[interval], shapes.DEFAULT_BARS
+    chart = await call.desk.indicators.evaluate(instrument, timeframe, count, wanted, given.session)
     asked_feed = call.desk.bars.history.fetches[instrument] > fetches
     basis = await _basis(call, chart)
     shown: shapes.IndicatorsResponse = {
@@ -150,8 +249,12 @@ async def get_indicators(call: Call, given: IndicatorsInput) -> Result[shapes.In
         "interval": interval,
         "source": "engine_cache" if call.desk.settings.trade and not asked_feed else "fetched",
         "bars": len(chart.bars),
-        "indicators": {each.request.key: cast("shapes.ValuesShape", last_values(each)) for each in chart.indicators},
-        "data_source": data_source(call.desk, instrument, basis.sources),
+        "time": iso(int(chart.bars.time[-1])),
+        "indicators": {
+            each.request.key: cast("shapes.ValuesShape", last_values(each, chart.bars)) for each in chart.indicators
+        },
+        **stated(call, instrument, basis.sources),
+        **_hours(chart),
     }
     return Result(shown, basis)
 
@@ -160,7 +263,8 @@ _ERRORS = (InvalidSymbol, UnknownSymbol, InvalidParameter, DataError, StoreError
 TOOLS = (
     Tool(
         "generate_chart",
-        "Chart of the newest closed bars with indicators: png (default), summary (compact JSON), both, series (every bar).",
+        "Chart of the newest closed bars with indicators: png (default), summary (compact JSON), both, series (every bar). "
+        f"At most 1,000 bars and {MAX_INDICATORS} indicators.",
         ChartInput,
         None,
         generate_chart,
@@ -170,16 +274,18 @@ TOOLS = (
     ),
     Tool(
         "list_indicators",
-        "Every indicator with its aliases, parameters and signals.",
-        NoArguments,
+        "Names of all indicators and of their parameters. With name: one in full, with aliases, description, defaults, "
+        "ranges and signals.",
+        CatalogueInput,
         shapes.CatalogueResponse,
         list_indicators,
         toolset="charts",
         reads=Reads.NOTHING,
+        errors=(InvalidParameter,),
     ),
     Tool(
         "get_indicators",
-        "Last values, signals and levels of indicators, without a picture.",
+        f"Last values, signals and levels of at most {MAX_INDICATORS} indicators, without a picture.",
         IndicatorsInput,
         shapes.IndicatorsResponse,
         get_indicators,

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import Field
 
+from openbell.desk.patience import Step, during
 from openbell.market.clock import iso
-from openbell.market.errors import DataError, InvalidSymbol, NoSuchOrder, OrderError, Refused, StoreError, UnknownSymbol
+from openbell.market.digits import average
+from openbell.market.errors import (
+    DataError,
+    InvalidParameter,
+    InvalidSymbol,
+    NoSuchOrder,
+    OrderError,
+    Refused,
+    StoreError,
+    UnknownSymbol,
+)
 from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import check_one_of
+from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_bars, on_prices
 from openbell.protocol.pages import pagination
 from openbell.protocol.session import Scope
+from openbell.protocol.stated import stated
 from openbell.protocol.tool import Arguments, Effect, NoArguments, Reads, Tool
-from openbell.protocol.truth import data_source
 from openbell.servers.chartgen import trading_shapes as shapes
 from openbell.servers.chartgen.shapes import choice
 from openbell.trading import amounts
@@ -61,26 +73,26 @@ class OrdersInput(Arguments):
     """Input of get_orders."""
 
     filter: Annotated[str, choice(FILTERS)] = "all"
-    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    limit: Annotated[int, Field(ge=1, le=1000)] = 20
     offset: Annotated[int, Field(ge=0, le=100_000_000, description="skip the newest so many")] = 0
+    cursor: Annotated[
+        int | None, Field(ge=0, le=100_000_000, description="of the page before; orders placed meanwhile move no page")
+    ] = None
+    detail: Annotated[bool, Field(description="all fields, also empty ones")] = False
 
 
 async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape]:
     """Check an order against the risk rules, record it and send it to the venue."""
-    side = given.side.lower()
-    for name, value, names in (
-        ("side", side, SIDES),
-        ("type", given.type, KINDS),
-        ("time_in_force", given.time_in_force, FORCES),
-    ):
+    side, kind, force = (each.lower() for each in (given.side, given.type, given.time_in_force))
+    for name, value, names in (("side", side, SIDES), ("type", kind, KINDS), ("time_in_force", force, FORCES)):
         check_one_of(name, value, names)
     instrument = await _found(call, given.symbol)
     asked = request(
         instrument,
         Side(side),
-        Kind(given.type),
+        Kind(kind),
         given.quantity,
-        time_in_force=Force(given.time_in_force),
+        time_in_force=Force(force),
         price=given.price,
         stop_price=given.stop_price,
         take_profit=given.take_profit,
@@ -96,7 +108,8 @@ async def place_order(call: Call, given: OrderInput) -> Result[shapes.OrderShape
 async def _found(call: Call, symbol: str) -> Instrument:
     """Returns the instrument of a symbol. If bars cannot be read, the risk gate accepts only orders that reduce."""
     try:
-        return await call.desk.bars.find(symbol)
+        async with during(Step.FIND):
+            return await call.desk.bars.find(symbol)
     except StoreError:
         return parse(symbol)
 
@@ -118,16 +131,25 @@ async def _shown(call: Call, orders: list[Order]) -> list[shapes.OrderShape]:
 async def get_orders(call: Call, given: OrdersInput) -> Result[shapes.OrdersResponse]:
     """Return the caller's orders, newest first."""
     check_one_of("filter", given.filter, FILTERS)
-    found, total = await call.desk.trading.orders.listing(
-        call.principal, open_only=given.filter == "open", limit=given.limit, offset=given.offset
-    )
-    return Result(
-        {
-            "orders": await _shown(call, found),
-            "pagination": pagination(given.offset, given.limit, total),
-            "data_source": data_source(call.desk),
-        }
-    )
+    if given.cursor is not None and given.offset:
+        raise InvalidParameter("give cursor or offset, not both")
+    orders, open_only = call.desk.trading.orders, given.filter == "open"
+    offset = given.offset
+    if given.cursor is not None:
+        # The cursor is the number of older orders: new ones do not change it.
+        _, total = await orders.listing(call.principal, open_only=open_only, limit=1, offset=0)
+        offset = max(0, total - given.cursor)
+    found, total = await orders.listing(call.principal, open_only=open_only, limit=given.limit, offset=offset)
+    rows = await _shown(call, found)
+    page = pagination(offset, given.limit, total)
+    shown: shapes.OrdersResponse = {
+        "orders": [cast("shapes.ListedOrder", each) if given.detail else shapes.listed_order(each) for each in rows],
+        "pagination": page,
+        "cursor": total - offset - given.limit if page["has_more"] else None,
+        "account": call.desk.account,  # type: ignore[typeddict-item]
+        **stated(call),
+    }
+    return Result(shown)
 
 
 async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.PositionsResponse]:
@@ -139,16 +161,18 @@ async def get_positions(call: Call, _given: NoArguments) -> Result[shapes.Positi
                 "symbol": each.position.symbol,
                 "side": "long" if each.position.quantity > 0 else "short",
                 "quantity": amounts.text(abs(each.position.quantity)),
-                "entry_price": amounts.text(each.position.average_price),
+                "entry_price": amounts.text(average(each.position.average_price)),
                 "current_price": None if each.price is None else amounts.text(each.price.value),
                 "unrealized_pnl": shapes.text(each.unrealised),
                 "opened_at": iso(each.position.opened_at),
+                "price_time": None if each.price is None else iso(each.price.end),
+                "session": str(phase(parse(each.position.symbol), call.at)),
                 **each.doubt,  # type: ignore[typeddict-item]
             }
             for each in holdings
         ],
         "account": call.desk.account,  # type: ignore[typeddict-item]
-        "data_source": data_source(call.desk),
+        **stated(call),
     }
     return Result(shown, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
@@ -164,8 +188,9 @@ async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceR
         "unrealized_pnl": shapes.text(balance.unrealised),
         "realized_pnl": amounts.text(balance.realised),
         "fees": amounts.text(balance.fees),
+        "price_time": None if balance.end is None else iso(balance.end),
         "account": call.desk.account,  # type: ignore[typeddict-item]
-        "data_source": data_source(call.desk),
+        **stated(call),  # type: ignore[typeddict-item]
     }
     if balance.note:
         shown["note"] = balance.note
@@ -205,7 +230,7 @@ TOOLS = (
     ),
     Tool(
         "get_orders",
-        "Your orders, newest first.",
+        "Your orders, newest first, 20 by default. Fields that are null, 0 or the default are left out without detail.",
         OrdersInput,
         shapes.OrdersResponse,
         get_orders,

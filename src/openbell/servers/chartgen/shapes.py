@@ -8,8 +8,10 @@ from typing import Annotated, Any, NotRequired
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from openbell.market.nearest import check_one_of
-from openbell.market.timeframes import SHORT, SPELLINGS, Timeframe, name_of
+from openbell.market.sessions import SESSIONS
+from openbell.market.timeframes import SHORT, Timeframe, name_of, parse_timeframe
+from openbell.protocol.numbers import Exact
+from openbell.protocol.stated import Stated
 from openbell.protocol.tool import whole
 
 TIMEFRAMES = SHORT
@@ -24,18 +26,23 @@ def choice(names: Iterable[str]) -> Any:
 
 
 TimeframeName = Annotated[str, choice(TIMEFRAMES)] | None
-
-
-def short_name(name: str, argument: str = "timeframe") -> str:
-    """Returns the contract's name of a timeframe that any contract names. Raises `InvalidParameter` if none does."""
-    if name not in SPELLINGS:
-        check_one_of(argument, name, TIMEFRAMES)
-    return name_of(SPELLINGS[name], TIMEFRAMES)
+SessionName = Annotated[
+    str,
+    Field(
+        description="regular: without the extended hours of stocks, in bars and indicators",
+        json_schema_extra={"enum": list(SESSIONS)},
+    ),
+]
 
 
 def timeframe(name: str) -> Timeframe:
-    """Returns the timeframe of a name. Raises `InvalidParameter` if there is none."""
-    return TIMEFRAMES[short_name(name)]
+    """Returns the timeframe of a name in any spelling. Raises `InvalidTimeframe` if there is none."""
+    return parse_timeframe(name, TIMEFRAMES)
+
+
+def short_name(name: str) -> str:
+    """Returns the contract's name of a timeframe in any spelling. Raises `InvalidTimeframe` if there is none."""
+    return name_of(timeframe(name), TIMEFRAMES)
 
 
 class IndicatorObject(BaseModel):
@@ -64,28 +71,30 @@ class ParameterShape(TypedDict):
 
     name: str
     type: str
-    default: float | str | bool
-    min: NotRequired[float]
-    max: NotRequired[float]
+    default: Exact | str | bool
+    min: NotRequired[Exact]
+    max: NotRequired[Exact]
     choices: NotRequired[list[str]]
 
 
 class IndicatorShape(TypedDict):
-    """One entry of the catalogue."""
+    """One entry of the catalogue: its name and the names of its parameters, or all fields but `params`."""
 
     name: str
-    aliases: list[str]
-    description: str
-    is_overlay: bool
-    parameters: list[ParameterShape]
+    params: NotRequired[Annotated[str, Field(description="names of its parameters")]]
+    aliases: NotRequired[list[str]]
+    description: NotRequired[str]
+    is_overlay: NotRequired[bool]
+    parameters: NotRequired[list[ParameterShape]]
     signals: NotRequired[list[str]]
     needs: NotRequired[list[str]]
 
 
 class CatalogueResponse(TypedDict):
-    """The whole catalogue."""
+    """The catalogue, or one entry of it."""
 
     indicators: list[IndicatorShape]
+    total: Annotated[int, Field(description="indicators in the catalogue")]
 
 
 class LastValue(TypedDict):
@@ -93,31 +102,40 @@ class LastValue(TypedDict):
 
     index: int
     label: str
-    last_value: float | None
+    last_value: Exact | None
 
 
 class SignalShape(TypedDict):
     """A signal, drawn as a dot."""
 
-    x: int
-    y: float
+    x: Annotated[int, Field(description="the bar that confirms it")]
+    time: str
+    y: Exact
     label: str
+    extreme_x: NotRequired[Annotated[int, Field(description="the earlier bar of the high or low")]]
+    extreme_time: NotRequired[str]
 
 
 class LevelShape(TypedDict):
     """A reference level."""
 
-    y: float
+    x: NotRequired[Annotated[int, Field(description="the first bar of the session that it comes from")]]
+    time: NotRequired[str]
+    y: Exact
+    label: str
 
 
 class SegmentShape(TypedDict):
-    """A line that shows a divergence."""
+    """A line between two bars, such as a divergence, or a level of a session."""
 
     x1: int
-    y1: float
+    time1: str
+    y1: Exact
     x2: int
-    y2: float
+    time2: str
+    y2: Exact
     dashed: bool
+    label: NotRequired[str]
 
 
 class ValuesShape(TypedDict):
@@ -125,7 +143,7 @@ class ValuesShape(TypedDict):
 
     label: str
     is_overlay: bool
-    y_range: NotRequired[list[float]]
+    y_range: NotRequired[list[Exact]]
     lines: NotRequired[list[LastValue]]
     histogram: NotRequired[list[LastValue]]
     signals: NotRequired[list[SignalShape]]
@@ -134,12 +152,19 @@ class ValuesShape(TypedDict):
     note: NotRequired[Annotated[str, Field(description="why values are missing")]]
 
 
-class IndicatorsResponse(TypedDict):
+class Hours(TypedDict):
+    """Whether extended hours are left out."""
+
+    hours: NotRequired[Annotated[str, Field(description="regular: bars and values without extended hours")]]
+    hours_note: NotRequired[Annotated[str, Field(description="what session regular left out or could not change")]]
+
+
+class IndicatorsResponse(Stated, Hours):
     """The last values of several indicators, by the names in the request."""
 
     symbol: str
     interval: str
     source: str
     bars: int
+    time: Annotated[str, Field(description="of the newest bar, which the last values belong to: its open")]
     indicators: dict[str, ValuesShape]
-    data_source: str

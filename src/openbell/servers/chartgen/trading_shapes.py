@@ -9,7 +9,10 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.market.clock import iso
+from openbell.market.digits import average
+from openbell.protocol.numbers import Exact
 from openbell.protocol.pages import Pagination
+from openbell.protocol.stated import Stated
 from openbell.trading import amounts
 from openbell.trading.alerts import Alert
 from openbell.trading.orders import Order
@@ -41,12 +44,53 @@ class OrderShape(TypedDict):
     account: Literal["paper", "live"]
 
 
-class OrdersResponse(TypedDict):
+class ListedOrder(TypedDict):
+    """One order of a list. Fields that are null, 0 or the default are left out, unless detail is asked for."""
+
+    order_id: str
+    client_order_id: NotRequired[str | None]
+    symbol: str
+    side: str
+    type: str
+    quantity: str
+    price: NotRequired[str | None]
+    stop_price: NotRequired[str | None]
+    take_profit: NotRequired[str | None]
+    stop_loss: NotRequired[str | None]
+    time_in_force: NotRequired[Annotated[str, Field(description="gtc if left out")]]
+    status: str
+    filled_quantity: NotRequired[Annotated[str, Field(description="0 if left out")]]
+    average_price: NotRequired[str | None]
+    fees: NotRequired[Annotated[str, Field(description="0 if left out")]]
+    reason: NotRequired[str | None]
+    role: NotRequired[Annotated[str, Field(description="single if left out, entry, take_profit or stop_loss")]]
+    parent_id: NotRequired[str | None]
+    placed_at: str
+    updated_at: NotRequired[str]
+    account: NotRequired[Literal["paper", "live"]]
+
+
+_LEFT_OUT = {"time_in_force": "gtc", "filled_quantity": "0", "fees": "0", "role": "single"}
+"""The values of fields that a list leaves out."""
+
+
+def listed_order(order: OrderShape) -> ListedOrder:
+    """Returns an order as a list shows it: without what is null, 0 or the default, and without the account."""
+    kept = {
+        name: value
+        for name, value in order.items()
+        if value is not None and _LEFT_OUT.get(name) != value and name not in {"account", "updated_at"}
+    }
+    return cast("ListedOrder", kept)
+
+
+class OrdersResponse(Stated):
     """Orders, newest first."""
 
-    orders: list[OrderShape]
+    orders: list[ListedOrder]
     pagination: Pagination
-    data_source: str
+    cursor: Annotated[int | None, Field(description="pass it on for the next page; null after the last one")]
+    account: Literal["paper", "live"]
 
 
 class PositionShape(TypedDict):
@@ -57,21 +101,21 @@ class PositionShape(TypedDict):
     quantity: str
     entry_price: str
     current_price: Annotated[str | None, Field(description="null if there is none; note says why")]
-    price_time: NotRequired[Annotated[str | None, Field(description="beside note: when the bar of that price ended")]]
+    price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
+    session: Annotated[str, Field(description="of its market")]
     unrealized_pnl: str | None
     opened_at: str
     note: NotRequired[str]
 
 
-class PositionsResponse(TypedDict):
+class PositionsResponse(Stated):
     """Open positions."""
 
     positions: list[PositionShape]
     account: Literal["paper", "live"]
-    data_source: str
 
 
-class BalanceResponse(TypedDict):
+class BalanceResponse(Stated):
     """The account's money, in USD."""
 
     total_balance: Annotated[str | None, Field(description="null if a position has no price")]
@@ -81,9 +125,9 @@ class BalanceResponse(TypedDict):
     unrealized_pnl: str | None
     realized_pnl: str
     fees: str
+    price_time: Annotated[str | None, Field(description="when the bar of the oldest price ended")]
     account: Literal["paper", "live"]
     note: NotRequired[str]
-    data_source: str
 
 
 class SignalShape(TypedDict):
@@ -96,8 +140,8 @@ class SignalShape(TypedDict):
 class ConditionShape(TypedDict, total=False):
     """The condition of an alert: one of these."""
 
-    price_above: float
-    price_below: float
+    price_above: Exact
+    price_below: Exact
     indicator_signal: SignalShape
 
 
@@ -105,7 +149,7 @@ class PushedCondition(TypedDict):
     """The condition of an alert in a notification."""
 
     type: str
-    threshold: NotRequired[float]
+    threshold: NotRequired[Exact]
     indicator: NotRequired[str]
     signal: NotRequired[str]
 
@@ -117,7 +161,7 @@ class NotificationShape(TypedDict):
     symbol: str
     interval: str
     condition: PushedCondition
-    value: float
+    value: Exact
     triggered_at: str
 
 
@@ -179,6 +223,11 @@ def text(value: Decimal | None) -> str | None:
     return None if value is None else amounts.text(value)
 
 
+def quotient(value: Decimal | None) -> str | None:
+    """Returns an average or another quotient as decimal text, None for None."""
+    return None if value is None else amounts.text(average(value))
+
+
 def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
     """Returns an order as the tools return it."""
     return {
@@ -195,7 +244,7 @@ def order_shape(order: Order, account: Any, reason: str | None) -> OrderShape:
         "time_in_force": order.time_in_force.value,
         "status": order.state.value,
         "filled_quantity": amounts.text(order.filled),
-        "average_price": text(order.average_price),
+        "average_price": quotient(order.average_price),
         "fees": amounts.text(order.fees),
         "reason": reason,
         "role": order.role.value,

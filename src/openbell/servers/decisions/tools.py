@@ -11,6 +11,7 @@ from openbell.market.clock import iso
 from openbell.market.errors import CallTimeout, InvalidSymbol, Refused, StoreError
 from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Call, Result
+from openbell.protocol.numbers import Exact
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.storable import Anything, require_storable
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
@@ -27,8 +28,8 @@ class Decision(TypedDict):
     decision_id: str
     symbol: str
     action: str
-    confidence: float
-    opportunity_score: NotRequired[float]
+    confidence: Exact
+    opportunity_score: NotRequired[Exact]
     reasoning: str
     created_at: str
 
@@ -72,9 +73,9 @@ class SaveInput(Arguments):
 
 async def get_recent_decisions(call: Call, given: RecentInput) -> Result[DecisionPage]:
     """Return a page of the caller's decisions."""
-    _check_action(given.action)
+    action = None if given.action is None else _action(given.action)
     rows, total = await call.desk.trading.decisions.recent(
-        call.principal, given.limit, given.offset, given.symbol, given.action
+        call.principal, given.limit, given.offset, given.symbol, action
     )
     return Result(
         {
@@ -100,14 +101,14 @@ def _shown(row: Any) -> Decision:
 
 async def save_decision(call: Call, given: SaveInput) -> Result[Saved]:
     """Save a decision and its hash in the ledger."""
-    _check_action(given.action)
+    action = _action(given.action)
     if not 0 <= given.confidence <= 1:
         raise InvalidConfidence("confidence must be between 0 and 1")
     require_storable(given.reasoning, "tool_calls", given.tool_calls)
     decision_id = await call.desk.trading.decisions.save(
         call.principal,
         given.symbol,
-        given.action,
+        action,
         given.confidence,
         given.opportunity_score,
         given.reasoning,
@@ -116,9 +117,12 @@ async def save_decision(call: Call, given: SaveInput) -> Result[Saved]:
     return Result({"decision_id": decision_id, "saved": True})
 
 
-def _check_action(action: str | None) -> None:
-    if action is not None and action not in ACTIONS:
+def _action(given: str) -> str:
+    """Returns the contract's name of an action in any case. Raises `InvalidAction` if there is none."""
+    action = given.upper()
+    if action not in ACTIONS:
         raise InvalidAction(f"action must be {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}{did_you_mean(action, ACTIONS)}")
+    return action
 
 
 _ANY = (InvalidSymbol, InvalidAction, StoreError, CallTimeout, Refused)

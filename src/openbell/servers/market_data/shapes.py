@@ -8,7 +8,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from openbell.market.timeframes import Timeframe
+from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.pages import Pagination
+from openbell.protocol.stated import Stated
 
 CANDLES = {
     "1m": Timeframe.M1,
@@ -29,30 +31,31 @@ class Candle(TypedDict):
     """One closed bar; the timestamp is its open time."""
 
     timestamp: str
-    open: float
-    high: float
-    low: float
-    close: float
-    volume: float
+    open: Exact
+    high: Exact
+    low: Exact
+    close: Exact
+    volume: Exact
 
 
-class CandlePage(TypedDict):
+class CandlePage(Stated):
     """Candles from oldest to newest, and the position of the page."""
 
     items: list[Candle]
     pagination: Pagination
-    data_source: str
 
 
-class Price(TypedDict):
+class Price(Stated):
     """The newest close and its changes in per cent; null if there was no price at the earlier time."""
 
-    price: float
-    change_1h: float | None
-    change_24h: float | None
-    volume_24h: float
-    timestamp: str
-    data_source: str
+    price: Exact
+    change_1h: Computed | None
+    change_24h: Annotated[
+        Computed | None, Field(description="of a stock on a day without trades: since the previous session's close")
+    ]
+    change_24h_since: Annotated[str | None, Field(description="the time of the price that it is compared with")]
+    volume_24h: Exact
+    timestamp: Annotated[str, Field(description="of the price; as_of is the time of the answer")]
 
 
 class Window(TypedDict):
@@ -64,11 +67,10 @@ class Window(TypedDict):
     end: str
 
 
-class VolatilityAnswer(TypedDict):
+class VolatilityAnswer(Stated):
     """How much a symbol moves."""
 
-    volatility: Annotated[float, Field(description="standard deviation of log returns per bar")]
-    atr: Annotated[float, Field(description="Wilder's, 14 bars")]
-    high_low_range: float
+    volatility: Annotated[Computed, Field(description="standard deviation of log returns per bar")]
+    atr: Annotated[Computed, Field(description="Wilder's, 14 bars")]
+    high_low_range: Computed
     window: Window
-    data_source: str

@@ -10,6 +10,8 @@ from pydantic import Field
 from openbell.desk.bar_facts import stored_instead
 from openbell.market.bars import Bars, closed_at
 from openbell.market.clock import iso
+from openbell.market.digit_columns import volume_column
+from openbell.market.digits import volume
 from openbell.market.errors import (
     CallTimeout,
     FeedUnavailable,
@@ -25,8 +27,8 @@ from openbell.market.instruments import parse
 from openbell.market.timeframes import name_of, parse_timeframe
 from openbell.protocol.call import Call, Result, on_bars
 from openbell.protocol.pages import pagination
+from openbell.protocol.stated import stated
 from openbell.protocol.tool import Arguments, Reads, Tool
-from openbell.protocol.truth import data_source
 from openbell.servers.market_data import shapes
 
 Symbol = Annotated[str, Field(description="BTC/USD, AAPL")]
@@ -72,7 +74,7 @@ async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePa
     page: shapes.CandlePage = {
         "items": _candles(bars),
         "pagination": pagination(given.offset, given.limit, total),
-        "data_source": data_source(call.desk, instrument, facts.sources),
+        **stated(call, instrument, facts.sources),
     }
     if not len(bars):
         return Result(page)
@@ -81,10 +83,11 @@ async def get_candles(call: Call, given: CandlesInput) -> Result[shapes.CandlePa
 
 def _candles(bars: Bars) -> list[shapes.Candle]:
     times = np.datetime_as_string(bars.time.astype("datetime64[s]")).tolist()
-    columns = (column.tolist() for column in bars.columns()[1:])
+    prices = (column.tolist() for column in (bars.open, bars.high, bars.low, bars.close))
+    volumes = volume_column(bars.volume).tolist()
     return [
         {"timestamp": f"{time}+00:00", "open": o, "high": h, "low": low, "close": c, "volume": v}
-        for time, o, h, low, c, v in zip(times, *columns, strict=True)
+        for time, o, h, low, c, v in zip(times, *prices, volumes, strict=True)
     ]
 
 
@@ -97,9 +100,10 @@ async def get_current_price(call: Call, given: PriceInput) -> Result[shapes.Pric
         "price": quote.price,
         "change_1h": quote.change_1h,
         "change_24h": quote.change_24h,
-        "volume_24h": quote.volume_24h,
+        "change_24h_since": None if quote.day_since is None else iso(quote.day_since),
+        "volume_24h": volume(quote.volume_24h),
         "timestamp": iso(quote.end),
-        "data_source": data_source(call.desk, instrument, facts.sources),
+        **stated(call, instrument, facts.sources),
     }
     return Result(price, on_bars(instrument, quote.end, facts, quote.note))
 
@@ -121,7 +125,7 @@ async def get_volatility(call: Call, given: VolatilityInput) -> Result[shapes.Vo
             "start": iso(int(found.bars.time[0])),
             "end": iso(last),
         },
-        "data_source": data_source(call.desk, instrument, facts.sources),
+        **stated(call, instrument, facts.sources),
     }
     return Result(answer, on_bars(instrument, closed_at(found.bars), facts))
 

@@ -7,7 +7,9 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from openbell.protocol.numbers import Computed, Exact
 from openbell.protocol.pages import Pagination
+from openbell.protocol.stated import Stated
 
 
 class PositionShape(TypedDict):
@@ -15,39 +17,38 @@ class PositionShape(TypedDict):
 
     symbol: str
     side: Literal["LONG", "SHORT"]
-    size: float
-    entry_price: float
-    current_price: Annotated[float | None, Field(description="null if there is none; note says why")]
-    price_time: NotRequired[Annotated[str | None, Field(description="beside note: when the bar of that price ended")]]
-    unrealized_pnl: float | None
+    size: Exact
+    entry_price: Exact
+    current_price: Annotated[Exact | None, Field(description="null if there is none; note says why")]
+    price_time: Annotated[str | None, Field(description="when the bar of that price ended")]
+    session: Annotated[str, Field(description="of its market")]
+    unrealized_pnl: Exact | None
     opened_at: str
     note: NotRequired[str]
 
 
-class PositionPage(TypedDict):
+class PositionPage(Stated):
     """Positions, the last opened first."""
 
     items: list[PositionShape]
     pagination: Pagination
-    data_source: str
 
 
-class BalanceShape(TypedDict):
+class BalanceShape(Stated):
     """The account's money."""
 
-    total_balance: Annotated[float | None, Field(description="cash and what the positions are worth")]
-    available_balance: Annotated[float, Field(description="what new positions may still tie up")]
-    margin_used: float | None
-    unrealized_pnl: float | None
+    total_balance: Annotated[Exact | None, Field(description="cash and what the positions are worth")]
+    available_balance: Annotated[Exact, Field(description="what new positions may still tie up")]
+    margin_used: Exact | None
+    unrealized_pnl: Exact | None
+    price_time: Annotated[str | None, Field(description="when the bar of the oldest price ended")]
     note: NotRequired[str]
-    data_source: str
 
 
-class VerdictShape(TypedDict):
+class VerdictShape(Stated):
     """The verdict of the risk gate."""
 
     valid: bool
     reason: str
-    max_size: Annotated[float, Field(description="the largest size that would pass")]
-    risk_score: Annotated[float, Field(description="0 to 1: how much of the tightest limit it uses")]
-    data_source: str
+    max_size: Annotated[Exact, Field(description="the largest size that would pass")]
+    risk_score: Annotated[Computed, Field(description="0 to 1: how much of the tightest limit it uses")]

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from openbell.market.clock import iso
+from openbell.market.digits import average
 from openbell.market.errors import (
     CallTimeout,
     DataError,
@@ -19,10 +20,11 @@ from openbell.market.errors import (
 )
 from openbell.market.instruments import Instrument, parse
 from openbell.market.nearest import did_you_mean
+from openbell.market.sessions import phase
 from openbell.protocol.call import Basis, Call, Result, on_prices
 from openbell.protocol.pages import pagination
+from openbell.protocol.stated import stated
 from openbell.protocol.tool import Absent, Arguments, NoArguments, Reads, Tool, without_default
-from openbell.protocol.truth import data_source
 from openbell.servers.portfolio import shapes
 from openbell.trading import amounts
 from openbell.trading.accounts import AccountNotFound
@@ -62,10 +64,12 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
             "symbol": each.position.symbol,
             "side": "LONG" if each.position.quantity > 0 else "SHORT",
             "size": amounts.number(abs(each.position.quantity)),
-            "entry_price": amounts.number(each.position.average_price),
+            "entry_price": amounts.number(average(each.position.average_price)),
             "current_price": None if each.price is None else amounts.number(each.price.value),
             "unrealized_pnl": _number(each.unrealised),
             "opened_at": iso(each.position.opened_at),
+            "price_time": None if each.price is None else iso(each.price.end),
+            "session": str(phase(parse(each.position.symbol), call.at)),
             **each.doubt,  # type: ignore[typeddict-item]
         }
         for each in found[given.offset : given.offset + given.limit]
@@ -73,7 +77,7 @@ async def get_positions(call: Call, given: PositionsInput) -> Result[shapes.Posi
     page: shapes.PositionPage = {
         "items": items,
         "pagination": pagination(given.offset, given.limit, len(found)),
-        "data_source": data_source(call.desk),
+        **stated(call),
     }
     return Result(page, on_prices((each.price for each in holdings), next((h.note for h in holdings if h.note), None)))
 
@@ -86,7 +90,8 @@ async def get_balance(call: Call, _given: NoArguments) -> Result[shapes.BalanceS
         "available_balance": amounts.number(balance.available),
         "margin_used": _number(balance.margin_used),
         "unrealized_pnl": _number(balance.unrealised),
-        "data_source": data_source(call.desk),
+        "price_time": None if balance.end is None else iso(balance.end),
+        **stated(call),  # type: ignore[typeddict-item]
     }
     if balance.note:
         shown["note"] = balance.note
@@ -119,7 +124,7 @@ async def validate_trade(call: Call, given: TradeInput) -> Result[shapes.Verdict
         "reason": verdict.reason,
         "max_size": amounts.number(verdict.max_size),
         "risk_score": amounts.number(verdict.risk_score),
-        "data_source": data_source(call.desk),
+        **stated(call, instrument),
     }
     return Result(shown)
 

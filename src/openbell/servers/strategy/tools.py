@@ -13,9 +13,10 @@ from openbell.market.errors import CallTimeout, DataError, InvalidSymbol, StoreE
 from openbell.market.instruments import parse
 from openbell.market.nearest import did_you_mean
 from openbell.protocol.call import Basis, Call, Result, on_bars
+from openbell.protocol.numbers import Computed
 from openbell.protocol.pages import Pagination, pagination
+from openbell.protocol.stated import Stated, stated
 from openbell.protocol.tool import Arguments, Reads, Tool
-from openbell.protocol.truth import data_source
 from openbell.strategies.errors import InvalidMetric, NoActiveStrategies, NoSignal, NoStrategies, UnknownStrategy
 
 Symbol = Annotated[str, Field(description="BTC/USD, AAPL")]
@@ -30,40 +31,37 @@ class Strategy(TypedDict):
     name: str
     timeframe: str
     status: str
-    score: float
-    sharpe: float
-    accuracy: float
+    score: Computed
+    sharpe: Computed
+    accuracy: Computed
     signals_count: int
 
 
-class StrategyPage(TypedDict):
+class StrategyPage(Stated):
     """Strategies, the best first."""
 
     items: list[Strategy]
     pagination: Pagination
-    data_source: str
 
 
-class SignalAnswer(TypedDict):
+class SignalAnswer(Stated):
     """What a strategy advises."""
 
     signal: str
-    confidence: float
+    confidence: Computed
     triggered_at: str
-    parameters: dict[str, float]
+    parameters: dict[str, Computed]
     note: str
-    data_source: str
 
 
-class ConsensusAnswer(TypedDict):
+class ConsensusAnswer(Stated):
     """What the active strategies of a symbol advise."""
 
     bullish_count: int
     bearish_count: int
     neutral_count: int
     consensus: str
-    confidence: float
-    data_source: str
+    confidence: Computed
 
 
 class TopInput(Arguments):
@@ -104,7 +102,7 @@ async def get_top_strategies(call: Call, given: TopInput) -> Result[StrategyPage
         {
             "items": [_item(each, given.metric) for each in page],
             "pagination": pagination(given.offset, given.limit, len(ranked)),
-            "data_source": source,
+            **source,
         },
         basis,
     )
@@ -153,7 +151,7 @@ async def get_strategy_signal(call: Call, given: SignalInput) -> Result[SignalAn
                 f"{part.right} of {part.closed} trades closed since training, which ended at {since}, made a profit"
                 + (_OUTDATED if found.outdated else "")
             ),
-            "data_source": source,
+            **source,
         },
         basis,
     )
@@ -170,20 +168,20 @@ async def get_strategy_consensus(call: Call, given: ConsensusInput) -> Result[Co
             "neutral_count": found.neutral,
             "consensus": found.opinion.value,
             "confidence": found.confidence,
-            "data_source": source,
+            **source,
         },
         basis,
     )
 
 
-async def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> tuple[Basis, str]:
-    """Returns the basis of figures, and their source. Of several series, the age is that of the oldest one."""
+async def _basis(call: Call, symbol: str, strategies: list[Ranked]) -> tuple[Basis, Stated]:
+    """Returns the basis of figures, and what payloads state. Of several series, the age is that of the oldest one."""
     instrument, opinions = parse(symbol), call.desk.strategies.opinions
     facts = await opinions.facts(each.implementation for each in strategies)
     until = min((each.figures.until for each in strategies), default=None)
     outdated = outdated_note(sum(each.outdated for each in strategies))
     note = "; ".join(filter(None, (opinions.pending(call.principal, instrument), outdated))) or None
-    return on_bars(instrument, until, facts, note), data_source(call.desk, instrument, facts.sources)
+    return on_bars(instrument, until, facts, note), stated(call, instrument, facts.sources)
 
 
 _ANY = (InvalidSymbol, UnknownSymbol, StoreError, CallTimeout, DataError)

@@ -15,6 +15,7 @@ from openbell.market.errors import CallTimeout, InvalidParameter, Refused, Store
 from openbell.market.nearest import did_you_mean
 from openbell.market.provenance import BarFacts
 from openbell.protocol.call import Basis, Call, Result
+from openbell.protocol.numbers import Computed
 from openbell.protocol.pages import Pagination, pagination
 from openbell.protocol.storable import require_storable
 from openbell.protocol.tool import Absent, Arguments, Effect, Reads, Tool, without_default
@@ -43,7 +44,7 @@ class SpecItem(TypedDict):
     name: str
     source: str
     indicators: list[str]
-    avg_sharpe: NotRequired[float]
+    avg_sharpe: NotRequired[Computed]
     implementations_count: int
 
 
@@ -59,12 +60,12 @@ class ImplementationItem(TypedDict):
     """One implementation of a spec."""
 
     impl_id: str
-    parameters: dict[str, float]
+    parameters: dict[str, Computed]
     symbol: str
     timeframe: str
-    sharpe: NotRequired[float]
-    forward_sharpe: NotRequired[float]
-    forward_accuracy: NotRequired[float]
+    sharpe: NotRequired[Computed]
+    forward_sharpe: NotRequired[Computed]
+    forward_accuracy: NotRequired[Computed]
     forward_signals: NotRequired[int]
     status: str
     reason: str

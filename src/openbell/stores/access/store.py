@@ -19,8 +19,8 @@ from sqlalchemy import Connection, insert, select
 from openbell.market.errors import Refused, StoreError
 from openbell.stores.access.tables import keys
 from openbell.stores.records import failures, schema
+from openbell.stores.records.database import Database
 from openbell.stores.records.empty_database import EmptyDatabase
-from openbell.stores.records.records import Database
 
 T = TypeVar("T")
 NEWEST = "0001"
@@ -73,12 +73,16 @@ class AccessStore:
 
         def transaction(connection: Connection) -> T:
             schema.wait_for_writers(connection)
+            schema.check_version(connection, NEWEST)
             result = work(connection)
             self.database.announce(connection)
             return result
 
         try:
             return await self._run(transaction, writing=True)
+        except schema.OtherVersion:
+            self._ready = False  # the next call migrates older tables, and refuses newer ones
+            raise
         finally:
             self._writes += 1
 

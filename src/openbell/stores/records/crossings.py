@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Row, Select, delete, insert, select, update
 
 from openbell.market.instruments import parse
-from openbell.market.timeframes import SPELLINGS
+from openbell.market.timeframes import ALL_NAMES, parse_timeframe
 from openbell.signals.crossing_alerts import METHOD, CrossingSubscription
 from openbell.stores.records.alerts import Notification, enqueue
 from openbell.stores.records.journal import Journal
@@ -52,7 +52,7 @@ def _stored(row: Row[Any]) -> Stored:
         id=row.id,
         principal=row.principal,
         instrument=parse(row.symbol),
-        timeframe=SPELLINGS[row.spelling],
+        timeframe=parse_timeframe(row.spelling, ALL_NAMES),
         spelling=row.spelling,
         crossings=tuple(row.crossings),
         throttle_ms=row.throttle_ms,

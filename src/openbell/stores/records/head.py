@@ -1,9 +1,10 @@
-"""The ledger's head, stored outside the database in a small file of four slots of 128 bytes.
+"""The ledger's head, stored outside the database in a small file of five slots of 128 bytes.
 
 | slot | holds |
 |---|---|
 | 0, 1 | the committed head: the last entry that is known to be committed. Written in turn; the higher number is valid |
 | 2, 3 | the intended head: where a commit that has begun will end. Valid while its number is above the committed head's |
+| 4 | a random mark, written whenever an operator accepts the ledger as it is: running processes then begin anew |
 
 A writer calls `intend` before its commit and `note` after it. So the ledger ends at the committed or at an intended head,
 whenever the process is killed; an entry after both was not written by this home. A file of an earlier version has only the
@@ -19,6 +20,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,7 +33,7 @@ from openbell.trading.ledger import Head
 
 _SLOT = 128
 _SLOTS = 4
-_COMMITTED, _INTENDED = (0, 1), (2, 3)
+_COMMITTED, _INTENDED, _ADOPTION = (0, 1), (2, 3), 4
 _EMPTY = b"\0" * _SLOT
 _synchronise = getattr(os, "fdatasync", os.fsync)  # not every system has fdatasync, which is faster
 
@@ -99,7 +101,17 @@ class HeadFile:
         """Store a head even if a newer one is stored or the file is damaged: an operator's decision."""
         with self._locked() as fd:
             os.ftruncate(fd, 0)
+            os.pwrite(fd, secrets.token_hex(16).encode().ljust(_SLOT), _ADOPTION * _SLOT)
             _put(fd, {0: head})
+
+    def adoption(self) -> bytes:
+        """The mark of the last `reset`; empty if there was none, or if the file cannot be read."""
+        try:
+            with self.path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH)
+                return os.pread(file.fileno(), _SLOT, _ADOPTION * _SLOT)
+        except OSError:
+            return b""
 
     def close(self) -> None:
         """Close the file."""

@@ -3,12 +3,16 @@
 Before the first read and the first write of a process, the ledger must contain the head that was noted last. Each write must
 find the ledger ending where the head file allows: an entry after that was not written by this home, and the next head would
 cover it. In PostgreSQL such an entry may come from another machine, which has a head file of its own, and is accepted.
+
+On PostgreSQL the head that a process reads is noted too, about once a second, so that a home which only reads refuses a
+ledger that was truncated. A home that has accepted no head yet notes none: its operator decides.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 
 from sqlalchemy import Connection
@@ -20,6 +24,8 @@ from openbell.trading.ledger import Head, goes_beyond
 
 log = logging.getLogger(__name__)
 
+_FOLLOW_SECONDS = 1.0
+"""The shortest time between two notes of heads that were read."""
 Compare = Callable[[Head | None], Awaitable[tuple[Head, bool]]]
 """Runs `compare` in a read transaction."""
 
@@ -45,6 +51,9 @@ class HeadGuard:
         """Where the ledger ended when this process last read it."""
         self._reads_allowed = False
         self._writes_allowed = False
+        self._adoption: bytes | None = None
+        """The mark of the head file when this process first compared the ledger with it."""
+        self._followed = -_FOLLOW_SECONDS
 
     async def check_before_reading(self, compare_with: Compare) -> None:
         """Raise `LedgerBroken` if the ledger was cut off or replaced since its head was noted. Checks once.
@@ -53,6 +62,7 @@ class HeadGuard:
         """
         if self._reads_allowed:
             return
+        await self._remember_adoption()
         try:
             noted = await asyncio.to_thread(self._file.read)
         except StoreError as damage:
@@ -65,7 +75,36 @@ class HeadGuard:
                     f"the records in {self._where} are not those that were written: {_mismatch(newest, noted)}. "
                     f"Check them with {self._file.verify}; {self._file.verify} --adopt accepts them as they are"
                 )
+            self.remember(noted)
         self._reads_allowed = True
+
+    async def follow(self, *, at_once: bool = False) -> None:
+        """Note the head that was read last, if this home follows the ledger; at most once a second, unless `at_once`."""
+        head, noted = self.last_read, self.noted
+        if self._one_home or head is None or noted is None or head.seq <= noted.seq:
+            return
+        if not at_once and time.monotonic() - self._followed < _FOLLOW_SECONDS:
+            return
+        self._followed = time.monotonic()
+        try:
+            await asyncio.to_thread(self._file.note, head)
+        except StoreError as error:
+            log.warning("the ledger's head was read and not noted: %s", error)
+        else:
+            self.remember(head)
+
+    async def begin_anew(self) -> bool:
+        """Forget all heads if an operator has accepted the ledger as it is since they were compared. Returns True then."""
+        found = await asyncio.to_thread(self._file.adoption)
+        if found == self._adoption:
+            return False
+        self._adoption, self.noted, self.last_read = found, None, None
+        self._reads_allowed = self._writes_allowed = False
+        return True
+
+    async def _remember_adoption(self) -> None:
+        if self._adoption is None:
+            self._adoption = await asyncio.to_thread(self._file.adoption)
 
     def check_same_ledger(self, connection: Connection, last_read: Head | None) -> None:
         """Raise `LedgerBroken` if the ledger no longer contains `last_read`: this process has cached another ledger.
@@ -76,7 +115,7 @@ class HeadGuard:
         if last_read is not None and not contains(connection, newest, last_read):
             raise LedgerBroken(
                 f"{self._what} emptied or replaced while this process used it: start this process again to use the records "
-                f"that are in {self._where} now"
+                f"that are in {self._where} now, or accept them with {self._file.verify} --adopt"
             )
         if self.last_read is None or newest.seq > self.last_read.seq:
             self.last_read = newest
@@ -87,6 +126,9 @@ class HeadGuard:
         The head of an empty ledger is noted before its first entry, so a ledger with entries always has a head.
         """
         while not self._writes_allowed:
+            await self._remember_adoption()
+            if await asyncio.to_thread(self._file.adoption) != self._adoption:
+                raise LedgerBroken(self._refusal("another one was accepted since this process read it"))
             noted = await asyncio.to_thread(self._file.read)
             newest, found = await compare_with(noted)
             if noted is None and newest.seq == 0:
@@ -136,6 +178,7 @@ class HeadGuard:
     def adopt(self, head: Head) -> None:
         """Accept the ledger that ends at `head`, which the head file holds now."""
         self.noted, self._writes_allowed, self._reads_allowed = head, True, True
+        self.last_read, self._adoption = None, self._file.adoption()
 
     async def refusal(self, compare_with: Compare) -> str | None:
         """Why a write would be refused now; None if it would not be."""

@@ -11,8 +11,10 @@ import time
 from sqlalchemy import Connection, insert, select, text, update
 
 from openbell.stores import leases as rules
+from openbell.stores.holders import Holders
 from openbell.stores.leases import LeaseRow
 from openbell.stores.port import Lease
+from openbell.stores.records.schema import HOME
 from openbell.stores.records.tables import leases
 from openbell.stores.records.view import View
 
@@ -22,6 +24,12 @@ class RecordLeases:
 
     def __init__(self, view: View | Connection) -> None:
         self._view = view
+
+    @property
+    def holders(self) -> Holders:
+        """See the port."""
+        connection = self._view.connection if isinstance(self._view, View) else self._view
+        return Holders(connection.get_execution_options().get(HOME))
 
     @property
     def is_monotonic(self) -> bool:

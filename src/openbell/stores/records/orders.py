@@ -60,6 +60,15 @@ _FILLS_BEFORE = (
     .order_by(fills.c.seq)
 )
 
+_OF_SYMBOL = (fills.c.account == _NAME) & (fills.c.symbol == bindparam("symbol"))
+_SYMBOL_FILLS = select(fills).where(_OF_SYMBOL).order_by(fills.c.seq)
+_SYMBOL_FILLS_BEFORE = (
+    select(fills)
+    .join(ledger, ledger.c.seq == fills.c.seq)
+    .where(_OF_SYMBOL & (ledger.c.at <= bindparam("until")))
+    .order_by(fills.c.seq)
+)
+
 
 def account(view: View, name: str) -> Account | None:
     """The account of a name; None if there is none."""
@@ -192,6 +201,22 @@ def fills_since(view: View, account_name: str, since: float) -> list[Fill]:
     """An account's fills with a market time of at least `since` that had been written by the view's time."""
     rows = view.execute(_FILLS_BEFORE, {"name": account_name, "since": since, "until": view.until})
     return [from_row(Fill, row._asdict()) for row in rows]
+
+
+def fills_of(view: View, account_name: str, symbol: str) -> list[Fill]:
+    """An account's fills in a symbol that had been written by the view's time, in the order in which they were written."""
+    given = {"name": account_name, "symbol": symbol}
+    query = _SYMBOL_FILLS if view.until is None else _SYMBOL_FILLS_BEFORE
+    rows = view.execute(query, given if view.until is None else {**given, "until": view.until})
+    return [from_row(Fill, row._asdict()) for row in rows]
+
+
+def newest_fills(view: View, account_name: str, limit: int) -> list[Fill]:
+    """An account's latest fills, the latest first."""
+    if view.until is not None:
+        return fills_since(view, account_name, 0.0)[-limit:][::-1]
+    newest = select(fills).where(fills.c.account == account_name).order_by(fills.c.seq.desc()).limit(limit)
+    return [from_row(Fill, row._asdict()) for row in view.execute(newest)]
 
 
 def known_fills(view: View, ids: Iterable[str]) -> set[str]:

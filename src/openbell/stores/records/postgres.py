@@ -13,41 +13,29 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Hashable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import asyncpg  # type: ignore[import-untyped]
-from sqlalchemy import Connection, text
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
-from sqlalchemy.pool import NullPool
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from openbell.market.errors import SettingsError, StoreError, StoreTimeout
-from openbell.stores.records import failures
+from openbell.market.errors import StoreError, StoreTimeout
+from openbell.stores.records import failures, sessions
 from openbell.stores.records import schema as schemas
 from openbell.stores.records.commits import CommitListener, announce
+from openbell.stores.records.pool import Pool
+from openbell.stores.records.postgres_url import read_url
 
 T = TypeVar("T")
-_READING = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-_WRITING = text("SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE")
-"""Set explicitly: a writer that has waited for the lock must see what was committed meanwhile."""
 _DROP_TRIES = 3
+_CONNECT_TRIES = 5
 _SWEEP_SECONDS = 15.0
 
+_FAILURES = (SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """The number of connections, and timeouts in seconds."""
-
-    least: int = 2
-    most: int = 10
-    idle: float = 300.0
-    connect: float = 5.0
-    timeout: float = 10.0
-    """For one statement."""
 
 
 class PostgresDatabase:
@@ -63,8 +51,12 @@ class PostgresDatabase:
         *,
         creates: bool = True,
         table: str = "ledger",
+        home: Path | None = None,
     ) -> None:
-        """`creates`: create the schema if it does not exist. `table` is one that exists once the schema was migrated."""
+        """`creates`: create the schema if it does not exist. `table` is one that exists once the schema was migrated.
+
+        `home` is the folder in which this home's processes prove that they run.
+        """
         self._table = table
         self._pool = pool
         self._creates = creates
@@ -72,17 +64,15 @@ class PostgresDatabase:
         host = parsed.host or parsed.query.get("host") or "localhost"
         self.where = f"{host}:{parsed.port or 5432}/{parsed.database or ''}, schema {schema}"
         self._schema = schema
-        self._session = {
-            "search_path": '"' + schema.replace('"', '""') + '"',
-            "application_name": "openbell",
-            "synchronous_commit": "on",
-            # A process that is stopped or disconnected during a write must not block all other writers.
-            "idle_in_transaction_session_timeout": str(max(1, round(pool.timeout * 1000))),
-        }
         self._url = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
-        self._engine = create_async_engine(
-            "postgresql+asyncpg://", async_creator=self._open, poolclass=NullPool, hide_parameters=True
-        )
+        self._options = {schemas.HOME: home, "schema_translate_map": {None: schema}}
+        self._behind_proxy: bool | None = None
+        """None until the first connection was opened."""
+        self._probing = asyncio.Lock()
+        self._probe: asyncpg.Connection | None = None
+        """The first connection, until the engine uses it."""
+        self._engines: dict[bool, AsyncEngine] = {}
+        """By `_behind_proxy`."""
         self._idle: deque[tuple[float, AsyncConnection]] = deque()
         self._free = asyncio.Semaphore(pool.most)
         self._busy = 0
@@ -91,13 +81,26 @@ class PostgresDatabase:
         self._made_schema = False
         self._closed = False
         self._sweeper: asyncio.Task[None] | None = None
-        self._closing: set[asyncio.Task[None]] = set()
-        self._commits = CommitListener(self._open, schema)
+        self._closing: set[asyncio.Task[Any]] = set()
+        self._commits = CommitListener(self._open_listener, schema)
 
     async def run(
         self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
     ) -> T:
-        """See `Database`. Runs on a connection of the pool."""
+        """See `Database`. Runs on a connection of the pool.
+
+        A caller that is cancelled does not wait until the connection is closed: a stalled server takes 2 s for that.
+        """
+        task = asyncio.ensure_future(self._run(work, writing=writing, then=then))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+            task.cancel()
+            raise
+
+    async def _run(self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None) -> T:
         async with self._writer if writing else nullcontext():
             result = await self._transaction(work, writing=writing)
         if then is not None:
@@ -118,10 +121,11 @@ class PostgresDatabase:
         try:
             connection = await self._open()
             try:
-                return bool(await connection.fetchval(query, self._schema, self._table))
+                async with connection.transaction():
+                    return bool(await connection.fetchval(query, self._schema, self._table))
             finally:
                 await connection.close()
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        except _FAILURES:
             return True  # the next read raises the error
 
     async def schema_names(self, prefix: str) -> list[str]:
@@ -155,7 +159,10 @@ class PostgresDatabase:
             await _end(self._idle.popleft()[1])
         if self._closing:
             await asyncio.wait(self._closing)
-        await self._engine.dispose()
+        if self._probe is not None:
+            self._probe.terminate()
+        for engine in self._engines.values():
+            await engine.dispose()
         for _ in range(self._pool.most):
             self._free.release()
 
@@ -177,7 +184,7 @@ class PostgresDatabase:
                 fresh = not self._idle
                 connection = await self._connect() if fresh else self._idle.pop()[1]
                 try:
-                    await connection.execute(_WRITING if writing else _READING)
+                    await sessions.begin(connection, self._schema, self._pool.timeout, writing=writing)
                 except SQLAlchemyError as error:
                     if fresh or not failures.is_lost(error):
                         raise
@@ -193,12 +200,13 @@ class PostgresDatabase:
             raise
         self._idle.append((time.monotonic(), connection))
         self._release()
+        failures.recovered(self.where)
         return result
 
     async def _commit(self, connection: AsyncConnection, *, writing: bool) -> None:
         try:
             await connection.commit()
-        except (SQLAlchemyError, OSError) as error:
+        except _FAILURES as error:
             if not writing or failures.was_answered(error):
                 raise
             kind = StoreTimeout if isinstance(error, TimeoutError) else StoreError
@@ -232,18 +240,54 @@ class PostgresDatabase:
 
     # Opening and closing connections
 
-    async def _open(self) -> Any:
-        return await asyncpg.connect(
+    async def _open(self, **_options: object) -> asyncpg.Connection:
+        if self._probe is not None:
+            connection, self._probe = self._probe, None
+            return connection
+        connection = await asyncpg.connect(
             self._url,
             timeout=self._pool.connect,
             command_timeout=self._pool.timeout,
-            server_settings=self._session,
+            # Only what every proxy passes on; the rest is set in each transaction.
+            server_settings={"application_name": "openbell"},
+            statement_cache_size=0,
         )
+        try:
+            if self._behind_proxy is None:
+                self._behind_proxy = await sessions.is_behind_proxy(connection)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    async def _open_listener(self) -> asyncpg.Connection:
+        """Raises `asyncpg.InterfaceError` behind a proxy: it may lose notifications."""
+        connection = await self._open()
+        if self._behind_proxy:
+            connection.terminate()
+            raise asyncpg.InterfaceError("a proxy does not pass on notifications")
+        return connection
+
+    async def _open_for_engine(self) -> AsyncConnection:
+        async with self._probing:
+            if self._behind_proxy is None:
+                self._probe = await self._open()
+        behind = bool(self._behind_proxy)
+        if behind not in self._engines:
+            self._engines[behind] = sessions.make_engine(self._open, self._options, behind_proxy=behind)
+        for left in reversed(range(_CONNECT_TRIES if behind else 1)):
+            try:
+                return await self._engines[behind].connect()
+            except (SQLAlchemyError, asyncpg.PostgresError) as error:
+                # The driver reads types before the first transaction: the proxy may have given it two sessions.
+                if not left or not failures.is_unknown_statement(error):
+                    raise
+        raise AssertionError
 
     async def _connect(self) -> AsyncConnection:
         try:
             async with asyncio.timeout(self._pool.connect):
-                connection = await self._engine.connect()
+                connection = await self._open_for_engine()
                 try:
                     if self._creates and not self._made_schema:
                         await connection.run_sync(schemas.create, self._schema)
@@ -254,9 +298,12 @@ class PostgresDatabase:
                     raise
                 return connection
         except TimeoutError:
-            raise StoreTimeout(f"no connection to PostgreSQL at {self.where} in {self._pool.connect:g} s") from None
-        except (SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            raise StoreError(f"no connection to PostgreSQL at {self.where}: {failures.message(error)}") from None
+            since = failures.failing_since(self.where)
+            raise StoreTimeout(
+                f"no connection to PostgreSQL at {self.where} in {self._pool.connect:g} s{since}"
+            ) from None
+        except _FAILURES as error:
+            raise failures.unreachable(self.where, error) from None
 
     async def _sweep(self) -> None:
         """Repeatedly open connections up to `least` and close those beyond it that were idle for too long."""
@@ -293,18 +340,7 @@ class PostgresDatabase:
 
 async def _end(connection: AsyncConnection) -> None:
     """Close a connection without waiting for an answer of the server."""
-    with suppress(SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+    with suppress(*_FAILURES):
         await connection.invalidate()
-    with suppress(SQLAlchemyError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+    with suppress(*_FAILURES):
         await connection.close()
-
-
-def read_url(url: str) -> URL:
-    """Parse a `postgresql://` URL for asyncpg. Raises `SettingsError` without quoting the URL, which may hold a password."""
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        raise SettingsError("OPENBELL_DATABASE_URL cannot be read: use postgresql://USER:PASSWORD@HOST/NAME") from None
-    if parsed.get_backend_name() not in {"postgresql", "postgres"}:
-        raise SettingsError("OPENBELL_DATABASE_URL must begin with postgresql://")
-    return parsed.set(drivername="postgresql+asyncpg")

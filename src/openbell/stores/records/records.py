@@ -12,18 +12,19 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable
 from enum import Enum
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 from sqlalchemy import AdaptedConnection, Connection
 
 from openbell.market.clock import Clock, iso
-from openbell.market.errors import Refused, StoreError
+from openbell.market.errors import LeaseHeld, Refused, StoreError
 from openbell.stores.port import Lease
 from openbell.stores.records import failures, leases, past, schema
+from openbell.stores.records.database import Database
 from openbell.stores.records.empty_database import EmptyDatabase
 from openbell.stores.records.head import HeadFile
 from openbell.stores.records.head_guard import HeadGuard, compare
-from openbell.stores.records.journal import Journal, head_of
+from openbell.stores.records.journal import Journal, LedgerBroken, contains, head_of
 from openbell.stores.records.view import View
 from openbell.trading.ledger import Head
 
@@ -41,32 +42,6 @@ class Access(Enum):
     """The records of one scenario: reads see entries up to the clock, writes must not be earlier than the last entry."""
     PAST = "past"
     """The present's records with an earlier clock: reads see entries up to the clock, writes are refused."""
-
-
-class Database(Protocol):
-    """Runs functions as transactions."""
-
-    source: str
-    """The name that results show as their source: `sqlite` or `postgresql`."""
-    where: str
-    """A description of the place, without secrets."""
-
-    async def run(
-        self, work: Callable[[Connection], T], *, writing: bool, then: Callable[[T], None] | None = None
-    ) -> T:
-        """Run `work` in a transaction and return its result. `then` is called with it after the commit and may block."""
-
-    def version(self) -> Hashable:
-        """Returns a value that differs after every commit, by this or another process; cheap to call."""
-
-    def announce(self, connection: Connection) -> None:
-        """Let `version` of every process differ once this transaction has committed."""
-
-    async def exists(self) -> bool:
-        """Returns True if there are tables. Creates nothing."""
-
-    async def close(self) -> None:
-        """Close all connections."""
 
 
 class Records:
@@ -98,6 +73,10 @@ class Records:
         self._writing: set[asyncio.Task[object]] = set()
         self.on_commit: Callable[[], None] = lambda: None
         """Called after each write."""
+        self.on_replaced: list[Callable[[], None]] = []
+        """Called after an operator has accepted another ledger: what was computed from the earlier one is void."""
+        self.replaced = 0
+        """How often that has happened in this process."""
 
     def version(self) -> Hashable:
         """Returns a value that differs after every commit, by this or another process; cheap to call."""
@@ -126,10 +105,23 @@ class Records:
         before; `check_head=False` leaves out both checks.
         """
         await self._prepare()
-        if check_head:
-            await self._guard.check_before_reading(self._compare)
-        last_read = self._guard.last_read if check_head else None
+        if not check_head:
+            return await self._read(work, None)
+        try:
+            found = await self._read_checked(work)
+        except LedgerBroken:
+            if not await self._begin_anew():
+                raise
+            found = await self._read_checked(work)
+        if self.access is Access.PRESENT and not self.read_only:
+            await self._guard.follow()
+        return found
 
+    async def _read_checked(self, work: Callable[[View], T]) -> T:
+        await self._guard.check_before_reading(self._compare)
+        return await self._read(work, self._guard.last_read)
+
+    async def _read(self, work: Callable[[View], T], last_read: Head | None) -> T:
         def transaction(connection: Connection) -> T:
             self._guard.check_same_ledger(connection, last_read)
             return work(self._view(connection))
@@ -176,10 +168,35 @@ class Records:
             raise
 
     async def _write(self, work: Callable[[Journal], T], lease: Lease | None, *, ignore_clock: bool) -> T:
+        try:
+            return await self._write_checked(work, lease, ignore_clock=ignore_clock)
+        except LedgerBroken:
+            if not await self._begin_anew():
+                raise
+            # Not repeated: it may follow from what its caller has read of the earlier ledger.
+            raise StoreError(
+                "nothing was written: another ledger was accepted while this was computed; try again"
+            ) from None
+
+    async def _begin_anew(self) -> bool:
+        """Forget the earlier ledger if an operator has accepted another one. Returns True then."""
+        if not await self._guard.begin_anew():
+            return False
+        self._forget()
+        log.warning("the ledger in %s was accepted as it is: going on with it", self.database.where)
+        return True
+
+    def _forget(self) -> None:
+        self.replaced += 1
+        for forget in self.on_replaced:
+            forget()
+
+    async def _write_checked(self, work: Callable[[Journal], T], lease: Lease | None, *, ignore_clock: bool) -> T:
         await self._guard.check_before_writing(self._compare)
 
         def transaction(connection: Connection) -> tuple[T, Head]:
             schema.wait_for_writers(connection)
+            schema.check_version(connection)
             moment = self._moment()
             if self.access is Access.SCENARIO and not ignore_clock:
                 self._refuse_earlier(View(connection), moment)
@@ -198,7 +215,11 @@ class Records:
             # Also if nothing was written: the head found here may be that of a process killed before it could note it.
             self._guard.note(done[1])
 
-        result, head = await self._run(transaction, writing=True, then=note)
+        try:
+            result, head = await self._run(transaction, writing=True, then=note)
+        except schema.OtherVersion:
+            self._prepared = None  # the next call migrates older tables, and refuses newer ones
+            raise
         self._guard.remember(head)
         self.on_commit()
         return result
@@ -211,18 +232,28 @@ class Records:
                 f"{iso(moment)}: use a later --as-of, another --scenario NAME, or openbell scenario reset {self.name}"
             )
 
-    async def adopt(self) -> Head:
-        """Accept the ledger as it is and note its head: an operator's decision. Returns that head."""
+    async def adopt(self, expected: Head | None = None) -> Head:
+        """Accept the ledger as it is and note its head: an operator's decision. Returns that head.
+
+        Raises `LedgerBroken` if the ledger does not contain `expected`.
+        """
         await self._prepare(creates=True)
 
         def take(connection: Connection) -> Head:
-            schema.wait_for_writers(connection)  # no write may come between reading the head and noting it
+            schema.wait_for_writers(connection)
+            schema.check_version(connection)
+            # No write may come between reading the head and noting it
             head = head_of(connection)
+            if expected is not None and not (expected.seq and contains(connection, head, expected)):
+                raise LedgerBroken(
+                    f"the ledger does not contain the head {expected.seq}:{expected.hash}: nothing was accepted"
+                )
             _in_thread(connection, lambda: self.head.reset(head))
             return head
 
         head = await self._run(take, writing=True)
         self._guard.adopt(head)
+        self._forget()
         return head
 
     async def write_refusal(self) -> str | None:
@@ -235,6 +266,8 @@ class Records:
         self._closed = True
         if self._writing:
             await asyncio.gather(*self._writing, return_exceptions=True)
+        if self.access is Access.PRESENT and not self.read_only:
+            await self._guard.follow(at_once=True)
         await self.database.close()
         if self._empty is not None:
             self._empty.close()
@@ -305,5 +338,8 @@ def _in_thread(connection: Connection, work: Callable[[], None]) -> None:
 
 def _log_failure(task: asyncio.Task[object]) -> None:
     """Log the failure of a write whose caller was cancelled and does not receive it."""
-    if not task.cancelled() and (error := task.exception()):
-        log.error("a write failed after its caller was cancelled: %s", error)
+    if task.cancelled() or not (error := task.exception()):
+        return
+    # A refusal, such as of a lease that another process holds, has changed nothing.
+    level = logging.DEBUG if isinstance(error, Refused | LeaseHeld) else logging.ERROR
+    log.log(level, "a write failed after its caller was cancelled: %s", error)

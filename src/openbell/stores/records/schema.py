@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select, text
 from sqlalchemy.schema import CreateSchema, DropSchema
 
 from openbell.market.errors import StoreError
@@ -17,9 +17,18 @@ from openbell.stores.records.table_script import is_empty, run_script, script_of
 NEWEST = "0005"
 """The last revision in `migrations/versions`; a test compares."""
 FOLDER = Path(__file__).with_name("migrations")
+HOME = "openbell_home"
+"""The option of a connection that names the folder in which processes prove that they run (`stores.holders`)."""
 _WRITE_LOCK = 701_287
 """The number of PostgreSQL's advisory lock for writers of one schema; any number would do."""
+_LOCK = text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK}, hashtext(:name))")
+_versions = Table("alembic_version", MetaData(), Column("version_num", Text))
+_VERSION = select(_versions.c.version_num)
 _migrating = threading.Lock()
+
+
+class OtherVersion(StoreError):
+    """The tables have another version than they had when this process opened them."""
 
 
 @asynccontextmanager
@@ -65,7 +74,7 @@ def create(connection: Connection, name: str) -> None:
     exists = text("SELECT 1 FROM pg_namespace WHERE nspname = :name")
     if connection.execute(exists, {"name": name}).scalar() is None:
         # CREATE SCHEMA IF NOT EXISTS fails if two connections run it at once.
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK}, hashtext(:name))"), {"name": name})
+        connection.execute(_LOCK, {"name": name})
         connection.execute(CreateSchema(name, if_not_exists=True))
 
 
@@ -83,11 +92,27 @@ def drop(connection: Connection, name: str) -> None:
 def wait_for_writers(connection: Connection) -> None:
     """Wait until earlier write transactions have ended, then hold the lock. On SQLite BEGIN IMMEDIATE has done this."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK}, hashtext(current_schema()))"))
+        connection.execute(_LOCK, {"name": schema_of(connection)})
+
+
+def check_version(connection: Connection, newest: str = NEWEST) -> None:
+    """Raise `OtherVersion` unless the tables have this Openbell's version. To be called with the lock of writers."""
+    found = connection.execute(_VERSION).scalar()
+    if found != newest:
+        raise OtherVersion(
+            f"the tables have version {found} since another Openbell has changed them, and this Openbell writes version "
+            f"{newest}: nothing was written. Start the same version of Openbell everywhere"
+        )
+
+
+def schema_of(connection: Connection) -> str | None:
+    """The PostgreSQL schema of a connection; None on SQLite."""
+    names: dict[str | None, str] = connection.get_execution_options().get("schema_translate_map") or {}
+    return names.get(None)
 
 
 def _version(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
+    if not inspect(connection).has_table(_versions.name, schema=schema_of(connection)):
         return None
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    found = connection.execute(_VERSION).scalar()
     return None if found is None else str(found)

@@ -11,17 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect
 
 if TYPE_CHECKING:
     from sqlalchemy.connectors.asyncio import AsyncAdapt_dbapi_connection
 
 _BETWEEN = ";\n\n"
 _TRAILING = re.compile(r" +$", re.MULTILINE)
-_TABLES = {
-    "sqlite": "SELECT count(*) FROM sqlite_master",
-    "postgresql": "SELECT count(*) FROM pg_catalog.pg_tables WHERE schemaname = current_schema()",
-}
 
 
 def script_of(folder: Path, version: str, dialect: str) -> Path:
@@ -30,8 +26,9 @@ def script_of(folder: Path, version: str, dialect: str) -> Path:
 
 
 def is_empty(connection: Connection) -> bool:
-    """Returns True if a database has no tables, or the current schema of PostgreSQL has none."""
-    return connection.exec_driver_sql(_TABLES[connection.dialect.name]).scalar() == 0
+    """Returns True if a database, or the connection's schema of PostgreSQL, has no tables."""
+    names = connection.get_execution_options().get("schema_translate_map") or {}
+    return not inspect(connection).get_table_names(schema=names.get(None))
 
 
 def run_script(connection: Connection, script: Path) -> None:

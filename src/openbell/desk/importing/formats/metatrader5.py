@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openbell.desk.importing.layout import ALIASES, Format, Layout, Sample, by_names, find
+from openbell.desk.importing.naming import currencies_in
 
-ZONE_NOTE = "MetaTrader writes the time of the broker's server; --tz names its zone"
+ZONE_NOTE = "MetaTrader writes the time of the broker's server; --tz names its zone (many brokers: America/New_York+7)"
 
 
 def _recognise(sample: Sample) -> Layout | None:
@@ -19,7 +20,8 @@ def _recognise(sample: Sample) -> Layout | None:
     if layout is None:
         return None
     notes = (ZONE_NOTE,) if len(layout.time) == 2 else ()
-    return replace(layout, notes=(*notes, f"volume is <{'VOL' if traded else 'TICKVOL'}>"))
+    block = replace(layout.blocks[0], symbol=currencies_in(sample.name))
+    return replace(layout, blocks=(block,), notes=(*notes, f"volume is <{'VOL' if traded else 'TICKVOL'}>"))
 
 
 FORMAT = Format(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from openbell.desk.importing.formats.yahoo import spell
 from openbell.desk.importing.layout import ALIASES, PRICES, TIME_NAMES, Block, Format, Layout, Sample, is_number
-from openbell.market.errors import InvalidParameter
+from openbell.market.errors import InvalidParameter, InvalidSymbol
+from openbell.market.instruments import AssetClass, parse
 from openbell.market.provenance import Adjustment
 
 _ADJUSTED = "no Adj Close: yfinance has adjusted the daily prices of stocks for splits and dividends (see --adjustment)"
@@ -42,8 +43,15 @@ def _recognise(sample: Sample) -> Layout | None:
         spell=spell,
         adjustment=Adjustment.ALL if adjusted else Adjustment.SPLIT,
         intraday_adjustment=Adjustment.SPLIT,
-        notes=(_ADJUSTED,) if adjusted else (),
+        notes=(_ADJUSTED,) if adjusted and any(map(_may_be_stock, found)) else (),
     )
+
+
+def _may_be_stock(ticker: str) -> bool:
+    try:
+        return parse(spell(ticker)).asset_class is AssetClass.STOCK
+    except InvalidSymbol:
+        return True
 
 
 def _rest_of_header(sample: Sample, fields: list[str], tickers: list[str]) -> tuple[int, int | None]:

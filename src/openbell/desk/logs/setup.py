@@ -1,0 +1,102 @@
+"""Starts the log of a process as the settings want it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from openbell.desk.logs.lines import JsonLine, Line
+from openbell.desk.logs.repeats import CountingHandler
+from openbell.market.errors import SettingsError
+
+if TYPE_CHECKING:
+    from openbell.desk.settings import Settings
+
+LEVELS = ("debug", "info", "warning", "error")
+FORMATS = ("text", "json")
+_ROOT = "openbell"
+_LOUD = ("httpx2", "httpcore2", "httpcore", "websockets", "ccxt", "aiohttp")
+"""Libraries that log every request, and at debug level also headers with secrets."""
+_SECRET = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|PASSPHRASE")
+"""In the name of a variable whose value no line may contain."""
+
+
+def start_log(settings: Settings) -> None:
+    """Write the log of this process to standard error. Does nothing if it has a log already, as in tests."""
+    if logging.root.handlers:
+        return
+    _start(settings.log_format, settings.log_level, settings.log_levels, secrets_of(settings, os.environ))
+    # For processes that this one starts.
+    for name in ("log_format", "log_level", "log_levels"):
+        os.environ[f"OPENBELL_{name.upper()}"] = getattr(settings, name)
+
+
+def start_log_of_child() -> None:
+    """Write the log of a process that a process with settings has started."""
+    env = os.environ.get
+    form, level = env("OPENBELL_LOG_FORMAT") or "text", env("OPENBELL_LOG_LEVEL") or "warning"
+    _start(form, level, env("OPENBELL_LOG_LEVELS") or "", set())
+
+
+def _start(form: str, level: str, levels: str, secrets: set[str]) -> None:
+    handler = CountingHandler(sys.stderr)
+    handler.setFormatter((JsonLine if form == "json" else Line)(secrets))
+    logging.root.addHandler(handler)
+    logging.root.setLevel(level.upper())
+    for name in _LOUD:
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.root.level))
+    for room, each in levels_of(levels).items():
+        for name in _loggers(room):
+            logging.getLogger(name).setLevel(each.upper())
+    logging.captureWarnings(True)
+    if not sys.stderr.isatty():
+        sys.excepthook = _log_failure
+
+
+def _log_failure(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Log what ends the process in one line, for those who read the log by lines."""
+    logging.getLogger(_ROOT).critical("the process has failed", exc_info=(kind, error, trace))
+
+
+def levels_of(text: str) -> dict[str, str]:
+    """Returns the levels by room of a text such as `feeds=debug,desk.trading=info`. Raises `SettingsError`."""
+    found = {}
+    for each in filter(None, map(str.strip, text.lower().split(","))):
+        room, _, level = (part.strip() for part in each.partition("="))
+        if level not in LEVELS or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)*", room) or not list(_loggers(room)):
+            raise SettingsError(
+                f"OPENBELL_LOG_LEVELS has {each!r}: write ROOM=LEVEL, such as feeds=debug,trading=info; rooms are the "
+                f"folders of openbell, levels are {', '.join(LEVELS)}"
+            )
+        found[room] = level
+    return found
+
+
+def _loggers(room: str) -> Iterator[str]:
+    """Returns the loggers of a room: of the folder of this name, and of a folder of this name in another room."""
+    import openbell
+
+    for base in map(Path, openbell.__path__):
+        for pattern in (room.replace(".", "/"), f"*/{room.replace('.', '/')}"):
+            for path in base.glob(pattern):
+                if path.is_dir():
+                    yield ".".join((_ROOT, *path.relative_to(base).parts))
+
+
+def secrets_of(settings: Settings, environ: Mapping[str, str]) -> set[str]:
+    """Returns the texts that no line of the log may contain."""
+    found = {value for name, value in environ.items() if _SECRET.search(name) and not name.startswith("OPENBELL_LOG")}
+    found |= {settings.influx_token, settings.account_token, settings.arche_key}
+    found.add(settings.influx_token.partition(":")[2])
+    try:
+        password = urlsplit(settings.database_url).password or ""
+    except ValueError:
+        password = ""
+    return (found | {password, unquote(password)}) - {""}

@@ -1,0 +1,42 @@
+"""Comparisons of computed prices: numbers that differ by rounding alone are equal.
+
+Prices that are equal in decimals, such as two typical prices or two moves, can differ in the last bit of a float. A plain
+comparison would let that bit decide between a rise and a fall. Prices as they were traded need no tolerance.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from openbell.market.bars import Values
+
+Value = TypeVar("Value", float, Values)
+Condition = bool | npt.NDArray[np.bool_]
+
+TOLERANCE = 1e-12
+"""Numbers that differ by no more than this share of the price are equal."""
+OSCILLATOR = 1e4
+"""The scale of oscillators from 0 to 100: they magnify the rounding of prices, by the price over its moves."""
+
+
+def above(value: Value, other: Value | float, scale: Value | float) -> Condition:
+    """Returns True if a value is above another one by more than rounding. `scale` is the price that both come from."""
+    return value - other > TOLERANCE * scale
+
+
+def below(value: Value, other: Value | float, scale: Value | float) -> Condition:
+    """Returns True if a value is below another one by more than rounding."""
+    return other - value > TOLERANCE * scale
+
+
+def at_least(value: Value, other: Value | float, scale: Value | float) -> Condition:
+    """Returns True if a value is above another one, or equal but for rounding."""
+    return value - other >= -TOLERANCE * scale
+
+
+def at_most(value: Value, other: Value | float, scale: Value | float) -> Condition:
+    """Returns True if a value is below another one, or equal but for rounding."""
+    return other - value >= -TOLERANCE * scale

@@ -1,0 +1,45 @@
+"""The number of digits with which numbers leave the desk. In memory, in stores and in the ledger they keep all of theirs.
+
+A computed number leaves with 10 significant digits, a price with the feed's own digits, a volume without the errors of
+binary addition, and an average of decimals with at most 10 decimal places. `digit_columns.py` has the rules for arrays.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from math import isfinite
+
+SIGNIFICANT = 10
+"""Significant digits of a computed number."""
+PLACES = 10
+"""Most decimal places of an average of decimals."""
+OWN = 15
+"""Significant digits of any decimal that a float64 holds. A volume that needs more is the result of an addition."""
+SUM_ERROR = 4e-14
+"""The largest relative error of a sum of the volumes of a day's minutes."""
+
+_PLACE = Decimal(1).scaleb(-PLACES)
+_EXACT = Context(prec=80, rounding=ROUND_HALF_EVEN)
+
+
+def significant(value: float, digits: int = SIGNIFICANT) -> float:
+    """Returns a computed number as it leaves."""
+    rounded = float(f"{value:.{digits}g}")
+    return rounded if isfinite(rounded) else value  # the largest floats would round up to infinity
+
+
+def volume(value: float) -> float:
+    """Returns a volume as it leaves: the feed's own digits, or a sum of such volumes without the error of the addition.
+
+    A volume of up to 13 significant digits is exact. One that needs more is exact unless it is as close to a shorter number
+    as a sum would be.
+    """
+    shorter = significant(value, OWN - 2)
+    if abs(shorter - value) <= SUM_ERROR * abs(value):
+        return shorter
+    return value if significant(value, OWN) == value else significant(value, OWN - 1)
+
+
+def average(value: Decimal) -> Decimal:
+    """Returns an average of decimals, or another quotient, as it leaves."""
+    return value.quantize(_PLACE, context=_EXACT) if value.as_tuple().exponent < -PLACES else value  # type: ignore[operator]

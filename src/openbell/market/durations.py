@@ -1,0 +1,19 @@
+"""Lengths of time in words."""
+
+from __future__ import annotations
+
+from openbell.market.counting import counted
+
+_UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"))
+
+
+def in_words(seconds: float) -> str:
+    """Returns a duration in its two largest units: `38 days and 3 hours`, `5 hours`, `12 minutes`, `0 minutes`."""
+    rest = int(seconds) // 60 * 60
+    first = next((place for place, (unit, _) in enumerate(_UNITS) if rest >= unit), len(_UNITS) - 1)
+    parts: list[str] = []
+    for unit, name in _UNITS[first : first + 2]:
+        count, rest = divmod(rest, unit)
+        if count or not parts:
+            parts.append(counted(count, name))
+    return " and ".join(parts)

@@ -1,0 +1,163 @@
+"""Explains in our own words why arguments do not fit their types: one clause for each fault, without the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from openbell.market.nearest import did_you_mean
+
+_MOST_CLAUSES = 8
+_LONGEST_PLACE = 80
+_KINDS = {
+    "string_type": "text",
+    "string_sub_type": "text",
+    "string_unicode": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "an object",
+    "mapping_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "typed_dict_type": "an object",
+}
+"""What each fault of a type asks for. Several at one place are the choices of a union."""
+_REASONS = {
+    "missing": "is required",
+    "none_required": "must be null",
+    "finite_number": "must be a finite number",
+    "int_parsing_size": "has too many digits",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "multiple_of": "must be a multiple of {multiple_of}",
+    "too_short": "must have at least {min_length} entries, not {actual_length}",
+    "too_long": "must have at most {max_length} entries, not {actual_length}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_pattern_mismatch": "does not have the right form",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "recursion_loop": "is nested too deeply",
+}
+"""The reason of each other fault, with the limits that it names."""
+
+
+class _Fault(NamedTuple):
+    place: tuple[str | int, ...]
+    kind: str
+    limits: Mapping[str, Any]
+
+
+def explain(error: ValidationError, given: Any, whole: str, wanted: type[BaseModel] | None = None) -> str:
+    """Returns what is wrong with `given`, such as "limit must be at most 1000; symbol is required".
+
+    `whole` is its name, `wanted` the type of the arguments, for suggestions of names.
+    """
+    found = [_Fault(_place(each, given), each["type"], _limits(each)) for each in error.errors(include_url=False)]
+    return "; ".join(list(dict.fromkeys(_clauses(found, given, whole, wanted)))[:_MOST_CLAUSES])
+
+
+def _limits(fault: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: f"{value:g}" if isinstance(value, float) else value for name, value in fault.get("ctx", {}).items()}
+
+
+def _place(fault: Mapping[str, Any], given: Any) -> tuple[str | int, ...]:
+    """Returns the path of a fault in the arguments. Its other parts name the choices of a union."""
+    place: list[str | int] = []
+    value = given
+    for number, part in enumerate(fault["loc"], 1):
+        if _holds(value, part):
+            place.append(part)
+            value = value[part]
+        elif fault["type"] == "missing" and number == len(fault["loc"]):
+            place.append(part)
+    return tuple(place)
+
+
+def _holds(value: Any, part: str | int) -> bool:
+    if isinstance(part, int):
+        return isinstance(value, list) and part < len(value)
+    return isinstance(value, Mapping) and part in value
+
+
+def _clauses(found: list[_Fault], given: Any, whole: str, wanted: type[BaseModel] | None) -> Iterator[str]:
+    for place in dict.fromkeys(each.place for each in found):
+        here = [each for each in found if each.place == place]
+        deeper = any(len(each.place) > len(place) and each.place[: len(place)] == place for each in found)
+        others = [each for each in here if each.kind not in _KINDS and each.kind != "none_required"]
+        if deeper and not others:  # one choice of a union fits, and the fault is inside of it
+            continue
+        name = _written(place) or whole
+        if others:
+            yield from (f"{name} {_reason(each, given, wanted)}" for each in others)
+        elif kinds := list(dict.fromkeys(_KINDS[each.kind] for each in here if each.kind in _KINDS)):
+            yield f"{name} must be {' or '.join(kinds)}, not {_kind_of(_value_at(given, place))}"
+        else:
+            yield f"{name} {_REASONS['none_required']}"
+
+
+def _reason(fault: _Fault, given: Any, wanted: type[BaseModel] | None) -> str:
+    if fault.kind == "extra_forbidden":
+        names = list(_fields_at(wanted, fault.place[:-1]))
+        advice = did_you_mean(fault.place[-1], names) if names else ""
+        return f"is not {'an argument of this tool' if len(fault.place) == 1 else 'a known field'}{advice}"
+    reason = _REASONS.get(fault.kind, "is not valid").format_map(fault.limits)
+    if fault.kind == "literal_error":
+        choices = str(fault.limits["expected"]).replace("'", "")
+        return (
+            f"must be {choices}{did_you_mean(_value_at(given, fault.place), choices.replace(' or ', ', ').split(', '))}"
+        )
+    return reason.replace("1 entries", "1 entry")
+
+
+def _written(place: tuple[str | int, ...]) -> str:
+    """Returns a path such as `indicators[0].name`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
+    return text if len(text) <= _LONGEST_PLACE else f"{text[:_LONGEST_PLACE]}..."
+
+
+def _value_at(given: Any, place: tuple[str | int, ...]) -> Any:
+    for part in place:
+        given = given[part]
+    return given
+
+
+def _kind_of(value: Any) -> str:
+    """Returns what kind of JSON a value is."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    for kind, name in ((int, "a number"), (float, "a number"), (str, "text"), (list, "a list"), (Mapping, "an object")):
+        if isinstance(value, kind):
+            return name
+    return "another value"
+
+
+def _fields_at(wanted: Any, place: tuple[str | int, ...]) -> Iterator[str]:
+    """Yields the names of the fields of the objects at a path."""
+    models = [wanted] if wanted is not None else []
+    for part in place:
+        if isinstance(part, str):
+            fields = [model.model_fields[part] for model in models if part in model.model_fields]
+            models = [model for field in fields for model in _models_in(field.annotation)]
+    for model in models:
+        yield from (field.alias or name for name, field in model.model_fields.items())
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for each in get_args(annotation):
+        yield from _models_in(each)

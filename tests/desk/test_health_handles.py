@@ -1,0 +1,26 @@
+"""Looking at the health of a desk again and again keeps no file and no thread."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from openbell.desk.desk import Desk
+from openbell.desk.settings import load
+from tests.operations import gauges
+
+
+def test_looking_at_the_health_keeps_no_handle_and_no_thread(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Desk(load({"OPENBELL_HOME": str(tmp_path), "OPENBELL_TRADE": "1"})) as desk:
+
+            async def held() -> tuple[int, int]:
+                for _ in range(5):
+                    desk.health.checks._checked_at = 0.0
+                    await desk.health.look()
+                return gauges.handles().total(), gauges.threads()
+
+            before = await held()
+            assert await held() == before
+
+    asyncio.run(story())
