@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from openbell.desk.events import WatchlistChanged
-from openbell.desk.strategies.seeding import Seeding
+from openbell.desk.events import Listener, WatchlistChanged
+from openbell.desk.strategies.seeding import Seeding, SeedingStatus
+from openbell.market.series import Series
 from openbell.stores.records import strategies as queries
 from tests.client import OPENBELL, Client, run
 from tests.desk.strategies.days import corrected, imported
@@ -135,10 +138,19 @@ async def test_the_search_goes_on_after_a_failure_that_nobody_expected(
 
         monkeypatch.setattr(strategies.searching, "ensure", ensure_second)
         monkeypatch.setattr(queries, "owners", owners_second)
+        seeding, ended = strategies.seeding, list[SeedingStatus]()
+        wait_for_change = seeding._next
+
+        async def record_end(changed: Listener) -> Collection[Series] | None:
+            # The state itself is replaced at once if the first events of the hub arrive during the search.
+            ended.append(replace(seeding.status))
+            return await wait_for_change(changed)
+
+        monkeypatch.setattr(seeding, "_next", record_end)
         strategies.start()
-        seeding = strategies.seeding
-        await until(lambda: "BTC/USD 1d is not searched" in seeding.status.state, "the first failure")
-        assert (seeding.status.done, seeding.status.total) == (2, 2), "the other series was searched"
+        await until(lambda: bool(ended), "the end of the first search", SEARCH_PATIENCE)
+        assert "BTC/USD 1d is not searched" in ended[0].state
+        assert (ended[0].done, ended[0].total) == (2, 2), "the other series was searched"
         desk.desk.hub.publish(WatchlistChanged())
         await searched(seeding)
 
