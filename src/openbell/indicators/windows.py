@@ -149,8 +149,12 @@ class RunningSum(_RunningBlock):
         if count < self._length:
             self._sum = total
             return self._ends[count] + total
-        self._sum = 0.0
-        self._ends = list(accumulate(reversed(block)))[::-1]
+        self._sum, end = 0.0, 0.0
+        self._ends = ends = []
+        for each in reversed(block):
+            end += each
+            ends.append(end)
+        ends.reverse()
         block.clear()
         return total
 
@@ -174,10 +178,14 @@ class RunningMean(_RunningBlock):
         if count < length:
             self._sum = total = self._sum + (value - last)
             return last + (self._ends[count] + total) / length
-        self._ends = list(accumulate([each - value for each in reversed(block)]))[::-1]
-        self._last, self._sum = value, 0.0
+        self._last, self._sum, end = value, 0.0, 0.0
+        self._ends = ends = []
+        for each in reversed(block):
+            end += each - value
+            ends.append(end)
+        ends.reverse()
         block.clear()
-        return value + self._ends[0] / self._length
+        return value + end / length
 
 
 class RunningWeightedMean(_RunningBlock):
