@@ -36,6 +36,7 @@ def _rank(close: Values, length: int) -> Values:
     if count > 0:
         change = np.full(len(close), np.nan)
         change[1:] = close[1:] / close[:-1]
+        # Compared as `ties.at_most` does, with the tolerance on one side: a stream searches for this limit.
         limit = change[length:] + TOLERANCE * change[length:]
         lower = np.count_nonzero(sliding_window_view(change[:-1], length) <= limit[:, None], axis=1)
         out[length:] = 100.0 * (lower / length)
